@@ -1,0 +1,40 @@
+/**
+ * The five acts no agent interface offers (SPEC "What the service does" 5). Shown as data in
+ * getConnection, llms.txt and on the buyer's page; the tests scan every surface for them.
+ */
+export const BOUNDARIES = [
+  {
+    id: 'accept_quotation',
+    statement: 'Agents cannot accept quotations.',
+    instead: 'Staff control pricing; the buyer answers a quotation with staff directly.',
+  },
+  {
+    id: 'submit_rfq',
+    statement: 'Agents cannot submit buyer RFQs.',
+    instead: 'Create a handoff and give its review link to the buyer, who alone can send the RFQ.',
+  },
+  {
+    id: 'place_order',
+    statement: 'Agents cannot place orders.',
+    instead: 'Ordering happens between the buyer and staff after an RFQ.',
+  },
+  {
+    id: 'reserve_stock',
+    statement: 'Agents cannot reserve stock.',
+    instead: 'Stock figures are a signal; staff control allocation.',
+  },
+  {
+    id: 'send_payment',
+    statement: 'Agents cannot send payment.',
+    instead: 'No payment passes through this service.',
+  },
+] as const;
+
+/** What every handoff says of itself, to the agent and to the buyer. */
+export const HANDOFF_DISCLAIMER =
+  'Creating this handoff did not submit an RFQ, reserve stock, place an order or accept a price. ' +
+  'Only the buyer can send the RFQ.';
+
+/** What a promoter must show beside an attributed link. */
+export const LINK_DISCLOSURE =
+  'Promotional link: the promoter who shared it may be rewarded for what comes of it.';

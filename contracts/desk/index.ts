@@ -1,0 +1,37 @@
+import * as access from './access.ts';
+import * as catalog from './catalog.ts';
+import * as records from './records.ts';
+import * as system from './system.ts';
+
+/**
+ * What people can do: a second registry with its own base path, credentials and document. An agent's
+ * key is never accepted here, and no desk token on an agent interface.
+ */
+export const deskOperations = {
+  requestAccess: access.requestAccess,
+  approveAccess: access.approveAccess,
+  denyAccess: access.denyAccess,
+  suspendAgent: access.suspendAgent,
+  reinstateAgent: access.reinstateAgent,
+  listAgents: access.listAgents,
+  issueKey: access.issueKey,
+  rotateKey: access.rotateKey,
+  revokeKey: access.revokeKey,
+  listKeys: access.listKeys,
+  issueDeskToken: access.issueDeskToken,
+  revokeDeskToken: access.revokeDeskToken,
+  importProducts: catalog.importProducts,
+  withdrawProduct: catalog.withdrawProduct,
+  moveLead: records.moveLead,
+  withdrawHandoff: records.withdrawHandoff,
+  invalidateHandoff: records.invalidateHandoff,
+  disableLink: records.disableLink,
+  eraseSubject: records.eraseSubject,
+  readEvents: system.readEvents,
+  listProjections: system.listProjections,
+  rebuildProjection: system.rebuildProjection,
+  verifyProjection: system.verifyProjection,
+} as const;
+
+export type DeskOperations = typeof deskOperations;
+export type DeskOperationId = keyof DeskOperations;

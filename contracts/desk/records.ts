@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { id, idempotencyKey, line, money, ownerId } from '../fields.ts';
+import { defineDeskOperation } from '../operation.ts';
+import { DESK_WRITE_PROBLEMS } from './access.ts';
+
+const MOVES = [
+  'accepted',
+  'rejected',
+  'duplicate',
+  'contacted',
+  'qualified',
+  'unqualified',
+  'won',
+  'lost',
+] as const;
+
+const LEAD = 'led_3c4d5e6f7g8h9j0k1m2n3p4q';
+const HANDOFF = 'hnd_2b3c4d5e6f7g8h9j0k1m2n3p';
+const LINK = 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n';
+const state = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
+
+export const moveLead = defineDeskOperation({
+  id: 'moveLead',
+  kind: 'command',
+  roles: ['staff'],
+  http: { method: 'POST', path: '/leads/{lead_id}/move', status: 200 },
+  summary: 'Move a lead to its next state',
+  guidance:
+    'submitted to accepted, rejected or duplicate; accepted to contacted; contacted to qualified or ' +
+    'unqualified; rfq_submitted to won or lost. A won lead may carry its value.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    lead_id: id('led'),
+    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+    to: z.enum(MOVES),
+    reason: line(500).optional(),
+    value: money.optional(),
+  }),
+  output: state,
+  problems: DESK_WRITE_PROBLEMS,
+  examples: [
+    {
+      name: 'accepted',
+      input: { idempotency_key: 'lead-4711-accept', lead_id: LEAD, owner_id: 'acme', to: 'accepted' },
+      output: { id: LEAD, owner_id: 'acme', state: 'accepted' },
+    },
+  ],
+});
+
+const close = <const Id extends string>(
+  operation: Id,
+  of: { prefix: 'hnd' | 'lnk'; field: 'handoff_id' | 'link_id'; path: string; example: string; state: string },
+  roles: readonly ('owner' | 'staff')[],
+  summary: string,
+) =>
+  defineDeskOperation({
+    id: operation,
+    kind: 'command',
+    roles,
+    http: { method: 'POST', path: of.path, status: 200 },
+    summary,
+    guidance: 'Final. The record stays in the history with its reason.',
+    input: z.strictObject({
+      idempotency_key: idempotencyKey,
+      [of.field]: id(of.prefix),
+      owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+      reason: line(500),
+    }),
+    output: state,
+    problems: DESK_WRITE_PROBLEMS,
+    examples: [
+      {
+        name: of.state,
+        input: { idempotency_key: 'close-1', [of.field]: of.example, owner_id: 'acme', reason: 'Recalled' },
+        output: { id: of.example, owner_id: 'acme', state: of.state },
+      },
+    ],
+  });
+
+export const withdrawHandoff = close(
+  'withdrawHandoff',
+  { prefix: 'hnd', field: 'handoff_id', path: '/handoffs/{handoff_id}/withdraw', example: HANDOFF, state: 'withdrawn' },
+  ['owner', 'staff'],
+  'Withdraw a handoff that the buyer has not answered',
+);
+
+export const invalidateHandoff = close(
+  'invalidateHandoff',
+  { prefix: 'hnd', field: 'handoff_id', path: '/handoffs/{handoff_id}/invalidate', example: HANDOFF, state: 'invalidated' },
+  ['staff'],
+  'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
+);
+
+export const disableLink = close(
+  'disableLink',
+  { prefix: 'lnk', field: 'link_id', path: '/links/{link_id}/disable', example: LINK, state: 'disabled' },
+  ['owner', 'staff'],
+  'Disable a link: it leads nowhere from now on',
+);
+
+export const eraseSubject = defineDeskOperation({
+  id: 'eraseSubject',
+  kind: 'command',
+  roles: ['operator'],
+  http: { method: 'POST', path: '/subjects/{subject}/erase', status: 200 },
+  summary: 'Destroy the key of a lead’s or a handoff’s personal data',
+  guidance: 'For ever. The events stay and can still be verified; the personal data in them is noise.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    subject: z.string().regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
+    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)).optional(),
+    reason: line(500),
+  }),
+  output: z.object({ subject: z.string(), key: z.enum(['destroyed', 'never']), erased_from: z.array(z.string()) }),
+  problems: DESK_WRITE_PROBLEMS,
+  examples: [
+    {
+      name: 'on request',
+      input: { idempotency_key: 'erase-1', subject: LEAD, owner_id: 'acme', reason: 'Art. 17 request' },
+      output: { subject: LEAD, key: 'destroyed', erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'] },
+    },
+  ],
+});

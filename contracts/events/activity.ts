@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { attributionDims } from './shared.ts';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+/**
+ * A request for a short link. What the recorder saw, no verdict: whether it counts is decided by
+ * the fold, so that a better classifier can judge it again. visitor is a keyed hash that changes
+ * every day; no address and no user agent is stored.
+ */
+export const VisitRecorded = z.object({
+  link_id: z.string(),
+  agent_id: z.string(),
+  dims: attributionDims,
+  visitor: z.string(),
+  signals: z.array(z.enum(['head', 'prefetch', 'bot', 'preview', 'no_user_agent'])).optional(),
+  country: z.string().optional(),
+  device: z.enum(['desktop', 'mobile', 'other']),
+  referrer_host: z.string().optional(),
+  trigger: z.enum(['link', 'qr']),
+});
+
+/** What an agent asked and was answered, gathered over at most a second. Not business: record. */
+export const ActivityRecorded = z.object({
+  agent_id: z.string(),
+  entries: z.array(
+    z.object({
+      operation: z.string(),
+      surface: z.string(),
+      key_id: z.string(),
+      decision: z.enum(['allowed', 'denied', 'refused', 'failed', 'replayed']),
+      code: z.string().optional(),
+      request_id: z.string(),
+      at: z.number(),
+      count: z.number(),
+    }),
+  ),
+});
+
+/** Ties an idempotency key to one stream and one request, for writes whose stream the key does not name. */
+export const RequestBound = z.object({ stream: z.string(), fingerprint: z.string() });
+
+/** The subject's key is destroyed; every copy of its sealed text is noise from here on. */
+export const SubjectErased = z.object({ subject: z.string(), reason: z.string() });

@@ -1,0 +1,102 @@
+import type { z } from 'zod';
+import * as access from './access.ts';
+import * as activity from './activity.ts';
+import * as catalog from './catalog.ts';
+import * as handoff from './handoff.ts';
+import * as lead from './lead.ts';
+import * as link from './link.ts';
+
+/**
+ * Every event that a log can hold. The name is the stored format: past tense, never renamed. Checked
+ * before it is written and when a stream is read.
+ */
+export const EVENTS = {
+  LinkCreated: link.LinkCreated,
+  LinkDisabled: link.LinkDisabled,
+  CodeClaimed: link.CodeClaimed,
+  HandoffCreated: handoff.HandoffCreated,
+  HandoffOpenedByBuyer: handoff.HandoffOpenedByBuyer,
+  HandoffListRevisedByBuyer: handoff.HandoffListRevisedByBuyer,
+  HandoffDeclinedByBuyer: handoff.HandoffDeclinedByBuyer,
+  HandoffWithdrawn: handoff.HandoffWithdrawn,
+  HandoffInvalidated: handoff.HandoffInvalidated,
+  RfqSubmittedByBuyer: handoff.RfqSubmittedByBuyer,
+  LeadSubmitted: lead.LeadSubmitted,
+  LeadAmended: lead.LeadAmended,
+  LeadAccepted: lead.LeadAccepted,
+  LeadRejected: lead.LeadRejected,
+  LeadMarkedDuplicate: lead.LeadMarkedDuplicate,
+  LeadContacted: lead.LeadContacted,
+  LeadQualified: lead.LeadQualified,
+  LeadUnqualified: lead.LeadUnqualified,
+  LeadRfqObserved: lead.LeadRfqObserved,
+  LeadWon: lead.LeadWon,
+  LeadLost: lead.LeadLost,
+  LeadWithdrawn: lead.LeadWithdrawn,
+  LeadClaimed: lead.LeadClaimed,
+  LeadClaimReleased: lead.LeadClaimReleased,
+  AccessRequested: access.AccessRequested,
+  AccessApproved: access.AccessApproved,
+  AccessDenied: access.AccessDenied,
+  AgentSuspended: access.AgentSuspended,
+  AgentReinstated: access.AgentReinstated,
+  KeyIssued: access.KeyIssued,
+  KeyRetired: access.KeyRetired,
+  KeyRevoked: access.KeyRevoked,
+  DeskTokenIssued: access.DeskTokenIssued,
+  DeskTokenRevoked: access.DeskTokenRevoked,
+  ProductPublished: catalog.ProductPublished,
+  ProductRevised: catalog.ProductRevised,
+  ProductStockObserved: catalog.ProductStockObserved,
+  ProductWithdrawn: catalog.ProductWithdrawn,
+  VisitRecorded: activity.VisitRecorded,
+  ActivityRecorded: activity.ActivityRecorded,
+  RequestBound: activity.RequestBound,
+  SubjectErased: activity.SubjectErased,
+} as const;
+
+export type EventType = keyof typeof EVENTS;
+export type EventData<Type extends EventType> = z.infer<(typeof EVENTS)[Type]>;
+
+/** An event as a decider makes it, narrowed by its type. */
+export type EventOf<Type extends EventType> = { [T in Type]: { type: T; data: EventData<T> } }[Type];
+
+/** An event as a fold sees it: what happened, and when (epoch milliseconds). */
+export type Happened<Type extends EventType> = EventOf<Type> & { at: number };
+
+export type LinkEventType = 'LinkCreated' | 'LinkDisabled';
+export type HandoffEventType =
+  | 'HandoffCreated'
+  | 'HandoffOpenedByBuyer'
+  | 'HandoffListRevisedByBuyer'
+  | 'HandoffDeclinedByBuyer'
+  | 'HandoffWithdrawn'
+  | 'HandoffInvalidated'
+  | 'RfqSubmittedByBuyer'
+  | 'SubjectErased';
+export type LeadEventType =
+  | 'LeadSubmitted'
+  | 'LeadAmended'
+  | 'LeadAccepted'
+  | 'LeadRejected'
+  | 'LeadMarkedDuplicate'
+  | 'LeadContacted'
+  | 'LeadQualified'
+  | 'LeadUnqualified'
+  | 'LeadRfqObserved'
+  | 'LeadWon'
+  | 'LeadLost'
+  | 'LeadWithdrawn'
+  | 'SubjectErased';
+export type AgentEventType =
+  | 'AccessRequested'
+  | 'AccessApproved'
+  | 'AccessDenied'
+  | 'AgentSuspended'
+  | 'AgentReinstated';
+export type KeyEventType = 'KeyIssued' | 'KeyRetired' | 'KeyRevoked';
+export type ProductEventType =
+  | 'ProductPublished'
+  | 'ProductRevised'
+  | 'ProductStockObserved'
+  | 'ProductWithdrawn';

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { attributionDims, linkTarget } from './shared.ts';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+export const LinkCreated = z.object({
+  link_id: z.string(),
+  agent_id: z.string(),
+  target: linkTarget,
+  destination_url: z.string(),
+  code: z.string(),
+  short_url: z.string(),
+  slug: z.string().optional(),
+  external_id: z.string().optional(),
+  dims: attributionDims,
+  utm: z.record(z.string(), z.string()).optional(),
+  expires_at: z.number().optional(),
+  expired_url: z.string().optional(),
+  metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+});
+
+export const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });
+
+/** Stands on the stream codes-code_{slug}: the first link to claim a slug has it for ever. */
+export const CodeClaimed = z.object({ code: z.string(), link_id: z.string(), owner_id: z.string() });

@@ -1,0 +1,163 @@
+/** Example records of the contract: valid by its own schemas, which a test checks. */
+import { BOUNDARIES, HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '../boundaries.ts';
+import { SCOPES, SCOPE_NAMES } from '../scopes.ts';
+
+const PRODUCT_ID = 'prd_0s3q1v8k2m5n7p9r4t6w8x0y';
+const LINK_ID = 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n';
+const HANDOFF_ID = 'hnd_2b3c4d5e6f7g8h9j0k1m2n3p';
+const LEAD_ID = 'led_3c4d5e6f7g8h9j0k1m2n3p4q';
+const AGENT_ID = 'agt_4d5e6f7g8h9j0k1m2n3p4q5r';
+const AT = '2026-11-20T09:30:00.000Z';
+const BASE = 'https://tributary.example';
+
+export const productExample = {
+  id: PRODUCT_ID,
+  sku: '22847',
+  title: 'Bread Bin Diner Style Ivory',
+  description: 'BREAD BIN DINER STYLE IVORY',
+  category: 'Kitchen',
+  ship_from: 'GB',
+  lead_time_days: 5,
+  order_rule: { moq: 1, increment: 1 },
+  price_tiers: [
+    { min_quantity: 1, unit_price: { amount: 1695, currency: 'GBP' } },
+    { min_quantity: 8, unit_price: { amount: 1495, currency: 'GBP' } },
+  ],
+  price_at_quantity: { quantity: 1, unit_price: { amount: 1695, currency: 'GBP' } },
+  price_status: 'indicative',
+  stock: { level: 'in_stock', available_quantity: 97, as_of: AT },
+  status: 'published',
+  revision: 0,
+  updated_at: AT,
+};
+
+export const linkExample = {
+  id: LINK_ID,
+  owner_id: 'acme',
+  agent_id: AGENT_ID,
+  target: { kind: 'product', ref: PRODUCT_ID },
+  destination_url: `${BASE}/p/22847?utm_source=newsletter`,
+  short_url: `${BASE}/l/spring-bread-bin`,
+  qr_svg_url: `${BASE}/l/spring-bread-bin/qr.svg`,
+  qr_png_url: `${BASE}/l/spring-bread-bin/qr.png`,
+  code: 'spring-bread-bin',
+  slug: 'spring-bread-bin',
+  campaign: 'spring-sale',
+  channel: 'email',
+  utm: { source: 'newsletter' },
+  disclosure: LINK_DISCLOSURE,
+  status: 'active',
+  version: 0,
+  created_at: AT,
+  updated_at: AT,
+};
+
+export const handoffExample = {
+  id: HANDOFF_ID,
+  owner_id: 'acme',
+  agent_id: AGENT_ID,
+  title: 'Kitchen shelf, autumn',
+  locale: 'en',
+  buyer: { company: 'Corner Shop', country: 'GB' },
+  line_items: [
+    {
+      line_id: '1',
+      product_id: PRODUCT_ID,
+      product_revision: 0,
+      sku: '22847',
+      title: 'Bread Bin Diner Style Ivory',
+      quantity: 2,
+      indicative_unit_price: { amount: 1695, currency: 'GBP' },
+      tier_min_quantity: 1,
+      warnings: [],
+    },
+  ],
+  list_revision: 1,
+  indicative_totals: [{ amount: 3390, currency: 'GBP' }],
+  review_url: `${BASE}/h/9f2c…`,
+  status: 'awaiting_buyer',
+  expires_at: '2026-12-20T09:30:00.000Z',
+  disclaimer: HANDOFF_DISCLAIMER,
+  version: 0,
+  created_at: AT,
+  updated_at: AT,
+};
+
+export const leadExample = {
+  id: LEAD_ID,
+  owner_id: 'acme',
+  agent_id: AGENT_ID,
+  external_id: 'crm-4711',
+  source: { kind: 'agent' },
+  company: { name: 'Corner Shop', country: 'GB' },
+  contact: { name: 'Ada Byron', email: 'ada@cornershop.example' },
+  consent: { basis: 'consent', obtained_at: '2026-11-20T09:00:00Z' },
+  state: 'submitted',
+  claim_expires_at: '2027-02-18T09:30:00.000Z',
+  version: 0,
+  created_at: AT,
+  updated_at: AT,
+};
+
+const day = {
+  clicks_raw: 14,
+  clicks_valid: 11,
+  clicks_unique: 9,
+  links_created: 1,
+  handoffs_created: 2,
+  handoffs_opened: 1,
+  handoffs_declined: 0,
+  rfqs_submitted: 1,
+  leads_submitted: 1,
+  leads_accepted: 0,
+  leads_qualified: 0,
+  leads_won: 0,
+  rfq_value: [{ amount: 3390, currency: 'GBP' }],
+  won_value: [],
+};
+
+export const performanceExample = {
+  data: [{ bucket_start: '2026-11-20', dimensions: {}, metrics: day }],
+  totals: day,
+  period: { from: '2026-11-20', to: '2026-11-20', granularity: 'day', time_zone: 'UTC' },
+  page: { next_cursor: null, has_more: false },
+  as_of: { position: 3120, at: AT },
+  classifier_version: 1,
+};
+
+export const connectionExample = {
+  agent: { id: AGENT_ID, name: 'Newsletter agent', owner_id: 'acme' },
+  key: {
+    id: 'a1B2c3D4e5F6',
+    prefix: 'trb_live_a1B2c3D4e5F6',
+    last4: 'x9Zq',
+    created_at: AT,
+    expires_at: '2027-02-18T09:30:00.000Z',
+    status: 'active',
+  },
+  environment: 'live',
+  scopes: SCOPE_NAMES.map((name) => {
+    const granted = name === 'products:read' || name === 'links:write';
+    return {
+      name,
+      ...SCOPES[name],
+      granted,
+      ...(!granted && { how_to_get: 'Ask the owner to request it at the desk; staff review it.' }),
+    };
+  }),
+  granted_scopes: ['products:read', 'links:write'],
+  review: { status: 'approved', decided_at: AT },
+  operations: [
+    { id: 'getConnection', allowed: true },
+    { id: 'searchProducts', allowed: true },
+    { id: 'createLink', allowed: true },
+    { id: 'createHandoff', allowed: false },
+    { id: 'listLeads', allowed: false },
+    { id: 'submitLead', allowed: false },
+    { id: 'getPerformance', allowed: false },
+  ],
+  limits: { writes_per_minute: 3000, body_bytes_max: 262144 },
+  boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
+  links: { openapi: `${BASE}/api/affiliate/openapi.json` },
+  consistency: { position: 3120, projection_lag_events: 0 },
+};

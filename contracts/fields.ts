@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+
+// A text that people and models will read: no control or bidirectional characters, no lone
+// surrogates, because what a person approves must be what a machine sends.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/u;
+
+/** Text of 1 to `max` characters; line breaks and tabs allowed, hidden characters refused. */
+export const text = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine((value) => value.isWellFormed() && !HIDDEN.test(value), {
+      error: 'holds control, bidirectional or invisible characters',
+    });
+
+/** Text on one line. */
+export const line = (max: number) =>
+  text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
+
+export const id = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}_[0-9a-z]{24}$`), { error: `must be an id like ${prefix}_…` });
+
+export const time = z.iso.datetime({ offset: true }).describe('RFC 3339, for example 2026-11-21T09:30:00Z');
+export const date = z.iso.date().describe('A day, for example 2026-11-21');
+export const currency = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' });
+export const country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code' });
+export const quantity = z.int().min(1).max(100_000_000);
+export const url = z.url({ protocol: /^https?$/ }).max(2_048);
+
+export const money = z.object({
+  amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),
+  currency,
+});
+
+/** Names of streams that belong to no promoter. */
+const SYSTEM_OWNERS = ['catalog', 'claims', 'codes', 'desk'];
+
+export const ownerId = z
+  .string()
+  .regex(/^(?!test)[a-z][a-z0-9]{2,31}$/, {
+    error: 'must be 3 to 32 of a-z and 0-9, start with a letter, and not with test',
+  })
+  .refine((owner) => !SYSTEM_OWNERS.includes(owner), { error: 'is reserved' })
+  .describe('The promoter. No dash: the part of a stream name before the dash is the owner');
+
+export const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(LIMITS.IDEMPOTENCY_KEY_CHARS_MAX)
+  .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must be of A-Z a-z 0-9 . _ : ~ + / = -' })
+  .describe('One per intent; the same on every retry. Never expires');
+
+export const metadata = z
+  .record(z.string().regex(/^[a-z0-9_]{1,40}$/), z.union([line(500), z.number(), z.boolean()]))
+  .refine((value) => Object.keys(value).length <= 20, { error: 'at most 20 members' })
+  .describe('Your own flat notes; no personal data');
+
+export const limit = z
+  .int()
+  .min(1)
+  .max(LIMITS.PAGE_ROWS_MAX)
+  .default(LIMITS.PAGE_ROWS_DEFAULT)
+  .describe('Rows in a page');
+export const cursor = z.string().min(1).max(500).describe('next_cursor of the page before');
+
+/** A comma-separated query value, read as a list. */
+export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
+  z.array(item).min(1).max(max).describe('Comma-separated in a query');
+
+/** Where the log stood when an answer was made. */
+export const asOf = z.object({
+  position: z.int().min(0),
+  at: time.nullable().describe('Time of the last event at that position; null while the log is empty'),
+});
+
+export const page = z.object({ next_cursor: z.string().nullable(), has_more: z.boolean() });

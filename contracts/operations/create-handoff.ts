@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { handoffExample } from '../examples/records.ts';
+import { country, id, idempotencyKey, line, metadata, quantity, text, time } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
+import { defineOperation } from '../operation.ts';
+import { handoff } from '../records/handoff.ts';
+
+export const createHandoff = defineOperation({
+  id: 'createHandoff',
+  kind: 'command',
+  scope: 'handoffs:write',
+  http: { method: 'POST', path: '/handoffs', status: 201 },
+  summary: 'Prepare a list for a buyer to review; this submits no RFQ',
+  guidance:
+    'Give review_url to the buyer and to nobody else. Warnings do not stop a handoff: the buyer sees them. ' +
+    'A product that is not published is refused by line, so that you can send the list without it.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    title: line(120),
+    note_to_buyer: text(2_000).optional(),
+    locale: z
+      .string()
+      .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, { error: 'must be a BCP 47 tag like en-GB' })
+      .default('en'),
+    link_id: id('lnk').optional().describe('The link this handoff came from'),
+    buyer: z
+      .strictObject({
+        company: line(200).optional(),
+        country: country.optional(),
+        email: z.email().max(254).optional().describe('Personal data: encrypted'),
+      })
+      .default({}),
+    line_items: z
+      .array(
+        z
+          .strictObject({
+            product_id: id('prd').optional(),
+            sku: line(64).optional(),
+            quantity,
+            note: line(500).optional(),
+          })
+          .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
+            error: 'name the product by product_id or by sku, one of the two',
+          }),
+      )
+      .min(1)
+      .max(LIMITS.HANDOFF_LINES_MAX),
+    expires_at: time.optional().describe(`Default in ${LIMITS.HANDOFF_DAYS_DEFAULT} days`),
+    external_id: line(128).optional().describe('Your own reference, given back as it is'),
+    metadata: metadata.optional(),
+  }),
+  output: handoff,
+  problems: [
+    'malformed_json',
+    'unsupported_media_type',
+    'payload_too_large',
+    'scope_missing',
+    'secret_in_payload',
+    'validation_failed',
+    'idempotency_key_required',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'product_unavailable',
+    'resource_not_found',
+    'resource_erased',
+    'storage_unavailable',
+    'storage_full',
+  ],
+  examples: [
+    {
+      name: 'one line, by sku',
+      input: {
+        idempotency_key: 'order-555156',
+        title: 'Kitchen shelf, autumn',
+        buyer: { company: 'Corner Shop', country: 'GB' },
+        line_items: [{ sku: '22847', quantity: 2 }],
+      },
+      output: handoffExample,
+    },
+  ],
+});

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { linkExample } from '../examples/records.ts';
+import { idempotencyKey, line, metadata, time } from '../fields.ts';
+import { defineOperation } from '../operation.ts';
+import { CHANNELS, link, target, utm } from '../records/link.ts';
+
+export const RESERVED_SLUGS = ['admin', 'api', 'desk', 'docs', 'health', 'help', 'login', 'signin', 'www'];
+
+export const createLink = defineOperation({
+  id: 'createLink',
+  kind: 'command',
+  scope: 'links:write',
+  http: { method: 'POST', path: '/links', status: 201 },
+  summary: 'Create a link attributed to the promoter',
+  guidance:
+    'Show the disclosure beside the link. After a time-out send it again with the same idempotency key: ' +
+    'the first answer comes again, and there is still one link.',
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    target,
+    slug: z
+      .string()
+      .regex(/^[a-z0-9](?:[a-z0-9-]{1,62})[a-z0-9]$/, {
+        error: 'must be 3 to 64 of a-z, 0-9 and -, not at the ends',
+      })
+      .refine((slug) => !RESERVED_SLUGS.includes(slug), { error: 'is reserved' })
+      .refine((slug) => !/^[0-9a-z]{12}$/.test(slug), {
+        error: 'must not look like a generated code: 12 letters and digits without a dash',
+      })
+      .optional()
+      .describe('Unique on this service, first come'),
+    external_id: line(128).optional().describe('Your own reference, given back as it is'),
+    campaign: line(64).optional(),
+    channel: z.enum(CHANNELS).optional(),
+    sub_ids: z.array(line(64)).max(3).optional(),
+    utm: utm.optional().describe('Added to the destination as utm_…'),
+    expires_at: time.optional(),
+    expired_target: target.optional().describe('Where the link leads once it has expired'),
+    metadata: metadata.optional(),
+  }),
+  output: link,
+  problems: [
+    'malformed_json',
+    'unsupported_media_type',
+    'payload_too_large',
+    'scope_missing',
+    'secret_in_payload',
+    'validation_failed',
+    'idempotency_key_required',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'slug_taken',
+    'link_target_invalid',
+    'storage_unavailable',
+    'storage_full',
+  ],
+  examples: [
+    {
+      name: 'a product, for a campaign',
+      input: {
+        idempotency_key: 'spring-sale:22847:link',
+        target: { kind: 'product', ref: '22847' },
+        slug: 'spring-bread-bin',
+        campaign: 'spring-sale',
+        channel: 'email',
+        utm: { source: 'newsletter' },
+      },
+      output: linkExample,
+    },
+  ],
+});

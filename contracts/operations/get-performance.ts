@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { performanceExample } from '../examples/records.ts';
+import { asOf, country, cursor, date, id, line, list, page } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
+import { defineOperation } from '../operation.ts';
+import { CHANNELS } from '../records/link.ts';
+import { DIMENSIONS, GRANULARITIES, metrics, performanceRow } from '../records/performance.ts';
+
+export const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
+
+export const getPerformance = defineOperation({
+  id: 'getPerformance',
+  kind: 'query',
+  scope: 'performance:read',
+  http: { method: 'GET', path: '/performance', status: 200 },
+  summary: "The owner's numbers by day, week or month",
+  guidance:
+    'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch and HEAD, clicks_unique ' +
+    'counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file. ' +
+    'as_of=<position> answers as the log stood then.',
+  input: z.strictObject({
+    from: date.optional().describe('First day, in time_zone; default 29 days before to'),
+    to: date.optional().describe('Last day, inclusive; default today'),
+    granularity: z.enum(GRANULARITIES).default('day'),
+    time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
+    group_by: list(z.enum(DIMENSIONS), 2).optional(),
+    compare_to: z
+      .enum(['previous_period', 'previous_year'])
+      .optional()
+      .describe('The period of equal length before, or the same days a year before'),
+    link_id: id('lnk').optional(),
+    campaign: line(64).optional(),
+    channel: z.enum(CHANNELS).optional(),
+    product_id: id('prd').optional(),
+    category: line(100).optional(),
+    country: country.optional(),
+    agent_id: id('agt').optional(),
+    handoff_id: id('hnd').optional(),
+    as_of: z.int().min(0).optional().describe('A log position'),
+    limit: z.int().min(1).max(1_000).default(400).describe('Rows in a page'),
+    cursor: cursor.optional(),
+  }),
+  output: z.object({
+    data: z.array(performanceRow),
+    totals: metrics,
+    comparison_totals: metrics.optional(),
+    period: z.object({ from: date, to: date, granularity: z.enum(GRANULARITIES), time_zone: z.string() }),
+    comparison_period: z.object({ from: date, to: date }).optional(),
+    page,
+    as_of: asOf,
+    classifier_version: z.int(),
+  }),
+  problems: [
+    'scope_missing',
+    'parameter_invalid',
+    'not_acceptable',
+    'cursor_invalid',
+    'cursor_expired',
+    'consistency_token_invalid',
+    'consistency_timeout',
+    'read_model_rebuilding',
+  ],
+  alsoAs: PERFORMANCE_TYPES,
+  examples: [
+    {
+      name: `a day (at most ${LIMITS.PERFORMANCE_DAYS_MAX} days in one call)`,
+      input: { from: '2026-11-20', to: '2026-11-20', granularity: 'day' },
+      output: performanceExample,
+    },
+  ],
+});

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { leadExample } from '../examples/records.ts';
+import { asOf, cursor, id, limit, line, page, time } from '../fields.ts';
+import { defineOperation } from '../operation.ts';
+import { LEAD_STATES, lead } from '../records/lead.ts';
+
+export const listLeads = defineOperation({
+  id: 'listLeads',
+  kind: 'query',
+  scope: 'leads:read',
+  http: { method: 'GET', path: '/leads', status: 200 },
+  summary: "The owner's leads, newest first",
+  guidance:
+    'Follow next_cursor while has_more is true. A narrow filter may give a page with fewer rows, even none, ' +
+    'and still more to come. Present the Consistency-Token of a write to be sure to see it.',
+  input: z.strictObject({
+    state: z.enum(LEAD_STATES).optional(),
+    source: z.enum(['link', 'handoff', 'manual', 'agent']).optional(),
+    link_id: id('lnk').optional(),
+    handoff_id: id('hnd').optional(),
+    external_id: line(128).optional(),
+    created_from: time.optional(),
+    created_to: time.optional(),
+    updated_since: time.optional(),
+    limit,
+    cursor: cursor.optional(),
+  }),
+  output: z.object({ data: z.array(lead), page, as_of: asOf }),
+  problems: [
+    'scope_missing',
+    'parameter_invalid',
+    'cursor_invalid',
+    'cursor_expired',
+    'consistency_token_invalid',
+    'consistency_timeout',
+    'read_model_rebuilding',
+  ],
+  examples: [
+    {
+      name: 'leads that nobody has looked at',
+      input: { state: 'submitted', limit: 25 },
+      output: {
+        data: [leadExample],
+        page: { next_cursor: null, has_more: false },
+        as_of: { position: 3120, at: '2026-11-20T09:30:00.000Z' },
+      },
+    },
+  ],
+});

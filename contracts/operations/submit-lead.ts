@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { leadExample } from '../examples/records.ts';
+import { idempotencyKey, line, metadata } from '../fields.ts';
+import { defineOperation } from '../operation.ts';
+import { company, consent, contact, interest, lead, leadSource } from '../records/lead.ts';
+
+export const submitLead = defineOperation({
+  id: 'submitLead',
+  kind: 'command',
+  scope: 'leads:write',
+  http: { method: 'POST', path: '/leads', status: 201 },
+  summary: 'Submit a lead, amend it or withdraw it, by your own external_id',
+  guidance:
+    'The first call with an external_id submits; a later one replaces what was said, while the lead is ' +
+    'submitted or accepted; withdraw: true withdraws it. A contact that another promoter has already brought is answered ' +
+    'with state rejected and reason already_known. Agents set no commercial state.',
+  input: z
+    .strictObject({
+      idempotency_key: idempotencyKey,
+      external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),
+      source: leadSource.default({ kind: 'agent' }),
+      company: company.optional().describe('Required unless withdraw is true'),
+      contact: contact.optional(),
+      consent: consent.optional().describe('Required with a contact'),
+      interest: interest.optional(),
+      withdraw: z.literal(true).optional(),
+      withdraw_reason: line(200).optional(),
+      metadata: metadata.optional(),
+    }),
+  output: lead,
+  problems: [
+    'malformed_json',
+    'unsupported_media_type',
+    'payload_too_large',
+    'scope_missing',
+    'secret_in_payload',
+    'validation_failed',
+    'idempotency_key_required',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'resource_not_found',
+    'resource_erased',
+    'consent_missing',
+    'state_conflict',
+    'storage_unavailable',
+    'storage_full',
+  ],
+  examples: [
+    {
+      name: 'a lead from a link',
+      input: {
+        idempotency_key: 'crm-4711:submit',
+        external_id: 'crm-4711',
+        company: { name: 'Corner Shop', country: 'GB' },
+        contact: { name: 'Ada Byron', email: 'ada@cornershop.example' },
+        consent: { basis: 'consent', obtained_at: '2026-11-20T09:00:00Z' },
+      },
+      output: leadExample,
+    },
+  ],
+});

@@ -1,0 +1,364 @@
+/**
+ * Every way a call can fail: one table, from which REST bodies, OpenAPI responses and the pages at
+ * /problems/{code} are made. A code is never renamed and never reused.
+ */
+export type RecoveryAction =
+  | 'read_contract'
+  | 'fix_request'
+  | 'reduce'
+  | 'retry_same_key'
+  | 'obtain_key'
+  | 'rotate_key'
+  | 'contact_owner'
+  | 'request_access_review'
+  | 'hand_to_buyer'
+  | 'check_id'
+  | 'stop'
+  | 'fix_fields'
+  | 'restart_listing'
+  | 'add_key'
+  | 'new_key_or_original_body'
+  | 're_read'
+  | 'choose_other'
+  | 'obtain_consent'
+  | 'wait'
+  | 'report_with_request_id';
+
+export type ProblemDefinition = {
+  readonly status: number;
+  readonly title: string;
+  readonly action: RecoveryAction;
+  readonly hint: string;
+  readonly retryable: boolean;
+};
+
+const define = <const T extends Record<string, ProblemDefinition>>(table: T): T => table;
+
+export const PROBLEMS = define({
+  route_not_found: {
+    status: 404,
+    title: 'No such route',
+    action: 'read_contract',
+    hint: 'Look the path up in the OpenAPI contract; the base path ends in /v1.',
+    retryable: false,
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed here',
+    action: 'read_contract',
+    hint: 'Use one of the methods in the Allow header.',
+    retryable: false,
+  },
+  not_acceptable: {
+    status: 406,
+    title: 'No such representation',
+    action: 'fix_request',
+    hint: 'Ask for one of the media types that the contract lists for this operation.',
+    retryable: false,
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    action: 'fix_request',
+    hint: 'Send the body as application/json in UTF-8, without content encoding.',
+    retryable: false,
+  },
+  malformed_json: {
+    status: 400,
+    title: 'The body is not JSON',
+    action: 'fix_request',
+    hint: 'Send one JSON object, encoded as UTF-8.',
+    retryable: false,
+  },
+  malformed_request: {
+    status: 400,
+    title: 'Malformed request',
+    action: 'fix_request',
+    hint: 'Correct the HTTP framing, nesting or names that the detail speaks of.',
+    retryable: false,
+  },
+  payload_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    action: 'reduce',
+    hint: 'Keep the body within body_bytes_max of getConnection; split the work.',
+    retryable: false,
+  },
+  uri_too_long: {
+    status: 414,
+    title: 'The URL is too long',
+    action: 'reduce',
+    hint: 'Shorten the query; use a cursor or fewer ids.',
+    retryable: false,
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'The headers are too large',
+    action: 'reduce',
+    hint: 'Send fewer or shorter header fields.',
+    retryable: false,
+  },
+  request_timeout: {
+    status: 408,
+    title: 'The request came too slowly',
+    action: 'retry_same_key',
+    hint: 'Send it again with the same Idempotency-Key.',
+    retryable: true,
+  },
+  credential_missing: {
+    status: 401,
+    title: 'No credential',
+    action: 'obtain_key',
+    hint: 'Send Authorization: Bearer <API_KEY>. Keys are issued by the owner after an access review.',
+    retryable: false,
+  },
+  credential_invalid: {
+    status: 401,
+    title: 'The credential is not valid here',
+    action: 'rotate_key',
+    hint: 'Check the key for truncation; otherwise ask the owner for a new one.',
+    retryable: false,
+  },
+  credential_expired: {
+    status: 401,
+    title: 'The credential has expired',
+    action: 'rotate_key',
+    hint: 'Ask the owner to rotate the key.',
+    retryable: false,
+  },
+  credential_revoked: {
+    status: 401,
+    title: 'The credential was revoked',
+    action: 'contact_owner',
+    hint: 'Ask the owner; a revoked key never works again.',
+    retryable: false,
+  },
+  credential_in_url: {
+    status: 400,
+    title: 'A credential stands in the URL',
+    action: 'rotate_key',
+    hint: 'URLs are logged. Send the key in the Authorization header, and rotate this one.',
+    retryable: false,
+  },
+  secret_in_payload: {
+    status: 400,
+    title: 'A credential stands in the body',
+    action: 'rotate_key',
+    hint: 'Nothing was stored. Take the key out of the body, and rotate it.',
+    retryable: false,
+  },
+  scope_missing: {
+    status: 403,
+    title: 'The key lacks the scope',
+    action: 'request_access_review',
+    hint: 'Ask the owner to request the scope; getConnection shows what is granted and what is not.',
+    retryable: false,
+  },
+  role_missing: {
+    status: 403,
+    title: 'The desk credential lacks the role',
+    action: 'contact_owner',
+    hint: 'Use a desk credential with one of the roles that the detail names.',
+    retryable: false,
+  },
+  agent_suspended: {
+    status: 403,
+    title: 'The agent is suspended',
+    action: 'contact_owner',
+    hint: 'Ask the owner or staff to reinstate the agent.',
+    retryable: false,
+  },
+  boundary_forbidden: {
+    status: 403,
+    title: 'No agent can do this',
+    action: 'hand_to_buyer',
+    hint: 'Create a handoff and give its review link to the buyer.',
+    retryable: false,
+  },
+  resource_not_found: {
+    status: 404,
+    title: 'Not found',
+    action: 'check_id',
+    hint: "Check the id. Another owner's records are not found either.",
+    retryable: false,
+  },
+  resource_erased: {
+    status: 410,
+    title: 'Erased',
+    action: 'stop',
+    hint: 'The personal data was erased on request. Do not send it again.',
+    retryable: false,
+  },
+  validation_failed: {
+    status: 422,
+    title: 'Some fields are not valid',
+    action: 'fix_fields',
+    hint: 'Correct each field in errors[] and send the call again; the key is still free.',
+    retryable: false,
+  },
+  parameter_invalid: {
+    status: 400,
+    title: 'Some parameters are not valid',
+    action: 'fix_fields',
+    hint: 'Correct each parameter in errors[].',
+    retryable: false,
+  },
+  cursor_invalid: {
+    status: 400,
+    title: 'The cursor is not valid here',
+    action: 'restart_listing',
+    hint: 'Start the listing again without a cursor, and change no parameter between pages.',
+    retryable: false,
+  },
+  cursor_expired: {
+    status: 400,
+    title: 'The cursor has expired',
+    action: 'restart_listing',
+    hint: 'Start the listing again without a cursor.',
+    retryable: false,
+  },
+  consistency_token_invalid: {
+    status: 400,
+    title: 'The consistency token is not of this log',
+    action: 're_read',
+    hint: 'Send a token that this service answered, or leave the header out.',
+    retryable: false,
+  },
+  idempotency_key_required: {
+    status: 400,
+    title: 'A write needs an idempotency key',
+    action: 'add_key',
+    hint: 'Send Idempotency-Key, one per intent, and the same one on every retry.',
+    retryable: false,
+  },
+  idempotency_key_invalid: {
+    status: 400,
+    title: 'The idempotency key is not valid',
+    action: 'add_key',
+    hint: 'Use 1 to 255 characters of A-Z a-z 0-9 . _ : ~ + / = -, once.',
+    retryable: false,
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'The idempotency key belongs to another request',
+    action: 'new_key_or_original_body',
+    hint: 'Take a new key for a new intent, or send the first body again.',
+    retryable: false,
+  },
+  state_conflict: {
+    status: 409,
+    title: 'The record is in another state',
+    action: 're_read',
+    hint: 'Read the record again; the detail names its state.',
+    retryable: false,
+  },
+  slug_taken: {
+    status: 409,
+    title: 'The slug is taken',
+    action: 'choose_other',
+    hint: 'Choose another slug, or leave it out.',
+    retryable: false,
+  },
+  product_unavailable: {
+    status: 422,
+    title: 'Some products are not published',
+    action: 'choose_other',
+    hint: 'errors[] points at each; send the call again without them or with other ones.',
+    retryable: false,
+  },
+  link_target_invalid: {
+    status: 422,
+    title: 'The link target is not valid',
+    action: 'choose_other',
+    hint: 'Name a published product by id or sku, a category of the catalog, or search words.',
+    retryable: false,
+  },
+  consent_missing: {
+    status: 422,
+    title: 'A contact needs a lawful basis',
+    action: 'obtain_consent',
+    hint: 'Send consent with basis and obtained_at, or leave the contact out.',
+    retryable: false,
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    action: 'wait',
+    hint: 'Wait for Retry-After seconds. RateLimit shows what is left.',
+    retryable: true,
+  },
+  overloaded: {
+    status: 503,
+    title: 'The service is overloaded',
+    action: 'retry_same_key',
+    hint: 'Nothing was executed. Retry after Retry-After with the same key.',
+    retryable: true,
+  },
+  shutting_down: {
+    status: 503,
+    title: 'The service is stopping',
+    action: 'retry_same_key',
+    hint: 'Retry after Retry-After with the same key.',
+    retryable: true,
+  },
+  storage_unavailable: {
+    status: 503,
+    title: 'The outcome is unknown',
+    action: 'retry_same_key',
+    hint: 'The write may or may not have happened. The same key tells, and executes at most once.',
+    retryable: true,
+  },
+  storage_full: {
+    status: 507,
+    title: 'The disk is full',
+    action: 'retry_same_key',
+    hint: 'Nothing was written. Retry later with the same key.',
+    retryable: true,
+  },
+  read_model_rebuilding: {
+    status: 503,
+    title: 'The read model is not ready',
+    action: 'wait',
+    hint: 'Writes work. Retry the read after Retry-After.',
+    retryable: true,
+  },
+  consistency_timeout: {
+    status: 503,
+    title: 'The read model has not reached the token yet',
+    action: 'wait',
+    hint: 'Retry after Retry-After, or read without the token and compare as_of.',
+    retryable: true,
+  },
+  internal_error: {
+    status: 500,
+    title: 'A fault of ours',
+    action: 'report_with_request_id',
+    hint: 'Report the request id. A write may be retried with the same key.',
+    retryable: true,
+  },
+});
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
+
+/** What any operation may answer; only the others are declared by each operation. */
+export const UNIVERSAL_PROBLEMS = [
+  'malformed_request',
+  'credential_missing',
+  'credential_invalid',
+  'credential_expired',
+  'credential_revoked',
+  'credential_in_url',
+  'agent_suspended',
+  'uri_too_long',
+  'headers_too_large',
+  'request_timeout',
+  'rate_limited',
+  'overloaded',
+  'shutting_down',
+  'internal_error',
+] as const satisfies readonly ProblemCode[];
+
+/** One fault of the input: where (JSON Pointer, or parameter name behind a slash), which, and why. */
+export type InputFault = { pointer: string; code: string; detail: string };

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { SCOPE_NAMES } from '../scopes.ts';
+import { time } from '../fields.ts';
+
+export const connection = z
+  .object({
+    agent: z.object({ id: z.string(), name: z.string(), owner_id: z.string() }),
+    key: z.object({
+      id: z.string(),
+      prefix: z.string(),
+      last4: z.string(),
+      created_at: time,
+      expires_at: time,
+      status: z.enum(['active', 'rotating']),
+    }),
+    environment: z.enum(['live', 'test']),
+    scopes: z
+      .array(
+        z.object({
+          name: z.enum(SCOPE_NAMES),
+          group: z.enum(['read', 'write', 'outbound']),
+          meaning: z.string(),
+          granted: z.boolean(),
+          how_to_get: z.string().optional(),
+        }),
+      )
+      .describe('All nine: what is granted, what is missing, and how to get it'),
+    granted_scopes: z.array(z.enum(SCOPE_NAMES)),
+    review: z.object({ status: z.string(), decided_at: time.nullable() }),
+    operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
+    limits: z.record(z.string(), z.int()).describe('Each named with its unit'),
+    boundaries: z.array(z.object({ id: z.string(), statement: z.string(), instead: z.string() })),
+    links: z.record(z.string(), z.string()),
+    consistency: z.object({ position: z.int(), projection_lag_events: z.int() }),
+  })
+  .meta({ id: 'Connection' });

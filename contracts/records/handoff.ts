@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { id, metadata, money, time } from '../fields.ts';
+
+export const WARNINGS = {
+  below_moq: 'The quantity is below the minimum order quantity',
+  off_increment: 'The quantity is not a multiple of the order increment',
+  stock_below_quantity: 'The stock last seen is below the quantity',
+} as const;
+
+export type Warning = keyof typeof WARNINGS;
+
+export const lineItem = z
+  .object({
+    line_id: z.string(),
+    product_id: id('prd'),
+    product_revision: z.int().describe('Revision of the product when the line was priced'),
+    sku: z.string(),
+    title: z.string(),
+    quantity: z.int(),
+    indicative_unit_price: money,
+    tier_min_quantity: z.int(),
+    note: z.string().optional(),
+    warnings: z.array(z.enum(Object.keys(WARNINGS) as [Warning, ...Warning[]])),
+  })
+  .meta({ id: 'HandoffLine' });
+
+export const HANDOFF_STATUSES = [
+  'awaiting_buyer',
+  'in_review',
+  'rfq_submitted',
+  'declined',
+  'withdrawn',
+  'invalidated',
+  'expired',
+] as const;
+
+export const handoff = z
+  .object({
+    id: id('hnd'),
+    owner_id: z.string(),
+    agent_id: z.string(),
+    title: z.string(),
+    note_to_buyer: z.string().optional(),
+    locale: z.string(),
+    link_id: id('lnk').optional(),
+    external_id: z.string().optional(),
+    buyer: z.object({
+      company: z.string().optional(),
+      country: z.string().optional(),
+      email: z.string().optional().describe('Personal: [erased] after an erasure'),
+    }),
+    line_items: z.array(lineItem),
+    list_revision: z.int(),
+    indicative_totals: z.array(money).describe('Per currency; an estimate only'),
+    review_url: z.string().describe('For the buyer alone; whoever holds it can review and send the RFQ'),
+    status: z.enum(HANDOFF_STATUSES),
+    status_reason: z.string().optional(),
+    expires_at: time,
+    disclaimer: z.string(),
+    metadata: metadata.optional(),
+    version: z.int(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Handoff' });
+
+export type Handoff = z.infer<typeof handoff>;

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { id, line, metadata, time } from '../fields.ts';
+
+export const TARGET_KINDS = ['product', 'category', 'search'] as const;
+
+export const target = z
+  .strictObject({
+    kind: z.enum(TARGET_KINDS),
+    ref: line(200).describe('Product id or sku, category name, or search words'),
+  })
+  .describe('What the link leads to. The destination is computed: a link never leads off this service');
+
+export const CHANNELS = ['site', 'email', 'social', 'chat', 'agent', 'qr', 'other'] as const;
+
+export const utm = z.strictObject({
+  source: line(255).optional(),
+  medium: line(255).optional(),
+  campaign: line(255).optional(),
+  term: line(255).optional(),
+  content: line(255).optional(),
+});
+
+export const link = z
+  .object({
+    id: id('lnk'),
+    owner_id: z.string(),
+    agent_id: z.string(),
+    target: z.object({ kind: z.enum(TARGET_KINDS), ref: z.string() }),
+    destination_url: z.string(),
+    short_url: z.string(),
+    qr_svg_url: z.string(),
+    qr_png_url: z.string(),
+    code: z.string(),
+    slug: z.string().optional(),
+    external_id: z.string().optional(),
+    campaign: z.string().optional(),
+    channel: z.enum(CHANNELS).optional(),
+    sub_ids: z.array(z.string()).optional(),
+    utm: utm.optional(),
+    expires_at: time.optional(),
+    expired_url: z.string().optional(),
+    disclosure: z.string().describe('Text to show beside the link'),
+    metadata: metadata.optional(),
+    status: z.enum(['active', 'disabled', 'expired']),
+    version: z.int(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Link' });
+
+export type Link = z.infer<typeof link>;

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { money } from '../fields.ts';
+
+export const DIMENSIONS = [
+  'link_id',
+  'campaign',
+  'channel',
+  'sub_id_1',
+  'sub_id_2',
+  'sub_id_3',
+  'product_id',
+  'category',
+  'country',
+  'agent_id',
+  'handoff_id',
+] as const;
+
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** Counted, in this order in every row and in the stored cells. */
+export const METRICS = [
+  'clicks_raw',
+  'clicks_valid',
+  'clicks_unique',
+  'links_created',
+  'handoffs_created',
+  'handoffs_opened',
+  'handoffs_declined',
+  'rfqs_submitted',
+  'leads_submitted',
+  'leads_accepted',
+  'leads_qualified',
+  'leads_won',
+] as const;
+
+export type Metric = (typeof METRICS)[number];
+
+export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
+
+export const metrics = z.object({
+  ...(Object.fromEntries(METRICS.map((name) => [name, z.int().min(0)])) as Record<Metric, z.ZodInt>),
+  rfq_value: z.array(money).describe('Indicative totals of RFQs sent, one per currency, never summed across'),
+  won_value: z.array(money).describe('Set by staff'),
+});
+
+export const performanceRow = z
+  .object({
+    bucket_start: z.string().describe('First day of the bucket in the time zone asked for'),
+    dimensions: z.partialRecord(z.enum(DIMENSIONS), z.string().nullable()),
+    metrics,
+    comparison: metrics.optional().describe('The same bucket of the comparison period'),
+  })
+  .meta({ id: 'PerformanceRow' });
+
+export type PerformanceRow = z.infer<typeof performanceRow>;

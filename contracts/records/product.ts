@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { country, id, money, time } from '../fields.ts';
+
+export const product = z
+  .object({
+    id: id('prd'),
+    sku: z.string(),
+    title: z.string(),
+    description: z.string(),
+    brand: z.string().optional(),
+    gtin: z.string().optional(),
+    mpn: z.string().optional(),
+    category: z.string(),
+    image_url: z.string().optional(),
+    origin_country: country.optional(),
+    ship_from: country.optional(),
+    lead_time_days: z.int().optional().describe('To dispatch'),
+    order_rule: z.object({
+      moq: z.int().describe('Smallest quantity'),
+      increment: z.int().describe('Quantities rise in steps of this'),
+    }),
+    price_tiers: z.array(z.object({ min_quantity: z.int(), unit_price: money })),
+    price_at_quantity: z
+      .object({ quantity: z.int(), unit_price: money })
+      .optional()
+      .describe('Unit price at at_quantity, or at the minimum order quantity'),
+    price_status: z.literal('indicative').describe('Staff control pricing'),
+    stock: z
+      .object({
+        level: z.enum(['in_stock', 'low', 'out_of_stock']),
+        available_quantity: z.int().nullable(),
+        as_of: time,
+      })
+      .describe('A signal, never a reservation'),
+    certifications: z.array(z.string()).optional(),
+    status: z.literal('published'),
+    revision: z.int(),
+    updated_at: time,
+  })
+  .meta({ id: 'Product' });
+
+export type Product = z.infer<typeof product>;
+
+export const facet = z.object({
+  field: z.string(),
+  values: z.array(z.object({ value: z.string(), count: z.int() })),
+});
+

@@ -1,0 +1,40 @@
+/** The nine scopes of SPEC "Authentication" 5. No wildcard, no implication: writing does not grant reading. */
+export const SCOPES = {
+  'products:read': { group: 'read', meaning: 'Search published products' },
+  'performance:read': { group: 'read', meaning: "Read the owner's attributed performance" },
+  'leads:read': { group: 'read', meaning: "Read the owner's attributed leads" },
+  'links:write': { group: 'write', meaning: 'Create attributed links' },
+  'handoffs:write': {
+    group: 'write',
+    meaning: 'Create buyer-reviewable handoffs without submitting an RFQ',
+  },
+  'leads:write': { group: 'write', meaning: 'Write leads' },
+  'social:write': {
+    group: 'outbound',
+    meaning: 'Propose social posts; owner-controlled or administrator-approved only',
+  },
+  'messages:write': {
+    group: 'outbound',
+    meaning: 'Propose messages; owner-controlled or administrator-approved only',
+  },
+  'agents:notify': {
+    group: 'outbound',
+    meaning: 'Propose notifications to other agents; owner-controlled or administrator-approved only',
+  },
+} as const satisfies Record<string, { group: 'read' | 'write' | 'outbound'; meaning: string }>;
+
+export type Scope = keyof typeof SCOPES;
+
+export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]];
+
+/** Who may act at the desk. An agent is not among them, and a desk role opens no agent interface. */
+export const ROLES = {
+  owner: 'The promoter: asks for access, manages keys, reads own history',
+  staff: 'Reviews access, sets lead states, publishes the catalog',
+  auditor: 'Reads every history, changes nothing',
+  operator: 'Runs the service: projections, erasure, desk tokens',
+} as const;
+
+export type Role = keyof typeof ROLES;
+
+export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];

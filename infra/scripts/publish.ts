@@ -1,0 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
+import { llmsText } from '#src/interfaces/text/llms.ts';
+
+/** Where the published documents say they are served; a running service says its own origin. */
+export const PUBLISHED_ORIGIN = 'https://tributary.example';
+
+/** Every generated file that is committed: a test holds each against the registry. */
+export const PUBLISHED: Record<string, () => string> = {
+  'openapi.json': () => openApi(PUBLISHED_ORIGIN),
+  'desk-openapi.json': () => deskOpenApi(PUBLISHED_ORIGIN),
+  'llms.txt': () => llmsText(PUBLISHED_ORIGIN),
+};
+
+if (import.meta.main) {
+  for (const [name, make] of Object.entries(PUBLISHED))
+    writeFileSync(new URL(`../../contracts/published/${name}`, import.meta.url), make());
+}

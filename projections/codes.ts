@@ -1,0 +1,35 @@
+import type { LinkEventType } from '#contracts/events/index.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import { happened } from './happened.ts';
+import type { Projection } from './projection.ts';
+
+/** Where each short code leads: all that a redirect and its record need. */
+export const codes: Projection<CodeRow> = {
+  name: 'codes',
+  version: 1,
+  handles: ['LinkCreated', 'LinkDisabled'],
+  place(event) {
+    const { data } = happened<LinkEventType>(event);
+    return { scope: data.code, key: '' };
+  },
+  evolve(row, event) {
+    const { type, data } = happened<LinkEventType>(event);
+    if (type === 'LinkDisabled') {
+      if (!row) throw new Error(`${data.code} was disabled and never created`);
+      row.disabled = true;
+      return row;
+    }
+    const { link_id, agent_id, destination_url, expires_at, expired_url, dims } = data;
+    const made: CodeRow = {
+      owner: event.owner,
+      link_id,
+      agent_id,
+      destination_url,
+      dims: dims as CodeRow['dims'],
+      disabled: false,
+    };
+    if (expires_at !== undefined) made.expires_at = expires_at;
+    if (expired_url !== undefined) made.expired_url = expired_url;
+    return made;
+  },
+};

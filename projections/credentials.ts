@@ -1,0 +1,83 @@
+import type { AgentEventType, EventType, KeyEventType } from '#contracts/events/index.ts';
+import type { AgentState, KeyState } from '#src/domain/access.ts';
+import { agent, apiKey } from '#src/domain/access.ts';
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import { happened } from './happened.ts';
+import type { Projection } from './projection.ts';
+
+type DeskEventType = 'DeskTokenIssued' | 'DeskTokenRevoked';
+type AccessEventType = AgentEventType | KeyEventType | DeskEventType;
+
+type Common = { owner: string; sort: Position };
+
+/** An agent, a key or a desk token: the state, whose it is, where its first event stands. */
+export type CredentialRow =
+  | (AgentRow & AgentState & Common)
+  | (KeyRow & KeyState & Common)
+  | (DeskTokenRow & Common);
+
+export const ACCESS_EVENTS: readonly EventType[] = [
+  'AccessRequested',
+  'AccessApproved',
+  'AccessDenied',
+  'AgentSuspended',
+  'AgentReinstated',
+  'KeyIssued',
+  'KeyRetired',
+  'KeyRevoked',
+  'DeskTokenIssued',
+  'DeskTokenRevoked',
+];
+
+/** What kind of credential an event is of, and its id. */
+export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
+  const { data } = happened<AccessEventType>(event);
+  if ('key_id' in data) return { kind: 'key', id: data.key_id };
+  if ('token_id' in data) return { kind: 'desk', id: data.token_id };
+  return { kind: 'agent', id: data.agent_id };
+};
+
+/** The row after the event, for both lists of the same rows: by id, and by owner. */
+export const evolveCredential = (
+  row: CredentialRow | undefined,
+  event: FoldEvent,
+): CredentialRow => {
+  const { owner } = event;
+  const sort = row ? row.sort : event.position;
+  const { kind } = credentialOf(event);
+  if (kind === 'agent') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...agent.evolve(state, happened<AgentEventType>(event)), kind, owner, sort };
+  }
+  if (kind === 'key') {
+    const state = row?.kind === kind ? row : undefined;
+    return { ...apiKey.evolve(state, happened<KeyEventType>(event)), kind, owner, sort };
+  }
+  return { ...deskToken(row?.kind === kind ? row : undefined, event), owner, sort };
+};
+
+const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRow => {
+  const { type, data, at } = happened<DeskEventType>(event);
+  if (type === 'DeskTokenIssued')
+    return {
+      ...(data as Omit<DeskTokenRow, 'kind'>),
+      kind: 'desk',
+      status: 'active',
+      created_at: at,
+    };
+  if (!row) throw new Error(`${data.token_id} was revoked and never issued`);
+  return { ...row, status: 'revoked' };
+};
+
+/** Everything an authentication needs, by the id that a credential names. */
+export const credentials: Projection<CredentialRow> = {
+  name: 'credentials',
+  version: 1,
+  handles: ACCESS_EVENTS,
+  place(event) {
+    const { kind, id } = credentialOf(event);
+    return { scope: id, key: kind };
+  },
+  evolve: evolveCredential,
+};

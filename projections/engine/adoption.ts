@@ -1,0 +1,111 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Position } from '#src/ports/event-log.ts';
+import { isBehind } from './advance.ts';
+import { fill } from './fill.ts';
+import type { Following } from './following.ts';
+import { setTargets } from './following.ts';
+import { dropOthers, nextSpace, ofVersion } from './spaces.ts';
+import type { Target } from './target.ts';
+import { openTarget } from './target.ts';
+
+/*
+ * How a space comes into the loop: one that has to be filled first (a new version, a rebuild, a
+ * store that lost it) is filled beside the loop, and adopted by it between two batches, where
+ * nothing can fall into a gap.
+ */
+
+const RETRY_MS = 500;
+const STOPPED = 'the engine has stopped';
+
+/** Fills beside the loop, then asks the loop to adopt. False when the run ended before. */
+export const build = async (state: Following, targets: readonly Target[]): Promise<boolean> => {
+  const { signal, onFault } = state.options;
+  while (!signal.aborted) {
+    try {
+      await buildOnce(state, targets);
+      return true;
+    } catch (error) {
+      if (signal.aborted) break;
+      onFault?.(error);
+      await pause(RETRY_MS, undefined, { ref: false, signal }).catch(() => {});
+    }
+  }
+  return false;
+};
+
+const buildOnce = async (state: Following, targets: readonly Target[]): Promise<void> => {
+  const { log, store, progress } = state.options;
+  const head = (await log.head()).position;
+  const onProgress = (position: Position): void => {
+    for (const { projection, space } of targets)
+      progress(projection.name, { space, position, head });
+  };
+  await fill({ ...state.folding, log, targets, onProgress });
+  for (const target of targets) {
+    const { projection, space } = target;
+    const { live } = await store.spaces(projection.name);
+    await adopt(state, target);
+    progress(projection.name, undefined);
+    if (live !== space) await dropOthers(store, projection, [space, live]);
+  }
+};
+
+export const adopt = (state: Following, target: Target): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (state.stopped) throw new Error(STOPPED);
+    const settle = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+    state.adoptions.push({ target, settle });
+    state.options.wake();
+  });
+
+/** The loop's part: fills the rest, up to where the loop stands, and follows from there. */
+export const adoptWaiting = async (state: Following): Promise<void> => {
+  for (const { target, settle } of state.adoptions.splice(0))
+    await adoptNow(state, target).then(() => settle(), settle);
+};
+
+const adoptNow = async (state: Following, target: Target): Promise<void> => {
+  const { options, folding, position, late } = state;
+  const { projection, space } = target;
+  await fill({ ...folding, log: options.log, targets: [target], upTo: position });
+  if (state.own === undefined) await options.store.goLive(projection.name, space);
+  else state.unborn.set(target, position);
+  for (const other of late) if (other.projection.name === projection.name) late.delete(other);
+  const others = state.targets.filter((other) => other.projection.name !== projection.name);
+  setTargets(state, [...others, target]);
+};
+
+export const refuseWaiting = (state: Following): void => {
+  state.stopped = true;
+  for (const { settle } of state.adoptions.splice(0)) settle(new Error(STOPPED));
+};
+
+/** Takes a space out of the loop, to be filled up again from what the store has of it. */
+export const refill = async (state: Following, target: Target): Promise<void> => {
+  const { store } = state.options;
+  const { projection } = target;
+  const { live, all } = await store.spaces(projection.name);
+  const space = ofVersion(live, projection) ? live : nextSpace(all, projection);
+  const again = await openTarget(store, projection, space, state.own);
+  setTargets(
+    state,
+    state.targets.filter((other) => other !== target),
+  );
+  if (space === live) state.late.add(again);
+  void build(state, [again]);
+};
+
+/** Has the store still what it had, and does what we follow still answer? */
+export const check = async (state: Following, target: Target): Promise<void> => {
+  const { store } = state.options;
+  const { projection, space } = target;
+  const now = await store.checkpoints(space);
+  const born = state.unborn.get(target);
+  if (born !== undefined) {
+    if (Math.min(...now) < born) return;
+    state.unborn.delete(target);
+    await store.goLive(projection.name, space);
+  }
+  const { live } = await store.spaces(projection.name);
+  if (live !== space || isBehind(now, target)) await refill(state, target);
+};

@@ -1,0 +1,84 @@
+import type { Position } from '#src/ports/event-log.ts';
+import { adoptWaiting, build, check, refill, refuseWaiting } from './adoption.ts';
+import { advance } from './advance.ts';
+import type { Following } from './following.ts';
+import { setTargets } from './following.ts';
+import type { Mail } from './mailbox.ts';
+import { builds, liveSpace, nextSpace } from './spaces.ts';
+import type { Target } from './target.ts';
+import { lowest, moveOn, openTarget } from './target.ts';
+
+const MOVE_ON_EVENTS = 10_000;
+
+/** Live spaces are followed from where they stand; the others are filled first, beside the loop. */
+export const startFollowing = async (
+  state: Following,
+): Promise<{ head: Position; built: Promise<boolean> }> => {
+  const { log, store, projections, catalog } = state.options;
+  const head = await log.head();
+  const filled: Target[] = [];
+  const unfilled: Target[] = [];
+  for (const projection of projections) {
+    const live = await liveSpace(store, projection, head.position);
+    const { all } = await store.spaces(projection.name);
+    const space = live ?? builds(all, projection).at(-1) ?? nextSpace(all, projection);
+    const isEmpty = live === undefined && head.position === 0;
+    if (isEmpty) await store.goLive(projection.name, space);
+    const target = await openTarget(store, projection, space, state.own);
+    (live === undefined && !isEmpty ? unfilled : filled).push(target);
+  }
+  setTargets(state, filled);
+  state.position = filled.length > 0 ? lowest(filled) : head.position;
+  if (catalog) state.position = Math.min(state.position, catalog.checkpoint());
+  state.at = head.at;
+  const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
+  return { head: head.position, built };
+};
+
+/** One batch into every target: at once, because a store far away is waited for once then. */
+export const foldMail = async (state: Following, mail: Mail): Promise<void> => {
+  const { events, position: upTo, caughtUp } = mail;
+  const { targets, folding, options } = state;
+  const last = events.at(-1);
+  if (last) {
+    const inboxes = state.route(events);
+    const answers = await Promise.all(
+      targets.map((target, i) => advance(folding, target, inboxes[i] ?? [], upTo)),
+    );
+    options.catalog?.fold(events, upTo);
+    state.at = last.at;
+    for (const [i, target] of targets.entries())
+      if (answers[i] === 'lost') await refill(state, target);
+  }
+  state.position = Math.max(state.position, upTo);
+  state.sinceMoved += events.length;
+  const limit = options.moveOnEvents ?? MOVE_ON_EVENTS;
+  if (state.sinceMoved >= limit || (caughtUp && state.sinceMoved >= limit / 10))
+    await moveAllOn(state);
+};
+
+const moveAllOn = async (state: Following): Promise<void> => {
+  const { targets, position, options } = state;
+  state.sinceMoved = 0;
+  await Promise.all(targets.map((target) => moveOn(options.store, target, position)));
+  options.catalog?.moveOn(position);
+};
+
+/** Between two batches: what waits to be adopted, and, when it is due, whether all is as it was. */
+export const settle = async (state: Following, isCheckDue: boolean): Promise<void> => {
+  await adoptWaiting(state);
+  if (!isCheckDue) return;
+  const { options } = state;
+  try {
+    await options.catalog?.refill(options.log, state.position);
+    for (const target of state.targets) await check(state, target);
+  } catch (error) {
+    options.onFault?.(error);
+  }
+};
+
+export const stopFollowing = async (state: Following): Promise<void> => {
+  refuseWaiting(state);
+  await moveAllOn(state);
+  await state.options.store.flush();
+};

@@ -1,0 +1,67 @@
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { Folding } from './advance.ts';
+import type { CatalogFollower } from './catalog-follower.ts';
+import { router } from './fold.ts';
+import type { RunOptions } from './run.ts';
+import type { Progress } from './status.ts';
+import type { Target } from './target.ts';
+import { lowest } from './target.ts';
+
+export type FollowingOptions = Omit<RunOptions, 'catalog'> & {
+  catalog?: CatalogFollower;
+  progress(projection: string, progress: Progress | undefined): void;
+  /** Wakes the loop: something waits to be adopted. */
+  wake(): void;
+};
+
+/** What the loop follows, and where it stands. */
+export type Following = {
+  readonly options: FollowingOptions;
+  readonly folding: Folding;
+  readonly own: ReadonlySet<number> | undefined;
+  targets: readonly Target[];
+  route: (events: readonly FoldEvent[]) => FoldEvent[][];
+  position: Position;
+  /** Time of the last event. */
+  at: number | null;
+  /** Events since checkpoints of partitions without any were moved. */
+  sinceMoved: number;
+  stopped: boolean;
+  /** Spaces that answer and had to be filled again: until that is done nothing has passed them. */
+  readonly late: Set<Target>;
+  /** Spaces followed before they answer, because other workers' partitions are not filled yet. */
+  readonly unborn: Map<Target, Position>;
+  readonly adoptions: { target: Target; settle: (error?: unknown) => void }[];
+};
+
+export const following = (options: FollowingOptions): Following => {
+  const { store, signal, onParked, onFault, partitions } = options;
+  return {
+    options,
+    folding: {
+      store,
+      signal,
+      onParked: ({ projection }, parked) => onParked?.(projection.name, parked),
+      ...(onFault && { onFault }),
+    },
+    own: partitions && new Set(partitions),
+    targets: [],
+    route: () => [],
+    position: 0,
+    at: null,
+    sinceMoved: 0,
+    stopped: false,
+    late: new Set(),
+    unborn: new Map(),
+    adoptions: [],
+  };
+};
+
+export const setTargets = (state: Following, targets: readonly Target[]): void => {
+  state.targets = targets;
+  state.route = router(targets);
+};
+
+/** Up to here every space that answers is folded, parked partitions aside. */
+export const reached = ({ late, position }: Following): Position =>
+  late.size > 0 ? Math.min(position, lowest([...late])) : position;

@@ -1,0 +1,161 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import type { Projection } from '../projection.ts';
+import { adopt } from './adoption.ts';
+import { catalogFollower } from './catalog-follower.ts';
+import { foldMail, settle, startFollowing, stopFollowing } from './follower.ts';
+import type { Following } from './following.ts';
+import { following, reached } from './following.ts';
+import type { Mailbox } from './mailbox.ts';
+import { mailbox } from './mailbox.ts';
+import type { Progress, ProjectionStatus } from './status.ts';
+import { catalogStatus, targetStatus } from './status.ts';
+import type { Parked, Target } from './target.ts';
+import { waiters } from './waiters.ts';
+
+export type RunOptions = {
+  log: EventLog;
+  store: ProjectionStore;
+  projections: readonly Projection[];
+  catalog?: Catalog;
+  /** Ends the run; what is folded is flushed first. */
+  signal: AbortSignal;
+  /** The partitions that this process folds; others fold the rest. Without: all. */
+  partitions?: readonly number[];
+  onParked?(projection: string, parked: Parked): void;
+  /** Log or store gave no answer; the engine tries again until they do. */
+  onFault?(error: unknown): void;
+  /** Events in one batch at most. */
+  batchEvents?: number;
+  /** How often checkpoints of partitions without events are moved. */
+  moveOnEvents?: number;
+  /** How often the store is asked whether it still has what it had. */
+  recheckMs?: number;
+};
+
+export type Engine = {
+  /** True once every live read model that is not parked has folded up to `position`. */
+  passed(position: Position, waitMs: number): Promise<boolean>;
+  position(): Position;
+  /** Where the read models stand, and the time of the last event there. */
+  asOf(): { position: Position; at: number | null };
+  status(): Promise<ProjectionStatus[]>;
+  /** Why the rows of this scope are not up to date, if they are not. */
+  parkedFor(projection: string, scope: string): Parked | undefined;
+  /** Takes a filled space over without a gap: from then on it is live and followed. */
+  adopt(target: Target): Promise<void>;
+  /** Shows in the status how far a rebuild is. */
+  progress(projection: string, progress: Progress | undefined): void;
+  /** Looks now for what the store has lost, instead of at the next interval. */
+  recheck(): void;
+  /** True once all read models answer, and have what the log had at the start. */
+  readonly ready: Promise<boolean>;
+  /** Resolves when the run has ended and all is flushed. */
+  readonly done: Promise<void>;
+};
+
+const BATCH_EVENTS = 4_000;
+const RECHECK_MS = 1_000;
+const RETRY_MS = 500;
+
+/** Follows the log with every projection, one reader for all. */
+export const runProjections = async (options: RunOptions): Promise<Engine> => {
+  const { catalog: index, ...rest } = options;
+  const { onParked } = options;
+  const rebuilding = new Map<string, Progress>();
+  const progress = (name: string, now: Progress | undefined): void => {
+    if (now) rebuilding.set(name, now);
+    else rebuilding.delete(name);
+  };
+  const catalog = index && catalogFollower(index, (parked) => onParked?.('catalog', parked));
+  const wake = (): void => loop.wake();
+  const state = following({ ...rest, ...(catalog && { catalog }), progress, wake });
+  const loop = followLoop(state);
+  const { head, built } = await startFollowing(state);
+  const done = loop.run();
+  const targets = (): Target[] => [...state.targets, ...state.late];
+
+  return {
+    passed: loop.passed,
+    ready: Promise.all([built, loop.passed(head, Infinity)]).then((all) => all.every(Boolean)),
+    position: () => reached(state),
+    asOf: () => ({ position: state.position, at: state.at }),
+    status: async () => {
+      const at = { position: state.position, head: (await options.log.head()).position };
+      const found = targets().map((target) =>
+        targetStatus(target, at, rebuilding.get(target.projection.name)),
+      );
+      return catalog ? [...found, catalogStatus(catalog, at)] : found;
+    },
+    parkedFor: (projection, scope) =>
+      targets()
+        .find(({ projection: { name } }) => name === projection)
+        ?.parked.get(partitionOf(scope)),
+    adopt: (target) => adopt(state, target),
+    progress,
+    recheck: loop.recheck,
+    done,
+  };
+};
+
+/** Reads, folds, settles; begins again where it stood when the log breaks off. */
+const followLoop = (state: Following) => {
+  const { log, signal, onFault, batchEvents, recheckMs } = state.options;
+  const waiting = waiters();
+  let box: Mailbox | undefined;
+  let isCheckDue = false;
+
+  const follow = async (): Promise<void> => {
+    const ended = new AbortController();
+    const from = { after: state.position, signal: AbortSignal.any([signal, ended.signal]) };
+    const mails = mailbox(log.subscribe(from), batchEvents ?? BATCH_EVENTS);
+    box = mails;
+    try {
+      for (let mail = await mails.take(); mail; mail = await mails.take()) {
+        await foldMail(state, mail);
+        const due = isCheckDue;
+        isCheckDue = false;
+        await settle(state, due);
+        waiting.reached(reached(state));
+      }
+    } finally {
+      ended.abort();
+      mails.close();
+    }
+  };
+
+  const recheck = (): void => {
+    isCheckDue = true;
+    box?.poke();
+  };
+
+  return {
+    recheck,
+    wake: () => box?.poke(),
+    passed: async (position: Position, waitMs: number): Promise<boolean> => {
+      if (position <= reached(state)) return true;
+      return waitMs > 0 && !state.stopped && waiting.wait(position, waitMs);
+    },
+    run: async (): Promise<void> => {
+      const timer = setInterval(recheck, recheckMs ?? RECHECK_MS);
+      timer.unref();
+      while (!signal.aborted) {
+        try {
+          await follow();
+          // The log has been closed: there is nothing more to come.
+          break;
+        } catch (error) {
+          if (signal.aborted) break;
+          onFault?.(error);
+          await pause(RETRY_MS, undefined, { ref: false, signal }).catch(() => {});
+        }
+      }
+      clearInterval(timer);
+      await stopFollowing(state).catch((error: unknown) => onFault?.(error));
+      waiting.close();
+    },
+  };
+};

@@ -1,0 +1,49 @@
+import type { Position } from '#src/ports/event-log.ts';
+import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
+import type { Projection } from '../projection.ts';
+import { spaceOf } from '../projection.ts';
+
+type Versioned = Pick<Projection, 'name' | 'version'>;
+
+/** Is this a space that the code's shape of a row can be read from? */
+export const ofVersion = (space: Space | null, { name, version }: Versioned): space is Space =>
+  space?.startsWith(`${name}@${version}.`) === true;
+
+const buildOf = (space: Space): number => Number(space.slice(space.lastIndexOf('.') + 1));
+
+/** The spaces of this version, oldest first. */
+export const builds = (all: readonly Space[], projection: Versioned): Space[] =>
+  all.filter((space) => ofVersion(space, projection)).sort((a, b) => buildOf(a) - buildOf(b));
+
+/** A name that no space of this version has had. */
+export const nextSpace = (all: readonly Space[], projection: Versioned): Space => {
+  const last = builds(all, projection).at(-1);
+  return spaceOf(projection, last === undefined ? 1 : buildOf(last) + 1);
+};
+
+/**
+ * The space that answers, if it is of this version and of this log: positions beyond the head
+ * belong to a log that is gone, and so do its rows.
+ */
+export const liveSpace = async (
+  store: ProjectionStore,
+  projection: Versioned,
+  head: Position,
+): Promise<Space | undefined> => {
+  const { live } = await store.spaces(projection.name);
+  if (!ofVersion(live, projection)) return undefined;
+  const checkpoints = await store.checkpoints(live);
+  if (Math.max(...checkpoints) <= head) return live;
+  await store.drop(live);
+  return undefined;
+};
+
+/** Drops all spaces but these: the one that answers, and the one it can be rolled back to. */
+export const dropOthers = async (
+  store: ProjectionStore,
+  { name }: Versioned,
+  kept: readonly (Space | null)[],
+): Promise<void> => {
+  const { all } = await store.spaces(name);
+  for (const space of all) if (!kept.includes(space)) await store.drop(space);
+};

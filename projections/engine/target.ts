@@ -1,0 +1,65 @@
+import type { Position } from '#src/ports/event-log.ts';
+import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
+import { PARTITIONS } from '#src/ports/read-model.ts';
+import type { Projection } from '../projection.ts';
+
+/** A partition that stopped before an event its fold could not take. */
+export type Parked = { partition: number; position: Position; reason: string };
+
+/** A space that is being filled or followed, and what its folder knows of it. */
+export type Target = {
+  readonly projection: Projection;
+  readonly space: Space;
+  /** What the store has of each partition; further on when no event of it came since. */
+  checkpoints: Position[];
+  readonly parked: Map<number, Parked>;
+  /** Partitions that this process folds. */
+  readonly own: ReadonlySet<number>;
+  /** Folds no further than this in each partition; verify compares at exact checkpoints. */
+  readonly until?: readonly Position[];
+};
+
+const ALL: ReadonlySet<number> = new Set(Array.from({ length: PARTITIONS }, (_, i) => i));
+
+export const openTarget = async (
+  store: ProjectionStore,
+  projection: Projection,
+  space: Space,
+  own: ReadonlySet<number> = ALL,
+): Promise<Target> => ({
+  projection,
+  space,
+  checkpoints: await store.checkpoints(space),
+  parked: new Map(),
+  own,
+});
+
+/** Everything up to here is folded in every partition of ours. */
+export const lowest = (targets: readonly Target[]): Position => {
+  let found = Infinity;
+  for (const { checkpoints, own } of targets)
+    for (const partition of own) found = Math.min(found, checkpoints[partition] ?? 0);
+  return found === Infinity ? 0 : found;
+};
+
+/**
+ * Moves partitions to which no event came up to `upTo`, so that a restart does not read it all
+ * again. Not with every batch: that would be 64 writes where one partition had news.
+ */
+export const moveOn = async (
+  store: ProjectionStore,
+  target: Target,
+  upTo: Position,
+): Promise<void> => {
+  const { checkpoints, parked, own } = target;
+  const batches = [];
+  for (const partition of own) {
+    const from = checkpoints[partition] ?? 0;
+    if (from < upTo && !parked.has(partition))
+      batches.push({ partition, from, to: upTo, writes: [] });
+  }
+  const answers = await store.commit(target.space, batches);
+  // A stale one was moved by somebody else; the next fold of it finds out.
+  for (const [i, { partition, to }] of batches.entries())
+    if (answers[i] === 'committed') checkpoints[partition] = to;
+};

@@ -1,0 +1,59 @@
+import type { EventType } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/events/index.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type { Projection } from './projection.ts';
+
+/** Positions a block spans: few enough that writing one again for each new event is cheap. */
+export const BLOCK_POSITIONS = 1024;
+
+export type HistoryEntry = {
+  position: Position;
+  revision: number;
+  type: EventType;
+  at: number;
+  stream: string;
+};
+
+/** A block of an owner's events in log order, five values each, as HistoryEntry names them. */
+export type HistoryRow = { block: number; entries: (number | string)[] };
+
+const VALUES = 5;
+
+// No promoter's: they stand under the catalog, and under names that any owner may claim.
+const NOBODYS: ReadonlySet<string> = new Set<EventType>([
+  'ProductPublished',
+  'ProductRevised',
+  'ProductStockObserved',
+  'ProductWithdrawn',
+  'CodeClaimed',
+  'LeadClaimed',
+  'LeadClaimReleased',
+]);
+
+/** Which events an owner has, in log order; the log itself holds what they say. */
+export const history: Projection<HistoryRow> = {
+  name: 'history',
+  version: 1,
+  handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !NOBODYS.has(type)),
+  place(event) {
+    return { scope: event.owner, key: String(Math.floor(event.position / BLOCK_POSITIONS)) };
+  },
+  evolve(row, { position, revision, type, at, stream }) {
+    if (!row) {
+      const block = Math.floor(position / BLOCK_POSITIONS);
+      return { block, entries: [position, revision, type, at, stream] };
+    }
+    row.entries.push(position, revision, type, at, stream);
+    return row;
+  },
+  sort: (row) => row.block,
+};
+
+export const historyEntries = ({ entries }: HistoryRow): HistoryEntry[] => {
+  const found: HistoryEntry[] = [];
+  for (let i = 0; i < entries.length; i += VALUES) {
+    const [position, revision, type, at, stream] = entries.slice(i, i + VALUES);
+    found.push({ position, revision, type, at, stream } as HistoryEntry);
+  }
+  return found;
+};

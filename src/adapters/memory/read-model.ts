@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto';
+import type { Position } from '#src/ports/event-log.ts';
+import type { LocalStore, PartitionBatch, Row, RowWrite, Space } from '#src/ports/read-model.ts';
+import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+
+/**
+ * Rows of a scope. Many scopes hold one row for ever (a code, a token), and a Map costs five times
+ * what the row's place does: the first row stands here, and a Map comes with the second.
+ */
+type Scope = { key: string; row: Row; rows: Map<string, Row> | null; order: Order | null };
+
+/** Rows that have a place, in rising order of it: two arrays side by side. */
+type Order = { sorts: number[]; keys: string[] };
+
+type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
+
+/** Read models as live objects, gone with the process: folding and reading copy nothing. */
+export const memoryStore = (): LocalStore => {
+  const spaces = new Map<Space, Partition[]>();
+  const live = new Map<string, Space>();
+
+  const scopeOf = (space: Space, scope: string): Scope | undefined =>
+    spaces.get(space)?.[partitionOf(scope)]?.scopes.get(scope);
+
+  const peek = (space: Space, name: string, key: string): Row | undefined => {
+    const scope = scopeOf(space, name);
+    return scope && rowOf(scope, key);
+  };
+
+  const commitOne = (partitions: Partition[], batch: PartitionBatch): 'committed' | 'stale' => {
+    const partition = partitions[batch.partition];
+    if (partition?.checkpoint !== batch.from) return 'stale';
+    for (const write of batch.writes) apply(partition.scopes, write);
+    partition.checkpoint = batch.to;
+    return 'committed';
+  };
+
+  return {
+    checkpoints: async (space) => partitionsOf(spaces, space).map(({ checkpoint }) => checkpoint),
+    load: async (space, keys) => {
+      const rows: (Row | undefined)[] = [];
+      for (const { scope, key } of keys) rows.push(peek(space, scope, key));
+      return rows;
+    },
+    commit: async (space, batches) => {
+      const partitions = spaces.get(space) ?? emptyPartitions();
+      spaces.set(space, partitions);
+      return batches.map((batch) => commitOne(partitions, batch));
+    },
+    digest: async (space, number) => {
+      const partition = partitionsOf(spaces, space)[number];
+      return {
+        checkpoint: partition?.checkpoint ?? 0,
+        ...digestOf(partition?.scopes ?? new Map()),
+      };
+    },
+    spaces: async (name) => ({
+      live: live.get(name) ?? null,
+      all: [...spaces.keys()].filter((space) => space.startsWith(`${name}@`)),
+    }),
+    goLive: async (name, space) => {
+      if (!spaces.has(space)) spaces.set(space, emptyPartitions());
+      live.set(name, space);
+    },
+    drop: async (space) => {
+      spaces.delete(space);
+      for (const [name, current] of live) if (current === space) live.delete(name);
+    },
+    flush: async () => {},
+    close: async () => {},
+    live: (name) => live.get(name) ?? null,
+    peek,
+    list: (space, query) => {
+      const scope = scopeOf(space, query.scope);
+      return scope ? listOf(scope, query.before ?? Infinity, query.limit) : [];
+    },
+  };
+};
+
+const emptyPartitions = (): Partition[] =>
+  Array.from({ length: PARTITIONS }, () => ({ checkpoint: 0, scopes: new Map() }));
+
+const partitionsOf = (spaces: Map<Space, Partition[]>, space: Space): Partition[] =>
+  spaces.get(space) ?? emptyPartitions();
+
+const rowOf = (scope: Scope, key: string): Row | undefined => {
+  if (scope.rows) return scope.rows.get(key);
+  return scope.key === key ? scope.row : undefined;
+};
+
+const apply = (scopes: Map<string, Scope>, { scope: name, key, row, sort }: RowWrite): void => {
+  const scope = scopes.get(name);
+  if (row === null) {
+    if (scope && remove(scope, key) === 0) scopes.delete(name);
+    return;
+  }
+  if (!scope) {
+    const order = sort === null ? null : { sorts: [sort], keys: [key] };
+    scopes.set(name, { key, row, rows: null, order });
+    return;
+  }
+  if (!scope.rows) {
+    if (scope.key === key) {
+      scope.row = row;
+      return;
+    }
+    scope.rows = new Map([[scope.key, scope.row]]);
+  }
+  const before = scope.rows.size;
+  scope.rows.set(key, row);
+  if (sort === null || scope.rows.size === before) return;
+  scope.order ??= { sorts: [], keys: [] };
+  place(scope.order, key, sort);
+};
+
+/** Removes a row, if it is there, and says how many are left. */
+const remove = (scope: Scope, key: string): number => {
+  const rows = (scope.rows ??= new Map([[scope.key, scope.row]]));
+  const at = rows.delete(key) && scope.order ? scope.order.keys.lastIndexOf(key) : -1;
+  if (at >= 0) {
+    scope.order?.keys.splice(at, 1);
+    scope.order?.sorts.splice(at, 1);
+  }
+  return rows.size;
+};
+
+/** New rows come last, nearly always. */
+const place = ({ sorts, keys }: Order, key: string, sort: number): void => {
+  const last = sorts.at(-1);
+  if (last === undefined || last <= sort) {
+    sorts.push(sort);
+    keys.push(key);
+    return;
+  }
+  const at = countBelow(sorts, sort);
+  sorts.splice(at, 0, sort);
+  keys.splice(at, 0, key);
+};
+
+/** How many of the rising `sorts` lie below `limit`. */
+const countBelow = (sorts: readonly number[], limit: number): number => {
+  let low = 0;
+  let high = sorts.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorts[middle] ?? 0) < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+const listOf = (scope: Scope, before: number, limit: number) => {
+  const found: { row: Row; sort: number; key: string }[] = [];
+  const { sorts, keys } = scope.order ?? { sorts: [], keys: [] };
+  for (let at = countBelow(sorts, before) - 1; at >= 0 && found.length < limit; at--) {
+    const key = keys[at] ?? '';
+    const row = rowOf(scope, key);
+    if (row) found.push({ row, sort: sorts[at] ?? 0, key });
+  }
+  return found;
+};
+
+const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
+  const hash = createHash('sha256');
+  let rows = 0;
+  for (const [name, scope] of [...scopes].sort(byName)) {
+    const all: [string, Row][] = scope.rows ? [...scope.rows] : [[scope.key, scope.row]];
+    for (const [key, row] of all.sort(byName)) hash.update(JSON.stringify([name, key, row]));
+    rows += all.length;
+  }
+  return { rows, digest: hash.digest('hex') };
+};
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+};

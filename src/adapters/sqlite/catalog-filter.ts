@@ -1,0 +1,103 @@
+import type { ProductSearch } from '#src/ports/catalog.ts';
+import type { Columns } from './catalog-columns.ts';
+import type { Coded, Counted } from './catalog-facts.ts';
+
+const NONE = new Uint32Array(0);
+const FACET_VALUES_MAX = 50;
+
+type Range = { column: Float64Array; low: number; high: number };
+
+/**
+ * Rows whose value lies in the range, written into `kept`, which may be what is read. Loops by
+ * index here and in the other files of searching: iterators and from() over typed arrays were
+ * measured at ten times the cost.
+ */
+const within = (
+  rows: Uint32Array,
+  { column, low, high }: Range,
+  kept: Uint32Array,
+): Uint32Array => {
+  let count = 0;
+  for (let i = 0; i < rows.length; i += 1) {
+    const row = rows[i] ?? 0;
+    const value = column[row] ?? 0;
+    kept[count] = row;
+    // Without a branch, which a filter on half the rows mispredicts: a third of the time.
+    count += Number(value >= low) & Number(value <= high);
+  }
+  return kept.subarray(0, count);
+};
+
+const equals = (query: ProductSearch): [Coded, string | undefined][] => [
+  ['category', query.category],
+  ['brand', query.brand],
+  ['ship_from', query.ship_from],
+  ['origin', query.origin],
+  ['currency', query.currency],
+];
+
+/** An unknown lead time is infinite in its column, and never at most something. */
+const ranges = (query: ProductSearch): [Counted, number | undefined, number | undefined][] => [
+  ['moq', undefined, query.moq_max],
+  ['available', query.min_available, undefined],
+  ['lead_time', undefined, query.lead_time_max_days],
+  ['updated', query.updated_since, undefined],
+];
+
+const codeRanges = (columns: Columns, query: ProductSearch): Range[] | 'nothing' => {
+  const found: Range[] = [];
+  for (const [field, value] of equals(query)) {
+    if (value === undefined) continue;
+    const column = columns.values(field);
+    const code = column.codeOf(value);
+    if (code === undefined) return 'nothing';
+    // What every product has (often the currency) filters nothing.
+    if (column.liveOf(value) === columns.liveCount()) continue;
+    found.push({ column: column.rows(), low: code, high: code });
+  }
+  return found;
+};
+
+/** Shared by all calls, none of which keeps it: a new one each time costs as much as a filter. */
+let room = new Uint32Array(0);
+
+/** The rows of `from`, in their order, that pass every filter over a column. */
+export const filteredRows = (
+  columns: Columns,
+  query: ProductSearch,
+  from: Uint32Array,
+): Uint32Array => {
+  const codes = codeRanges(columns, query);
+  if (codes === 'nothing') return NONE;
+  if (room.length < from.length) room = new Uint32Array(2 * from.length);
+  const kept = room;
+  let rows = from;
+  for (const range of codes) rows = within(rows, range, kept);
+  for (const [field, low = -Infinity, high = Infinity] of ranges(query)) {
+    if (low === -Infinity && high === Infinity) continue;
+    rows = within(rows, { column: columns.of(field), low, high }, kept);
+  }
+  const { price_min, price_max, at_quantity } = query;
+  if (price_min !== undefined || price_max !== undefined) {
+    const column = columns.prices(at_quantity, rows);
+    rows = within(rows, { column, low: price_min ?? 0, high: price_max ?? Number.MAX_VALUE }, kept);
+  }
+  return rows === from ? from : rows.slice();
+};
+
+/** Values of a field over `rows`, the most frequent first. */
+export const countedValues = (columns: Columns, field: Coded, rows: Uint32Array) => {
+  const column = columns.values(field);
+  const values = column.values();
+  const counts = new Uint32Array(values.length);
+  const codes = column.rows();
+  for (let i = 0; i < rows.length; i += 1) {
+    const code = codes[rows[i] ?? 0] ?? 0;
+    counts[code] = (counts[code] ?? 0) + 1;
+  }
+  return values
+    .map((value, code) => ({ value, count: code === 0 ? 0 : (counts[code] ?? 0) }))
+    .filter(({ count }) => count > 0)
+    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
+    .slice(0, FACET_VALUES_MAX);
+};

@@ -1,0 +1,58 @@
+/**
+ * Order over rows by a column, rising, `ties` (unique by row) deciding between equals. Only the
+ * first `count` are wanted, so a heap of the best so far, the worst of them at its top, turns most
+ * rows away at one comparison.
+ */
+export const firstRows = (
+  rows: Uint32Array,
+  by: { column: Float64Array; ties: Float64Array },
+  count: number,
+): Uint32Array => {
+  const { column, ties } = by;
+  const compare = (one: number, other: number): number => {
+    const a = column[one] ?? 0;
+    const b = column[other] ?? 0;
+    // Not a - b: two infinities are equal.
+    if (a !== b) return a < b ? -1 : 1;
+    return (ties[one] ?? 0) - (ties[other] ?? 0);
+  };
+  if (count >= rows.length) return rows.slice().sort(compare);
+
+  const heap = rows.slice(0, count);
+  const sink = (from: number): void => {
+    const sinking = heap[from] ?? 0;
+    let at = from;
+    for (let child = 2 * at + 1; child < count; child = 2 * at + 1) {
+      const next = heap[child] ?? 0;
+      if (child + 1 < count && compare(next, heap[child + 1] ?? 0) < 0) child += 1;
+      const worst = heap[child] ?? 0;
+      if (compare(sinking, worst) >= 0) break;
+      heap[at] = worst;
+      at = child;
+    }
+    heap[at] = sinking;
+  };
+  for (let at = count >> 1; at >= 0; at -= 1) sink(at);
+  let limit = column[heap[0] ?? 0] ?? 0;
+  for (let i = count; i < rows.length; i += 1) {
+    const row = rows[i] ?? 0;
+    if ((column[row] ?? 0) > limit || compare(row, heap[0] ?? 0) > 0) continue;
+    heap[0] = row;
+    sink(0);
+    limit = column[heap[0] ?? 0] ?? 0;
+  }
+  return heap.sort(compare);
+};
+
+/** All rows in the order of `ranks`, a place of its own for each: no comparison is needed. */
+export const rankedRows = (rows: Uint32Array, ranks: Float64Array): Uint32Array => {
+  const places = new Int32Array(ranks.length).fill(-1);
+  for (let i = 0; i < rows.length; i += 1) places[ranks[rows[i] ?? 0] ?? 0] = rows[i] ?? 0;
+  const ordered = new Uint32Array(rows.length);
+  let count = 0;
+  for (let place = 0; place < places.length; place += 1) {
+    const row = places[place] ?? -1;
+    if (row >= 0) ordered[count++] = row;
+  }
+  return ordered;
+};

@@ -1,0 +1,110 @@
+import { rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+
+/** Rises with every change of what the file holds; a file of another version is made anew. */
+const CATALOG_VERSION = 1;
+
+/**
+ * `body` is the whole product. `facts` is what a search computes with, kept apart from it so that
+ * opening reads a tenth of the file. A withdrawn product stays as a row that is not live: published
+ * again, it keeps its first day.
+ *
+ * The tokenizer is the plainest there is, because words.ts has already folded and split the text:
+ * one rule for the index, the query and the vocabulary. detail=column, because scores need the
+ * column of a word and never its place.
+ */
+const TABLES = `
+  create table product (
+    row integer primary key,
+    product_id text not null unique,
+    sku text not null,
+    title_words text not null,
+    body text not null
+  );
+  create index product_sku on product (sku);
+  create index product_title on product (title_words, product_id);
+  create table facts (row integer primary key, facts text not null);
+  create table word (word text primary key) without rowid;
+  create table place (only integer primary key check (only = 1), checkpoint integer not null);
+  insert into place values (1, 0);
+  create virtual table product_text using fts5 (
+    title, sku, category, brand, description,
+    content = '', contentless_delete = 1, detail = column, tokenize = 'ascii'
+  );
+`;
+
+export const EMPTY_TABLES = `
+  delete from product;
+  delete from facts;
+  delete from word;
+  insert into product_text (product_text) values ('delete-all');
+  update place set checkpoint = 0;
+`;
+
+/**
+ * A cache of the log: synchronous=OFF, because what a power cut takes is folded again, and because
+ * waiting for the disk would hold up every request of the process.
+ */
+const connect = (file: string): DatabaseSync => {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec('pragma journal_mode = wal; pragma synchronous = off;');
+    db.exec('pragma cache_size = -65536; pragma mmap_size = 1073741824;');
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+const versionOf = (db: DatabaseSync): unknown =>
+  db.prepare('pragma user_version').get()?.['user_version'];
+
+const create = (db: DatabaseSync): DatabaseSync => {
+  db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
+  return db;
+};
+
+const isOfThisVersion = (file: string): DatabaseSync | undefined => {
+  let db: DatabaseSync | undefined;
+  try {
+    db = connect(file);
+    if (versionOf(db) === CATALOG_VERSION) return db;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+  }
+  db?.close();
+  return undefined;
+};
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+/** Of the file's contents; a full disk or a missing folder is the operator's, and is thrown. */
+export const isDamage = (error: unknown): boolean => {
+  if (!(error instanceof Error) || !('errcode' in error)) return false;
+  const primary = Number(error.errcode) & 0xff;
+  return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB;
+};
+
+/** The database in `file`: as it was, or, when it cannot be used, empty and from 0. */
+export const openCatalogFile = (file: string): DatabaseSync =>
+  isOfThisVersion(file) ?? remake(file);
+
+export const remake = (file: string): DatabaseSync => {
+  for (const part of ['', '-wal', '-shm']) rmSync(file + part, { force: true });
+  return create(connect(file));
+};
+
+/** All of `work` or nothing. */
+export const inTransaction = <Result>(db: DatabaseSync, work: () => Result): Result => {
+  db.exec('begin immediate');
+  try {
+    const result = work();
+    db.exec('commit');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
+  }
+};

@@ -1,0 +1,125 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { CatalogProduct } from '#src/ports/catalog.ts';
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { Columns } from './catalog-columns.ts';
+import type { Facts } from './catalog-facts.ts';
+import { factsOf } from './catalog-facts.ts';
+import type { Kept } from './catalog-fold.ts';
+import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './catalog-fold.ts';
+import { EMPTY_TABLES, inTransaction } from './catalog-schema.ts';
+import type { Vocabulary } from './catalog-words.ts';
+import { wordsOf } from './catalog-words.ts';
+
+type Before = Kept & { row: number };
+
+/** What memory takes over once the file has committed. */
+type Changes = { facts: Map<number, Facts>; words: Set<string>; texts: boolean };
+
+const textOf = (product: CatalogProduct): string[] => [
+  product.title,
+  product.sku,
+  product.category,
+  product.brand ?? '',
+  product.description,
+];
+
+const isSameText = (one: Kept | undefined, other: Kept): boolean =>
+  one?.live === other.live && textOf(one.product).join('\0') === textOf(other.product).join('\0');
+
+const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
+  const select = db.prepare('select row, body from product where product_id = ?');
+  const insert = db.prepare(
+    'insert into product (product_id, sku, title_words, body) values (?, ?, ?, ?)',
+  );
+  const update = db.prepare('update product set sku = ?, title_words = ?, body = ? where row = ?');
+  const putFacts = db.prepare('insert or replace into facts (row, facts) values (?, ?)');
+  const removeText = db.prepare('delete from product_text where rowid = ?');
+  const addText = db.prepare(
+    `insert into product_text (rowid, title, sku, category, brand, description)
+     values (?, ?, ?, ?, ?, ?)`,
+  );
+  const addWord = db.prepare('insert or ignore into word (word) values (?)');
+
+  return {
+    read(id: string): Before | undefined {
+      const found = select.get(id);
+      if (!found) return undefined;
+      const row = Number(found['row']);
+      return { row, product: decodeProduct(String(found['body'])), live: columns.isLive(row) };
+    },
+    write(before: Before | undefined, { product, live }: Kept, changes: Changes) {
+      const words = textOf(product).map(wordsOf);
+      const title = words[0]?.join(' ') ?? '';
+      const body = encodeProduct(product);
+      const row =
+        before?.row ??
+        Number(insert.run(product.product_id, product.sku, title, body).lastInsertRowid);
+      if (before) update.run(product.sku, title, body, row);
+      const facts = factsOf(product, live, words.flat().length);
+      putFacts.run(row, JSON.stringify(facts));
+      changes.facts.set(row, facts);
+      if (isSameText(before, { product, live })) return;
+      changes.texts = true;
+      if (before?.live) removeText.run(row);
+      if (!live) return;
+      const [titles = '', skus = '', categories = '', brands = '', description = ''] = words.map(
+        (of) => of.join(' '),
+      );
+      addText.run(row, titles, skus, categories, brands, description);
+      for (const word of words.flat()) {
+        if (vocabulary.has(word) || changes.words.has(word)) continue;
+        addWord.run(word);
+        changes.words.add(word);
+      }
+    },
+  };
+};
+
+/** Folds events into the file and, once it has committed, into memory: both or neither. */
+export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
+  const rows = catalogRows(db, columns, vocabulary);
+  const selectPlace = db.prepare('select checkpoint from place');
+  const movePlace = db.prepare('update place set checkpoint = ?');
+  let checkpoint: Position = Number(selectPlace.get()?.['checkpoint'] ?? 0);
+
+  const write = (events: readonly FoldEvent[]): Changes => {
+    const changes: Changes = { facts: new Map(), words: new Set(), texts: false };
+    const touched = new Map<string, { before: Before | undefined; after: Kept | undefined }>();
+    for (const event of events) {
+      if (event.position <= checkpoint || !isFolded(event)) continue;
+      const id = productIdOf(event);
+      let product = touched.get(id);
+      if (!product) {
+        const before = rows.read(id);
+        product = { before, after: before };
+        touched.set(id, product);
+      }
+      product.after = fold(product.after, event);
+    }
+    for (const { before, after } of touched.values()) {
+      if (after) rows.write(before, after, changes);
+    }
+    return changes;
+  };
+
+  return {
+    checkpoint: () => checkpoint,
+    apply(events: readonly FoldEvent[], upTo: Position): { rows: number[]; texts: boolean } {
+      if (upTo <= checkpoint) return { rows: [], texts: false };
+      const changes = inTransaction(db, () => {
+        movePlace.run(upTo);
+        return write(events);
+      });
+      checkpoint = upTo;
+      for (const [row, facts] of changes.facts) columns.set(row, facts);
+      for (const word of changes.words) vocabulary.add(word);
+      return { rows: [...changes.facts.keys()], texts: changes.texts };
+    },
+    clear() {
+      inTransaction(db, () => db.exec(EMPTY_TABLES));
+      columns.clear();
+      vocabulary.clear();
+      checkpoint = 0;
+    },
+  };
+};

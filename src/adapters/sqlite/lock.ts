@@ -1,0 +1,36 @@
+/**
+ * One process per data directory. The lock is the kernel's and dies with its process, so that no
+ * crash leaves one behind. Do not open and close the lock file by other means in this process:
+ * POSIX drops all locks of a process on a file with the first close.
+ */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { StartupError } from './open.ts';
+
+// Long enough for a predecessor that is just ending, short enough to answer within a second.
+const WAIT_MS = 500;
+
+type DirectoryLock = { release(): void };
+
+export const lockDirectory = (directory: string, waitMs = WAIT_MS): DirectoryLock => {
+  const path = join(directory, 'lock');
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: waitMs });
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    db?.close();
+    const reason = error instanceof Error ? error.message : String(error);
+    const busy = reason.includes('locked');
+    throw new StartupError(
+      busy
+        ? `${directory} is in use by another Tributary process. Stop it first (fuser ${path} ` +
+            'names it), or choose another data directory.'
+        : `${path} cannot be locked: ${reason}. The data directory must be writable and on a ` +
+            'local disk.',
+      { cause: error },
+    );
+  }
+  const held = db;
+  return { release: () => held.close() };
+};

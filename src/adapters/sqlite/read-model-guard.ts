@@ -1,0 +1,54 @@
+import { discard, openCache } from './read-model-file.ts';
+import { statements } from './read-model-sql.ts';
+
+type Statements = ReturnType<typeof statements>;
+
+/** The file, and what is done about damage: it is only a cache, so it is emptied and used again. */
+export type GuardedFile = {
+  use<T>(work: (sql: Statements) => T): T;
+  close(): void;
+};
+
+export const guardedFile = (options: {
+  file: string;
+  log: string;
+  onDiscarded(reason: string): void;
+  /** Everything that memory knew of the file is void. */
+  onEmptied(): void;
+}): GuardedFile => {
+  const { file, log, onDiscarded, onEmptied } = options;
+  let db = openCache(file, log, onDiscarded);
+  let sql = statements(db);
+
+  const startAfresh = (): void => {
+    try {
+      db.close();
+    } finally {
+      discard(file);
+      db = openCache(file, log, onDiscarded);
+      sql = statements(db);
+      onEmptied();
+    }
+  };
+
+  return {
+    use(work) {
+      try {
+        return work(sql);
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+        startAfresh();
+        onDiscarded(error.message);
+        return work(sql);
+      }
+    },
+    close: () => db.close(),
+  };
+};
+
+/** SQLITE_CORRUPT, SQLITE_NOTADB, or a row that is no JSON any more. */
+const isDamage = (error: unknown): error is Error => {
+  if (error instanceof SyntaxError) return true;
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  return code === 11 || code === 26;
+};

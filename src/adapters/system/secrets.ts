@@ -1,0 +1,45 @@
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Secrets } from '#src/ports/system.ts';
+
+const ROOT_BYTES = 32;
+const PURPOSES = ['api-key', 'desk-token', 'cursor', 'handoff-token', 'visitor', 'claim'] as const;
+
+export type SystemSecrets = Secrets & {
+  /** Wraps the keys of personal data. */
+  readonly vaultKey: Buffer;
+};
+
+/**
+ * One root secret, one derived key per purpose (HKDF), so that a value of one purpose means nothing
+ * in another. The root is given (base64, 32 bytes) or kept beside the data, readable by us alone;
+ * who loses it loses every credential, review link and piece of personal data.
+ */
+export const systemSecrets = (source: { directory: string } | { root: Buffer }): SystemSecrets => {
+  const root = 'root' in source ? source.root : rootIn(source.directory);
+  const derive = (purpose: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:1`, 32));
+  const keys = new Map(PURPOSES.map((purpose) => [purpose, derive(purpose)]));
+  return {
+    pepperVersion: 1,
+    vaultKey: derive('vault'),
+    mac(purpose, value) {
+      const key = keys.get(purpose);
+      if (!key) throw new Error(`no key for ${purpose}`);
+      return createHmac('sha256', key).update(value).digest('hex');
+    },
+  };
+};
+
+const rootIn = (directory: string): Buffer => {
+  const file = join(directory, 'root.key');
+  if (existsSync(file)) {
+    const root = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
+    if (root.length !== ROOT_BYTES) throw new Error(`${file} does not hold 32 bytes in base64`);
+    return root;
+  }
+  const root = randomBytes(ROOT_BYTES);
+  writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+  return root;
+};

@@ -1,0 +1,87 @@
+import type { EventData } from '#contracts/events/index.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
+import { attribute } from './attribution.ts';
+import type { AgentCaller, Call } from './call.ts';
+import type { Recorder } from './recorder.ts';
+
+type Entry = EventData<'ActivityRecorded'>['entries'][number];
+
+/** What agents asked and were answered: reads within a second, denials and refusals at once. */
+export type Activity = {
+  note(
+    caller: Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>,
+    entry: Omit<Entry, 'key_id' | 'at' | 'count'>,
+  ): void;
+  /** Resolves when everything noted so far is durable, or could not be written. */
+  flush(): Promise<void>;
+};
+
+const GATHER_MS = 1_000;
+const ENTRIES_MAX = 256;
+const DAY_MS = 86_400_000;
+
+export const activityLog = (deps: {
+  recorder: Recorder;
+  clock: Clock;
+  ids: Ids;
+  /** Runs `task` after `ms`; injected so that tests need not wait. */
+  schedule(task: () => void, ms: number): void;
+  onLost(error: unknown): void;
+}): Activity => {
+  const { recorder, clock, ids } = deps;
+  const waiting = new Map<string, { ownerId: string; agentId: string; entries: Map<string, Entry> }>();
+  let scheduled = false;
+  let writing: Promise<void> = Promise.resolve();
+
+  const write = async (): Promise<void> => {
+    scheduled = false;
+    const batches = [...waiting.values()];
+    waiting.clear();
+    const at = clock.now();
+    const day = Math.floor(at / DAY_MS);
+    await Promise.all(
+      batches.map(async ({ ownerId, agentId, entries }) => {
+        const call: Call = {
+          ownerId,
+          actor: agentId,
+          surface: 'rest',
+          operation: 'recordActivity',
+          requestId: ids.uuid(),
+          at,
+        };
+        const data = { agent_id: agentId, entries: [...entries.values()] };
+        const events = attribute(call, [{ type: 'ActivityRecorded', data }], ids);
+        const name = agentId.slice(agentId.indexOf('_') + 1);
+        await recorder.record(`${ownerId}-activity_${name}_${day}`, events).catch(deps.onLost);
+      }),
+    );
+  };
+
+  const writeSoon = (): Promise<void> => {
+    writing = writing.then(write);
+    return writing;
+  };
+
+  return {
+    note({ ownerId, agentId, keyId }, entry) {
+      const of = `${ownerId}/${agentId}`;
+      let batch = waiting.get(of);
+      if (!batch) waiting.set(of, (batch = { ownerId, agentId, entries: new Map() }));
+      // Equal calls within the second are one entry with a count: the first request stands for all.
+      const like = `${keyId}/${entry.surface}/${entry.operation}/${entry.decision}/${entry.code ?? ''}`;
+      const known = batch.entries.get(like);
+      if (known) known.count += 1;
+      else batch.entries.set(like, { ...entry, key_id: keyId, at: clock.now(), count: 1 });
+      if (entry.decision === 'denied' || entry.decision === 'refused' || batch.entries.size >= ENTRIES_MAX) {
+        if (!scheduled) {
+          scheduled = true;
+          deps.schedule(() => void writeSoon(), 0);
+        }
+      } else if (!scheduled) {
+        scheduled = true;
+        deps.schedule(() => void writeSoon(), GATHER_MS);
+      }
+    },
+    flush: writeSoon,
+  };
+};

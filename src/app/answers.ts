@@ -1,0 +1,71 @@
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { Clock } from '#src/ports/system.ts';
+import type { Following } from './following.ts';
+
+/** The text of an answer to a query, as it left. */
+export type Answer = { text: string; type: string; position: Position };
+
+/**
+ * Texts of answers that would come out the same again: kept until something happens to whom they
+ * speak of. Reads of one owner repeat far more often than its history moves.
+ */
+export type Answers = {
+  /** `subject` is the owner whose events the answer is a fold of. */
+  find(key: string, subject: string): Answer | undefined;
+  keep(key: string, answer: Answer): void;
+};
+
+const ANSWERS_MAX = 4_096;
+const TEXT_CHARS_MAX = 65_536;
+const SUBJECTS_MAX = 100_000;
+/** States that only time changes (a lapsed claim, a new day) show after this, at the latest. */
+const AGE_MS_MAX = 1_000;
+
+/** Events that change nothing an agent can read. */
+const SILENT = new Set(['ActivityRecorded', 'RequestBound']);
+
+export const keptAnswers = (deps: {
+  log: Pick<EventLog, 'subscribe'>;
+  clock: Clock;
+  following: Following;
+  signal: AbortSignal;
+}): Answers => {
+  const { log, clock, following, signal } = deps;
+  const answers = new Map<string, Answer & { at: number }>();
+  const moved = new Map<string, Position>();
+  // Nothing is known of what happened before: an answer from then is not kept.
+  let unknownUpTo = following.asOf().position;
+
+  const follow = async (): Promise<void> => {
+    for await (const item of log.subscribe({ after: unknownUpTo, signal })) {
+      if (item.kind !== 'events') continue;
+      for (const { owner, type, position } of item.events)
+        if (!SILENT.has(type)) moved.set(owner, position);
+      if (moved.size > SUBJECTS_MAX) {
+        unknownUpTo = item.events.at(-1)?.position ?? unknownUpTo;
+        moved.clear();
+      }
+    }
+  };
+  // Without the log's news nothing may be kept: every answer is then made afresh.
+  follow().catch(() => {
+    unknownUpTo = Infinity;
+  });
+
+  return {
+    find(key, subject) {
+      const kept = answers.get(key);
+      if (!kept) return undefined;
+      const age = clock.now() - kept.at;
+      const news = Math.max(moved.get(subject) ?? 0, unknownUpTo);
+      if (age >= 0 && age < AGE_MS_MAX && kept.position >= news) return kept;
+      answers.delete(key);
+      return undefined;
+    },
+    keep(key, answer) {
+      if (answer.text.length > TEXT_CHARS_MAX) return;
+      if (answers.size >= ANSWERS_MAX) answers.clear();
+      answers.set(key, { ...answer, at: clock.now() });
+    },
+  };
+};

@@ -1,0 +1,118 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Role } from '#contracts/scopes.ts';
+import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type { Clock, Secrets } from '#src/ports/system.ts';
+import type { AgentCaller, DeskCaller } from './call.ts';
+import { testSpaceOf } from './call.ts';
+import type { Outcome } from './outcome.ts';
+import { done, refuse } from './outcome.ts';
+
+/** Credentials on this node, followed live: no promise, because every request asks. */
+export type Credentials = {
+  key(keyId: string): KeyRow | undefined;
+  agent(agentId: string): AgentRow | undefined;
+  deskToken(tokenId: string): DeskTokenRow | undefined;
+};
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The published pattern of an agent key, for secret scanners. */
+const AGENT_KEY = /^trb_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+const DESK_TOKEN = /^trbd_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
+
+/** Anything that looks like one of our credentials, anywhere in a text. */
+export const CREDENTIAL_PATTERN = /trbd?_(?:live_|test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+
+const checksum = (text: string): string => {
+  let value = crc32(text);
+  let out = '';
+  for (let i = 0; i < 6; i++) {
+    out = BASE62[value % 62] + out;
+    value = Math.floor(value / 62);
+  }
+  return out;
+};
+
+/** `prefix_id_secret` with six characters of CRC-32 behind it, so that a slip is seen offline. */
+export const mintCredential = (prefix: string, id: string, secret: string): string => {
+  const body = `${prefix}_${id}_${secret}`;
+  return body + checksum(body);
+};
+
+const wellFormed = (credential: string): boolean =>
+  checksum(credential.slice(0, -6)) === credential.slice(-6);
+
+const same = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+export type Authenticator = {
+  agent(credential: string): Outcome<AgentCaller>;
+  desk(credential: string): Outcome<DeskCaller>;
+};
+
+const REMEMBERED_MAX = 10_000;
+const INVALID = 'The credential is not one of ours, or not complete.';
+
+/**
+ * Who stands behind a credential. The keyed hash of a secret that was right once is remembered by
+ * its digest; status, expiry and scopes are looked up on every call, so a revocation binds at once.
+ */
+export const authenticator = (deps: {
+  credentials: Credentials;
+  secrets: Secrets;
+  clock: Clock;
+}): Authenticator => {
+  const { credentials, secrets, clock } = deps;
+  const remembered = new Map<string, string>();
+
+  const proven = (purpose: 'api-key' | 'desk-token', credential: string, stored: string): boolean => {
+    const digest = hash('sha256', credential, 'base64url');
+    if (remembered.get(digest) === stored) return true;
+    if (!same(secrets.mac(purpose, credential), stored)) return false;
+    if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+    remembered.set(digest, stored);
+    return true;
+  };
+
+  return {
+    agent(credential) {
+      const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
+      if (!keyId || !wellFormed(credential)) return refuse('credential_invalid', INVALID);
+      const key = credentials.key(keyId);
+      if (!key || key.environment !== environment || !proven('api-key', credential, key.hash))
+        return refuse('credential_invalid', INVALID);
+      if (key.status === 'revoked') return refuse('credential_revoked', 'The key was revoked.');
+      if (key.expires_at <= clock.now()) return refuse('credential_expired', 'The key has expired.');
+      const agent = credentials.agent(key.agent_id);
+      if (agent?.status !== 'approved')
+        return refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);
+      return done({
+        kind: 'agent',
+        ownerId: key.environment === 'test' ? testSpaceOf(key.owner) : key.owner,
+        agentId: key.agent_id,
+        keyId,
+        scopes: new Set(agent.granted),
+        environment: key.environment,
+      });
+    },
+
+    desk(credential) {
+      const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
+      if (!tokenId || !wellFormed(credential)) return refuse('credential_invalid', INVALID);
+      const token = credentials.deskToken(tokenId);
+      if (!token || !proven('desk-token', credential, token.hash))
+        return refuse('credential_invalid', INVALID);
+      if (token.status === 'revoked') return refuse('credential_revoked', 'The token was revoked.');
+      if (token.expires_at !== undefined && token.expires_at <= clock.now())
+        return refuse('credential_expired', 'The token has expired.');
+      return done({
+        kind: 'desk',
+        tokenId,
+        name: token.name,
+        roles: new Set(token.roles as Role[]),
+        ...(token.owner_id && { ownerId: token.owner_id }),
+      });
+    },
+  };
+};

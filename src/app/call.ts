@@ -1,0 +1,47 @@
+import type { Role, Scope } from '#contracts/scopes.ts';
+
+export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli';
+
+/** An agent behind a valid key. ownerId of a test key is the owner's test space. */
+export type AgentCaller = {
+  kind: 'agent';
+  ownerId: string;
+  agentId: string;
+  keyId: string;
+  scopes: ReadonlySet<string>;
+  environment: 'live' | 'test';
+};
+
+/** A person behind a desk token; ownerId when the token is bound to one promoter. */
+export type DeskCaller = {
+  kind: 'desk';
+  tokenId: string;
+  name: string;
+  roles: ReadonlySet<Role>;
+  ownerId?: string;
+};
+
+/** One authorized call: who, through what, when, and under which idempotency key. */
+export type Call = {
+  ownerId: string;
+  /** Agent id, desk token id, or `buyer`, `visitor`, `system`. */
+  actor: string;
+  keyId?: string;
+  surface: Surface;
+  operation: string;
+  scope?: Scope;
+  requestId: string;
+  correlation?: string;
+  /** Epoch milliseconds at which the call was accepted; the only time its decisions know. */
+  at: number;
+  /** Hash of (actor, operation, idempotency key). */
+  idem?: string;
+  /** Hash of the validated input. */
+  fingerprint?: string;
+};
+
+export type AgentCall = Call & { caller: AgentCaller };
+export type DeskCall = Call & { caller: DeskCaller };
+
+/** The owner under whom a test key's records live: other streams, same code. */
+export const testSpaceOf = (ownerId: string): string => `test${ownerId}`;

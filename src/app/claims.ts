@@ -1,0 +1,63 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { attribute } from './attribution.ts';
+import type { Call } from './call.ts';
+import type { Deps } from './deps.ts';
+
+type Claims = Pick<Deps, 'log' | 'ids' | 'secrets'>;
+type Claim = { leadId: string; email: string; expiresAt: number };
+
+const RACES_MAX = 4;
+
+/**
+ * Claims a contact for this lead, or says whose it is: nobody's (`none`: it is ours now), another
+ * promoter's (`known`) or this one's under another name (`own`). The contact stands in the stream's
+ * name as a keyed hash only. Test spaces claim among themselves.
+ */
+export const clashOf = async (
+  deps: Claims,
+  call: Call,
+  { leadId, email, expiresAt }: Claim,
+): Promise<'none' | 'known' | 'own'> => {
+  const stream = claimStream(deps, call, email);
+  const { idem: _idem, fingerprint: _fingerprint, ...claiming } = call;
+  for (let race = 0; race < RACES_MAX; race++) {
+    const stored = await deps.log.readStream(stream);
+    const last = stored.at(-1);
+    if (last?.type === 'LeadClaimed') {
+      const held = last.data as EventData<'LeadClaimed'>;
+      if (held.owner_id === call.ownerId && held.lead_id === leadId) return 'none';
+      if (held.expires_at > call.at) return held.owner_id === call.ownerId ? 'own' : 'known';
+    }
+    const data = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
+    const events = attribute(claiming, [{ type: 'LeadClaimed', data }], deps.ids);
+    const result = await deps.log.append(stream, stored.length - 1, events);
+    if (result.outcome === 'appended') return 'none';
+  }
+  return 'known';
+};
+
+/** Gives the contact of a withdrawn lead free again, if this lead holds it. */
+export const releaseClaim = async (
+  deps: Claims & Pick<Deps, 'vault'>,
+  call: Call,
+  { lead_id, contact }: { lead_id: string; contact?: string | undefined },
+): Promise<void> => {
+  const opened = contact ? deps.vault.unseal(contact) : null;
+  if (opened === null) return;
+  const { email } = JSON.parse(opened) as { email: string };
+  const stream = claimStream(deps, call, email);
+  const stored = await deps.log.readStream(stream);
+  const last = stored.at(-1);
+  const held = last?.type === 'LeadClaimed' ? (last.data as EventData<'LeadClaimed'>) : undefined;
+  if (held?.lead_id !== lead_id || held.owner_id !== call.ownerId) return;
+  const { idem: _idem, fingerprint: _fingerprint, ...releasing } = call;
+  const data = { owner_id: call.ownerId, lead_id };
+  const events = attribute(releasing, [{ type: 'LeadClaimReleased', data }], deps.ids);
+  // A conflict means that somebody claims it at this moment: then it is theirs.
+  await deps.log.append(stream, stored.length - 1, events);
+};
+
+const claimStream = ({ secrets }: Claims, { ownerId }: Call, email: string): string => {
+  const space = ownerId.startsWith('test') ? 'test' : 'live';
+  return `claims-lead_${secrets.mac('claim', `${space}:${email.toLowerCase()}`)}`;
+};

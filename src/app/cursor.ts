@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Clock, Secrets } from '#src/ports/system.ts';
+import { digestOf } from './hash.ts';
+import type { Refusal } from './outcome.ts';
+import { refuse } from './outcome.ts';
+
+/**
+ * Opaque and signed: a cursor holds where a listing stands and is bound to the owner and the query,
+ * so that it opens nothing else.
+ */
+const shape = z.tuple([z.int(), z.int()]);
+const MAC_CHARS = 32;
+
+export const writeCursor = (
+  deps: { secrets: Secrets; clock: Clock },
+  binding: readonly string[],
+  place: number,
+): string => {
+  const body = Buffer.from(JSON.stringify([place, deps.clock.now()])).toString('base64url');
+  return `${body}.${mac(deps.secrets, binding, body)}`;
+};
+
+export const readCursor = (
+  deps: { secrets: Secrets; clock: Clock },
+  binding: readonly string[],
+  cursor: string,
+): { ok: true; place: number } | Refusal => {
+  const [body = '', sent = ''] = cursor.split('.');
+  if (sent !== mac(deps.secrets, binding, body))
+    return refuse('cursor_invalid', 'The cursor is not of this listing.');
+  const parsed = shape.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString()));
+  if (!parsed.success) return refuse('cursor_invalid', 'The cursor is not of this listing.');
+  const [place, at] = parsed.data;
+  if (deps.clock.now() - at > LIMITS.CURSOR_AGE_MS_MAX)
+    return refuse('cursor_expired', 'Cursors live for a day.');
+  return { ok: true, place };
+};
+
+const mac = (secrets: Secrets, binding: readonly string[], body: string): string =>
+  secrets.mac('cursor', digestOf(...binding, body)).slice(0, MAC_CHARS);
+
+/** What a cursor is bound to: the owner and every parameter but the cursor itself. */
+export const bindingOf = (ownerId: string, operation: string, input: Record<string, unknown>): string[] => {
+  const { cursor: _cursor, ...rest } = input;
+  return [ownerId, operation, JSON.stringify(rest)];
+};

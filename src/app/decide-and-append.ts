@@ -1,0 +1,158 @@
+import type { Decider } from '#src/domain/decider.ts';
+import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import type { Ids } from '#src/ports/system.ts';
+import { attribute } from './attribution.ts';
+import type { Call } from './call.ts';
+import type { Refusal } from './outcome.ts';
+import { refuse } from './outcome.ts';
+
+/** A race lost this often in a row is contention that waiting will not cure within one request. */
+const CONFLICT_RETRIES_MAX = 8;
+
+type Writer = { log: EventLog; ids: Ids };
+type Event = { type: string; data: object };
+
+/** What a command left behind. */
+export type Written<State> = {
+  ok: true;
+  /** The stream's state as this command left it, also when the answer is a replay. */
+  state: State;
+  /** undefined when nothing had to be written. */
+  position?: Position;
+  /** The request that did it, when it was not this one. */
+  replayOf?: string;
+};
+
+export type RejectedBy<Reason extends string> = { ok: false; rejected: Reason; detail: string };
+
+type Stream<State, Command, E extends Event, Reason extends string> = {
+  stream: string;
+  decider: Decider<State, Command, E, Reason>;
+  command: Command;
+};
+
+const REUSED = 'This key was first used for another request; its own answer is kept.';
+
+const asEvents = <E>(stored: readonly StoredEvent[]): (E & { at: number })[] =>
+  // The log checks each event against its schema when it reads; the type names what was checked.
+  stored.map(({ type, data, meta }) => ({ type, data, at: meta.at }) as unknown as E & { at: number });
+
+const fold = <State, Command, E extends Event, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+  events: readonly (E & { at: number })[],
+  from?: State,
+): State | undefined => {
+  let state = from;
+  for (const event of events) state = decider.evolve(state, event);
+  return state;
+};
+
+/** The first request's answer again: the stream folded up to and with what that request wrote. */
+const replayed = <State, Command, E extends Event, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+  stored: readonly StoredEvent[],
+  call: Call,
+): Written<State> | Refusal | undefined => {
+  const first = stored.find(({ meta }) => meta.idem === call.idem);
+  if (!first || call.idem === undefined) return undefined;
+  if (first.meta.fingerprint !== call.fingerprint) return reused(first);
+  const last = stored.findLast(({ meta }) => meta.request === first.meta.request) ?? first;
+  const upTo = stored.slice(0, stored.indexOf(last) + 1);
+  const state = fold(decider, asEvents<E>(upTo));
+  if (state === undefined) return undefined;
+  return { ok: true, state, position: last.position, replayOf: first.meta.request };
+};
+
+const reused = (first: StoredEvent): Refusal =>
+  refuse('idempotency_key_reused', REUSED, {
+    extra: {
+      first_request: { id: first.meta.request, at: new Date(first.meta.at).toISOString() },
+    },
+  });
+
+/**
+ * A creation whose stream is named by (actor, operation, idempotency key): one append that must find
+ * no stream. A retry meets its own and gets the first answer; the key never expires.
+ */
+export const createOnce = async <State, Command, E extends Event, Reason extends string>(
+  writer: Writer,
+  call: Call,
+  { stream, decider, command }: Stream<State, Command, E, Reason>,
+): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
+  const decision = decider.decide(undefined, command);
+  if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
+  const events = attribute(call, decision.events, writer.ids);
+  const result = await writer.log.append(stream, NO_STREAM, events);
+  if (result.outcome === 'conflict') {
+    const stored = await writer.log.readStream(stream);
+    const again = replayed(decider, stored, call);
+    return again ?? refuse('storage_unavailable', 'The stream could not be read back; retry.');
+  }
+  const happened = decision.events.map((event) => ({ ...event, at: call.at }));
+  const state = fold(decider, happened);
+  if (state === undefined) throw new Error(`${call.operation} created nothing on ${stream}`);
+  return { ok: true, state, position: result.position };
+};
+
+/** The stored answer of an earlier request with this key on this stream, before anything else is asked. */
+export const replayOf = async <State, Command, E extends Event, Reason extends string>(
+  writer: Writer,
+  call: Call,
+  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
+): Promise<Written<State> | Refusal | undefined> =>
+  replayed(decider, await writer.log.readStream(stream), call);
+
+/**
+ * A command on a stream that may exist. `command` sees the folded state, so that facts can depend on
+ * it. The idempotency key is found while folding; it is bound to this stream and request before the
+ * first append, so that another request under the same key is refused wherever it goes.
+ */
+export const decideAndAppend = async <State, Command, E extends Event, Reason extends string>(
+  writer: Writer,
+  call: Call,
+  target: Omit<Stream<State, Command, E, Reason>, 'command'> & {
+    command: (state: State | undefined) => Command | Refusal | Promise<Command | Refusal>;
+  },
+): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
+  const { stream, decider } = target;
+  for (let attempt = 0; attempt <= CONFLICT_RETRIES_MAX; attempt++) {
+    const stored = await writer.log.readStream(stream);
+    const again = replayed(decider, stored, call);
+    if (again) return again;
+    const before = fold(decider, asEvents<E>(stored));
+    const command = await target.command(before);
+    if (isRefusal(command)) return command;
+    const decision = decider.decide(before, command);
+    if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
+    if (decision.events.length === 0) {
+      if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
+      return { ok: true, state: before };
+    }
+    const bound = await bindKey(writer, call, stream);
+    if (bound) return bound;
+    const events = attribute(call, decision.events, writer.ids);
+    const result = await writer.log.append(stream, stored.length - 1, events);
+    if (result.outcome === 'conflict') continue;
+    const happened = decision.events.map((event) => ({ ...event, at: call.at }));
+    const state = fold(decider, happened, before);
+    if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
+    return { ok: true, state, position: result.position };
+  }
+  return refuse('overloaded', 'Too many writers on this record at once.', { retryAfterS: 1 });
+};
+
+const isRefusal = (value: unknown): value is Refusal =>
+  typeof value === 'object' && value !== null && 'ok' in value && value.ok === false;
+
+/** Ties the key to stream and fingerprint; refuses when it is tied to others. */
+const bindKey = async (writer: Writer, call: Call, stream: string): Promise<Refusal | undefined> => {
+  if (call.idem === undefined || call.fingerprint === undefined) return undefined;
+  const binding = `${call.ownerId}-request_${call.idem}`;
+  const data = { stream, fingerprint: call.fingerprint };
+  const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
+  const result = await writer.log.append(binding, NO_STREAM, events);
+  if (result.outcome === 'appended') return undefined;
+  const [first] = await writer.log.readStream(binding);
+  return first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
+};

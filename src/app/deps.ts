@@ -1,0 +1,31 @@
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import type { PerformanceRecord } from '#src/ports/rows.ts';
+import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
+import type { Activity } from './activity.ts';
+import type { Answers } from './answers.ts';
+import type { Credentials } from './authenticate.ts';
+import type { Following } from './following.ts';
+
+/** What the application works with. Wired in main; everything here is a port. */
+export type Deps = {
+  log: EventLog;
+  readModels: ReadModels;
+  credentials: Credentials;
+  catalog: Catalog;
+  secrets: Secrets;
+  vault: KeyVault;
+  clock: Clock;
+  ids: Ids;
+  following: Following;
+  activity: Activity;
+  answers: Answers;
+  /** Folds an owner's events into performance rows, for answers as of a position. */
+  foldPerformance(events: readonly FoldEvent[]): PerformanceRecord[];
+  /** Version of the rule that tells valid clicks from the rest. */
+  classifierVersion: number;
+  /** The public origin, without a slash at the end; never taken from a request. */
+  origin(): string;
+  limits: { readsPerMinute: number; writesPerMinute: number };
+};

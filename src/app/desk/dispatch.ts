@@ -1,0 +1,65 @@
+import type { DeskOperationId } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { DeskCall, DeskCaller, Surface } from '../call.ts';
+import { awaitOwnWrite } from '../consistency.ts';
+import { checkOutput, parseInput, unavailable } from '../dispatch.ts';
+import { digestOf, fingerprintOf } from '../hash.ts';
+import type { Outcome } from '../outcome.ts';
+import { refuse } from '../outcome.ts';
+import type { DeskDeps, DeskHandlers } from './handler.ts';
+
+type Incoming = {
+  caller: DeskCaller;
+  surface: Surface;
+  requestId: string;
+  input: Record<string, unknown>;
+};
+
+type AnyHandler = (deps: DeskDeps, input: object, call: DeskCall) => Promise<Outcome<unknown>>;
+
+/** The road of people: role, shape, own owner, handler, output. */
+export const dispatchDesk = async (
+  deps: DeskDeps,
+  handlers: DeskHandlers,
+  id: DeskOperationId,
+  incoming: Incoming,
+): Promise<Outcome<unknown>> => {
+  const operation = deskOperations[id];
+  const { caller } = incoming;
+  const roles: readonly string[] = operation.roles;
+  if (!roles.some((role) => caller.roles.has(role as never)))
+    return refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`);
+  const parsed = parseInput(operation, incoming.input);
+  if ('refusal' in parsed) return parsed.refusal;
+  const call = callOf(deps, id, incoming, parsed.input);
+  try {
+    // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
+    const handler = handlers[id] as unknown as AnyHandler;
+    const outcome = await handler(deps, parsed.input, call);
+    if (!outcome.ok) return outcome;
+    checkOutput(operation, outcome.value);
+    await awaitOwnWrite(deps, outcome.position);
+    return outcome;
+  } catch (error) {
+    if (error instanceof LogUnavailable) return unavailable(error);
+    throw error;
+  }
+};
+
+const callOf = (deps: DeskDeps, id: DeskOperationId, incoming: Incoming, input: object): DeskCall => {
+  const { caller, surface, requestId } = incoming;
+  const base: DeskCall = {
+    caller,
+    ownerId: 'desk',
+    actor: `desk:${caller.tokenId}`,
+    surface,
+    operation: id,
+    requestId,
+    at: deps.clock.now(),
+  };
+  if (!('idempotency_key' in input)) return base;
+  const { idempotency_key, ...asked } = input as { idempotency_key: string };
+  const idem = digestOf('desk', caller.tokenId, id, idempotency_key);
+  return { ...base, idem, fingerprint: fingerprintOf(id, asked) };
+};

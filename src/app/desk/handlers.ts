@@ -1,0 +1,36 @@
+import * as agents from './agents.ts';
+import type { DeskHandlers } from './handler.ts';
+import { importProducts, withdrawProduct } from './catalog.ts';
+import { eraseSubject } from './erase.ts';
+import { readEvents } from './events.ts';
+import * as keys from './keys.ts';
+import { listProjections, rebuildProjection, verifyProjection } from './projections.ts';
+import { disableLink, invalidateHandoff, moveLead, withdrawHandoff } from './records.ts';
+import { issueDeskToken, revokeDeskToken } from './tokens.ts';
+
+/** The handler of each desk operation, one line each. */
+export const deskHandlers: DeskHandlers = {
+  requestAccess: agents.requestAccess,
+  approveAccess: agents.approveAccess,
+  denyAccess: agents.denyAccess,
+  suspendAgent: agents.suspendAgent,
+  reinstateAgent: agents.reinstateAgent,
+  listAgents: agents.listAgents,
+  issueKey: keys.issueKey,
+  rotateKey: keys.rotateKey,
+  revokeKey: keys.revokeKey,
+  listKeys: keys.listKeys,
+  issueDeskToken,
+  revokeDeskToken,
+  importProducts,
+  withdrawProduct,
+  moveLead,
+  withdrawHandoff,
+  invalidateHandoff,
+  disableLink,
+  eraseSubject,
+  readEvents,
+  listProjections,
+  rebuildProjection,
+  verifyProjection,
+};

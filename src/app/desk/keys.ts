@@ -1,0 +1,157 @@
+import type { z } from 'zod';
+import type { key as keyRecord } from '#contracts/desk/access.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { KeyState } from '#src/domain/access.ts';
+import { apiKey } from '#src/domain/access.ts';
+import type { KeyRow } from '#src/ports/rows.ts';
+import { mintCredential } from '../authenticate.ts';
+import type { DeskCall } from '../call.ts';
+import { createOnce, decideAndAppend } from '../decide-and-append.ts';
+import type { Outcome } from '../outcome.ts';
+import { done, refuse } from '../outcome.ts';
+import { DAY_MS, HOUR_MS, iso } from '../time.ts';
+import type { DeskDeps, DeskHandler } from './handler.ts';
+import { mayActFor } from './handler.ts';
+import { keyIdOf } from './key-id.ts';
+
+type KeyRecord = z.output<typeof keyRecord>;
+type Issued = KeyRecord & { api_key: string };
+
+const SECRET_CHARS = 43;
+const NO_KEY = refuse('resource_not_found', 'There is no such key.');
+
+const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecord => ({
+  id: state.key_id,
+  owner_id: ownerId,
+  agent_id: state.agent_id,
+  environment: state.environment,
+  prefix: `trb_${state.environment}_${state.key_id}`,
+  last4: state.last4,
+  status: state.status !== 'revoked' && state.expires_at <= at ? 'expired' : state.status,
+  created_at: iso(state.created_at),
+  expires_at: iso(state.expires_at),
+});
+
+const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
+
+const keysOf = async (deps: DeskDeps, ownerId: string): Promise<KeyRow[]> => {
+  const rows = await deps.readModels.list<KeyRow | { kind: 'agent' }>('access', {
+    scope: ownerId,
+    limit: 10_000,
+  });
+  return rows.flatMap(({ row }) => (row.kind === 'key' ? [row] : []));
+};
+
+type Wanted = {
+  ownerId: string;
+  agentId: string;
+  environment: 'live' | 'test';
+  expiresInDays: number;
+  rotatedFrom?: string;
+};
+
+/** Mints a key and stores its keyed hash. The key itself leaves in this answer and is gone. */
+const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Outcome<Issued>> => {
+  const { ownerId, agentId, environment } = wanted;
+  const keyId = keyIdOf(call.idem ?? '');
+  const credential = mintCredential(`trb_${environment}`, keyId, deps.ids.base62(SECRET_CHARS));
+  const written = await createOnce(deps, { ...call, ownerId }, {
+    stream: streamOfKey(ownerId, keyId),
+    decider: apiKey,
+    command: {
+      type: 'IssueKey',
+      key: {
+        key_id: keyId,
+        agent_id: agentId,
+        environment,
+        last4: credential.slice(-4),
+        hash: deps.secrets.mac('api-key', credential),
+        pepper_version: deps.secrets.pepperVersion,
+        expires_at: call.at + wanted.expiresInDays * DAY_MS,
+        ...(wanted.rotatedFrom !== undefined && { rotated_from: wanted.rotatedFrom }),
+      },
+    },
+  });
+  if (!written.ok)
+    return 'rejected' in written ? refuse('state_conflict', 'The key exists.') : written;
+  if (written.replayOf !== undefined)
+    return refuse('state_conflict', 'This key was issued before and is shown once; rotate it.');
+  return done(
+    { ...render(ownerId, written.state, call.at), api_key: credential },
+    written.position === undefined ? {} : { position: written.position },
+  );
+};
+
+export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
+  const agent = deps.credentials.agent(input.agent_id);
+  if (!agent || !mayActFor(call, agent.owner))
+    return refuse('resource_not_found', 'There is no such agent.');
+  if (agent.status !== 'approved')
+    return refuse('state_conflict', `The agent is ${agent.status}; a key needs an approved one.`);
+  const live = (await keysOf(deps, agent.owner)).filter(
+    (key) =>
+      key.agent_id === agent.agent_id &&
+      key.environment === input.environment &&
+      key.status !== 'revoked' &&
+      key.expires_at > call.at &&
+      key.key_id !== keyIdOf(call.idem ?? ''),
+  );
+  if (live.length >= LIMITS.KEYS_PER_AGENT_MAX)
+    return refuse('state_conflict', `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys.`);
+  return issue(deps, call, {
+    ownerId: agent.owner,
+    agentId: agent.agent_id,
+    environment: input.environment,
+    expiresInDays: input.expires_in_days,
+  });
+};
+
+export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => {
+  const old = deps.credentials.key(input.key_id);
+  if (!old || !mayActFor(call, old.owner)) return NO_KEY;
+  if (old.status !== 'active' || old.expires_at <= call.at)
+    return refuse('state_conflict', `The key is ${old.status}; only an active one can be rotated.`);
+  const issued = await issue(deps, call, {
+    ownerId: old.owner,
+    agentId: old.agent_id,
+    environment: old.environment,
+    expiresInDays: input.expires_in_days,
+    rotatedFrom: old.key_id,
+  });
+  if (!issued.ok) return issued;
+  const { idem: _idem, fingerprint: _fingerprint, ...retiring } = call;
+  const retired = await decideAndAppend(deps, { ...retiring, ownerId: old.owner }, {
+    stream: streamOfKey(old.owner, old.key_id),
+    decider: apiKey,
+    command: () => ({
+      type: 'RetireKey' as const,
+      replacedBy: issued.value.id,
+      expiresAt: call.at + input.overlap_hours * HOUR_MS,
+      at: call.at,
+    }),
+  });
+  if (!retired.ok)
+    return refuse('state_conflict', 'The new key was issued; the old one could not be retired: revoke it.');
+  return { ...issued, ...(retired.position !== undefined && { position: retired.position }) };
+};
+
+export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason }, call) => {
+  const known = deps.credentials.key(key_id);
+  if (!known || !mayActFor(call, known.owner)) return NO_KEY;
+  const written = await decideAndAppend(deps, { ...call, ownerId: known.owner }, {
+    stream: streamOfKey(known.owner, key_id),
+    decider: apiKey,
+    command: () => ({ type: 'RevokeKey' as const, reason }),
+  });
+  if (!written.ok) return 'rejected' in written ? NO_KEY : written;
+  return done(render(known.owner, written.state, call.at), {
+    ...(written.position !== undefined && { position: written.position }),
+    ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+  });
+};
+
+export const listKeys: DeskHandler<'listKeys'> = async (deps, { owner_id }, call) => {
+  if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
+  const rows = await keysOf(deps, owner_id);
+  return done({ data: rows.map((row) => render(owner_id, row, call.at)) });
+};

@@ -1,0 +1,197 @@
+import type { z } from 'zod';
+import { operations } from '#contracts/index.ts';
+import type { OperationId } from '#contracts/index.ts';
+import type { InputFault, ProblemCode } from '#contracts/problems.ts';
+import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { AgentCall, AgentCaller, Surface } from './call.ts';
+import { CREDENTIAL_PATTERN } from './authenticate.ts';
+import { awaitOwnWrite, awaitToken } from './consistency.ts';
+import type { Deps } from './deps.ts';
+import { handlers } from './handlers.ts';
+import { digestOf, fingerprintOf } from './hash.ts';
+import type { Outcome, Refusal } from './outcome.ts';
+import { refuse } from './outcome.ts';
+
+/** A call as an interface hands it over: who, what, and the flat input as it came. */
+export type Incoming = {
+  caller: AgentCaller;
+  surface: Surface;
+  requestId: string;
+  input: Record<string, unknown>;
+  /** Presented on reads: waits until the read models have passed it. */
+  consistencyToken?: string | undefined;
+};
+
+type AnyHandler = (deps: Deps, input: object, call: AgentCall) => Promise<Outcome<unknown>>;
+
+/**
+ * The one road for every call of an agent: scope, shape, key, handler, output. Every surface comes
+ * through here, and every outcome of it is on record.
+ */
+export const dispatch = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
+  const outcome = await run(deps, id, incoming);
+  note(deps, id, incoming, outcome);
+  return outcome;
+};
+
+const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
+  const operation = operations[id];
+  const { caller } = incoming;
+  if (operation.scope !== null && !caller.scopes.has(operation.scope))
+    return refuse('scope_missing', `${id} needs ${operation.scope}.`, {
+      extra: { required_scope: operation.scope, granted_scopes: [...caller.scopes] },
+    });
+  const parsed = parseInput(operation, incoming.input);
+  if ('refusal' in parsed) return parsed.refusal;
+  const call = callOf(deps, id, incoming, parsed.input);
+  try {
+    const behind =
+      operation.kind === 'query' ? await awaitToken(deps, incoming.consistencyToken) : undefined;
+    if (behind) return behind;
+    // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
+    const handler = handlers[id] as unknown as AnyHandler;
+    const outcome = await handler(deps, parsed.input, call);
+    if (!outcome.ok) return declared(operation, outcome);
+    checkOutput(operation, outcome.value);
+    await awaitOwnWrite(deps, outcome.position);
+    return outcome;
+  } catch (error) {
+    if (error instanceof LogUnavailable) return unavailable(error);
+    if (error instanceof ReadModelRebuilding)
+      return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
+    throw error;
+  }
+};
+
+const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object): AgentCall => {
+  const { caller, surface, requestId } = incoming;
+  const operation = operations[id];
+  const base: AgentCall = {
+    caller,
+    ownerId: caller.ownerId,
+    actor: caller.agentId,
+    keyId: caller.keyId,
+    surface,
+    operation: id,
+    ...(operation.scope !== null && { scope: operation.scope }),
+    requestId,
+    at: deps.clock.now(),
+  };
+  if (!('idempotency_key' in input)) return base;
+  const { idempotency_key, ...asked } = input as { idempotency_key: string };
+  // The agent, not the key: a rotation must not execute again. Not the surface: a retry may change it.
+  const idem = digestOf(caller.ownerId, caller.agentId, id, idempotency_key);
+  return { ...base, idem, fingerprint: fingerprintOf(id, asked) };
+};
+
+type Parsable = { kind: 'query' | 'command'; input: z.ZodObject };
+
+/** The validated input, or every fault of it with its pointer. */
+export const parseInput = (
+  operation: Parsable,
+  raw: Record<string, unknown>,
+): { input: object } | { refusal: Refusal } => {
+  if (operation.kind === 'command') {
+    const key = keyRefusal(operation, raw['idempotency_key']);
+    if (key) return { refusal: key };
+  }
+  const result = operation.input.safeParse(raw);
+  if (!result.success) {
+    const errors = result.error.issues.flatMap(faultsOf);
+    const code = operation.kind === 'query' ? 'parameter_invalid' : 'validation_failed';
+    const what = operation.kind === 'query' ? 'parameter' : 'field';
+    const detail = `${errors.length} ${what}${errors.length === 1 ? ' is' : 's are'} not valid.`;
+    return { refusal: refuse(code, detail, { errors }) };
+  }
+  if (operation.kind === 'command' && CREDENTIAL_PATTERN.test(JSON.stringify(result.data)))
+    return { refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.') };
+  return { input: result.data };
+};
+
+const keyRefusal = (operation: Parsable, key: unknown): Refusal | undefined => {
+  if (key === undefined) return refuse('idempotency_key_required', 'The write came without a key.');
+  const shape = operation.input.shape['idempotency_key'];
+  return shape && '_zod' in shape && !(shape as z.ZodType).safeParse(key).success
+    ? refuse('idempotency_key_invalid', 'The key is too long or holds other characters.')
+    : undefined;
+};
+
+const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** Issues of zod as faults; an unknown field is named by its own pointer. */
+const faultsOf = (issue: z.core.$ZodIssue): InputFault[] => {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      pointer: pointerOf([...issue.path, key]),
+      code: 'unknown_field',
+      detail: 'is not a field of this operation',
+    }));
+  const missing = issue.code === 'invalid_type' && issue.input === undefined;
+  return [
+    {
+      pointer: pointerOf(issue.path),
+      code: missing ? 'required' : issue.code,
+      detail: missing ? 'is required' : issue.message,
+    },
+  ];
+};
+
+const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
+
+/** A code that the operation does not declare would surprise a client: it is a bug of ours. */
+const declared = (
+  { id, problems }: { id: string; problems: readonly ProblemCode[] },
+  refusal: Refusal,
+): Refusal => {
+  if (problems.includes(refusal.code) || universal.has(refusal.code)) return refusal;
+  throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
+};
+
+export const checkOutput = ({ id, output }: { id: string; output: z.ZodType }, value: unknown): void => {
+  const result = output.safeParse(value);
+  if (!result.success) throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
+};
+
+/** What a log that gave no answer means for the caller. */
+export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
+  switch (reason) {
+    case 'full':
+      return refuse('storage_full', 'The log has no room.', { retryAfterS: 5, extra: { outcome: 'none' } });
+    case 'overloaded':
+      return refuse('overloaded', 'The write queue is full.', { retryAfterS: 1 });
+    case 'closed':
+      return refuse('shutting_down', 'The log is closing.', { retryAfterS: 2 });
+    case 'fault':
+      return refuse('storage_unavailable', 'The log gave no answer.', {
+        retryAfterS: 1,
+        extra: { outcome: applied === 'unknown' ? 'unknown' : 'none' },
+      });
+  }
+};
+
+/** Writes that happened are on record as their events; everything else is noted. */
+export const note = (
+  deps: Pick<Deps, 'activity'>,
+  id: string,
+  { caller, surface, requestId }: Pick<Incoming, 'caller' | 'surface' | 'requestId'>,
+  outcome: Outcome<unknown>,
+): void => {
+  const written = outcome.ok && outcome.position !== undefined && outcome.replayOf === undefined;
+  if (written) return;
+  deps.activity.note(caller, {
+    operation: id,
+    surface,
+    request_id: requestId,
+    ...(outcome.ok
+      ? { decision: outcome.replayOf === undefined ? ('allowed' as const) : ('replayed' as const) }
+      : { decision: decisionFor(outcome.code), code: outcome.code }),
+  });
+};
+
+const decisionFor = (code: ProblemCode): 'denied' | 'failed' | 'refused' => {
+  if (code === 'scope_missing' || code === 'boundary_forbidden') return 'denied';
+  return code.startsWith('storage') || code === 'overloaded' ? 'failed' : 'refused';
+};

@@ -1,0 +1,227 @@
+import { Readable, pipeline } from 'node:stream';
+import { parse } from 'csv-parse';
+import type { CellFault, Cells } from './feed-cells.ts';
+import type { ProductInput } from './feed-product.ts';
+import { KNOWN_COLUMNS, REQUIRED_COLUMNS, productOf } from './feed-product.ts';
+
+export type { ProductInput } from './feed-product.ts';
+export type FeedFormat = 'csv' | 'tsv' | 'ndjson';
+export type FeedRow = { line: number; product: ProductInput };
+/** Why a row, or with no column possibly the whole file, did not go in. */
+export type FeedFault = { line: number; column?: string; reason: string };
+/** Nothing was left out but these columns. At most one for a file. */
+export type FeedWarning = { line: number; unknown_columns: string[] };
+export type FeedItem = FeedRow | FeedFault | FeedWarning;
+
+type Chunks = AsyncIterable<string | Buffer>;
+type RawRow = { line: number; cells: Cells } | FeedFault | FeedWarning;
+
+/** Spaces around a value mean nothing, and an empty value is none. */
+const trimmed = (value: string): string => value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+
+const cellOf = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return trimmed(value);
+  if (typeof value === 'number') return String(value);
+  return undefined;
+};
+
+const listOf = (column: string, value: unknown[]): string | undefined => {
+  const parts = value.map((item: unknown) => {
+    if (column === 'certifications') return typeof item === 'string' ? item : undefined;
+    const { min_quantity, unit_price } = (item ?? {}) as Record<string, unknown>;
+    return `${cellOf(min_quantity) ?? ''}:${cellOf(unit_price) ?? ''}`;
+  });
+  return parts.every((part) => part !== undefined) ? parts.join('|') : undefined;
+};
+
+const LISTS = new Set(['price_tiers', 'certifications']);
+
+/**
+ * A JSON object as the row it stands for. Lists may be lists: certifications of texts, price_tiers
+ * of {min_quantity, unit_price} with the price in major units, as everywhere in a feed.
+ */
+const cellsOfJson = (object: object): { cells: Cells; faults: CellFault[] } => {
+  const cells = new Map<string, string>();
+  const faults: CellFault[] = [];
+  for (const [column, value] of Object.entries(object) as [string, unknown][]) {
+    if (value === null || !KNOWN_COLUMNS.has(column)) continue;
+    const isList = Array.isArray(value) && LISTS.has(column);
+    const cell = isList ? listOf(column, value) : cellOf(value);
+    if (cell === undefined) faults.push({ column, reason: 'must be text or a number' });
+    else if (cell !== '') cells.set(column, cell);
+  }
+  return { cells, faults };
+};
+
+/** A parsed record (column name to text) or a JSON object: the product, or what is wrong. */
+export const feedProduct = (record: object): ProductInput | { faults: CellFault[] } => {
+  const { cells, faults } = cellsOfJson(record);
+  return faults.length > 0 ? { faults } : productOf(cells);
+};
+
+const headerFault = (columns: readonly string[]): FeedFault | undefined => {
+  const twice = columns.find((column, index) => columns.indexOf(column) < index);
+  if (twice !== undefined) return { line: 1, column: twice, reason: 'is there twice' };
+  const missing: string[] = REQUIRED_COLUMNS.filter((column) => !columns.includes(column));
+  const hasStock = columns.includes('availability') || columns.includes('available_quantity');
+  if (!hasStock) missing.push('availability or available_quantity');
+  if (missing.length === 0) return undefined;
+  return { line: 1, reason: `the file has no column ${missing.join(', ')}; nothing was read` };
+};
+
+const NOTHING_IN_IT: FeedFault = { line: 1, reason: 'the file is empty' };
+
+/** Where a quote may stand (RFC 4180). csv-parse reads past the others, so that rows stay apart. */
+const STRICT = {
+  csv: /^(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*$/,
+  tsv: /^(?:"(?:[^"]|"")*"|[^"\t]*)(?:\t(?:"(?:[^"]|"")*"|[^"\t]*))*$/,
+};
+
+const CSV_OPTIONS = {
+  bom: true,
+  info: true,
+  raw: true,
+  skip_empty_lines: true,
+  record_delimiter: '\n',
+  // Not relaxed but judged below, so that one bad row does not take the others with it.
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_records_with_error: true,
+};
+
+type Parsed = { record: string[]; raw: string; info: { lines: number } };
+
+const newlines = (text: string): number => text.split('\n').length - 1;
+
+const columnsOf = (header: readonly string[]): string[] =>
+  header.map((name) => trimmed(name).toLowerCase().replaceAll(' ', '_'));
+
+const rowOf = (format: 'csv' | 'tsv', columns: readonly string[], parsed: Parsed): RawRow => {
+  const { record, info } = parsed;
+  const raw = parsed.raw.replace(/^[\r\n]+|[\r\n]+$/g, '');
+  const line = info.lines - newlines(raw);
+  if (raw.includes('"') && !STRICT[format].test(raw)) {
+    return { line, reason: 'has a quote inside a value; double it and quote the value' };
+  }
+  if (record.length !== columns.length) {
+    return { line, reason: `has ${record.length} columns, and the first line ${columns.length}` };
+  }
+  const values = columns.map((column, index): [string, string] => [
+    column,
+    trimmed(record[index] ?? ''),
+  ]);
+  return { line, cells: new Map(values.filter(([, value]) => value !== '')) };
+};
+
+/** Text with plain line ends, of whole characters: a chunk may end in the middle of either. */
+async function* textOf(chunks: Chunks): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const text =
+      rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }));
+    rest = /[\ud800-\udbff\r]$/.exec(text)?.[0] ?? '';
+    yield text.slice(0, text.length - rest.length).replaceAll('\r\n', '\n');
+  }
+  yield rest + decoder.decode();
+}
+
+async function* tableRows(format: 'csv' | 'tsv', chunks: Chunks): AsyncIterable<RawRow> {
+  const skipped: FeedFault[] = [];
+  const parser = parse({
+    ...CSV_OPTIONS,
+    delimiter: format === 'csv' ? ',' : '\t',
+    on_skip(error, raw) {
+      const end = Number(error && 'lines' in error ? error['lines'] : 1);
+      const line = Math.max(1, end - newlines(trimmed(raw ?? '')));
+      skipped.push({ line, reason: 'has a quote that never closes; nothing after it was read' });
+      return undefined;
+    },
+  });
+  // A failure of the source reaches the loop below as the parser's own.
+  pipeline(Readable.from(textOf(chunks)), parser, () => undefined);
+  let columns: string[] | undefined;
+  for await (const parsed of parser as AsyncIterable<Parsed>) {
+    if (columns) {
+      yield rowOf(format, columns, parsed);
+      continue;
+    }
+    columns = columnsOf(parsed.record);
+    const fault = headerFault(columns);
+    if (fault) {
+      yield fault;
+      return;
+    }
+    const unknown_columns = columns.filter((column) => !KNOWN_COLUMNS.has(column));
+    if (unknown_columns.length > 0) yield { line: 1, unknown_columns };
+  }
+  if (!columns && skipped.length === 0) yield NOTHING_IN_IT;
+  yield* skipped;
+}
+
+async function* linesOf(chunks: Chunks): AsyncIterable<string> {
+  let rest = '';
+  for await (const text of textOf(chunks)) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest;
+}
+
+const jsonOf = (text: string): object | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
+  const unknown = new Set<string>();
+  let line = 0;
+  let isEmpty = true;
+  for await (const text of linesOf(chunks)) {
+    line += 1;
+    const json = trimmed(line === 1 ? text.replace(/^\ufeff/, '') : text);
+    if (json === '') continue;
+    isEmpty = false;
+    const object = jsonOf(json);
+    if (!object) {
+      yield { line, reason: 'is not a JSON object' };
+      continue;
+    }
+    for (const column of Object.keys(object)) if (!KNOWN_COLUMNS.has(column)) unknown.add(column);
+    const { cells, faults } = cellsOfJson(object);
+    if (faults.length === 0) yield { line, cells };
+    for (const fault of faults) yield { line, ...fault };
+  }
+  if (isEmpty) yield NOTHING_IN_IT;
+  if (unknown.size > 0) yield { line, unknown_columns: [...unknown] };
+}
+
+/**
+ * The products of a feed in the order of its rows, and every fault with its line. Of two rows with
+ * one id the later is a fault even when the former was one too: which is meant, nobody can tell.
+ */
+export async function* readFeed(format: FeedFormat, chunks: Chunks): AsyncIterable<FeedItem> {
+  const seen = new Map<string, number>();
+  for await (const row of format === 'ndjson' ? objectRows(chunks) : tableRows(format, chunks)) {
+    if (!('cells' in row)) {
+      yield row;
+      continue;
+    }
+    const { line, cells } = row;
+    const id = cells.get('id');
+    const earlier = id === undefined ? undefined : seen.get(id);
+    if (earlier !== undefined) {
+      yield { line, column: 'id', reason: `is that of line ${earlier} again` };
+      continue;
+    }
+    if (id !== undefined) seen.set(id, line);
+    const product = productOf(cells);
+    if (!('faults' in product)) yield { line, product };
+    else for (const fault of product.faults) yield { line, ...fault };
+  }
+}

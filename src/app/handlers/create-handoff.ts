@@ -1,0 +1,112 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { HandoffState } from '#src/domain/handoff.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import type { AgentCall } from '../call.ts';
+import { createOnce, replayOf } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Handler, InputOf } from '../handler.ts';
+import { nameOf } from '../hash.ts';
+import { priceLines, totalsOf } from '../lines.ts';
+import type { Refusal } from '../outcome.ts';
+import { done, refuse } from '../outcome.ts';
+import { linkOf } from '../records.ts';
+import { renderHandoff } from '../render.ts';
+import { reviewTokenHash, reviewTokenOf } from '../review-token.ts';
+import { DAY_MS, epoch } from '../time.ts';
+
+type Input = InputOf<'createHandoff'>;
+
+export const createHandoff: Handler<'createHandoff'> = async (deps, input, call) => {
+  const name = nameOf('handoff', call.idem ?? '');
+  const stream = `${call.ownerId}-handoff_${name}`;
+  const reviewToken = (handoffId: string) => reviewTokenOf(deps.secrets, handoffId);
+  const answer = (written: { state: HandoffState; position?: number; replayOf?: string }) => {
+    if (written.replayOf !== undefined && deps.vault.knows(written.state.handoff_id) === 'destroyed')
+      return refuse('resource_erased', 'The personal data of this handoff was erased.');
+    return done(
+      renderHandoff(call.ownerId, written.state, written.state.created_at, {
+        vault: deps.vault,
+        reviewToken,
+      }),
+      {
+        ...(written.position !== undefined && { position: written.position }),
+        ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+        location: `/api/affiliate/v1/handoffs/${written.state.handoff_id}`,
+      },
+    );
+  };
+
+  const facts = await gather(deps, input, call, `hnd_${name}`);
+  if ('ok' in facts) {
+    const again = await replayOf(deps, call, { stream, decider: handoff });
+    if (!again) return facts;
+    return again.ok ? answer(again) : again;
+  }
+  const written = await createOnce(deps, call, {
+    stream,
+    decider: handoff,
+    command: { type: 'CreateHandoff', handoff: facts },
+  });
+  if (written.ok) return answer(written);
+  if ('rejected' in written) throw new Error(`a new handoff was rejected: ${written.rejected}`);
+  return written;
+};
+
+/** What the decision needs to know, or why there is nothing to decide. */
+const gather = async (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  handoffId: string,
+): Promise<EventData<'HandoffCreated'> | Refusal> => {
+  const expiresAt =
+    input.expires_at === undefined
+      ? call.at + LIMITS.HANDOFF_DAYS_DEFAULT * DAY_MS
+      : epoch(input.expires_at);
+  const farthest = call.at + LIMITS.HANDOFF_DAYS_MAX * DAY_MS;
+  if (expiresAt <= call.at || expiresAt > farthest)
+    return invalid('/expires_at', 'out_of_range', `must lie within ${LIMITS.HANDOFF_DAYS_MAX} days`);
+
+  const source = input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
+  if (input.link_id !== undefined && !source)
+    return refuse('resource_not_found', 'There is no such link.', {
+      errors: [{ pointer: '/link_id', code: 'not_found', detail: 'no link of yours has this id' }],
+    });
+
+  const priced = priceLines(deps.catalog, input.line_items);
+  if ('faults' in priced)
+    return refuse('product_unavailable', `${priced.faults.length} lines name no published product.`, {
+      errors: priced.faults,
+    });
+  const totals = totalsOf(priced.lines);
+  if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
+    return invalid('/line_items', 'too_large', 'the total passes what can be counted exactly');
+
+  const { email, company, country } = input.buyer;
+  const { title, locale, note_to_buyer, link_id, external_id, metadata } = input;
+  return {
+    handoff_id: handoffId,
+    agent_id: call.caller.agentId,
+    title,
+    locale,
+    ...(note_to_buyer !== undefined && { note_to_buyer }),
+    ...(link_id !== undefined && { link_id }),
+    ...(external_id !== undefined && { external_id }),
+    ...(metadata !== undefined && { metadata }),
+    dims: source?.dims ?? {},
+    buyer: {
+      ...(company !== undefined && { company }),
+      ...(country !== undefined && { country }),
+      ...(email !== undefined && { email: deps.vault.seal(handoffId, email) }),
+    },
+    lines: priced.lines,
+    totals,
+    token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
+    review_origin: deps.origin(),
+    expires_at: expiresAt,
+  };
+};
+
+const invalid = (pointer: string, code: string, detail: string): Refusal =>
+  refuse('validation_failed', 'Some fields are not valid.', { errors: [{ pointer, code, detail }] });

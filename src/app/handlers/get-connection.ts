@@ -1,0 +1,60 @@
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { operations } from '#contracts/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
+import type { Handler } from '../handler.ts';
+import { done, refuse } from '../outcome.ts';
+import { iso } from '../time.ts';
+
+const HOW_TO_GET =
+  'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';
+
+export const getConnection: Handler<'getConnection'> = async (deps, _input, { caller }) => {
+  const key = deps.credentials.key(caller.keyId);
+  const agent = deps.credentials.agent(caller.agentId);
+  if (!key || !agent || key.status === 'revoked')
+    return refuse('credential_revoked', 'The key was revoked.');
+  const { position } = await deps.log.head();
+  const origin = deps.origin();
+  return done({
+    agent: { id: agent.agent_id, name: agent.name, owner_id: caller.ownerId },
+    key: {
+      id: key.key_id,
+      prefix: `trb_${key.environment}_${key.key_id}`,
+      last4: key.last4,
+      created_at: iso(key.created_at),
+      expires_at: iso(key.expires_at),
+      status: key.status,
+    },
+    environment: caller.environment,
+    scopes: SCOPE_NAMES.map((name) => {
+      const granted = caller.scopes.has(name);
+      return { name, ...SCOPES[name], granted, ...(!granted && { how_to_get: HOW_TO_GET }) };
+    }),
+    granted_scopes: SCOPE_NAMES.filter((name) => caller.scopes.has(name)),
+    review: {
+      status: agent.status,
+      decided_at: agent.decided_at === undefined ? null : iso(agent.decided_at),
+    },
+    operations: Object.values(operations).map(({ id, scope }) => ({
+      id,
+      allowed: scope === null || caller.scopes.has(scope),
+    })),
+    limits: {
+      ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value])),
+      reads_per_minute: deps.limits.readsPerMinute,
+      writes_per_minute: deps.limits.writesPerMinute,
+    },
+    boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
+    links: {
+      openapi: `${origin}/api/affiliate/openapi.json`,
+      llms_txt: `${origin}/llms.txt`,
+      problems: `${origin}/problems`,
+      portal: `${origin}/`,
+    },
+    consistency: {
+      position,
+      projection_lag_events: Math.max(0, position - deps.following.asOf().position),
+    },
+  });
+};

@@ -1,0 +1,140 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { LeadCommand, LeadState } from '#src/domain/lead.ts';
+import { lead } from '#src/domain/lead.ts';
+import type { AgentCall } from '../call.ts';
+import { clashOf, releaseClaim } from '../claims.ts';
+import { decideAndAppend } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Handler, InputOf } from '../handler.ts';
+import { nameOf } from '../hash.ts';
+import type { Refusal } from '../outcome.ts';
+import { done, refuse } from '../outcome.ts';
+import { handoffOf, linkOf } from '../records.ts';
+import { renderLead } from '../render.ts';
+import { DAY_MS } from '../time.ts';
+
+type Input = InputOf<'submitLead'>;
+type Source = Pick<EventData<'LeadSubmitted'>, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
+
+export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
+  const fault = missing(input);
+  if (fault) return fault;
+  const name = nameOf('lead', call.ownerId, input.external_id);
+  const leadId = `led_${name}`;
+  if (deps.vault.knows(leadId) === 'destroyed')
+    return refuse('resource_erased', 'The personal data of this lead was erased.');
+  const source = await sourceOf(deps, call, input);
+  if ('ok' in source) return source;
+
+  const written = await decideAndAppend(deps, call, {
+    stream: `${call.ownerId}-lead_${name}`,
+    decider: lead,
+    command: (state) => commandFor(deps, call, input, { state, leadId, source }),
+  });
+  if (!written.ok)
+    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+  const { state } = written;
+  if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
+  return done(renderLead(call.ownerId, state, state.updated_at, deps.vault), {
+    ...(written.position !== undefined && { position: written.position }),
+    ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+    ...(isFirstAnswer(state) ? {} : { status: 200 }),
+  });
+};
+
+/** Submitted, or submitted and judged in the same append: nothing came after. */
+const isFirstAnswer = (state: LeadState): boolean =>
+  state.version === 0 || (state.version === 1 && ['rejected', 'duplicate'].includes(state.state));
+
+/** What the shape alone cannot say: which fields belong together. */
+const missing = (input: Input): Refusal | undefined => {
+  const said = (pointer: string, code: string, detail: string) =>
+    refuse('validation_failed', 'Some fields are not valid.', { errors: [{ pointer, code, detail }] });
+  if (input.withdraw) {
+    const { company, contact, consent, interest } = input;
+    return company ?? contact ?? consent ?? interest
+      ? said('/withdraw', 'not_together', 'a withdrawal changes nothing else')
+      : undefined;
+  }
+  if (input.withdraw_reason !== undefined)
+    return said('/withdraw_reason', 'not_together', 'needs withdraw: true');
+  if (!input.company) return said('/company', 'required', 'a lead names a company');
+  if (input.contact && !input.consent)
+    return refuse('consent_missing', 'A contact needs a lawful basis.', {
+      errors: [{ pointer: '/consent', code: 'required', detail: 'say basis and obtained_at' }],
+    });
+  const needsRef = input.source.kind === 'link' || input.source.kind === 'handoff';
+  return needsRef && input.source.ref === undefined
+    ? said('/source/ref', 'required', `name the ${input.source.kind}`)
+    : undefined;
+};
+
+/** Where the lead came from, with the dimensions to attribute it to. */
+const sourceOf = async (deps: Deps, call: AgentCall, { source }: Input): Promise<Source | Refusal> => {
+  const { kind, ref } = source;
+  const said = { kind, ...(ref !== undefined && { ref }) };
+  if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source: said, dims: {} };
+  const found =
+    kind === 'link' ? await linkOf(deps, call.ownerId, ref) : await handoffOf(deps, call.ownerId, ref);
+  if (!found)
+    return refuse('resource_not_found', `There is no such ${kind}.`, {
+      errors: [{ pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` }],
+    });
+  return { source: said, dims: found.dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
+};
+
+const commandFor = async (
+  deps: Deps,
+  call: AgentCall,
+  input: Input,
+  facts: { state: LeadState | undefined; leadId: string; source: Source },
+): Promise<LeadCommand | Refusal> => {
+  const { state, leadId, source } = facts;
+  const reason = input.withdraw_reason;
+  if (input.withdraw) {
+    if (!state) return refuse('resource_not_found', 'No lead of yours has this external_id.');
+    return { type: 'WithdrawLead', at: call.at, ...(reason !== undefined && { reason }) };
+  }
+  const content = contentOf(deps, input, leadId);
+  const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
+  const clash = input.contact
+    ? await clashOf(deps, call, { leadId, email: input.contact.email, expiresAt })
+    : 'none';
+  if (state)
+    return clash === 'none'
+      ? { type: 'AmendLead', at: call.at, content }
+      : refuse('state_conflict', 'Another lead has this contact; this one stays as it is.');
+  return {
+    type: 'SubmitLead',
+    clash,
+    lead: {
+      lead_id: leadId,
+      agent_id: call.caller.agentId,
+      external_id: input.external_id,
+      ...source,
+      claim_expires_at: expiresAt,
+      ...content,
+    },
+  };
+};
+
+/** What the lead says, with everything personal sealed before anything is decided or stored. */
+const contentOf = (deps: Deps, input: Input, leadId: string): Omit<EventData<'LeadAmended'>, 'lead_id'> => {
+  const { company, contact, consent, interest, metadata } = input;
+  if (!company) throw new Error('a lead without a company passed validation');
+  const content = {
+    company,
+    consent,
+    metadata,
+    contact: contact && deps.vault.seal(leadId, JSON.stringify(contact)),
+    interest: interest && {
+      ...interest,
+      ...(interest.note !== undefined && { note: deps.vault.seal(leadId, interest.note) }),
+    },
+  };
+  return withoutUndefined(content) as Omit<EventData<'LeadAmended'>, 'lead_id'>;
+};
+
+const withoutUndefined = (value: object): object =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));

@@ -1,0 +1,77 @@
+import type { EventData } from '#contracts/events/index.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import type { Warning } from '#contracts/records/handoff.ts';
+import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
+import { tierAt } from './render.ts';
+
+type StoredLine = EventData<'HandoffCreated'>['lines'][number];
+type AskedLine = {
+  product_id?: string | undefined;
+  sku?: string | undefined;
+  quantity: number;
+  note?: string | undefined;
+};
+
+const warningsFor = (product: CatalogProduct, quantity: number): Warning[] => {
+  const { available_quantity, level } = product.stock;
+  const stock = level === 'out_of_stock' ? 0 : available_quantity;
+  return [
+    ...(quantity < product.moq ? (['below_moq'] as const) : []),
+    ...(quantity % product.increment !== 0 ? (['off_increment'] as const) : []),
+    ...(stock !== null && stock < quantity ? (['stock_below_quantity'] as const) : []),
+  ];
+};
+
+/** A line with product revision and price pinned as the catalog has them now. */
+export const priceLine = (
+  product: CatalogProduct,
+  line: { line_id: string; quantity: number; note?: string | undefined },
+): StoredLine => {
+  const tier = tierAt(product, line.quantity);
+  const warnings = warningsFor(product, line.quantity);
+  return {
+    line_id: line.line_id,
+    product_id: product.product_id,
+    sku: product.sku,
+    title: product.title,
+    product_revision: product.revision,
+    quantity: line.quantity,
+    unit_price: tier.unit_price,
+    tier_min_quantity: tier.min_quantity,
+    currency: product.currency,
+    ...(line.note !== undefined && { note: line.note }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+};
+
+/** Prices every line, or points at each whose product is not published. */
+export const priceLines = (
+  catalog: Catalog,
+  asked: readonly AskedLine[],
+): { lines: StoredLine[] } | { faults: InputFault[] } => {
+  const byId = catalog.byId(asked.flatMap(({ product_id }) => product_id ?? []));
+  const bySku = catalog.bySku(asked.flatMap(({ sku }) => sku ?? []));
+  const lines: StoredLine[] = [];
+  const faults: InputFault[] = [];
+  for (const [index, { product_id, sku, quantity, note }] of asked.entries()) {
+    const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
+    if (product) lines.push(priceLine(product, { line_id: String(index + 1), quantity, note }));
+    else {
+      const name = product_id === undefined ? 'sku' : 'product_id';
+      faults.push({
+        pointer: `/line_items/${index}/${name}`,
+        code: 'not_published',
+        detail: `no published product has ${name} ${product_id ?? sku}`,
+      });
+    }
+  }
+  return faults.length > 0 ? { faults } : { lines };
+};
+
+/** Indicative totals, one per currency: never summed across. */
+export const totalsOf = (lines: readonly StoredLine[]): { amount: number; currency: string }[] => {
+  const totals = new Map<string, number>();
+  for (const { currency, quantity, unit_price } of lines)
+    totals.set(currency, (totals.get(currency) ?? 0) + quantity * unit_price);
+  return [...totals].map(([currency, amount]) => ({ amount, currency }));
+};

@@ -1,0 +1,39 @@
+import type { InputFault, ProblemCode } from '#contracts/problems.ts';
+import type { Position } from '#src/ports/event-log.ts';
+
+/** A refusal on its way to the caller: which, why, and where in the input. */
+export type Refusal = {
+  ok: false;
+  code: ProblemCode;
+  detail: string;
+  errors?: InputFault[];
+  /** Members of the problem beside the standard ones, for example the scope that is missing. */
+  extra?: Record<string, unknown>;
+  retryAfterS?: number;
+};
+
+export type Done<Value> = {
+  ok: true;
+  value: Value;
+  /** Where the write stands in the log; makes the Consistency-Token. */
+  position?: Position;
+  /** Another success than the operation's own: an amended lead answers 200. */
+  status?: 200 | 201;
+  location?: string;
+  /** The first request's id, when this answer was given before. */
+  replayOf?: string;
+};
+
+export type Outcome<Value> = Done<Value> | Refusal;
+
+export const done = <Value>(value: Value, more: Omit<Done<Value>, 'ok' | 'value'> = {}): Done<Value> => ({
+  ok: true,
+  value,
+  ...more,
+});
+
+export const refuse = (
+  code: ProblemCode,
+  detail: string,
+  more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS'> = {},
+): Refusal => ({ ok: false, code, detail, ...more });

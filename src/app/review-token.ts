@@ -1,0 +1,13 @@
+import { hash } from 'node:crypto';
+import type { Secrets } from '#src/ports/system.ts';
+
+const TOKEN_CHARS = 40;
+
+/**
+ * The unguessable part of a buyer's link: 160 bits, derived, so that a replayed answer shows the
+ * same link while only its hash is stored.
+ */
+export const reviewTokenOf = (secrets: Secrets, handoffId: string): string =>
+  secrets.mac('handoff-token', handoffId).slice(0, TOKEN_CHARS);
+
+export const reviewTokenHash = (token: string): string => hash('sha256', token, 'base64url');

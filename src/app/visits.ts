@@ -1,0 +1,90 @@
+import { isbot } from 'isbot';
+import type { EventData } from '#contracts/events/index.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
+import { attribute } from './attribution.ts';
+import type { Call } from './call.ts';
+import type { Recorder } from './recorder.ts';
+import { DAY_MS } from './time.ts';
+
+/** What a request for a short link shows of itself. The address is used for one hash and not kept. */
+export type Visit = {
+  requestId: string;
+  method: string;
+  address: string;
+  userAgent: string | undefined;
+  purpose: string | undefined;
+  referrer: string | undefined;
+  country: string | undefined;
+  viaQr: boolean;
+};
+
+export type Visits = {
+  /** Resolves when the visit is durable. */
+  record(code: CodeRow, visit: Visit): Promise<void>;
+};
+
+type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
+
+// Chat and mail programs that fetch a link to show a card of it, beside what isbot knows.
+const PREVIEW =
+  /facebookexternalhit|whatsapp|telegrambot|slackbot|discordbot|twitterbot|linkedinbot|skypeuripreview|preview|embedly|iframely/i;
+const MOBILE = /mobi|android|iphone|ipad/i;
+
+const signalsOf = ({ method, userAgent, purpose }: Visit): Signal[] => {
+  const signals: Signal[] = [];
+  if (method === 'HEAD') signals.push('head');
+  if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose)) signals.push('prefetch');
+  if (!userAgent) signals.push('no_user_agent');
+  else if (PREVIEW.test(userAgent)) signals.push('preview');
+  else if (isbot(userAgent)) signals.push('bot');
+  return signals;
+};
+
+const hostOf = (referrer: string | undefined): string | undefined => {
+  if (referrer === undefined || !URL.canParse(referrer)) return undefined;
+  return new URL(referrer).hostname.slice(0, 253) || undefined;
+};
+
+export const visitLog = (deps: {
+  recorder: Recorder;
+  secrets: Secrets;
+  clock: Clock;
+  ids: Ids;
+}): Visits => ({
+  async record(code, visit) {
+    const { recorder, secrets, clock, ids } = deps;
+    const at = clock.now();
+    const day = Math.floor(at / DAY_MS);
+    const signals = signalsOf(visit);
+    const referrerHost = hostOf(visit.referrer);
+    const data: EventData<'VisitRecorded'> = {
+      link_id: code.link_id,
+      agent_id: code.agent_id,
+      dims: code.dims,
+      // The day is part of what is hashed: nobody can follow a visitor from one day to the next.
+      visitor: secrets.mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`).slice(0, 16),
+      ...(signals.length > 0 && { signals }),
+      ...(visit.country !== undefined && { country: visit.country }),
+      device: deviceOf(visit.userAgent),
+      ...(referrerHost !== undefined && { referrer_host: referrerHost }),
+      trigger: visit.viaQr ? 'qr' : 'link',
+    };
+    const call: Call = {
+      ownerId: code.owner,
+      actor: 'visitor',
+      surface: 'portal',
+      operation: 'visitLink',
+      requestId: visit.requestId,
+      at,
+    };
+    const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
+    const name = code.link_id.slice(code.link_id.indexOf('_') + 1);
+    await recorder.record(`${code.owner}-visits_${name}_${day}`, events);
+  },
+});
+
+const deviceOf = (userAgent: string | undefined): 'desktop' | 'mobile' | 'other' => {
+  if (!userAgent) return 'other';
+  return MOBILE.test(userAgent) ? 'mobile' : 'desktop';
+};

@@ -1,0 +1,77 @@
+/** What a person sees when the service is ready, and again with `tributary status`. */
+import { relative } from 'node:path';
+import type { DemoFacts } from '#src/demo/facts.ts';
+import { count, plural, styled } from './output.ts';
+import { VERSION } from './version.ts';
+
+export type Shown = {
+  url: string;
+  directory: string;
+  /** Seconds from the start of the process; absent when it was started long ago. */
+  readyS?: number;
+  events: number;
+  readModels: { name: string; lagEvents: number }[];
+  /** Demo only: without it nothing secret is printed. */
+  demo?: { facts: DemoFacts; deskToken: string };
+};
+
+const here = (directory: string): string => {
+  const path = relative(process.cwd(), directory) || '.';
+  return path.startsWith('..') ? directory : `./${path}`.replace('./.', '.');
+};
+
+const row = (label: string, text: string): string => `  ${label.padEnd(12)} ${text}`;
+
+const head = ({ readyS }: Shown): string => {
+  const ready = readyS === undefined ? 'running' : `ready in ${readyS.toFixed(1)} s`;
+  return styled('bold', `tributary ${VERSION}`) + ` · node ${process.versions.node} · ${ready}`;
+};
+
+const stores = ({ directory, events, readModels, demo }: Shown): string[] => {
+  const caughtUp = readModels.filter(({ lagEvents }) => lagEvents === 0).length;
+  const story = demo ? ' (with a demo story; DATA=dir starts elsewhere)' : '';
+  return [
+    row('Log', `sqlite  ${here(directory)}/log.db  ${plural(events, 'event')}${story}`),
+    row('Read models', `${count(caughtUp)} of ${count(readModels.length)} caught up`),
+  ];
+};
+
+const pages = ({ url, demo }: Shown): string[] => [
+  row('Start page', `${url}/`),
+  row('For agents', `${url}/llms.txt`),
+  row('OpenAPI', `${url}/api/affiliate/openapi.json`),
+  row('Problems', `${url}/problems`),
+  ...(demo?.facts.review_path ? [row('Buyer page', url + demo.facts.review_path)] : []),
+];
+
+const keys = ({ facts, deskToken }: NonNullable<Shown['demo']>): string[] => [
+  row('Demo key', `SERVICE_API_KEY=${facts.api_key}`),
+  row('', styled('dim', `agent of ${facts.owner}, all nine scopes; outbound ones only propose`)),
+  row('Desk token', deskToken),
+  row('', styled('dim', 'staff, operator, auditor and owner; ./tributary uses it by itself')),
+];
+
+/** Each line works as it is pasted. */
+const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] => {
+  const api = `${url}/api/affiliate/v1`;
+  const key = `-H "Authorization: Bearer ${facts.api_key}"`;
+  const link = JSON.stringify({ target: { kind: 'product', ref: facts.sku }, campaign: 'hello' });
+  return [
+    row('Try', `curl -s ${api}/connection ${key}`),
+    row('Search', `curl -s "${api}/products?q=mug&facets=category" ${key}`),
+    row('Link', `curl -s ${api}/links ${key} -H "Content-Type: application/json" \\`),
+    row('', `  -H "Idempotency-Key: hello-1" -d '${link}'`),
+    row('Performance', `curl -s "${api}/performance?granularity=week" ${key}`),
+  ];
+};
+
+export const banner = (shown: Shown): string => {
+  const { demo, directory } = shown;
+  const blocks = [[head(shown)], stores(shown), pages(shown)];
+  if (demo)
+    blocks.push(keys(demo), lines(shown, demo), [
+      row('', styled('yellow', 'Demo mode, plain HTTP, local only.')).trimEnd(),
+    ]);
+  else blocks.push([row('Desk token', `${here(directory)}/desk.token (readable by you alone)`)]);
+  return `${blocks.map((block) => block.join('\n')).join('\n\n')}\n`;
+};

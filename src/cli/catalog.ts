@@ -1,0 +1,139 @@
+import { createReadStream, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { FeedFault, FeedFormat, FeedItem, ProductInput } from '#src/app/feed.ts';
+import { readFeed } from '#src/app/feed.ts';
+import type { Common } from './command.ts';
+import { write } from './command.ts';
+import type { Desk } from './desk-client.ts';
+import { atDesk } from './desk-client.ts';
+import { EXIT, Failure } from './exit.ts';
+import { count, finish, note, plural } from './output.ts';
+import type { Progress } from './progress.ts';
+import { progress } from './progress.ts';
+
+/** Below the desk's limit on products, and well below its limit on the bytes of a body. */
+const BATCH_PRODUCTS = 250;
+
+const FORMATS: Record<string, FeedFormat> = { csv: 'csv', tsv: 'tsv', ndjson: 'ndjson' };
+
+type Import = Common & { strict?: boolean };
+type Totals = { read: number; appended: number; unchanged: number; rejected: number };
+
+const formatOf = (file: string): FeedFormat => {
+  const ending = /\.([a-z]+)$/i.exec(file)?.[1]?.toLowerCase() ?? '';
+  const format = FORMATS[ending];
+  if (format) return format;
+  throw new Failure(EXIT.usage, `${file}: the ending must be .csv, .tsv or .ndjson`);
+};
+
+const sizeOf = (file: string): number => {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isFile()) return found.size;
+  throw new Failure(EXIT.usage, `${file} ${found ? 'is not a file' : 'does not exist'}`);
+};
+
+const faultText = (file: string, { line, column, reason }: FeedFault): string =>
+  `${file}:${line}: ${column === undefined ? '' : `${column} `}${reason}`;
+
+/** Faults are told as they are found. A row with three faults is one rejected row. */
+const judge = (file: string) => {
+  const rejected = new Set<number>();
+  return {
+    rejected,
+    /** The product of an item that has one. */
+    product(item: FeedItem): ProductInput | undefined {
+      if ('product' in item) return item.product;
+      if ('reason' in item) {
+        rejected.add(item.line);
+        note(faultText(file, item));
+      } else note(`${file}: passed over: ${item.unknown_columns.join(', ')} (no such columns)`);
+      return undefined;
+    },
+  };
+};
+
+/** The bytes of a file, with the bar moving as they are read. */
+async function* bytesOf(file: string, shown?: Progress): AsyncIterable<Buffer> {
+  let read = 0;
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    yield chunk;
+    read += chunk.length;
+    shown?.update(read);
+  }
+}
+
+/** Reads all of the file and sends nothing: what --strict asks for first. */
+const requireClean = async (file: string, format: FeedFormat): Promise<void> => {
+  const { rejected, product } = judge(file);
+  let read = 0;
+  for await (const item of readFeed(format, bytesOf(file))) if (product(item)) read += 1;
+  if (rejected.size === 0) return;
+  const totals = { read: read + rejected.size, appended: 0, unchanged: 0, rejected: rejected.size };
+  const text = `nothing was imported: ${plural(rejected.size, 'bad line')} in ${file}`;
+  throw new Failure(EXIT.refused, text, totals);
+};
+
+const send = async (desk: Desk, batch: ProductInput[], totals: Totals): Promise<void> => {
+  if (batch.length === 0) return;
+  const { appended, unchanged } = await desk.call('importProducts', { products: batch });
+  totals.appended += appended;
+  totals.unchanged += unchanged;
+};
+
+const importFile = async (file: string, options: Import): Promise<Totals> => {
+  const format = formatOf(file);
+  const size = sizeOf(file);
+  if (options.strict) await requireClean(file, format);
+  return atDesk(options, async (desk) => {
+    const shown = progress(file, size, 'bytes');
+    const totals = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+    const { rejected, product } = judge(file);
+    let batch: ProductInput[] = [];
+    try {
+      for await (const item of readFeed(format, bytesOf(file, shown))) {
+        const good = product(item);
+        if (!good) continue;
+        totals.read += 1;
+        batch.push(good);
+        if (batch.length < BATCH_PRODUCTS) continue;
+        await send(desk, batch, totals);
+        batch = [];
+      }
+      await send(desk, batch, totals);
+    } finally {
+      shown.stop();
+    }
+    totals.rejected = rejected.size;
+    totals.read += rejected.size;
+    return totals;
+  });
+};
+
+const totalsText = ({ read, appended, unchanged, rejected }: Totals): string =>
+  `${plural(read, 'row')} read: ${count(appended)} appended, ${count(unchanged)} unchanged, ` +
+  `${count(rejected)} rejected.`;
+
+/** Publishing products from a feed, and taking one out again. */
+export const catalogCommands = (program: Command): void => {
+  const catalog = program.command('catalog').description('published products');
+  write(catalog, 'import <file>', 'publish the products of a CSV, TSV or NDJSON feed')
+    .option('--strict', 'import nothing when any line is bad')
+    .addHelpText(
+      'after',
+      '\nBad lines are told with number and reason, and the good ones go in: the exit status is 0\n' +
+        'unless none did. What the catalog already has appends nothing: import again at any time.',
+    )
+    .action(async (file: string, options: Import) => {
+      const totals = await importFile(file, options);
+      if (totals.rejected > 0 && totals.rejected === totals.read)
+        throw new Failure(EXIT.refused, `nothing was imported: every line of ${file} is bad`, totals);
+      finish(options, totals, totalsText(totals));
+    });
+  write(catalog, 'withdraw <sku>', 'take a product out of the catalog')
+    .requiredOption('--reason <text>', 'shown to buyers who hold it in a list')
+    .action(async (sku: string, options: Common & { reason: string }) => {
+      const asked = { sku, reason: options.reason };
+      const answer = await atDesk(options, (desk) => desk.call('withdrawProduct', asked));
+      finish(options, answer, `${answer.sku} is ${answer.status}.`);
+    });
+};

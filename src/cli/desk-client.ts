@@ -1,0 +1,164 @@
+/** The desk registry for commands: over HTTP where a server runs, in this process where none does. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { placeOf } from '#contracts/places.ts';
+import { StartupError } from '#src/adapters/sqlite/open.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import type { Config } from '#src/config.ts';
+import type { Common } from './command.ts';
+import { configOf } from './command.ts';
+import { EXIT, Failure } from './exit.ts';
+import type { Refused } from './problem-text.ts';
+import { refused } from './problem-text.ts';
+import type { RunningServer } from './server-file.ts';
+import { findServer } from './server-file.ts';
+
+type Input<Id extends DeskOperationId> = z.input<DeskOperations[Id]['input']>;
+/** The key of a write is made here, unless the caller has one. */
+export type Asked<Id extends DeskOperationId> = Omit<Input<Id>, 'idempotency_key'>;
+export type Answer<Id extends DeskOperationId> = z.output<DeskOperations[Id]['output']>;
+
+export type Desk = {
+  call<Id extends DeskOperationId>(id: Id, asked: Asked<Id>): Promise<Answer<Id>>;
+  /** Undefined when this process itself holds the data directory. */
+  server: RunningServer | undefined;
+  close(): Promise<void>;
+};
+
+export type Transport = {
+  send(id: DeskOperationId, input: Record<string, unknown>): Promise<unknown>;
+  close(): Promise<void>;
+};
+
+/** As in interfaces/rest/desk-routes.ts, which would load the whole server for this one word. */
+const DESK_BASE = '/api/desk/v1';
+const ANSWER_MS = 60_000;
+const KEY_CHARS = 22;
+
+export const tokenIn = (directory: string): string => {
+  const file = join(directory, 'desk.token');
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    const text = `${file} cannot be read: it is made when the service starts on this directory.`;
+    throw new Failure(EXIT.cannotStart, text);
+  }
+};
+
+const requestOf = (id: DeskOperationId, input: Record<string, unknown>) => {
+  const operation = deskOperations[id];
+  const headers: Record<string, string> = {};
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  let path: string = operation.http.path;
+  for (const [field, value] of Object.entries(input)) {
+    const place = placeOf(operation, field);
+    if (place === 'path') path = path.replace(`{${field}}`, encodeURIComponent(String(value)));
+    else if (place === 'header') headers['idempotency-key'] = String(value);
+    else if (place === 'query') query.set(field, String(value));
+    else body[field] = value;
+  }
+  const isWrite = operation.http.method === 'POST';
+  if (isWrite) headers['content-type'] = 'application/json';
+  return {
+    path: DESK_BASE + path + (query.size > 0 ? `?${query.toString()}` : ''),
+    init: {
+      method: operation.http.method,
+      headers,
+      ...(isWrite && { body: JSON.stringify(body) }),
+    },
+  };
+};
+
+const overHttp = (server: RunningServer, directory: string): Transport => ({
+  async send(id, input) {
+    const { path, init } = requestOf(id, input);
+    const headers = {
+      ...init.headers,
+      authorization: `Bearer ${tokenIn(directory)}`,
+      'user-agent': 'tributary-cli',
+    };
+    let status: number;
+    let answer: unknown;
+    try {
+      const signal = AbortSignal.timeout(ANSWER_MS);
+      const response = await fetch(server.url + path, { ...init, headers, signal });
+      status = response.status;
+      answer = await response.json();
+    } catch (error) {
+      throw noAnswer(server, input, error);
+    }
+    if (status < 400) return answer;
+    throw refused(answer as Refused);
+  },
+  close: async () => undefined,
+});
+
+const noAnswer = (
+  server: RunningServer,
+  input: Record<string, unknown>,
+  error: unknown,
+): Failure => {
+  const { message, cause } = error as Error;
+  const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
+  const key = input['idempotency_key'];
+  const again =
+    key === undefined
+      ? ''
+      : ` It may or may not have been done: repeat it with --idempotency-key ${String(key)}.`;
+  return new Failure(EXIT.unknown, `${server.url} gave no answer: ${reason}.${again}`, {
+    code: 'no_answer',
+    detail: reason,
+    ...(key !== undefined && { idempotency_key: key }),
+  });
+};
+
+const connect = async (
+  config: Config,
+): Promise<{ transport: Transport; server: RunningServer | undefined }> => {
+  const server = await findServer(config.dataDirectory);
+  if (server) return { transport: overHttp(server, config.dataDirectory), server };
+  try {
+    // Loaded here: beside a running server nobody needs the whole service.
+    const { inProcess } = await import('./desk-in-process.ts');
+    return { transport: await inProcess(config), server: undefined };
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error;
+    // A server that was just starting holds the directory, and may say so by now.
+    const late = await findServer(config.dataDirectory);
+    if (!late) throw error;
+    return { transport: overHttp(late, config.dataDirectory), server: late };
+  }
+};
+
+const openDesk = async (options: Common): Promise<Desk> => {
+  const { transport, server } = await connect(configOf(options));
+  const ids = systemIds(systemClock().now);
+  return {
+    server,
+    async call(id, asked) {
+      const said = Object.entries(asked).filter(([, value]) => value !== undefined);
+      const key =
+        deskOperations[id].kind === 'command'
+          ? { idempotency_key: options.idempotencyKey ?? ids.base62(KEY_CHARS) }
+          : {};
+      // The registry pairs each answer with its operation; TypeScript cannot follow a key across it.
+      return (await transport.send(id, { ...key, ...Object.fromEntries(said) })) as never;
+    },
+    close: () => transport.close(),
+  };
+};
+
+/** Opens the desk, acts, and closes it whatever happens. */
+export const atDesk = async <T>(options: Common, act: (desk: Desk) => Promise<T>): Promise<T> => {
+  const desk = await openDesk(options);
+  try {
+    return await act(desk);
+  } finally {
+    await desk.close();
+  }
+};

@@ -1,0 +1,148 @@
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Command } from 'commander';
+import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import { readMark } from '#src/adapters/sqlite/log-mark.ts';
+import { LOG_STORE } from '#src/adapters/sqlite/log-records.ts';
+import { inspectStore, requireSqlite, StartupError } from '#src/adapters/sqlite/open.ts';
+import type { Config } from '#src/config.ts';
+import type { Common } from './command.ts';
+import { configOf, leaf } from './command.ts';
+import { EXIT, Failure } from './exit.ts';
+import { count, note, say, styled, table } from './output.ts';
+import type { RunningServer } from './server-file.ts';
+import { findServer } from './server-file.ts';
+
+type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string };
+
+const NODE_MIN = [24, 12] as const;
+const GIB = 1_073_741_824;
+const DISK_FAULT_BYTES = GIB / 10;
+const OTHERS = 0o077;
+
+/** A check that throws is a fault with what was thrown. */
+const check = (name: string, look: () => Omit<Check, 'name'>): Check => {
+  try {
+    return { name, ...look() };
+  } catch (error) {
+    return { name, state: 'fault', detail: (error as Error).message };
+  }
+};
+
+const ok = (detail: string) => ({ state: 'ok' as const, detail });
+const warning = (detail: string) => ({ state: 'warning' as const, detail });
+const fault = (detail: string) => ({ state: 'fault' as const, detail });
+
+const versions = (): Check[] => {
+  const { node, sqlite = '0' } = process.versions;
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  const fits = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
+  return [
+    check('node', () => (fits ? ok(node) : fault(`${node}; ${NODE_MIN.join('.')} or newer is needed`))),
+    check('sqlite', () => {
+      requireSqlite(sqlite);
+      return ok(sqlite);
+    }),
+  ];
+};
+
+const settings = (config: Config): Check =>
+  check('settings', () => {
+    const { host, port, eventLogUrl, readModelUrl, publicUrl } = config;
+    const stores = `log ${eventLogUrl.href}, read models ${readModelUrl.href}`;
+    const open = `${host}:${port}${publicUrl === undefined ? '' : ` as ${publicUrl}`}`;
+    return ok(`${open}, ${stores}, NODE_ENV ${config.production ? 'production' : 'not production'}`);
+  });
+
+const disk = (directory: string): Check[] => [
+  check('data directory', () => {
+    if (!existsSync(directory)) return warning(`${directory} does not exist; serve makes it`);
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    return ok(`${directory}, writable`);
+  }),
+  check('free disk', () => {
+    if (!existsSync(directory)) return ok('not known yet');
+    const { bavail, bsize } = statfsSync(directory);
+    const free = bavail * bsize;
+    const text = `${(free / GIB).toFixed(1)} GiB`;
+    if (free < DISK_FAULT_BYTES) return fault(`${text}: writes will be refused soon`);
+    return free < GIB ? warning(text) : ok(text);
+  }),
+];
+
+const SECRET_FILES = ['root.key', 'desk.token', 'demo.json', 'server.json', 'keys.db'];
+
+const isOpen = (file: string): boolean => (statSync(file).mode & OTHERS) !== 0;
+
+const permissions = (directory: string): Check =>
+  check('permissions', () => {
+    // In a directory that is closed to others, the modes of its files do not matter.
+    if (!existsSync(directory) || !isOpen(directory)) return ok('nobody else can read what is secret');
+    const open = SECRET_FILES.map((name) => join(directory, name)).filter(
+      (file) => existsSync(file) && isOpen(file),
+    );
+    return open.length === 0
+      ? ok('nobody else can read what is secret')
+      : warning(`others can read ${open.join(', ')}: chmod 700 ${directory}`);
+  });
+
+const lock = (directory: string, server: RunningServer | undefined): Check =>
+  check('server', () => {
+    if (server) return ok(`runs: ${server.url}, process ${server.pid}`);
+    if (!existsSync(join(directory, 'lock'))) return ok('none has run here');
+    try {
+      lockDirectory(directory, 0).release();
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error;
+      return warning('none answers, but a process holds the directory: it is starting or stopping');
+    }
+    const stale = existsSync(join(directory, 'server.json'));
+    return ok(stale ? 'none runs; the last one ended without a word' : 'none runs');
+  });
+
+const lastPosition = (db: DatabaseSync): number =>
+  Number(db.prepare('SELECT max(position) AS last FROM events').get()?.['last'] ?? 0);
+
+const log = (directory: string): Check =>
+  check('log', () => {
+    const file = join(directory, 'log.db');
+    const mark = readMark(join(directory, 'log.mark'));
+    if (!existsSync(file))
+      return mark ? fault(`log.mark says ${mark.position} events, and log.db is gone`) : ok('none yet');
+    const last = inspectStore(file, LOG_STORE, lastPosition) ?? 0;
+    const size = `${(statSync(file).size / 1_048_576).toFixed(1)} MiB`;
+    if (mark && mark.position > last)
+      return fault(`ends at ${count(last)}, but once reached ${count(mark.position)}`);
+    const marked = mark ? `marked at ${count(mark.position)}` : 'not marked yet';
+    return ok(`${count(last)} events, ${size}, ${marked}; all of it: tributary log verify`);
+  });
+
+const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;
+
+const doctor = async (options: Common): Promise<void> => {
+  const config = configOf(options);
+  const { dataDirectory: directory } = config;
+  const server = await findServer(directory);
+  const checks = [
+    ...versions(),
+    settings(config),
+    ...disk(directory),
+    permissions(directory),
+    lock(directory, server),
+    log(directory),
+  ];
+  const rows = checks.map(({ name, state, detail }) => {
+    const [style, sign] = SIGNS[state];
+    return [styled(style, sign), name, detail];
+  });
+  (options.json ? note : say)(table(rows));
+  const faults = checks.filter(({ state }) => state === 'fault').map(({ name }) => name);
+  const report = { healthy: faults.length === 0, checks };
+  if (faults.length > 0) throw new Failure(EXIT.differs, `not well: ${faults.join(', ')}`, report);
+  if (options.json) say(JSON.stringify(report));
+};
+
+export const doctorCommand = (program: Command): void => {
+  leaf(program, 'doctor', 'check versions, settings, disk, permissions, lock and log').action(doctor);
+};

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { demoFactsIn } from '#src/demo/facts.ts';
+import { banner } from './banner.ts';
+import type { Common } from './command.ts';
+import { configOf, leaf } from './command.ts';
+import { atDesk } from './desk-client.ts';
+import { finish } from './output.ts';
+import { findServer } from './server-file.ts';
+
+const status = async (options: Common): Promise<void> => {
+  const { dataDirectory: directory } = configOf(options);
+  const server = await findServer(directory);
+  if (!server) {
+    const text = `No server runs on ${directory}. Start one: tributary serve --data ${directory}`;
+    finish(options, { running: false, data: directory }, text);
+    return;
+  }
+  const { head, data } = await atDesk(options, (desk) => desk.call('listProjections', {}));
+  const facts = demoFactsIn(directory);
+  const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
+  const { url, pid } = server;
+  const report = {
+    running: true,
+    url,
+    pid,
+    data: directory,
+    events: head,
+    owner: facts?.owner ?? null,
+    agent: facts?.agent_id ?? null,
+    api_key: facts?.api_key ?? null,
+    desk_token: deskToken,
+    ...(facts?.review_path && { review_url: url + facts.review_path }),
+  };
+  const text = banner({
+    url,
+    directory,
+    events: head,
+    readModels: data.map(({ name, lag_events }) => ({ name, lagEvents: lag_events })),
+    ...(facts && { demo: { facts, deskToken } }),
+  });
+  finish(options, report, text);
+};
+
+export const statusCommand = (program: Command): void => {
+  leaf(program, 'status', "the running service's addresses and keys, again").action(status);
+};

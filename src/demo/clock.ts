@@ -1,0 +1,36 @@
+/** A clock that first tells the time of a story, and from then on the real one. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DAY_MS } from '#src/app/time.ts';
+import type { Clock } from '#src/ports/system.ts';
+
+export const STORY_DAYS = 30;
+
+export type DemoClock = Clock & {
+  /** Goes back to the beginning of the story, if no log in this directory has a later time. */
+  begin(directory: string): void;
+  /** The time of the story. It never passes the real one. */
+  set(at: number): void;
+  /** Real time from here on. */
+  live(): void;
+  readonly real: Clock;
+};
+
+export const demoClock = (real: Clock): DemoClock => {
+  let told: number | undefined;
+  const set = (at: number): void => {
+    told = Math.min(at, real.now());
+  };
+  return {
+    now: () => told ?? real.now(),
+    monotonic: () => real.monotonic(),
+    begin(directory) {
+      if (!existsSync(join(directory, 'log.db'))) set(real.now() - STORY_DAYS * DAY_MS);
+    },
+    set,
+    live() {
+      told = undefined;
+    },
+    real,
+  };
+};

@@ -1,0 +1,85 @@
+/** Who follows the links: people on two kinds of device, and the programs that are not people. */
+import type { Visit } from '#src/app/visits.ts';
+import { STORY_DAYS } from './clock.ts';
+import type { LinkPlot } from './links.ts';
+
+/** The same numbers at every run (mulberry32). */
+export const seeded = (seed: number): (() => number) => {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b_79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+const DESKTOP =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
+const PHONE =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1';
+const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+const PREVIEW = 'WhatsApp/2.23.20.0';
+const COUNTRIES = ['GB', 'GB', 'GB', 'GB', 'IE', 'DE', 'FR', 'US'];
+const REFERRERS: Partial<Record<LinkPlot['channel'], string>> = {
+  social: 'https://social.example/',
+  chat: 'https://members.harbour.example/chat',
+};
+/** Addresses of the documentation range: nobody's. */
+const PEOPLE = 90;
+
+export type Arrival = { day: number; link: string; visit: Omit<Visit, 'requestId'> };
+
+type Kind = 'person' | 'bot' | 'preview' | 'head' | 'prefetch';
+
+const kindOf = (chance: number): Kind => {
+  if (chance < 0.08) return 'bot';
+  if (chance < 0.12) return 'preview';
+  if (chance < 0.15) return 'head';
+  return chance < 0.18 ? 'prefetch' : 'person';
+};
+
+const agentOf = (kind: Kind, isPhone: boolean): string => {
+  if (kind === 'bot') return BOT;
+  if (kind === 'preview') return PREVIEW;
+  return isPhone ? PHONE : DESKTOP;
+};
+
+const arrival = (link: LinkPlot, day: number, random: () => number): Arrival => {
+  const kind = kindOf(random());
+  // Few come often, many once.
+  const person = Math.floor(random() ** 3 * PEOPLE);
+  return {
+    day,
+    link: link.name,
+    visit: {
+      method: kind === 'head' ? 'HEAD' : 'GET',
+      address: `198.51.100.${person}`,
+      userAgent: agentOf(kind, person % 3 !== 0 || link.channel === 'qr'),
+      purpose: kind === 'prefetch' ? 'prefetch' : undefined,
+      referrer: REFERRERS[link.channel],
+      country: COUNTRIES[person % COUNTRIES.length],
+      viaQr: link.channel === 'qr',
+    },
+  };
+};
+
+/** A link is followed most in its first days; the news of it wears off. */
+const pullOn = (link: LinkPlot, day: number): number =>
+  link.pull * (0.5 + Math.exp(-(day - link.day) / 6));
+
+export const arrivals = (links: readonly LinkPlot[]): Arrival[] => {
+  const random = seeded(20_261_121);
+  const all: Arrival[] = [];
+  for (const link of links)
+    for (let day = Math.floor(link.day); day < STORY_DAYS; day++) {
+      const visits = Math.round(pullOn(link, day) * (0.5 + random()));
+      for (let i = 0; i < visits; i++) {
+        // Two draws make the middle of the day busier than its ends.
+        const at = day + (random() + random()) / 2;
+        const one = arrival(link, at, random);
+        if (at > link.day + 0.05) all.push(one);
+      }
+    }
+  return all;
+};

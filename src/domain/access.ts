@@ -1,0 +1,140 @@
+import type { AgentEventType, EventData, EventOf, KeyEventType } from '#contracts/events/index.ts';
+import type { Decider } from './decider.ts';
+import { accept, reject } from './decider.ts';
+
+/* An agent and its review; then its keys. Two streams, two deciders, one subject. */
+
+type AgentEvent = EventOf<AgentEventType>;
+
+export type AgentCommand =
+  | { type: 'RequestAccess'; request: EventData<'AccessRequested'> }
+  | { type: 'ApproveAccess'; scopes: string[]; reason: string }
+  | { type: 'DenyAccess'; reason: string }
+  | { type: 'SuspendAgent'; reason: string }
+  | { type: 'ReinstateAgent'; reason: string };
+
+export type AgentRejection = 'agent_unknown' | 'agent_exists' | 'scopes_not_requested' | 'agent_not_in_state';
+
+export type AgentState = {
+  agent_id: string;
+  name: string;
+  purpose: string;
+  requested: string[];
+  granted: string[];
+  status: 'requested' | 'approved' | 'denied' | 'suspended';
+  reason?: string;
+  decided_at?: number;
+  created_at: number;
+  version: number;
+};
+
+export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection> = {
+  evolve(state, event) {
+    if (event.type === 'AccessRequested') {
+      const { agent_id, name, purpose, scopes } = event.data;
+      const kept = state ?? { granted: [], created_at: event.at, version: -1, status: 'requested' };
+      // A wider request of an approved agent leaves what it has in force until it is decided.
+      const status = kept.status === 'approved' ? 'approved' : 'requested';
+      return { ...kept, agent_id, name, purpose, requested: scopes, status, version: kept.version + 1 };
+    }
+    if (!state) throw new Error(`${event.type} on an agent that was never requested`);
+    const next = { ...state, reason: event.data.reason, version: state.version + 1 };
+    switch (event.type) {
+      case 'AccessApproved':
+        return { ...next, status: 'approved', granted: event.data.scopes, decided_at: event.at };
+      case 'AccessDenied':
+        return {
+          ...next,
+          status: state.granted.length > 0 ? 'approved' : 'denied',
+          decided_at: event.at,
+        };
+      case 'AgentSuspended':
+        return { ...next, status: 'suspended' };
+      case 'AgentReinstated':
+        return { ...next, status: 'approved' };
+    }
+  },
+
+  decide(state, command) {
+    if (command.type === 'RequestAccess') {
+      return state?.status === 'suspended'
+        ? reject('agent_not_in_state', 'the agent is suspended')
+        : accept({ type: 'AccessRequested', data: command.request });
+    }
+    if (!state) return reject('agent_unknown', 'no such agent');
+    const { agent_id } = state;
+    const { reason } = command;
+    switch (command.type) {
+      case 'ApproveAccess': {
+        const { scopes } = command;
+        const extra = scopes.filter((scope) => !state.requested.includes(scope));
+        if (extra.length > 0) return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
+        if (state.status === 'suspended')
+          return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
+        if (state.status === 'approved' && scopes.join() === state.granted.join()) return accept();
+        return accept({ type: 'AccessApproved', data: { agent_id, scopes, reason } });
+      }
+      case 'DenyAccess':
+        if (state.status === 'denied') return accept();
+        return state.status === 'suspended'
+          ? reject('agent_not_in_state', 'the agent is suspended')
+          : accept({ type: 'AccessDenied', data: { agent_id, reason } });
+      case 'SuspendAgent':
+        if (state.status === 'suspended') return accept();
+        return state.status === 'approved'
+          ? accept({ type: 'AgentSuspended', data: { agent_id, reason } })
+          : reject('agent_not_in_state', `the agent is ${state.status}`);
+      case 'ReinstateAgent':
+        if (state.status === 'approved') return accept();
+        return state.status === 'suspended'
+          ? accept({ type: 'AgentReinstated', data: { agent_id, reason } })
+          : reject('agent_not_in_state', `the agent is ${state.status}`);
+    }
+  },
+};
+
+type KeyEvent = EventOf<KeyEventType>;
+
+export type KeyCommand =
+  | { type: 'IssueKey'; key: EventData<'KeyIssued'> }
+  | { type: 'RetireKey'; replacedBy: string; expiresAt: number; at: number }
+  | { type: 'RevokeKey'; reason: string };
+
+export type KeyRejection = 'key_exists' | 'key_unknown' | 'key_not_active';
+
+export type KeyState = EventData<'KeyIssued'> & {
+  status: 'active' | 'rotating' | 'revoked';
+  revoked_reason?: string;
+  created_at: number;
+  version: number;
+};
+
+/** An API key. The key of a rotation that goes is `rotating` until it expires. */
+export const apiKey: Decider<KeyState, KeyCommand, KeyEvent, KeyRejection> = {
+  evolve(state, event) {
+    if (event.type === 'KeyIssued')
+      return { ...event.data, status: 'active', created_at: event.at, version: 0 };
+    if (!state) throw new Error(`${event.type} on a key that was never issued`);
+    const version = state.version + 1;
+    return event.type === 'KeyRetired'
+      ? { ...state, status: 'rotating', expires_at: event.data.expires_at, version }
+      : { ...state, status: 'revoked', revoked_reason: event.data.reason, version };
+  },
+
+  decide(state, command) {
+    if (command.type === 'IssueKey')
+      return state
+        ? reject('key_exists', 'the key exists')
+        : accept({ type: 'KeyIssued', data: command.key });
+    if (!state) return reject('key_unknown', 'no such key');
+    const { key_id } = state;
+    if (command.type === 'RevokeKey')
+      return state.status === 'revoked'
+        ? accept()
+        : accept({ type: 'KeyRevoked', data: { key_id, reason: command.reason } });
+    if (state.status !== 'active' || state.expires_at <= command.at)
+      return reject('key_not_active', 'only an active key can be rotated');
+    const expires_at = Math.min(command.expiresAt, state.expires_at);
+    return accept({ type: 'KeyRetired', data: { key_id, replaced_by: command.replacedBy, expires_at } });
+  },
+};

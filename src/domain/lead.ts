@@ -1,0 +1,189 @@
+import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
+import type { Decider } from './decider.ts';
+import { accept, reject } from './decider.ts';
+
+type Event = EventOf<LeadEventType>;
+type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
+
+export type LeadCommand =
+  | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }
+  | { type: 'AmendLead'; at: number; content: Content }
+  | { type: 'WithdrawLead'; at: number; reason?: string }
+  | {
+      type: 'MoveLead';
+      at: number;
+      to: StaffMove;
+      reason?: string;
+      value?: { amount: number; currency: string };
+    }
+  | { type: 'ObserveRfq'; at: number }
+  | { type: 'EraseContact'; subject: string; reason: string };
+
+export type LeadRejection = 'lead_exists' | 'lead_unknown' | 'lead_closed' | 'move_not_allowed';
+
+/** The states staff can move a lead into. */
+export type StaffMove =
+  | 'accepted'
+  | 'rejected'
+  | 'duplicate'
+  | 'contacted'
+  | 'qualified'
+  | 'unqualified'
+  | 'won'
+  | 'lost';
+
+export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
+
+export type LeadState = EventData<'LeadSubmitted'> & {
+  state: Exclude<LeadStatus, 'lapsed'>;
+  state_reason?: string;
+  value?: { amount: number; currency: string };
+  erased: boolean;
+  created_at: number;
+  updated_at: number;
+  version: number;
+};
+
+/** Which moves lead where: facts of the business, who makes them stands in the commands. */
+const MOVES: Record<StaffMove, readonly LeadStatus[]> = {
+  accepted: ['submitted'],
+  rejected: ['submitted'],
+  duplicate: ['submitted'],
+  contacted: ['accepted'],
+  qualified: ['contacted'],
+  unqualified: ['contacted'],
+  won: ['rfq_submitted'],
+  lost: ['rfq_submitted'],
+};
+
+const WITHDRAWABLE: readonly LeadStatus[] = ['submitted', 'accepted', 'contacted', 'qualified'];
+const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
+
+/** The state as of `at`: a claim that nobody took up in time has lapsed. */
+export const stateAt = (state: LeadState, at: number): LeadStatus =>
+  AMENDABLE.includes(state.state) && at >= state.claim_expires_at ? 'lapsed' : state.state;
+
+export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
+  evolve(state, event) {
+    if (event.type === 'LeadSubmitted') {
+      return {
+        ...event.data,
+        state: 'submitted',
+        erased: false,
+        created_at: event.at,
+        updated_at: event.at,
+        version: 0,
+      };
+    }
+    if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
+    return { ...state, ...changed(state, event), updated_at: event.at, version: state.version + 1 };
+  },
+
+  decide(state, command) {
+    if (command.type === 'SubmitLead') {
+      if (state) return reject('lead_exists', `lead ${state.lead_id} exists`);
+      const submitted: Event = { type: 'LeadSubmitted', data: command.lead };
+      const { lead_id, agent_id, dims } = command.lead;
+      const named = { lead_id, agent_id, dims };
+      // The promoter learns that the contact is taken, and nothing of whose it is.
+      if (command.clash === 'known')
+        return accept<Event>(submitted, { type: 'LeadRejected', data: { ...named, reason: 'already_known' } });
+      if (command.clash === 'own')
+        return accept<Event>(submitted, {
+          type: 'LeadMarkedDuplicate',
+          data: { ...named, reason: 'duplicate_of_own_lead' },
+        });
+      return accept(submitted);
+    }
+    if (!state) return reject('lead_unknown', 'no such lead');
+    if (command.type === 'EraseContact') {
+      const { subject, reason } = command;
+      return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
+    }
+    const now = stateAt(state, command.at);
+    const { lead_id, agent_id, dims, link_id, handoff_id } = state;
+    const named = { lead_id, agent_id, dims, ...(link_id && { link_id }), ...(handoff_id && { handoff_id }) };
+    switch (command.type) {
+      case 'AmendLead':
+        return AMENDABLE.includes(now)
+          ? accept({ type: 'LeadAmended', data: { lead_id, ...command.content } })
+          : reject('lead_closed', `the lead is ${now}; it can be amended while submitted or accepted`);
+      case 'WithdrawLead': {
+        if (now === 'withdrawn') return accept();
+        const reason = command.reason && { reason: command.reason };
+        return WITHDRAWABLE.includes(now)
+          ? accept({ type: 'LeadWithdrawn', data: { ...named, ...reason } })
+          : reject('lead_closed', `the lead is ${now} and cannot be withdrawn`);
+      }
+      case 'MoveLead': {
+        if (now === command.to) return accept();
+        if (!MOVES[command.to].includes(now))
+          return reject('move_not_allowed', `a lead that is ${now} cannot become ${command.to}`);
+        const reason = command.reason && { reason: command.reason };
+        return accept(moveEvent(command.to, { ...named, ...reason }, command.value));
+      }
+      case 'ObserveRfq':
+        return ['accepted', 'contacted', 'qualified'].includes(now)
+          ? accept({ type: 'LeadRfqObserved', data: named })
+          : accept();
+    }
+  },
+};
+
+const moveEvent = (
+  to: StaffMove,
+  data: EventData<'LeadAccepted'>,
+  value: { amount: number; currency: string } | undefined,
+): Event => {
+  switch (to) {
+    case 'accepted':
+      return { type: 'LeadAccepted', data };
+    case 'rejected':
+      return { type: 'LeadRejected', data };
+    case 'duplicate':
+      return { type: 'LeadMarkedDuplicate', data };
+    case 'contacted':
+      return { type: 'LeadContacted', data };
+    case 'qualified':
+      return { type: 'LeadQualified', data };
+    case 'unqualified':
+      return { type: 'LeadUnqualified', data };
+    case 'won':
+      return { type: 'LeadWon', data: { ...data, ...(value && { value }) } };
+    case 'lost':
+      return { type: 'LeadLost', data };
+  }
+};
+
+/** The state that each event of a lead leaves behind; the others leave it as it is. */
+const STATE_AFTER: Partial<Record<LeadEventType, LeadState['state']>> = {
+  LeadAccepted: 'accepted',
+  LeadRejected: 'rejected',
+  LeadMarkedDuplicate: 'duplicate',
+  LeadContacted: 'contacted',
+  LeadQualified: 'qualified',
+  LeadUnqualified: 'unqualified',
+  LeadRfqObserved: 'rfq_submitted',
+  LeadWon: 'won',
+  LeadLost: 'lost',
+  LeadWithdrawn: 'withdrawn',
+};
+
+/** What an event changes of a lead that exists. */
+const changed = (state: LeadState, event: Event): Partial<LeadState> => {
+  if (event.type === 'LeadSubmitted') throw new Error('a lead was submitted twice');
+  if (event.type === 'LeadAmended') return event.data;
+  if (event.type === 'SubjectErased') return erased(state);
+  const next = STATE_AFTER[event.type] ?? state.state;
+  return {
+    state: next,
+    ...(event.data.reason && { state_reason: event.data.reason }),
+    ...(event.type === 'LeadWon' && event.data.value && { value: event.data.value }),
+  };
+};
+
+const erased = (state: LeadState): Partial<LeadState> => ({
+  erased: true,
+  ...(state.contact && { contact: '' }),
+  ...(state.interest && { interest: { ...state.interest, note: '' } }),
+});

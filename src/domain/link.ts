@@ -1,0 +1,44 @@
+import type { EventData, EventOf, LinkEventType } from '#contracts/events/index.ts';
+import type { Decider } from './decider.ts';
+import { accept, reject } from './decider.ts';
+
+type Event = EventOf<LinkEventType>;
+
+export type LinkCommand =
+  | { type: 'CreateLink'; link: EventData<'LinkCreated'> }
+  | { type: 'DisableLink'; reason: string };
+
+export type LinkRejection = 'link_exists' | 'link_unknown';
+
+/** Expiry is not a state: a link is expired when its time has come, whoever asks. */
+export type LinkState = EventData<'LinkCreated'> & {
+  status: 'active' | 'disabled';
+  created_at: number;
+  updated_at: number;
+  version: number;
+};
+
+export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
+  evolve(state, event) {
+    if (event.type === 'LinkCreated') {
+      return { ...event.data, status: 'active', created_at: event.at, updated_at: event.at, version: 0 };
+    }
+    if (!state) throw new Error(`${event.type} on a link that was never created`);
+    return { ...state, status: 'disabled', updated_at: event.at, version: state.version + 1 };
+  },
+
+  decide(state, command) {
+    switch (command.type) {
+      case 'CreateLink':
+        return state
+          ? reject('link_exists', `link ${state.link_id} exists`)
+          : accept({ type: 'LinkCreated', data: command.link });
+      case 'DisableLink': {
+        if (!state) return reject('link_unknown', 'no such link');
+        if (state.status === 'disabled') return accept();
+        const { link_id, code } = state;
+        return accept({ type: 'LinkDisabled', data: { link_id, code, reason: command.reason } });
+      }
+    }
+  },
+};

@@ -1,0 +1,193 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
+import type { Logger } from 'pino';
+import { LIMITS } from '#contracts/limits.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import { PROBLEMS } from '#contracts/problems.ts';
+import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
+import type { Refusal } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+import type { Ids } from '#src/ports/system.ts';
+import { brokenRequests } from './broken-requests.ts';
+import { scanJson } from './json-scan.ts';
+import { problemBody, problemHeaders } from './problem.ts';
+
+export type HttpOptions = {
+  ids: Ids;
+  origin(): string;
+  log: Logger;
+  trustProxy: boolean | string;
+  /** Path to the methods it answers, for 405 and Allow. */
+  methodsOf(path: string): readonly string[];
+};
+
+/** Answers a refusal as a problem. */
+export const sendProblem = (
+  reply: FastifyReply,
+  refusal: Omit<Refusal, 'ok'>,
+  origin: string,
+): FastifyReply =>
+  reply
+    .code(PROBLEMS[refusal.code].status)
+    .headers({ ...problemHeaders(refusal, origin), 'request-id': reply.request.id })
+    // A buffer: to a text fastify would add a charset, which this media type does not have.
+    .send(Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))));
+
+/**
+ * The HTTP server: limits, what may pass as a request at all, and a problem for everything that may
+ * not, also where the parser or the router gives up.
+ */
+export const httpServer = (options: HttpOptions): FastifyInstance => {
+  const { ids, origin, log } = options;
+  const broken = brokenRequests(options);
+  const server = Fastify({
+    logger: false,
+    bodyLimit: LIMITS.BODY_BYTES_MAX,
+    requestTimeout: LIMITS.REQUEST_WAIT_MS,
+    keepAliveTimeout: LIMITS.KEEP_ALIVE_MS,
+    maxRequestsPerSocket: 0,
+    trustProxy: options.trustProxy,
+    requestIdHeader: false,
+    genReqId: () => ids.uuid(),
+    // Fastify would answer JSON of its own; the hook below answers a problem.
+    return503OnClosing: false,
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
+    exposeHeadRoutes: true,
+    http: {
+      headersTimeout: LIMITS.HEADERS_WAIT_MS,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: LIMITS.HEADER_BYTES_MAX,
+      insecureHTTPParser: false,
+      // Node would answer a missing Host with a bare 400; admit() answers it as a problem.
+      requireHostHeader: false,
+    },
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(reply, refusalFor(error), origin());
+    },
+    clientErrorHandler: broken.onClientError,
+  });
+  server.server.maxConnections = LIMITS.SOCKETS_MAX;
+  broken.follow(server.server);
+  let stopping = false;
+  server.addHook('preClose', async () => {
+    stopping = true;
+  });
+
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const result = parseJson(body as Buffer, request);
+    if ('refusal' in result) done(new Refused(result.refusal));
+    else done(null, result.value);
+  });
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('request-id', request.id);
+    const refusal = stopping ? STOPPING : admit(request);
+    if (refusal) return sendProblem(reply, refusal, origin());
+  });
+  server.setErrorHandler((error: FastifyError, request, reply) => {
+    const refusal = refusalFor(error);
+    if (PROBLEMS[refusal.code].status >= 500)
+      log.error({ err: error, request: request.id, route: request.routeOptions.url }, 'request failed');
+    return sendProblem(reply, refusal, origin());
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?')[0] ?? '';
+    const allowed = options.methodsOf(path);
+    if (allowed.length === 0)
+      return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
+    reply.header('allow', allowed.join(', '));
+    return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin());
+  });
+  return server;
+};
+
+/** Carries a refusal through fastify's error path. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.detail);
+    this.refusal = refusal;
+  }
+}
+
+const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
+
+/** What every request must be before any route sees it. */
+const admit = (request: FastifyRequest): Refusal | undefined => {
+  const { raw } = request;
+  if (raw.httpVersionMajor !== 1) return refuse('malformed_request', 'Speak HTTP/1.1.');
+  if (!METHODS.has(request.method)) return refuse('malformed_request', 'The method is not one of ours.');
+  let hosts = 0;
+  for (let i = 0; i < raw.rawHeaders.length; i += 2)
+    if (raw.rawHeaders[i]?.toLowerCase() === 'host') hosts += 1;
+  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
+    return refuse('malformed_request', 'Send exactly one Host.');
+  if (request.url.length > LIMITS.URL_BYTES_MAX)
+    return refuse('uri_too_long', `The URL has more than ${LIMITS.URL_BYTES_MAX} bytes.`);
+  if (CREDENTIAL_PATTERN.test(decoded(request.url)))
+    return refuse('credential_in_url', 'URLs are logged and shared; take this key for leaked.');
+  const { expect } = request.headers;
+  if (expect !== undefined && expect.trim().toLowerCase() !== '100-continue')
+    return refuse('malformed_request', 'Expect nothing but 100-continue.');
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity')
+    return refuse('unsupported_media_type', 'Content encodings are not taken.');
+  return undefined;
+};
+
+/** Escape by escape, so that a bad one hides nothing that stands beside it. */
+const decoded = (url: string): string =>
+  url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+
+const parseJson = (body: Buffer, request: FastifyRequest): { value: unknown } | { refusal: Refusal } => {
+  const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
+    return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+  } catch {
+    return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
+  }
+  if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
+  const fault = scanJson(text);
+  if (fault)
+    return { refusal: refuse('malformed_request', 'The JSON cannot be taken as it is.', { errors: [fault] }) };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { refusal: refuse('malformed_json', 'The body is not JSON.') };
+  }
+};
+
+const BY_FASTIFY_CODE: Record<string, [ProblemCode, string]> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send application/json.'],
+  FST_ERR_CTP_EMPTY_TYPE: ['unsupported_media_type', 'Send application/json.'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['malformed_json', 'The body is empty.'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['malformed_json', 'The body is not JSON.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [
+    'payload_too_large',
+    `The body has more than ${LIMITS.BODY_BYTES_MAX} bytes.`,
+  ],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed_request', 'Content-Length and body differ.'],
+  FST_ERR_BAD_URL: ['malformed_request', 'The URL is not a URL.'],
+  FST_ERR_ASYNC_CONSTRAINT: ['malformed_request', 'The request cannot be routed.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['uri_too_long', 'A part of the path is too long.'],
+  FST_ERR_REP_ALREADY_SENT: ['internal_error', 'The answer was sent twice.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not come in time.'],
+};
+
+/** What an error of fastify, of a parser or of ours means for the caller. */
+export const refusalFor = (error: Error & { code?: string; statusCode?: number }): Refusal => {
+  if (error instanceof Refused) return error.refusal;
+  const known = BY_FASTIFY_CODE[error.code ?? ''];
+  if (known) return refuse(...known);
+  if (error.statusCode === 503) return STOPPING;
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return refuse('malformed_request', 'The request is malformed.');
+  return refuse('internal_error', 'Something here is wrong; it was logged under the request id.');
+};

@@ -1,0 +1,84 @@
+import { html } from 'hono/html';
+import type { Html, Page } from './layout.ts';
+import type { Writer } from './money.ts';
+import { writerFor } from './money.ts';
+import { notice } from './parts.ts';
+import { lineTable } from './review-lines.ts';
+import type { ReviewView } from './review-view.ts';
+import { ownerOf, totalsIn } from './review-view.ts';
+
+type Ending = { heading: string; body: Html; showsList: boolean };
+
+/**
+ * A list on which nothing can be done any more: what became of it. The contact that was sent is not
+ * shown: whoever prepared the list knows this link, too.
+ */
+export const closedPage = (view: ReviewView): Page => {
+  const { review } = view;
+  const { state } = review;
+  const writer = writerFor(state.locale);
+  const { heading, body, showsList } = endingOf(view, writer);
+  return {
+    title: `${heading}: ${state.title}`,
+    locale: state.locale,
+    main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
+<article class="review">
+<header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
+<h1>${heading}</h1>${body}
+<p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
+${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>
+${showsList && html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+${lineTable(view, writer)}</section>`}
+</article>`,
+  };
+};
+
+const endingOf = ({ review }: ReviewView, writer: Writer): Ending => {
+  const { state } = review;
+  const because = state.status_reason
+    ? html`<p>The reason given: <q dir="auto">${state.status_reason}</q></p>`
+    : '';
+  switch (state.status) {
+    case 'rfq_submitted':
+      return { heading: 'Your request was sent', body: receipt(review.state, writer), showsList: true };
+    case 'declined':
+      return {
+        heading: 'You declined this list',
+        body: html`<p class="lede">Nothing was sent, and nothing is ordered. Whoever prepared the list
+learns that you declined.</p>${because}`,
+        showsList: false,
+      };
+    case 'withdrawn':
+      return {
+        heading: 'This list was withdrawn',
+        body: html`<p class="lede">The promoter took it back before you sent it. Nothing was sent, and
+nothing is ordered.</p>${because}`,
+        showsList: false,
+      };
+    case 'invalidated':
+      return {
+        heading: 'This list is no longer valid',
+        body: html`<p class="lede">Staff closed it. Nothing was sent, and nothing is ordered.</p>${because}`,
+        showsList: false,
+      };
+    case 'awaiting_buyer':
+    case 'in_review':
+      return {
+        heading: 'This list has expired',
+        body: html`<p class="lede">It was open until ${writer.moment(state.expires_at)}. Nothing was
+sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`,
+        showsList: true,
+      };
+  }
+};
+
+const receipt = (state: ReviewView['review']['state'], writer: Writer): Html => {
+  const at = state.rfq?.submitted_at ?? state.updated_at;
+  return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a quotation
+for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is accepted.</p></div>
+<dl class="facts"><div><dt>Products</dt><dd>${writer.count(state.lines.length)}</dd></div>
+<div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
+<div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>
+<p>Staff will answer you at the contact you gave, with binding prices. An order needs your agreement
+and theirs. Your contact is not shown here, because others may know this link.</p>`;
+};

@@ -1,0 +1,53 @@
+import type { FastifyReply } from 'fastify';
+import { html } from 'hono/html';
+import type { AssetName } from './asset-files.ts';
+import { assetHref } from './asset-files.ts';
+
+/** Markup in which every value was escaped. */
+export type Html = ReturnType<typeof html>;
+
+export type Page = {
+  title: string;
+  main: Html;
+  /** The language of the reader: of names, notes and numbers. Our own words are English. */
+  locale?: string;
+  script?: AssetName;
+};
+
+const isEnglish = (locale: string): boolean => /^en(-|$)/.test(locale);
+
+export const layout = ({ title, main, locale = 'en', script }: Page): Html => html`<!doctype html>
+<html lang="${locale}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Tributary</title>
+<link rel="stylesheet" href="${assetHref('tributary.css')}">
+${script && html`<script src="${assetHref(script)}" defer></script>`}
+</head>
+<body${isEnglish(locale) ? '' : html` lang="en"`}>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top"><a class="mark" href="/">Tributary</a></header>
+<main id="main" tabindex="-1">
+${main}
+</main>
+<footer class="foot">
+<p>Tributary carries lists between promoters, buyers and staff. It places no orders and takes no
+payment.</p>
+<nav aria-label="About this service"><a href="/">About</a> <a href="/s">Products</a>
+<a href="/problems">Problems</a></nav>
+</footer>
+</body>
+</html>
+`;
+
+export const sendPage = async (
+  reply: FastifyReply,
+  status: number,
+  page: Page,
+): Promise<FastifyReply> =>
+  reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send((await layout(page)).toString());

@@ -1,0 +1,55 @@
+/** Amounts, counts and times as people of a locale write them. */
+
+export type Writer = {
+  /** Minor units; exact, because the digits never pass through a fraction. */
+  money(amount: number, currency: string): string;
+  count(value: number): string;
+  /** A day in words. */
+  day(at: number): string;
+  /** Day and time, in UTC and saying so: the reader's zone is not known to a page without script. */
+  moment(at: number): string;
+};
+
+/** The locale of pages that belong to nobody in particular. */
+export const HOUSE_LOCALE = 'en-GB';
+
+/** Making a formatter costs as much as a hundred lines of a list; a locale comes back often. */
+const WRITERS_MAX = 100;
+const writers = new Map<string, Writer>();
+
+export const writerFor = (locale: string): Writer => {
+  const known = writers.get(locale);
+  if (known) return known;
+  if (writers.size >= WRITERS_MAX) writers.clear();
+  const made = makeWriter(locale);
+  writers.set(locale, made);
+  return made;
+};
+
+const makeWriter = (locale: string): Writer => {
+  const counts = new Intl.NumberFormat(locale);
+  const days = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
+  const moments = new Intl.DateTimeFormat(locale, {
+    dateStyle: 'long',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
+  const byCurrency = new Map<string, { format: Intl.NumberFormat; digits: number }>();
+  const of = (currency: string) => {
+    const known = byCurrency.get(currency);
+    if (known) return known;
+    const format = new Intl.NumberFormat(locale, { style: 'currency', currency });
+    const made = { format, digits: format.resolvedOptions().maximumFractionDigits ?? 2 };
+    byCurrency.set(currency, made);
+    return made;
+  };
+  return {
+    money(amount, currency) {
+      const { format, digits } = of(currency);
+      return format.format(`${amount}E-${digits}` as `${number}`);
+    },
+    count: (value) => counts.format(value),
+    day: (at) => days.format(at),
+    moment: (at) => `${moments.format(at)} UTC`,
+  };
+};

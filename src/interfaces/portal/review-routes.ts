@@ -1,0 +1,145 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import formbody from '@fastify/formbody';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Review } from '#src/app/buyer.ts';
+import { declineHandoff, openHandoff, review, reviseList, submitRfq } from '#src/app/buyer.ts';
+import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import { sendProblem } from '../http.ts';
+import { notFoundPage, sendErrorPage, UNAVAILABLE } from './error-pages.ts';
+import { agentRefusal, isForeign } from './guard.ts';
+import { PRIVATE_HEADERS } from './headers.ts';
+import { sendPage } from './layout.ts';
+import { NO_FAULTS } from './parts.ts';
+import type { PortalDeps } from './portal-deps.ts';
+import { faultsOf } from './review-forms.ts';
+import { reviewPage } from './review-page.ts';
+import type { ReviewView } from './review-view.ts';
+
+type ByToken = { Params: { token: string } };
+type Request = FastifyRequest<ByToken>;
+type Typed = ReadonlyMap<string, string>;
+type Act = (token: string, typed: Typed, requestId: string) => Promise<Outcome<Review>>;
+
+const NO_LIST = 'There is no such list. Check that the link is complete.';
+const FOREIGN = {
+  title: 'Sent from another site',
+  detail: 'The form came from a page that is not ours. Nothing was changed. Open your link again.',
+};
+
+/** The pages behind a review link. Whoever holds the link is the buyer; GET changes nothing. */
+export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Promise<void> => {
+  // Forms only: a JSON body here is a program's.
+  scope.removeAllContentTypeParsers();
+  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
+  scope.addHook('onRequest', async (request, reply) => {
+    reply.headers(PRIVATE_HEADERS);
+    const refusal = agentRefusal(request);
+    if (refusal) return sendProblem(reply, refusal, deps.origin());
+    if (isForeign(request, deps.origin())) return sendErrorPage(reply, 403, FOREIGN);
+  });
+  scope.setNotFoundHandler((_request, reply) => notFoundPage(reply, NO_LIST));
+
+  scope.get<ByToken>('/:token', async ({ params }, reply) => {
+    const found = await review(deps, params.token);
+    if (!found.ok) return refused(reply, found);
+    return sendPage(reply, 200, reviewPage(viewOf(deps, params.token, found.value)));
+  });
+
+  scope.post<ByToken>('/:token/open', async ({ params, id }, reply) => {
+    const outcome = await openHandoff(deps, params.token, id);
+    // A list that was closed meanwhile cannot be opened: nothing that the page would tell anybody.
+    if (!outcome.ok && outcome.code !== 'state_conflict') return refused(reply, outcome);
+    return reply.code(204).send();
+  });
+
+  for (const [name, act] of Object.entries(actsOf(deps)))
+    scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
+      const typed = typedIn(request);
+      const { token } = request.params;
+      // Whoever presses a button has opened the list, with or without the script that says so.
+      const opened = await openHandoff(deps, token, request.id);
+      if (!opened.ok && opened.code !== 'state_conflict') return refused(reply, opened);
+      const outcome = await act(token, typed, request.id);
+      return outcome.ok ? reply.redirect(`/h/${token}`, 303) : again(deps, reply, { token, typed, outcome });
+    });
+};
+
+const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send', Act> => ({
+  quantities: (token, typed, requestId) =>
+    reviseList(deps, token, {
+      requestId,
+      listRevision: revisionIn(typed),
+      quantities: new Map(
+        [...typed].flatMap(([name, value]) =>
+          name.startsWith('quantity.') ? [[name.slice('quantity.'.length), value] as const] : [],
+        ),
+      ),
+    }),
+  decline: (token, typed, requestId) =>
+    declineHandoff(deps, token, { requestId, reason: typed.get('reason') ?? '' }),
+  send: (token, typed, requestId) =>
+    submitRfq(deps, token, {
+      requestId,
+      listRevision: revisionIn(typed),
+      consent: typed.get('consent') === 'yes',
+      contact: {
+        name: said(typed, 'name'),
+        email: said(typed, 'email'),
+        ...(said(typed, 'company') !== '' && { company: said(typed, 'company') }),
+        ...(said(typed, 'phone') !== '' && { phone: said(typed, 'phone') }),
+      },
+    }),
+});
+
+const said = (typed: Typed, name: string): string => typed.get(name)?.trim() ?? '';
+
+/** A form without a readable revision is of no list that there is: the reader looks again. */
+const revisionIn = (typed: Typed): number => {
+  const digits = typed.get('list_revision') ?? '';
+  return /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+};
+
+/** The fields of a form by name; of a name that came twice, the first. */
+const typedIn = ({ body }: Request): Typed =>
+  new Map(
+    Object.entries((body ?? {}) as Record<string, unknown>).map(([name, value]) => [
+      name,
+      String(Array.isArray(value) ? value[0] : value),
+    ]),
+  );
+
+/** The page once more, with what stands in the way of the act. */
+const again = async (
+  deps: PortalDeps,
+  reply: FastifyReply,
+  { token, typed, outcome }: { token: string; typed: Typed; outcome: Refusal },
+): Promise<FastifyReply> => {
+  if (outcome.code !== 'validation_failed' && outcome.code !== 'state_conflict')
+    return refused(reply, outcome);
+  const now = await review(deps, token);
+  if (!now.ok) return refused(reply, now);
+  const view = viewOf(deps, token, now.value);
+  if (outcome.code === 'validation_failed' && now.value.open) {
+    const faults = faultsOf(outcome.errors ?? [], now.value.state.lines);
+    return sendPage(reply, 422, reviewPage({ ...view, typed, faults }));
+  }
+  // Quantities typed into another list are dropped: the reader must see the one that stands.
+  const kept = new Map([...typed].filter(([name]) => !name.startsWith('quantity.')));
+  return sendPage(reply, 409, reviewPage({ ...view, typed: kept, isOutrun: now.value.open }));
+};
+
+const viewOf = (deps: PortalDeps, token: string, found: Review): ReviewView => ({
+  review: found,
+  token,
+  products: found.open
+    ? deps.catalog.byId(found.state.lines.map(({ product_id }) => product_id))
+    : new Map(),
+  typed: new Map(),
+  faults: NO_FAULTS,
+  isOutrun: false,
+});
+
+const refused = (reply: FastifyReply, { code, detail }: Refusal): Promise<FastifyReply> =>
+  code === 'resource_not_found'
+    ? notFoundPage(reply, detail)
+    : sendErrorPage(reply, 503, UNAVAILABLE);

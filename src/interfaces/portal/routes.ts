@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify';
+import { ASSETS } from './asset-files.ts';
+import { errorPages, notFoundPage } from './error-pages.ts';
+import { PORTAL_HEADERS, PUBLIC_PAGE, sendTagged } from './headers.ts';
+import { sendPage } from './layout.ts';
+import type { PortalDeps } from './portal-deps.ts';
+import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './problem-pages.ts';
+import { productRoutes } from './product-routes.ts';
+import { linkRoutes } from './redirect.ts';
+import { reviewRoutes } from './review-routes.ts';
+import { startPage } from './start-page.ts';
+
+/** A year: the address of an asset changes with its content. */
+const FOR_GOOD = 'public, max-age=31536000, immutable';
+
+/** Pages for people: short links, what they lead to, buyers' lists, and what all this is. */
+export const portalRoutes = (server: FastifyInstance, deps: PortalDeps): void => {
+  // In a scope of its own, so that forms are taken and pages are answered here and nowhere else.
+  void server.register(async (scope) => {
+    errorPages(scope);
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.headers(PORTAL_HEADERS);
+    });
+    await scope.register(async (links) => linkRoutes(links, deps), { prefix: '/l' });
+    await scope.register((reviews) => reviewRoutes(reviews, deps), { prefix: '/h' });
+    productRoutes(scope, deps);
+    docRoutes(scope, deps);
+    assetRoutes(scope);
+  });
+};
+
+const docRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
+  scope.get('/', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, startPage()));
+
+  scope.get('/problems', (_request, reply) =>
+    sendPage(reply.headers(PUBLIC_PAGE), 200, problemsPage()),
+  );
+
+  scope.get<{ Params: { code: string } }>('/problems/:code', async (request, reply) => {
+    const [, code = '', suffix] = /^(.*?)(\.md)?$/.exec(request.params.code) ?? [];
+    if (!isProblemCode(code)) return notFoundPage(reply, 'There is no problem of this code.');
+    reply.headers(PUBLIC_PAGE).header('vary', 'accept');
+    const accepts = request.headers.accept ?? '';
+    if (suffix === undefined && !accepts.includes('text/markdown'))
+      return sendPage(reply, 200, problemPage(code, origin()));
+    return reply.type('text/markdown; charset=utf-8').send(problemMarkdown(code, origin()));
+  });
+};
+
+const assetRoutes = (scope: FastifyInstance): void => {
+  for (const [name, asset] of Object.entries(ASSETS))
+    scope.get<{ Querystring: { v?: unknown } }>(`/assets/${name}`, async (request, reply) =>
+      sendTagged(reply, asset, request.query.v === asset.digest ? FOR_GOOD : 'no-cache'),
+    );
+};

@@ -1,0 +1,72 @@
+import type { FastifyInstance } from 'fastify';
+import type { DeskOperationId } from '#contracts/desk/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import type { Authenticator } from '#src/app/authenticate.ts';
+import type { Surface } from '#src/app/call.ts';
+import { dispatchDesk } from '#src/app/desk/dispatch.ts';
+import type { DeskDeps } from '#src/app/desk/handler.ts';
+import { deskHandlers } from '#src/app/desk/handlers.ts';
+import type { Outcome } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+import { sendProblem } from '../http.ts';
+import type { Limiters } from './routes.ts';
+import { answer, bearerOf, inputReader, routePath } from './routes.ts';
+
+export const DESK_BASE = '/api/desk/v1';
+
+/** Imports and erasures may take longer than an agent's call; the socket's own limits stay. */
+const IMPORT_BYTES_MAX = 1_048_576;
+
+/** Routes of the desk: the same shapes as the agents', behind other credentials. */
+export const deskRoutes = (
+  server: FastifyInstance,
+  deps: DeskDeps,
+  { authenticator, limiters }: { authenticator: Authenticator; limiters: Limiters },
+): void => {
+  for (const [id, operation] of Object.entries(deskOperations) as [
+    DeskOperationId,
+    Parameters<typeof inputReader>[0],
+  ][]) {
+    const read = inputReader(operation);
+    server.route({
+      method: operation.http.method,
+      url: routePath(DESK_BASE, operation.http.path),
+      bodyLimit: IMPORT_BYTES_MAX,
+      onRequest: async (request, reply) => {
+        reply.header('cache-control', 'no-store');
+        const refused = identify(bearerOf(request), request.ip);
+        if (!refused.ok) return sendProblem(reply, refused, deps.origin());
+      },
+      handler: async (request, reply) => {
+        // Looked up again after the body has come: a revocation in between counts.
+        const caller = authenticator.desk(bearerOf(request) ?? '');
+        if (!caller.ok) return sendProblem(reply, caller, deps.origin());
+        const input = read(request);
+        if ('ok' in input && input.ok === false && 'code' in input)
+          return sendProblem(reply, input as never, deps.origin());
+        const surface: Surface = request.headers['user-agent']?.startsWith('tributary-cli')
+          ? 'cli'
+          : 'desk';
+        const outcome = await dispatchDesk(deps, deskHandlers, id, {
+          caller: caller.value,
+          surface,
+          requestId: request.id,
+          input: input,
+        });
+        const text = answer(reply, outcome, { operation, media: 'application/json', deps });
+        return text === undefined ? reply : reply.send(text);
+      },
+    });
+  }
+
+  const identify = (credential: string | undefined, address: string): Outcome<unknown> => {
+    if (credential === undefined)
+      return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
+    const caller = authenticator.desk(credential);
+    if (caller.ok) return caller;
+    const verdict = limiters.failed.take(address);
+    return verdict.allowed
+      ? caller
+      : refuse('rate_limited', 'Too many failed credentials.', { retryAfterS: verdict.retryAfterS });
+  };
+};

@@ -1,0 +1,105 @@
+import type { ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
+import { z } from 'zod';
+import type { ProblemCode } from '#contracts/problems.ts';
+import { PROBLEM_CODES, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+
+/** A zod schema as JSON Schema 2020-12; named ones become references into components. */
+export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output', named: Map<string, SchemaObject>): SchemaObject => {
+  const made = z.toJSONSchema(schema, {
+    io,
+    reused: 'inline',
+    unrepresentable: 'any',
+    // An answer may gain a field in a later release; a request may not carry an unknown one.
+    override: ({ jsonSchema: node }) => {
+      if (io === 'output' && node.additionalProperties === false) delete node.additionalProperties;
+    },
+  }) as SchemaObject & { $defs?: Record<string, SchemaObject>; $schema?: string };
+  const { $defs = {}, $schema: _schema, ...rest } = made;
+  for (const [name, definition] of Object.entries($defs)) named.set(name, relinked(definition));
+  const { id } = schema.meta() ?? {};
+  const body = relinked(rest);
+  if (id === undefined || '$ref' in body) return body;
+  named.set(id, body);
+  return { $ref: `#/components/schemas/${id}` };
+};
+
+/** Fragments point at #/$defs and name themselves; in the document they live under components. */
+const relinked = (schema: SchemaObject): SchemaObject =>
+  JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) =>
+      key === '$id' || (key === 'id' && typeof value === 'string') ? undefined : value,
+    ).replaceAll('"#/$defs/', '"#/components/schemas/'),
+  ) as SchemaObject;
+
+export const problemSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id', 'recovery', 'links'],
+  properties: {
+    type: { type: 'string', format: 'uri' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: PROBLEM_CODES },
+    request_id: { type: 'string' },
+    recovery: {
+      type: 'object',
+      required: ['action', 'hint', 'retryable'],
+      properties: {
+        action: { type: 'string' },
+        hint: { type: 'string' },
+        retryable: { type: 'boolean' },
+        retry_after_s: { type: 'integer' },
+      },
+    },
+    links: { type: 'object', additionalProperties: { type: 'string' } },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pointer', 'code', 'detail'],
+        properties: {
+          pointer: { type: 'string' },
+          code: { type: 'string' },
+          detail: { type: 'string' },
+        },
+      },
+    },
+  },
+} satisfies SchemaObject;
+
+export type Shared = { schemas: Map<string, SchemaObject>; responses: Map<string, ResponseObject> };
+
+/**
+ * Responses for every problem the operation can answer, gathered by status. Operations that can
+ * answer the same codes under a status share one component.
+ */
+export const problemResponses = (
+  codes: readonly ProblemCode[],
+  { responses }: Shared,
+): Record<string, { $ref: string }> => {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of new Set([...codes, ...UNIVERSAL_PROBLEMS])) {
+    const { status } = PROBLEMS[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, list]) => {
+      const name = `Problem${status}-${list.join('-')}`;
+      responses.set(name, {
+        description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('. '),
+        content: {
+          'application/problem+json': {
+            schema: {
+              allOf: [
+                { $ref: '#/components/schemas/Problem' },
+                { type: 'object', properties: { code: { type: 'string', enum: list } } },
+              ],
+            },
+          },
+        },
+      });
+      return [String(status), { $ref: `#/components/responses/${name}` }];
+    }),
+  );
+};

@@ -1,0 +1,182 @@
+import type { OperationObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
+import { OpenApiBuilder } from 'openapi3-ts/oas31';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { operations } from '#contracts/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { DeskOperation, Operation } from '#contracts/operation.ts';
+import { placeOf } from '#contracts/places.ts';
+import { SCOPES } from '#contracts/scopes.ts';
+import { DESK_BASE } from './desk-routes.ts';
+import type { Shared } from './openapi-parts.ts';
+import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
+import { AGENT_BASE } from './routes.ts';
+
+type AnyOperation = (Operation | DeskOperation) & { scope?: string | null; roles?: readonly string[] };
+
+const VERSION = '1.0.0';
+
+const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) => {
+  const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
+    properties?: Record<string, SchemaObject>;
+    required?: string[];
+  };
+  const { properties = {}, required = [] } = whole;
+  const parameters: NonNullable<OperationObject['parameters']> = [];
+  const body: Record<string, SchemaObject> = {};
+  for (const [name, schema] of Object.entries(properties)) {
+    const place = placeOf(operation, name);
+    if (place === 'body') {
+      body[name] = schema;
+      continue;
+    }
+    const { description, ...rest } = schema;
+    parameters.push({
+      name: place === 'header' ? 'Idempotency-Key' : name,
+      in: place,
+      required: place === 'path' || required.includes(name),
+      ...(description !== undefined && { description }),
+      ...(place === 'query' && schema.type === 'array' && { style: 'form', explode: false }),
+      schema: rest,
+    });
+  }
+  const needed = required.filter((name) => placeOf(operation, name) === 'body');
+  return { parameters, body, needed };
+};
+
+const operationObject = (operation: AnyOperation, shared: Shared): OperationObject => {
+  const { parameters, body, needed } = splitInput(operation, shared.schemas);
+  const query = operation.http.method === 'GET';
+  const output = jsonSchema(operation.output, 'output', shared.schemas);
+  const bodyExamples = operation.examples.map(({ name, input }) => {
+    const value = Object.fromEntries(
+      Object.entries(input).filter(([field]) => placeOf(operation, field) === 'body'),
+    );
+    return [name.replaceAll(/\W+/g, '-'), { summary: name, value }] as const;
+  });
+  const outputExamples = operation.examples.map(
+    ({ name, output: value }) => [name.replaceAll(/\W+/g, '-'), { summary: name, value }] as const,
+  );
+  const success: ResponseObject = {
+    description: operation.summary,
+    headers: {
+      'Request-Id': { schema: { type: 'string' } },
+      'Consistency-Token': { schema: { type: 'string' } },
+    },
+    content: {
+      'application/json': { schema: output, examples: Object.fromEntries(outputExamples) },
+      ...Object.fromEntries(
+        (operation.alsoAs ?? []).map((media) => [media, { schema: { type: 'string' as const } }]),
+      ),
+    },
+  };
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    description: operation.guidance,
+    tags: [operation.kind === 'query' ? 'read' : 'write'],
+    security: [{ bearer: [] }],
+    ...(operation.scope !== undefined && { 'x-scope': operation.scope }),
+    ...(operation.roles !== undefined && { 'x-roles': operation.roles }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(!query && {
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: body,
+              ...(needed.length > 0 && { required: needed }),
+              additionalProperties: false,
+            },
+            examples: Object.fromEntries(bodyExamples),
+          },
+        },
+      },
+    }),
+    responses: {
+      [operation.http.status]: success,
+      ...(operation.id === 'submitLead' && {
+        '200': { ...success, description: 'The lead was amended or withdrawn' },
+      }),
+      ...problemResponses(operation.problems, shared),
+    },
+  };
+};
+
+const inOrder = <T>(map: Map<string, T>): [string, T][] =>
+  [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+
+const document = (
+  registry: Record<string, AnyOperation>,
+  about: { title: string; description: string; base: string; server: string },
+): string => {
+  const shared: Shared = { schemas: new Map(), responses: new Map() };
+  const builder = OpenApiBuilder.create({
+    openapi: '3.1.0',
+    info: {
+      title: about.title,
+      version: VERSION,
+      description: about.description,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: about.server }],
+    tags: [
+      { name: 'read', description: 'Changes nothing' },
+      { name: 'write', description: 'Needs an Idempotency-Key; the same key never executes twice' },
+    ],
+    paths: {},
+  });
+  const paths = new Map<string, Record<string, OperationObject>>();
+  for (const operation of Object.values(registry)) {
+    const path = about.base + operation.http.path;
+    paths.set(path, {
+      ...paths.get(path),
+      [operation.http.method.toLowerCase()]: operationObject(operation, shared),
+    });
+  }
+  for (const [path, item] of paths) builder.addPath(path, item);
+  builder.addSecurityScheme('bearer', {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Keep the key in a server-side secret named SERVICE_API_KEY; never in a browser or URL.',
+  });
+  builder.addSchema('Problem', problemSchema);
+  for (const [name, schema] of inOrder(shared.schemas)) builder.addSchema(name, schema);
+  for (const [name, response] of inOrder(shared.responses)) builder.addResponse(name, response);
+  return `${JSON.stringify(
+    {
+      ...builder.getSpec(),
+      'x-limits': Object.fromEntries(
+        Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value]),
+      ),
+    },
+    null,
+    2,
+  )}\n`;
+};
+
+const SCOPE_LIST = Object.entries(SCOPES)
+  .map(([name, { meaning }]) => `- \`${name}\`: ${meaning}`)
+  .join('\n');
+
+/** The agents' contract: exactly the seven operations. `server` is the public origin. */
+export const openApi = (server: string): string =>
+  document(operations, {
+    title: 'Tributary, promoter affiliate interface',
+    base: AGENT_BASE,
+    server,
+    description:
+      'Find ready-stock wholesale products, create attributed links and buyer-reviewed handoffs, submit ' +
+      'leads, read performance. No agent can accept a quotation, submit an RFQ, place an order, reserve ' +
+      `stock or send payment.\n\nScopes:\n${SCOPE_LIST}`,
+  });
+
+/** The desk's contract: people only. */
+export const deskOpenApi = (server: string): string =>
+  document(deskOperations, {
+    title: 'Tributary, desk',
+    base: DESK_BASE,
+    server,
+    description: 'For owners, staff, auditors and operators. An agent key is never accepted here.',
+  });

@@ -1,0 +1,232 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { OperationId } from '#contracts/index.ts';
+import { operations } from '#contracts/index.ts';
+import type { HttpMethod } from '#contracts/operation.ts';
+import { placeOf } from '#contracts/places.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import { PROBLEMS } from '#contracts/problems.ts';
+import type { Authenticator } from '#src/app/authenticate.ts';
+import type { AgentCaller } from '#src/app/call.ts';
+import { consistencyToken } from '#src/app/consistency.ts';
+import type { Deps } from '#src/app/deps.ts';
+import { dispatch, note } from '#src/app/dispatch.ts';
+import type { Limiter, Verdict } from '#src/app/limiter.ts';
+import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+import { iso } from '#src/app/time.ts';
+import { refusalFor, sendProblem } from '../http.ts';
+import { negotiate } from './accept.ts';
+import { FORMATS } from './formats.ts';
+import { kindsOf, readQuery } from './query.ts';
+
+export const AGENT_BASE = '/api/affiliate/v1';
+
+export type Limiters = { read: Limiter; write: Limiter; failed: Limiter };
+
+type Routed = {
+  id: string;
+  kind: 'query' | 'command';
+  http: { method: HttpMethod; path: string; status: 200 | 201 };
+  input: z.ZodObject;
+  problems: readonly ProblemCode[];
+  alsoAs?: readonly string[];
+  scope?: string | null;
+};
+
+/** {name} in a contract's path is :name in fastify's. */
+export const routePath = (base: string, path: string): string =>
+  base + path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+export const bearerOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+
+/** The flat input of a call, each field from where it travels; a body that repeats one is refused. */
+export const inputReader = (operation: Routed) => {
+  const kinds = kindsOf(operation);
+  const query = operation.http.method === 'GET';
+  return (request: FastifyRequest): Record<string, unknown> | Refusal => {
+    const params = request.params as Record<string, string>;
+    if (query) return { ...readQuery(kinds, request.query as Record<string, unknown>), ...params };
+    const unknown = Object.keys(request.query as object).map((name) => `/${name}`);
+    const { body } = request;
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      return refuse('validation_failed', 'The body must be one JSON object.', {
+        errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
+      });
+    const misplaced = Object.keys(body).filter((name) => placeOf(operation, name) !== 'body');
+    const pointers = [...unknown, ...misplaced.map((name) => `/${name}`)];
+    if (pointers.length > 0)
+      return refuse('validation_failed', 'Some fields do not belong there.', {
+        errors: pointers.map((pointer) => ({
+          pointer,
+          code: 'unknown_field',
+          detail: 'does not travel here; see the contract',
+        })),
+      });
+    const header = request.headers['idempotency-key'];
+    return { ...body, ...params, ...(header !== undefined && { idempotency_key: unquoted(String(header)) }) };
+  };
+};
+
+/** The draft's form is a quoted string; the bare one means the same key. */
+const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
+
+const limitHeaders = (reply: FastifyReply, name: string, perMinute: number, verdict: Verdict): void => {
+  reply.header('ratelimit-policy', `"${name}";q=${perMinute};w=60`);
+  reply.header('ratelimit', `"${name}";r=${verdict.remaining};t=${verdict.windowS}`);
+};
+
+const SUNSET_NOTICE_MS = 14 * 86_400_000;
+
+/** Routes of the agents' operations: credential and limit before the body is read, then the one road. */
+export const agentRoutes = (
+  server: FastifyInstance,
+  deps: Deps,
+  { authenticator, limiters }: { authenticator: Authenticator; limiters: Limiters },
+): void => {
+  const callers = new WeakMap<FastifyRequest, AgentCaller>();
+
+  /** A refusal before the one road is on record, too, once it is known who asked. */
+  const refused = (id: string, reply: FastifyReply, refusal: Refusal): FastifyReply => {
+    const caller = callers.get(reply.request);
+    const { id: requestId } = reply.request;
+    if (caller) note(deps, id, { caller, surface: 'rest', requestId }, refusal);
+    return sendProblem(reply, refusal, deps.origin());
+  };
+
+  const admit = (operation: Routed) => async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('cache-control', 'no-store');
+    const caller = identify(request, authenticator, limiters);
+    if (!caller.ok) return sendProblem(reply, caller, deps.origin());
+    callers.set(request, caller.value);
+    const limiter = operation.kind === 'query' ? limiters.read : limiters.write;
+    const verdict = limiter.take(caller.value.keyId);
+    limitHeaders(reply, operation.kind === 'query' ? 'read' : 'write', limiter.perMinute, verdict);
+    if (!verdict.allowed) return refused(operation.id, reply, tooMany(verdict, limiter));
+    noticeEnd(reply, deps, caller.value);
+  };
+
+  for (const [id, operation] of Object.entries(operations) as [OperationId, Routed][]) {
+    const read = inputReader(operation);
+    server.route({
+      method: operation.http.method,
+      url: routePath(AGENT_BASE, operation.http.path),
+      onRequest: admit(operation),
+      errorHandler: (error, _request, reply) => {
+        const refusal = refusalFor(error);
+        if (PROBLEMS[refusal.code].status >= 500) throw error;
+        void refused(id, reply, refusal);
+      },
+      handler: async (request, reply) => {
+        const caller = callers.get(request);
+        if (!caller) throw new Error(`${id} was reached without a caller`);
+        const media = negotiate(request.headers.accept, ['application/json', ...(operation.alsoAs ?? [])]);
+        if (media === undefined) return refused(id, reply, notAcceptable(operation));
+        const incoming = { caller, surface: 'rest' as const, requestId: request.id };
+        const token = headerOf(request, 'consistency-token');
+        const kept = operation.kind === 'query' && token === undefined && id !== 'getConnection';
+        const key = `${caller.keyId} ${media} ${request.url}`;
+        if (kept && mayAsk(operation, caller)) {
+          const found = deps.answers.find(key, subjectOf(id, caller));
+          if (found) {
+            note(deps, id, incoming, { ok: true, value: null });
+            reply.header('consistency-token', consistencyToken(deps.log.id, found.position));
+            return reply.type(found.type).send(found.text);
+          }
+        }
+        const input = read(request);
+        if (isRefusal(input)) return refused(id, reply, input);
+        const { position } = deps.following.asOf();
+        const outcome = await dispatch(deps, id, { ...incoming, input, consistencyToken: token });
+        const text = answer(reply, outcome, { operation, media, deps });
+        if (text === undefined) return reply;
+        if (kept && media === 'application/json')
+          deps.answers.keep(key, { text, type: media, position });
+        return reply.send(text);
+      },
+    });
+  }
+};
+
+const mayAsk = ({ scope }: { scope?: string | null }, { scopes }: AgentCaller): boolean =>
+  scope === null || (scope !== undefined && scopes.has(scope));
+
+/** Whose events an operation's answer is a fold of. */
+const subjectOf = (id: OperationId, { ownerId }: AgentCaller): string =>
+  id === 'searchProducts' ? 'catalog' : ownerId;
+
+const isRefusal = (input: Record<string, unknown> | Refusal): input is Refusal =>
+  'ok' in input && input.ok === false && 'code' in input;
+
+const headerOf = (request: FastifyRequest, name: string): string | undefined => {
+  const value = request.headers[name];
+  return value === undefined ? undefined : String(value);
+};
+
+/** The caller behind the bearer token; failures from one address are limited, successes are not. */
+const identify = (
+  request: FastifyRequest,
+  authenticator: Authenticator,
+  limiters: Limiters,
+): Outcome<AgentCaller> => {
+  const credential = bearerOf(request);
+  if (credential === undefined)
+    return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
+  const caller = authenticator.agent(credential);
+  if (caller.ok || caller.code === 'agent_suspended') return caller;
+  const verdict = limiters.failed.take(request.ip);
+  return verdict.allowed ? caller : tooMany(verdict, limiters.failed);
+};
+
+const tooMany = (verdict: Verdict, limiter: Limiter): Refusal =>
+  refuse('rate_limited', `At most ${limiter.perMinute} a minute.`, {
+    retryAfterS: verdict.retryAfterS,
+  });
+
+const notAcceptable = (operation: Routed): Refusal =>
+  refuse(
+    'not_acceptable',
+    `${operation.id} answers ${['application/json', ...(operation.alsoAs ?? [])].join(', ')}.`,
+  );
+
+/** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
+const noticeEnd = (reply: FastifyReply, deps: Deps, caller: AgentCaller): void => {
+  const key = deps.credentials.key(caller.keyId);
+  if (!key) return;
+  if (key.status === 'rotating')
+    reply.header('deprecation', `@${Math.floor(key.created_at / 1000)}`);
+  if (key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS)
+    reply.header('sunset', new Date(key.expires_at).toUTCString());
+};
+
+/**
+ * Status and headers of an outcome, and its text to send; undefined when it was a refusal, which is
+ * sent. The same for agents and for the desk.
+ */
+export const answer = (
+  reply: FastifyReply,
+  outcome: Outcome<unknown>,
+  { operation, media, deps }: { operation: Routed; media: string; deps: Deps },
+): string | undefined => {
+  if (!outcome.ok) {
+    sendProblem(reply, outcome, deps.origin());
+    return undefined;
+  }
+  const { value, position, status, location, replayOf } = outcome;
+  const at = position ?? deps.following.asOf().position;
+  reply.header('consistency-token', consistencyToken(deps.log.id, at));
+  if (location !== undefined) reply.header('location', `${deps.origin()}${location}`);
+  if (replayOf !== undefined) {
+    reply.header('idempotent-replayed', 'true');
+    reply.header('original-request-id', replayOf);
+  }
+  const write = media === 'application/json' ? undefined : FORMATS[media];
+  reply.code(status ?? operation.http.status);
+  reply.type(media === 'application/json' ? 'application/json' : `${media}; charset=utf-8`);
+  if (media !== 'application/json') {
+    const { position: folded, at: time } = deps.following.asOf();
+    reply.header('as-of', `${folded}${time === null ? '' : ` ${iso(time)}`}`);
+  }
+  return write ? write(value as never) : JSON.stringify(value);
+};

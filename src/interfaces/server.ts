@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { operations } from '#contracts/index.ts';
+import { authenticator } from '#src/app/authenticate.ts';
+import type { DeskDeps } from '#src/app/desk/handler.ts';
+import { limiter } from '#src/app/limiter.ts';
+import type { Visits } from '#src/app/visits.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { healthRoutes } from './health.ts';
+import { httpServer } from './http.ts';
+import { portalRoutes } from './portal/routes.ts';
+import { publicRoutes } from './public.ts';
+import { DESK_BASE, deskRoutes } from './rest/desk-routes.ts';
+import { AGENT_BASE, agentRoutes } from './rest/routes.ts';
+
+export type ServerDeps = DeskDeps & { visits: Visits };
+
+export type ServerOptions = {
+  log: Logger;
+  trustProxy: boolean | string;
+  countryHeader: string | undefined;
+};
+
+/** Every route of the service on one HTTP server, not yet listening. */
+export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyInstance => {
+  const { clock, ids, limits } = deps;
+  const server = httpServer({
+    ids,
+    origin: deps.origin,
+    log: options.log,
+    trustProxy: options.trustProxy,
+    methodsOf: allowedMethods(),
+  });
+  const guards = {
+    authenticator: authenticator(deps),
+    limiters: {
+      read: limiter(limits.readsPerMinute, clock.monotonic),
+      write: limiter(limits.writesPerMinute, clock.monotonic),
+      failed: limiter(LIMITS.FAILED_CREDENTIALS_PER_MINUTE, clock.monotonic),
+    },
+  };
+  healthRoutes(server, deps);
+  publicRoutes(server, deps.origin);
+  agentRoutes(server, deps, guards);
+  deskRoutes(server, deps, guards);
+  const { countryHeader } = options;
+  portalRoutes(server, { ...deps, ...(countryHeader !== undefined && { countryHeader }) });
+  return server;
+};
+
+/** Path to methods, from the registries and the public documents: what a 405 allows. */
+const allowedMethods = (): ((path: string) => readonly string[]) => {
+  const routes = [
+    ...Object.values(operations).map(({ http }) => ({ ...http, path: AGENT_BASE + http.path })),
+    ...Object.values(deskOperations).map(({ http }) => ({ ...http, path: DESK_BASE + http.path })),
+    ...['/api/affiliate/openapi.json', '/api/desk/openapi.json', '/llms.txt', '/api/affiliate/llms.txt', '/livez', '/readyz'].map(
+      (path) => ({ method: 'GET', path }),
+    ),
+  ].map(({ method, path }) => ({
+    method,
+    pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }));
+  return (path) => {
+    const methods = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+    return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
+  };
+};

@@ -1,0 +1,84 @@
+/** Rows of the read models, as the application reads them. */
+
+/** Where a short code leads. */
+export type CodeRow = {
+  owner: string;
+  link_id: string;
+  agent_id: string;
+  destination_url: string;
+  expires_at?: number;
+  expired_url?: string;
+  dims: {
+    campaign?: string;
+    channel?: string;
+    sub_ids?: string[];
+    product_id?: string;
+    category?: string;
+  };
+  disabled: boolean;
+};
+
+export type ReviewTokenRow = { owner: string; handoff_id: string };
+
+/** One agent, key or desk token, with all that an authentication needs. */
+export type AgentRow = {
+  kind: 'agent';
+  owner: string;
+  agent_id: string;
+  name: string;
+  purpose: string;
+  requested: string[];
+  granted: string[];
+  status: 'requested' | 'approved' | 'denied' | 'suspended';
+  reason?: string;
+  decided_at?: number;
+  created_at: number;
+};
+
+export type KeyRow = {
+  kind: 'key';
+  owner: string;
+  key_id: string;
+  agent_id: string;
+  environment: 'live' | 'test';
+  last4: string;
+  hash: string;
+  pepper_version: number;
+  expires_at: number;
+  status: 'active' | 'rotating' | 'revoked';
+  created_at: number;
+};
+
+export type DeskTokenRow = {
+  kind: 'desk';
+  token_id: string;
+  name: string;
+  roles: string[];
+  owner_id?: string;
+  hash: string;
+  pepper_version: number;
+  expires_at?: number;
+  status: 'active' | 'revoked';
+  created_at: number;
+};
+
+/** What happened to one subject (a link, a handoff, a lead source) on one UTC day. */
+export type PerformanceRecord = {
+  /** Days since the epoch. */
+  day: number;
+  dims: {
+    agent_id?: string;
+    link_id?: string;
+    handoff_id?: string;
+    campaign?: string;
+    channel?: string;
+    sub_ids?: string[];
+    product_id?: string;
+    category?: string;
+  };
+  /** `{quarter of the day, 0 to 95}|{country or nothing}` to counts in the order of METRICS. */
+  cells: Record<string, number[]>;
+  /** The same cells to amounts per currency, in minor units. */
+  rfq_value?: Record<string, Record<string, number>>;
+  won_value?: Record<string, Record<string, number>>;
+};

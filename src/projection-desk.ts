@@ -1,0 +1,84 @@
+import type { Logger } from 'pino';
+import { rebuild } from '#projections/engine/rebuild.ts';
+import type { Engine } from '#projections/engine/run.ts';
+import { verify, verifyCatalog } from '#projections/engine/verify.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
+import type { ProjectionDesk, VerifyState } from '#src/app/desk/projection-desk.ts';
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { LocalStore } from '#src/ports/read-model.ts';
+
+/** Runs that were asked about last; an older one is simply started again. */
+const RUNS_MAX = 50;
+
+/** What operators do with the engine: status, rebuild and verify, one at a time per read model. */
+export const projectionDesk = (deps: {
+  log: EventLog;
+  store: LocalStore;
+  engine: Engine;
+  catalog: Catalog;
+  logger: Logger;
+}): ProjectionDesk => {
+  const { log, store, engine, catalog, logger } = deps;
+  const running = new Set<string>();
+  const runs = new Map<string, VerifyState>();
+
+  const rebuildNow = async (name: string): Promise<void> => {
+    const projection = PROJECTIONS.find((known) => known.name === name);
+    if (!projection) catalog.clear();
+    else await rebuild({ log, store, engine, projection });
+  };
+
+  const verifyNow = async (name: string, state: VerifyState): Promise<void> => {
+    const projection = PROJECTIONS.find((known) => known.name === name);
+    const onProgress = ({ position }: { position: number }) => {
+      state.position = position;
+    };
+    const fresh = projection ? undefined : sqliteCatalog(':memory:');
+    const result =
+      projection && !fresh
+        ? await verify({ log, store, projections: [projection], fresh: memoryStore(), onProgress })
+        : await verifyCatalog({ log, catalog, fresh: fresh ?? sqliteCatalog(':memory:'), onProgress });
+    fresh?.close();
+    state.rows = result.rows;
+    state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh: again }) => ({
+      partition,
+      detail: `at ${checkpoint}: ${live.rows} rows live, ${again.rows} afresh, digests differ`,
+    }));
+  };
+
+  return {
+    names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
+    status: async () =>
+      (await engine.status()).map(({ space, ...status }) => ({ ...status, space: space ?? '' })),
+    rebuild(name) {
+      if (running.has(name)) return false;
+      running.add(name);
+      rebuildNow(name)
+        .catch((error: unknown) => logger.error({ err: error, projection: name }, 'rebuild failed'))
+        .finally(() => running.delete(name));
+      return true;
+    },
+    verify(name, run) {
+      const id = `${name}/${run}`;
+      const known = runs.get(id);
+      if (known) return known;
+      const state: VerifyState = { done: false, position: 0, rows: 0, mismatches: [] };
+      for (const old of runs.keys()) {
+        if (runs.size < RUNS_MAX) break;
+        runs.delete(old);
+      }
+      runs.set(id, state);
+      verifyNow(name, state)
+        .catch((error: unknown) => {
+          state.failure = error instanceof Error ? error.message : String(error);
+        })
+        .finally(() => {
+          state.done = true;
+        });
+      return state;
+    },
+  };
+};

@@ -1,0 +1,35 @@
+/** A process under the parent's orders: `node child.ts ROLE`. */
+import type { FromChild, Role, ToChild } from './children.ts';
+import type { Order } from './load.ts';
+import { ROLES } from './roles.ts';
+
+const [, , name = ''] = process.argv;
+let close: (() => Promise<void>) | undefined;
+
+const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
+  if (order === 'stop') return close?.();
+  if (order === 'cpu') return process.cpuUsage();
+  if (order === 'load') return (await import('./load.ts')).run(argument as Order);
+  if (order !== 'start') throw new Error(`no order is called ${order}`);
+  if (name === 'load') return undefined;
+  const role = (await ROLES[name]?.()) as Role | undefined;
+  if (!role) throw new Error(`no role is called ${name}`);
+  const started = await role(argument as never);
+  close = started.close;
+  return started.told;
+};
+
+process.on('message', (message: ToChild) => {
+  const { id } = message;
+  const reply = (answer: Omit<FromChild, 'id'>): void => {
+    process.send?.({ id, ...answer }, () => {
+      if (message.name === 'stop') process.exit();
+    });
+  };
+  obey(message).then(
+    (answer) => reply({ answer }),
+    (error: unknown) =>
+      reply({ error: error instanceof Error ? String(error.stack) : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,135 @@
+/** Processes of their own for what is measured and for the load, spoken to over IPC. */
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import type { Order, Sample } from './load.ts';
+import { median } from './measure.ts';
+
+/** What a role of a child does: makes ready, answers what the parent must know, and can end. */
+export type Role<Asked = never, Told = unknown> = (asked: Asked) => Promise<{
+  told: Told;
+  close?(): Promise<void>;
+}>;
+
+export type Started<Told> = {
+  told: Told;
+  /** From the fork to what the role told. */
+  startedMs: number;
+  call<Answer>(name: string, argument: unknown): Promise<Answer>;
+  stop(): Promise<void>;
+};
+
+export type ToChild = { id: number; name: string; argument: unknown };
+export type FromChild = { id: number; answer?: unknown; error?: string };
+
+const alive = new Set<ChildProcess>();
+
+/** Ends what a broken benchmark left. */
+export const killAll = (): void => {
+  for (const child of alive) child.kill('SIGKILL');
+};
+
+const CHILD = join(import.meta.dirname, 'child.ts');
+
+/** Long enough for the slowest role, which rebuilds a million events on a busy machine. */
+const ANSWER_MS = 120_000;
+
+let profiles: string | undefined;
+export const profileInto = (directory: string | undefined): void => {
+  profiles = directory;
+};
+
+export const start = async <Told>(role: string, asked: object = {}): Promise<Started<Told>> => {
+  const measured = role !== 'load' && profiles !== undefined;
+  const execArgv = measured
+    ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`, `--cpu-prof-name=${role}.${fileSuffix()}`]
+    : [];
+  const startedAt = performance.now();
+  const child = fork(CHILD, [role], { execArgv, serialization: 'advanced' });
+  alive.add(child);
+  child.once('exit', () => alive.delete(child));
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const call = caller(child);
+  const told = await call<Told>('start', asked);
+  return {
+    told,
+    startedMs: performance.now() - startedAt,
+    call,
+    async stop() {
+      await call('stop', undefined);
+      await ended;
+    },
+  };
+};
+
+let profiled = 0;
+const fileSuffix = (): string => {
+  profiled += 1;
+  return `${profiled}.cpuprofile`;
+};
+
+const caller = (child: ChildProcess) => {
+  const waiting = new Map<number, (message: FromChild) => void>();
+  let ids = 0;
+  child.on('message', (message) => {
+    const { id } = message as FromChild;
+    waiting.get(id)?.(message as FromChild);
+    waiting.delete(id);
+  });
+  child.on('exit', (code) => {
+    for (const [id, settle] of waiting) settle({ id, error: `the process ended (${code})` });
+    waiting.clear();
+  });
+  return async <Answer>(name: string, argument: unknown): Promise<Answer> => {
+    const id = (ids += 1);
+    const { answer, error } = await new Promise<FromChild>((resolve) => {
+      const timer = setTimeout(() => resolve({ id, error: 'no answer in time' }), ANSWER_MS);
+      waiting.set(id, (message) => {
+        clearTimeout(timer);
+        resolve(message);
+      });
+      child.send({ id, name, argument } satisfies ToChild);
+    });
+    if (error === undefined) return answer as Answer;
+    child.kill();
+    throw new Error(`${child.spawnargs.at(-1)}: ${error}`);
+  };
+};
+
+/** What is under load: the process, and where in it. */
+export type Target = { server: Started<unknown>; order: Order };
+/** A sample, and the CPU time of the server for each answer: the steadiest of all measures. */
+export type Loaded = Sample & { cpuUs: number };
+export type Load = { (target: Target): Promise<Loaded>; stop(): Promise<void> };
+
+/** A generator. Throws on the first answer outside 2xx and 3xx: such numbers mean nothing. */
+export const startLoad = async (): Promise<Load> => {
+  const child = await start('load');
+  const cpuOf = async (server: Started<unknown>): Promise<number> => {
+    const { user, system } = await server.call<NodeJS.CpuUsage>('cpu', undefined);
+    return user + system;
+  };
+  const load = async ({ server, order }: Target): Promise<Loaded> => {
+    const before = await cpuOf(server);
+    const sample = await child.call<Sample>('load', order);
+    const used = (await cpuOf(server)) - before;
+    if (sample.failures > 0)
+      throw new Error(`${sample.failures} of ${sample.answers} failed: ${sample.firstFailure}`);
+    if (sample.answers === 0) throw new Error(`${order.url} answered nothing in ${order.ms} ms`);
+    return { ...sample, cpuUs: used / sample.answers };
+  };
+  return Object.assign(load, { stop: () => child.stop() });
+};
+
+/** The parts of a row that compare one measure of a variant with that of its control. */
+export const compared = (
+  variant: readonly Loaded[],
+  control: readonly Loaded[],
+  measure: 'perSecond' | 'p99' | 'cpuUs',
+) => ({
+  value: median(variant.map((sample) => sample[measure])),
+  unit: UNITS[measure],
+  control: median(control.map((sample) => sample[measure])),
+});
+
+const UNITS = { perSecond: '1/s', p99: 'ms', cpuUs: 'us' } as const;

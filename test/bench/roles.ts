@@ -1,0 +1,13 @@
+/** What a child can be. Loaded when asked for: the start-up that is measured loads only its own. */
+export const ROLES: Record<string, () => Promise<unknown>> = {
+  write: async () => (await import('./write.ts')).writeServer,
+  read: async () => (await import('./read.ts')).readServer,
+  bytes: async () => (await import('./read.ts')).bytesServer,
+  redirect: async () => (await import('./redirect.ts')).redirectServer,
+  fill: async () => (await import('./million.ts')).fillMillion,
+  rebuild: async () => (await import('./rebuild.ts')).rebuildOnce,
+  fold: async () => (await import('./rebuild.ts')).foldOnce,
+  visible: async () => (await import('./visible.ts')).visibility,
+  service: async () => (await import('./ready.ts')).readyServer,
+  search: async () => (await import('./search.ts')).searchServer,
+};

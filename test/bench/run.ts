@@ -1,0 +1,105 @@
+/**
+ * Every benchmark, each with its control in the same run, in one table:
+ * `make bench [ONLY=W] [BENCH_JSON=FILE] [BENCH_PROFILE=DIRECTORY]`. Numbers are no verdict: the
+ * exit code is 0 whatever they say, and 1 when a benchmark could not be run or an answer failed.
+ */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import type { Bench, Context, Million } from './bench.ts';
+import { killAll, profileInto } from './children.ts';
+import { benchFeed } from './feed.ts';
+import { makeMillion } from './million.ts';
+import { readOptions } from './options.ts';
+import { benchReads } from './read.ts';
+import { benchReady } from './ready.ts';
+import { benchRebuild } from './rebuild.ts';
+import { benchRedirects } from './redirect.ts';
+import { benchSearch } from './search.ts';
+import type { Row } from './table.ts';
+import { tableText } from './table.ts';
+import { removeTemporary } from './temporary.ts';
+import { benchVisibility } from './visible.ts';
+import { benchWrites } from './write.ts';
+
+const BENCHES: Record<string, Bench> = {
+  W: benchWrites,
+  R: benchReads,
+  C: benchRedirects,
+  P: benchRebuild,
+  L: benchVisibility,
+  I: benchFeed,
+  S: benchReady,
+  Q: benchSearch,
+};
+
+/** Above this the generator may be what was measured. */
+const BUSY_MAX = 0.95;
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+const tell = (text: string): void => {
+  process.stderr.write(`${text}\n`);
+};
+
+const commit = (): string => {
+  try {
+    const git = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { stdio: 'pipe' });
+    return `commit ${git.toString().trim()}`;
+  } catch {
+    return 'no commit';
+  }
+};
+
+const machine = (): string =>
+  `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ` +
+  `node ${process.version}, ${commit()}`;
+
+const context = (): Context => {
+  let made: Promise<Million> | undefined;
+  return {
+    million: () => (made ??= makeMillion()),
+    note: (id, variants) => {
+      for (const [name, samples] of Object.entries(variants)) {
+        const busy = Math.max(...samples.map((sample) => sample.busy));
+        if (busy > BUSY_MAX) tell(`${id}: the generator was busy ${busy.toFixed(2)} for ${name}`);
+      }
+    },
+  };
+};
+
+const options = readOptions();
+const chosen = Object.entries(BENCHES).filter(([id]) => !options.only || id === options.only);
+if (chosen.length === 0) {
+  tell(`no benchmark is called ${options.only}: choose one of ${Object.keys(BENCHES).join(' ')}`);
+  process.exit(1);
+}
+profileInto(options.profiles);
+const shared = context();
+process.on('exit', removeTemporary);
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    killAll();
+    process.exit(1);
+  });
+const rows: Row[] = [];
+const broken: string[] = [];
+const startedAt = performance.now();
+for (const [id, bench] of chosen) {
+  const at = performance.now();
+  try {
+    rows.push(...(await bench(shared)));
+    tell(`${id} took ${((performance.now() - at) / 1_000).toFixed(1)} s`);
+  } catch (error) {
+    broken.push(id);
+    tell(`${id} broke: ${error instanceof Error ? String(error.stack) : String(error)}`);
+    killAll();
+  }
+}
+if (options.json) writeFileSync(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
+say(tableText(rows));
+const seconds = Math.round((performance.now() - startedAt) / 1_000);
+say(`${machine()}; ${seconds} s; ratio is value / control, both of this run; quote ratios.`);
+if (broken.length > 0) say(`broken: ${broken.join(' ')}`);
+process.exitCode = broken.length > 0 ? 1 : 0;

@@ -1,0 +1,73 @@
+/** The service as benchmarks run it: the real wiring, without the limits per minute. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { readConfig } from '#src/config.ts';
+import { buildServer } from '#src/interfaces/server.ts';
+import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { Service, ServiceOptions } from '#src/main.ts';
+import { openService, serviceLogger } from '#src/main.ts';
+
+const UNLIMITED = '100000000';
+
+export const openBench = (directory: string, options: ServiceOptions = {}): Promise<Service> => {
+  const config = readConfig({
+    DATA_DIR: directory,
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    READS_PER_MINUTE: UNLIMITED,
+    WRITES_PER_MINUTE: UNLIMITED,
+  });
+  return openService(config, options);
+};
+
+/** The same routes over deps of which some are replaced: what a control is made of. */
+export const serverWith = (service: Service, replaced: Partial<ServerDeps>): FastifyInstance =>
+  buildServer(
+    { ...service.deps, ...replaced },
+    { log: serviceLogger('error'), trustProxy: false, countryHeader: undefined },
+  );
+
+export const listen = (server: FastifyInstance): Promise<string> =>
+  server.listen({ host: '127.0.0.1', port: 0 });
+
+let keys = 0;
+
+/** Sends a request without a socket. Throws on a refusal. */
+export const sender =
+  ({ server }: Service, credential: string) =>
+  async (method: 'GET' | 'POST', url: string, body?: object): Promise<Record<string, unknown>> => {
+    keys += 1;
+    const answer = await server.inject({
+      method,
+      url,
+      headers: {
+        authorization: `Bearer ${credential}`,
+        ...(body && { 'idempotency-key': `bench-${keys}` }),
+      },
+      ...(body && { payload: body }),
+    });
+    if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.body}`);
+    return answer.json() as Record<string, unknown>;
+  };
+
+export const AGENTS = '/api/affiliate/v1';
+const DESK = '/api/desk/v1';
+
+export const deskOf = (service: Service) => {
+  const token = readFileSync(join(service.config.dataDirectory, 'desk.token'), 'utf8').trim();
+  const send = sender(service, token);
+  return {
+    token,
+    publish: (products: readonly object[]) => send('POST', `${DESK}/products/import`, { products }),
+    /** The API key of an approved agent with every scope. */
+    async agent(owner: string): Promise<string> {
+      const asked = { owner_id: owner, name: 'Bench', purpose: 'Benchmarks', scopes: SCOPE_NAMES };
+      const { id } = await send('POST', `${DESK}/agents`, asked);
+      await send('POST', `${DESK}/agents/${String(id)}/approve`, { reason: 'known' });
+      const key = await send('POST', `${DESK}/agents/${String(id)}/keys`, { expires_in_days: 365 });
+      return String(key['api_key']);
+    },
+  };
+};

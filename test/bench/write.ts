@@ -1,0 +1,141 @@
+/** W: a durable createLink, against the same server with nothing below it. */
+import { join } from 'node:path';
+import { runProjections } from '#projections/engine/run.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
+import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';
+import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { Service } from '#src/main.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { feedProduct } from '../support/app.ts';
+import type { Bench } from './bench.ts';
+import type { Load, Loaded, Role, Started } from './children.ts';
+import { compared, start, startLoad } from './children.ts';
+import type { Call } from './load.ts';
+import { ID } from './load.ts';
+import { interleaved } from './measure.ts';
+import { AGENTS, deskOf, listen, openBench, serverWith } from './service.ts';
+import { rowOf } from './table.ts';
+import { temporaryDirectory } from './temporary.ts';
+
+type Store = 'sqlite' | 'each' | 'nothing';
+type Told = { url: string; key: string };
+
+const PRODUCTS = 200;
+
+/** Takes every event and keeps none: what is left is the front. */
+const nothingLog = (id: string): EventLog => {
+  let position = 1_000_000;
+  return {
+    id,
+    async append(_stream, expected, events) {
+      position += events.length;
+      return { outcome: 'appended', revision: expected + events.length, position };
+    },
+    readStream: async () => [],
+    readAll: async () => [],
+    readOwner: async () => [],
+    readFold: async () => [],
+    async *subscribe() {
+      yield { kind: 'caughtUp', position };
+    },
+    head: async () => ({ position, at: null }),
+    close: async () => {},
+  };
+};
+
+/** A second log and its own read models, with a transaction for every append. */
+const commitEach = async (directory: string): Promise<Partial<ServerDeps>> => {
+  const log = sqliteEventLog({ directory: join(directory, 'each'), commit: 'each' });
+  const store = sqliteStore({ file: join(directory, 'each', 'views.db') });
+  const { signal } = new AbortController();
+  const following = await runProjections({ log, store, projections: PROJECTIONS, signal });
+  return { log, following };
+};
+
+const replacedFor = async (
+  store: Store,
+  { deps, config }: Service,
+): Promise<Partial<ServerDeps>> => {
+  if (store === 'each') return commitEach(config.dataDirectory);
+  if (store === 'sqlite') return {};
+  // No read model follows a log that keeps nothing.
+  const following = { ...deps.following, passed: async () => true };
+  return { log: nothingLog(deps.log.id), following };
+};
+
+export const writeServer: Role<{ directory: string; store: Store }, Told> = async (asked) => {
+  const service = await openBench(asked.directory);
+  const desk = deskOf(service);
+  await desk.publish(Array.from({ length: PRODUCTS }, (_, i) => feedProduct(`SKU${i}`)));
+  const key = await desk.agent('acme');
+  const server = serverWith(service, await replacedFor(asked.store, service));
+  const url = await listen(server);
+  return { told: { url, key }, close: () => server.close() };
+};
+
+/** One link each: its own key and its own body, for a product of the catalog. */
+const callsFor = (key: string, kind: 'product' | 'search'): Call[] =>
+  Array.from({ length: PRODUCTS }, (_, i) => ({
+    method: 'POST',
+    path: `${AGENTS}/links`,
+    headers: { authorization: `Bearer ${key}`, 'idempotency-key': `k-${ID}` },
+    body: JSON.stringify({
+      target: { kind, ref: kind === 'product' ? `SKU${i}` : `product ${i}` },
+      external_id: ID,
+      campaign: 'spring-sale',
+      channel: 'email',
+      sub_ids: [`list-${i % 10}`],
+    }),
+  }));
+
+const CONNECTIONS = 64;
+const SAMPLE_MS = 1_500;
+
+const samplesOf = async (
+  load: Load,
+  servers: Record<Store, Started<Told>>,
+): Promise<Record<'sqlite' | 'nothing' | 'each' | 'search' | 'searchNothing', Loaded[]>> => {
+  const at = (store: Store, kind: 'product' | 'search') => {
+    const server = servers[store];
+    const { url, key } = server.told;
+    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(key, kind) };
+    return () => load({ server, order });
+  };
+  const variants = {
+    sqlite: at('sqlite', 'product'),
+    nothing: at('nothing', 'product'),
+    each: at('each', 'product'),
+    search: at('sqlite', 'search'),
+    searchNothing: at('nothing', 'search'),
+  };
+  for (const warmUp of Object.values(variants)) await warmUp();
+  return interleaved(variants);
+};
+
+export const benchWrites: Bench = async ({ note }) => {
+  const opened = (store: Store) => start<Told>('write', { directory: temporaryDirectory(), store });
+  const servers = {
+    sqlite: await opened('sqlite'),
+    each: await opened('each'),
+    nothing: await opened('nothing'),
+  };
+  const load = await startLoad();
+  const taken = await samplesOf(load, servers);
+  note('W', taken);
+  await Promise.all([load, ...Object.values(servers)].map((child) => child.stop()));
+  const id = 'W';
+  const { sqlite, nothing, each, search, searchNothing } = taken;
+  const throughput = compared(sqlite, nothing, 'perSecond');
+  return [
+    rowOf(
+      { id, what: 'createLink of a product, 64 connections, vs no store', ...throughput },
+      { of: 'ratio', atLeast: 0.5 },
+    ),
+    rowOf({ id, what: '  the same, later goal', ...throughput }, { of: 'ratio', atLeast: 0.65 }),
+    rowOf({ id, what: '  server CPU a request', ...compared(sqlite, nothing, 'cpuUs') }),
+    rowOf({ id, what: '  p99', ...compared(sqlite, nothing, 'p99') }),
+    rowOf({ id, what: '  one commit each', ...compared(each, nothing, 'perSecond') }),
+    rowOf({ id, what: '  of a search', ...compared(search, searchNothing, 'perSecond') }),
+  ];
+};

@@ -1,0 +1,350 @@
+/** The definition of the port `EventLog`. Every adapter passes all of it. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { EventLog, Meta, NewEvent, StoredEvent } from '#src/ports/event-log.ts';
+import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { bound, follow, metaAt, positionsOf, printOf, several } from '../support/log-events.ts';
+import { subscriptions } from './event-log-subscribe.ts';
+
+export type LogUnderTest = {
+  log: EventLog;
+  /** The same log after its process ended in order. Absent where nothing outlives the process. */
+  reopen?: () => Promise<EventLog>;
+  cleanup(): Promise<void>;
+};
+
+const readEverything = async (log: EventLog, limit: number): Promise<StoredEvent[]> => {
+  const all: StoredEvent[] = [];
+  for (let after = 0; ; ) {
+    const page = await log.readAll({ after, limit });
+    if (page.length === 0) return all;
+    all.push(...page);
+    after = page.at(-1)?.position ?? after;
+  }
+};
+
+const appendRules = (log: () => EventLog): void => {
+  test('a new stream begins at revision 0 and is read back as written', async () => {
+    const event = bound('a');
+    const result = await log().append('anna-lead_1', NO_STREAM, [event]);
+    expect(result).toMatchObject({ outcome: 'appended', revision: 0 });
+    const place = { stream: 'anna-lead_1', owner: 'anna', revision: 0 };
+    expect(await log().readStream('anna-lead_1')).toMatchObject([{ ...event, ...place }]);
+    expect(await log().readStream('anna-lead_2')).toEqual([]);
+  });
+
+  test('a stale, a future and a repeated creation conflict and write nothing', async () => {
+    await log().append('anna-lead_1', NO_STREAM, several(2));
+    for (const expected of [NO_STREAM, 0, 2, 9]) {
+      expect(await log().append('anna-lead_1', expected, several(1))).toEqual({
+        outcome: 'conflict',
+      });
+    }
+    expect(await log().append('anna-lead_2', 0, several(1))).toEqual({ outcome: 'conflict' });
+    expect(await log().readStream('anna-lead_1')).toHaveLength(2);
+    expect(await log().readStream('anna-lead_2')).toEqual([]);
+  });
+
+  test('the next revision is appended and read from any revision on', async () => {
+    await log().append('anna-lead_1', NO_STREAM, several(3));
+    const next = await log().append('anna-lead_1', 2, several(2));
+    expect(next).toMatchObject({ outcome: 'appended', revision: 4 });
+    const tail = await log().readStream('anna-lead_1', 3);
+    expect(tail.map((event) => event.revision)).toEqual([3, 4]);
+    expect(await log().readStream('anna-lead_1', 5)).toEqual([]);
+  });
+
+  test('of 16 racing writers one wins, at each revision', async () => {
+    for (const expected of [NO_STREAM, 0, 1]) {
+      const racing = Array.from({ length: 16 }, () =>
+        log().append('anna-lead_1', expected, several(1)),
+      );
+      const results = await Promise.all(racing);
+      expect(results.filter((result) => result.outcome === 'appended')).toHaveLength(1);
+    }
+    expect(await log().readStream('anna-lead_1')).toHaveLength(3);
+  });
+
+  test('appends to one stream that wait together are decided in order', async () => {
+    const results = await Promise.all([
+      log().append('anna-lead_1', NO_STREAM, several(2)),
+      log().append('anna-lead_1', 1, several(1)),
+      log().append('anna-lead_1', 1, several(1)),
+      log().append('anna-lead_1', 2, several(1)),
+    ]);
+    const outcomes = results.map((result) =>
+      result.outcome === 'appended' ? result.revision : null,
+    );
+    expect(outcomes).toEqual([1, 2, null, 3]);
+  });
+
+  test('the same ids again get the original answer, and the original stays', async () => {
+    const first = several(2);
+    const second = several(2);
+    const original = await log().append('anna-lead_1', NO_STREAM, first);
+    const later = await log().append('anna-lead_1', 1, second);
+    await log().append('anna-lead_1', 3, several(1));
+    expect(await log().append('anna-lead_1', NO_STREAM, first)).toEqual(original);
+    expect(await log().append('anna-lead_1', 1, second)).toEqual(later);
+    const [id0, id1] = second.map((event) => event.id);
+    const other = [bound('other body', id0), bound('other body', id1)];
+    expect(await log().append('anna-lead_1', 1, other)).toEqual(later);
+    expect((await log().readStream('anna-lead_1')).map(printOf)).toEqual([
+      'f0',
+      'f1',
+      'f0',
+      'f1',
+      'f0',
+    ]);
+  });
+
+  test('the same append twice at once is stored once', async () => {
+    const events = several(2);
+    const [one, two] = await Promise.all([
+      log().append('anna-lead_1', NO_STREAM, events),
+      log().append('anna-lead_1', NO_STREAM, events),
+    ]);
+    expect(one).toEqual(two);
+    expect(await log().readStream('anna-lead_1')).toHaveLength(2);
+  });
+
+  test('ids that match only in part conflict; a prefix of a stored append does not', async () => {
+    const [a, b, c] = [bound('a'), bound('b'), bound('c')];
+    await log().append('anna-lead_1', NO_STREAM, [a, b]);
+    for (const events of [[a, c], [c, b], [b, a], [a, b, c], [b]]) {
+      expect(await log().append('anna-lead_1', NO_STREAM, events)).toEqual({ outcome: 'conflict' });
+    }
+    const prefix = await log().append('anna-lead_1', NO_STREAM, [a]);
+    expect(prefix).toMatchObject({ outcome: 'appended', revision: 0 });
+    expect(await log().readStream('anna-lead_1')).toHaveLength(2);
+  });
+
+  test('all events of an append are stored, or none', async () => {
+    const wrong = { ...bound('b'), data: { stream: 1 } };
+    const unknown = { ...bound('c'), type: 'LinkDreamt' };
+    for (const bad of [wrong, unknown]) {
+      const attempt = log().append('anna-lead_1', NO_STREAM, [bound('a'), bad]);
+      await expect(attempt).rejects.toBeInstanceOf(TypeError);
+    }
+    await expect(log().append('anna-lead_1', NO_STREAM, [])).rejects.toBeInstanceOf(TypeError);
+    expect((await log().head()).position).toBe(0);
+    await log().append('anna-lead_1', NO_STREAM, several(50));
+    expect(await log().readStream('anna-lead_1')).toHaveLength(50);
+  });
+};
+
+const contents = (log: () => EventLog): void => {
+  test('attribution comes back byte for byte', async () => {
+    const meta: Meta = {
+      ...metaAt(1_712_345_678_901),
+      key: 'key_1',
+      scope: 'leads:write',
+      correlation: 'ü "quoted" \\ \u2028',
+      causation: 'c',
+      idem: 'a'.repeat(64),
+      fingerprint: 'f',
+    };
+    await log().append('anna-lead_1', NO_STREAM, [{ ...bound('a'), meta }]);
+    const [stored] = await log().readStream('anna-lead_1');
+    expect(JSON.stringify(stored?.meta)).toBe(JSON.stringify(meta));
+    expect(await log().head()).toMatchObject({ at: meta.at });
+  });
+
+  test('big, strange and unicode payloads come back equal', async () => {
+    const strange = JSON.parse('{"stream":"s","fingerprint":"f","__proto__":{"a":1},"n":1e21}');
+    const texts = [
+      '',
+      'x'.repeat(900_000),
+      'a\u0000b',
+      '💶 ß 漢字 e\u0301',
+      '\u2028\n\r\t"\'\\',
+      '\ud800',
+    ];
+    const events = [...texts.map((text) => bound(text)), { ...bound('s'), data: strange }];
+    await log().append('anna-lead_1', NO_STREAM, events);
+    const stored = await log().readStream('anna-lead_1');
+    expect(stored.map(printOf)).toEqual([...texts, 'f']);
+    expect(JSON.stringify(stored.at(-1)?.data)).toBe(JSON.stringify(strange));
+    const folded = await log().readFold({ after: 0, limit: 100 });
+    expect(folded.map((event) => event.data)).toEqual(stored.map((event) => event.data));
+  });
+
+  test('an event over the limit is refused', async () => {
+    const attempt = log().append('anna-lead_1', NO_STREAM, [bound('x'.repeat(1_048_577))]);
+    await expect(attempt).rejects.toThrow(/bytes/);
+  });
+
+  test('a stream name may hold dashes after the first and any letters', async () => {
+    const names = [
+      'anna-lead_1-2-3',
+      'anna-lead_1',
+      'ann-a-lead_1',
+      'zoë-lead_漢字',
+      'o\'b-x"y\\z',
+    ];
+    for (const name of names) await log().append(name, NO_STREAM, [bound(name)]);
+    for (const name of names) expect((await log().readStream(name)).map(printOf)).toEqual([name]);
+    const owners = (await log().readAll({ after: 0, limit: 10 })).map((event) => event.owner);
+    expect(owners).toEqual(['anna', 'anna', 'ann', 'zoë', "o'b"]);
+    for (const name of ['anna', '$sys-x', '-x', 'anna-', 'a\nb-x', '\ud800-x']) {
+      await expect(log().append(name, NO_STREAM, several(1))).rejects.toBeInstanceOf(TypeError);
+    }
+  });
+};
+
+const reads = (log: () => EventLog): void => {
+  test('there is one rising order over all streams, told by pages of any size', async () => {
+    const owners = ['anna', 'ann', 'bo'];
+    const appends = Array.from({ length: 60 }, (_, n) =>
+      log().append(`${owners[n % 3]}-lead_${n}`, NO_STREAM, several(1 + (n % 3))),
+    );
+    await Promise.all(appends);
+    const all = await readEverything(log(), 1_000);
+    const positions = positionsOf(all);
+    expect(positions).toHaveLength(120);
+    expect(positions).toEqual([...new Set(positions)].sort((a, b) => a - b));
+    expect(await log().head()).toMatchObject({ position: positions.at(-1) });
+    for (const limit of [1, 7, 119]) expect(await readEverything(log(), limit)).toEqual(all);
+    const folded = await log().readFold({ after: 0, limit: 1_000 });
+    const same = all.map(({ id: _id, meta, ...event }) => ({ ...event, at: meta.at }));
+    expect(folded).toEqual(same);
+  });
+
+  test('cursors are exclusive, and nothing follows the head', async () => {
+    await log().append('anna-lead_1', NO_STREAM, several(3));
+    const [first, second, third] = positionsOf(await log().readAll({ after: 0, limit: 10 }));
+    const after = first ?? 0;
+    expect(positionsOf(await log().readAll({ after, limit: 10 }))).toEqual([second, third]);
+    expect(positionsOf(await log().readAll({ after, limit: 1 }))).toEqual([second]);
+    expect(positionsOf(await log().readFold({ after, limit: 1 }))).toEqual([second]);
+    expect(await log().readAll({ after: third ?? 0, limit: 10 })).toEqual([]);
+    expect(await log().readFold({ after: third ?? 0, limit: 10 })).toEqual([]);
+  });
+
+  test('readAll takes types', async () => {
+    const claim = { code: 'c', link_id: 'l', owner_id: 'anna' };
+    const other: NewEvent = { ...bound(''), type: 'CodeClaimed', data: claim };
+    await log().append('anna-lead_1', NO_STREAM, [bound('a'), other, bound('b')]);
+    const claimed = await log().readAll({
+      after: 0,
+      limit: 1,
+      types: ['CodeClaimed', 'LinkCreated'],
+    });
+    expect(claimed.map((event) => event.type)).toEqual(['CodeClaimed']);
+    const rest = await log().readAll({ after: 0, limit: 9, types: ['RequestBound'] });
+    expect(rest.map(printOf)).toEqual(['a', 'b']);
+    expect(await log().readAll({ after: 0, limit: 9, types: [] })).toEqual([]);
+  });
+
+  test('an owner read sees this owner only, up to and with a position', async () => {
+    for (let n = 0; n < 12; n += 1) {
+      await log().append(`${['ab', 'abc', 'ABC'][n % 3]}-lead_${n}`, NO_STREAM, [bound(`${n}`)]);
+    }
+    const own = await log().readOwner('ab', { after: 0, limit: 99 });
+    expect(own.map(printOf)).toEqual(['0', '3', '6', '9']);
+    const [first, , third] = positionsOf(own);
+    const some = await log().readOwner('ab', { after: first ?? 0, limit: 99, upTo: third ?? 0 });
+    expect(some.map(printOf)).toEqual(['3', '6']);
+    const one = await log().readOwner('ab', { after: first ?? 0, limit: 1 });
+    expect(one.map(printOf)).toEqual(['3']);
+    expect(await log().readOwner('nobody', { after: 0, limit: 9 })).toEqual([]);
+  });
+
+  test('an owner is found across a long log, page by page', async () => {
+    for (let n = 0; n < 30; n += 1) {
+      const filler = log().append(`busy-lead_${n}`, NO_STREAM, several(400));
+      await Promise.all([filler, log().append(`rare-lead_${n}`, NO_STREAM, [bound(`${n}`)])]);
+    }
+    const seen: unknown[] = [];
+    for (let after = 0; ; ) {
+      const page = await log().readOwner('rare', { after, limit: 7 });
+      if (page.length === 0) break;
+      seen.push(...page.map(printOf));
+      after = page.at(-1)?.position ?? after;
+    }
+    expect(seen).toEqual(Array.from({ length: 30 }, (_, n) => `${n}`));
+  });
+
+  test('an empty log answers nothing', async () => {
+    expect(await log().head()).toEqual({ position: 0, at: null });
+    expect(await log().readAll({ after: 0, limit: 9 })).toEqual([]);
+    expect(await log().readFold({ after: 0, limit: 9 })).toEqual([]);
+  });
+};
+
+const endings = (under: () => LogUnderTest): void => {
+  test('close ends subscriptions and refuses what comes after, twice without harm', async () => {
+    const { log } = under();
+    const reader = follow(log, 0, (item) => {
+      if (item.kind === 'caughtUp') setImmediate(() => void log.close());
+      return false;
+    });
+    expect((await reader).items).toHaveLength(1);
+    await log.close();
+    const attempt = log.append('anna-lead_1', NO_STREAM, several(1));
+    await expect(attempt).rejects.toMatchObject({ reason: 'closed', applied: 'no' });
+    await expect(log.readAll({ after: 0, limit: 1 })).rejects.toBeInstanceOf(LogUnavailable);
+    expect((await follow(log, 0, () => true)).items).toEqual([]);
+  });
+
+  test('what is appended before close is answered', async () => {
+    const { log } = under();
+    const appends = Array.from({ length: 1_000 }, (_, n) =>
+      log.append(`anna-l_${n}`, NO_STREAM, several(1)),
+    );
+    const closed = log.close();
+    const results = await Promise.all(appends);
+    expect(results.every((result) => result.outcome === 'appended')).toBe(true);
+    await closed;
+  });
+
+  test('reopened, it is the same log and goes on where it was', async (context) => {
+    const { log, reopen } = under();
+    if (!reopen) return context.skip('nothing outlives the process');
+    for (let n = 0; n < 30; n += 1) await log.append(`anna-lead_${n}`, NO_STREAM, several(2));
+    const all = await log.readAll({ after: 0, limit: 99 });
+    const resume = all[40]?.position ?? 0;
+    await log.close();
+    const again = await reopen();
+    expect(again.id).toBe(log.id);
+    expect(await again.readAll({ after: 0, limit: 99 })).toEqual(all);
+    const { events } = await follow(again, resume, (item) => item.kind === 'caughtUp');
+    expect(positionsOf(events)).toEqual(positionsOf(all.slice(41)));
+    expect(await again.append('anna-lead_7', NO_STREAM, several(1))).toEqual({
+      outcome: 'conflict',
+    });
+    const next = await again.append('anna-lead_7', 1, several(1));
+    expect(next).toMatchObject({ outcome: 'appended', revision: 2 });
+    await again.close();
+  });
+};
+
+export const eventLogConformance = (
+  name: string,
+  make: () => Promise<LogUnderTest>,
+  more: (log: () => EventLog) => void = () => {},
+): void => {
+  describe(`event log: ${name}`, () => {
+    let under: LogUnderTest;
+    beforeEach(async () => {
+      under = await make();
+    });
+    afterEach(() => under.cleanup());
+    const log = (): EventLog => under.log;
+    describe('append', () => {
+      appendRules(log);
+    });
+    describe('contents', () => {
+      contents(log);
+    });
+    describe('reads', () => {
+      reads(log);
+    });
+    describe('subscribe', () => {
+      subscriptions(log);
+    });
+    describe('end', () => {
+      endings(() => under);
+    });
+    more(log);
+  });
+};

@@ -1,0 +1,460 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { directories } from '../support/directories.ts';
+import { ROOT } from '../support/house.ts';
+
+const COMMAND = join(ROOT, 'tributary');
+const ENDS_MS = 30_000;
+/** A server serves all of this file. */
+const LIVES_MS = 300_000;
+const directory = directories('tributary-cli-');
+
+type Ended = { code: number | null; stdout: string; stderr: string };
+
+const start = (args: readonly string[], set: readonly string[] = []): ChildProcess =>
+  spawn('env', [...set, COMMAND, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+
+const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    const said = { stdout: '', stderr: '' };
+    child.stdout?.on('data', (chunk) => (said.stdout += String(chunk)));
+    child.stderr?.on('data', (chunk) => (said.stderr += String(chunk)));
+    const late = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`did not end: ${said.stdout}${said.stderr}`));
+    }, withinMs);
+    child.once('close', (code) => {
+      clearTimeout(late);
+      resolve({ code, ...said });
+    });
+  });
+
+const run = (...args: string[]): Promise<Ended> => ended(start(args));
+
+/** The object on the last line; the command must have gone well. */
+const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as T;
+};
+
+type Ready = {
+  url: string;
+  port: number;
+  pid: number;
+  data: string;
+  owner: string;
+  agent: string;
+  api_key: string;
+  desk_token: string;
+  review_url: string;
+};
+
+/** A server that has said its first line. */
+const serve = async (data: string, ...args: string[]) => {
+  const child = start(['serve', '--data', data, '--port', '0', '--json', ...args]);
+  const end = ended(child, LIVES_MS);
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.stdout?.on('data', (chunk) => {
+      text += String(chunk);
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+    void end.then(({ stderr }) => reject(new Error(`ended before it was ready: ${stderr}`)), reject);
+  });
+  const ready = JSON.parse(line) as Ready;
+  return {
+    ready,
+    async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<Ended> {
+      // The launcher gives its process to Node, so the child is the server itself.
+      process.kill(ready.pid, signal);
+      return end;
+    },
+  };
+};
+
+type Server = Awaited<ReturnType<typeof serve>>;
+
+const connection = async (url: string, key: string): Promise<number> =>
+  (await fetch(`${url}/api/affiliate/v1/connection`, { headers: { authorization: `Bearer ${key}` } }))
+    .status;
+
+/** Looks until it is so; bounded, and never slower than needed. */
+const until = async (what: () => Promise<boolean>, withinMs: number): Promise<boolean> => {
+  const began = performance.now();
+  while (performance.now() - began < withinMs) if (await what()) return true;
+  return false;
+};
+
+const HEADER = 'id,title,price,availability\n';
+const feed = (data: string, name: string, text: string): string => {
+  const file = join(data, name);
+  writeFileSync(file, text);
+  return file;
+};
+
+const openServers: Server[] = [];
+let server: Server;
+let data: string;
+const at = (): string[] => ['--data', data];
+
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+  openServers.push(server);
+});
+
+afterAll(async () => {
+  for (const { ready } of openServers) {
+    try {
+      process.kill(ready.pid, 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+  directory.removeAll();
+});
+
+describe('serve --demo', () => {
+  it('says on its first line what a script needs, and all of it works', async () => {
+    const { ready } = server;
+    expect(ready).toMatchObject({ owner: 'northwind', data });
+    expect(ready.url).toBe(`http://127.0.0.1:${ready.port}`);
+    expect(ready.desk_token).toMatch(/^trbd_/);
+    expect(await connection(ready.url, ready.api_key)).toBe(200);
+    expect((await fetch(ready.review_url)).status).toBe(200);
+  });
+
+  it('prints lines that work when they are pasted, and prints them again', async () => {
+    const { code, stdout } = await run('status', ...at());
+    expect(code).toBe(0);
+    expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
+    expect(stdout).toContain(server.ready.review_url);
+    const lines = stdout.replaceAll('\\\n', ' ').match(/curl .*/g) ?? [];
+    expect(lines).toHaveLength(4);
+    for (const line of lines) {
+      const { stdout: answer } = await ended(
+        spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] }),
+      );
+      const body = JSON.parse(answer) as object;
+      expect(body, line).not.toHaveProperty('recovery');
+    }
+  });
+
+  it('tells a month of it: clicks that count and clicks that do not, leads, RFQs, value', async () => {
+    const answer = await fetch(`${server.ready.url}/api/affiliate/v1/performance`, {
+      headers: { authorization: `Bearer ${server.ready.api_key}` },
+    });
+    const { totals } = (await answer.json()) as { totals: Record<string, number> };
+    expect(totals['clicks_raw']).toBeGreaterThan(totals['clicks_valid'] ?? 0);
+    expect(totals['clicks_valid']).toBeGreaterThan(totals['clicks_unique'] ?? 0);
+    expect(totals).toMatchObject({ rfqs_submitted: 2, leads_won: 1, handoffs_declined: 1 });
+  });
+
+  it('is for this machine only, and not for production', async () => {
+    const flags = ['serve', '--demo', '--data', directory.fresh(), '--port', '0'];
+    const [open, production] = await Promise.all([
+      run(...flags, '--host', '0.0.0.0'),
+      ended(start(flags, ['NODE_ENV=production'])),
+    ]);
+    expect(open).toMatchObject({ code: 3, stdout: '' });
+    expect(production).toMatchObject({ code: 3, stdout: '' });
+  });
+});
+
+describe('a server that cannot start', () => {
+  it('says that another process holds the directory, and that a port is taken', async () => {
+    const began = performance.now();
+    const [held, taken] = await Promise.all([
+      run('serve', ...at(), '--port', '0'),
+      run('serve', '--data', directory.fresh(), '--port', String(server.ready.port)),
+    ]);
+    expect(held).toMatchObject({ code: 3, stdout: '' });
+    expect(held.stderr).toContain('in use by another Tributary process');
+    expect(taken).toMatchObject({ code: 3, stdout: '' });
+    expect(taken.stderr).toContain(`port ${server.ready.port} on 127.0.0.1 is taken`);
+    expect(performance.now() - began).toBeLessThan(8_000);
+  });
+
+  it('names the setting that is wrong', async () => {
+    const { code, stderr } = await ended(start(['serve', ...at()], ['LOG_LEVEL=loud']));
+    expect(code).toBe(3);
+    expect(stderr).toContain('LOG_LEVEL');
+  });
+});
+
+describe('commands beside a running server', () => {
+  it('take an agent from its request to a key, and the key to its end', async () => {
+    const { url } = server.ready;
+    const scopes = ['--scopes', 'products:read,links:write'];
+    const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
+    const { id: agent } = await json<{ id: string }>('access', 'request', ...asked, ...at());
+    const why = ['--reason', 'A test', ...at()];
+    await json('access', 'approve', agent, '--scopes', 'products:read', ...why);
+    const first = await run('key', 'issue', agent, '--days', '3', ...at());
+    const key = first.stdout.trim();
+    expect(key).toMatch(/^trb_live_/);
+    expect(await connection(url, key)).toBe(200);
+
+    const keyId = key.split('_')[2] ?? '';
+    const rotated = await json<{ id: string; api_key: string }>('key', 'rotate', keyId, ...at());
+    expect(await connection(url, rotated.api_key)).toBe(200);
+    expect(await connection(url, key)).toBe(200);
+    expect(await json('key', 'revoke', keyId, ...why)).toMatchObject({ status: 'revoked' });
+    expect(await until(async () => (await connection(url, key)) === 401, 1_000)).toBe(true);
+
+    await json('access', 'suspend', agent, ...why);
+    expect(await connection(url, rotated.api_key)).toBe(403);
+    await json('access', 'reinstate', agent, ...why);
+    expect(await connection(url, rotated.api_key)).toBe(200);
+    const { stdout } = await run('key', 'list', '--owner', 'acme', ...at());
+    expect(stdout).toContain(keyId);
+    expect(stdout).not.toContain(rotated.api_key);
+    const denied = await run('access', 'deny', agent, ...why);
+    expect(denied.stdout).toContain('acme');
+  });
+
+  it('tell a refusal on stderr with the way on, and as an object for scripts', async () => {
+    const { code, stdout, stderr } = await run(
+      ...['access', 'request', '--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'],
+      ...['--scopes', 'products:write', '--json', ...at()],
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain('Some fields are not valid');
+    expect(stderr).toContain('/owner_id: must be 3 to 32');
+    expect(stderr).toContain('Correct each field');
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
+  });
+
+  it('do a repeated write once', async () => {
+    const key = ['--idempotency-key', 'cli-test-1'];
+    const asked = ['access', 'request', '--owner', 'acme', '--name', 'Twice', '--purpose', 'Once'];
+    const all = [...asked, '--scopes', 'leads:read', ...key, ...at()];
+    const [one, two] = [await json(...all), await json(...all)];
+    expect(two).toEqual(one);
+  });
+
+  it('issue and revoke desk tokens', async () => {
+    const list = (token: string): Promise<number> =>
+      fetch(`${server.ready.url}/api/desk/v1/agents?owner_id=acme`, {
+        headers: { authorization: `Bearer ${token}` },
+      }).then(({ status }) => status);
+    const asked = ['--name', 'Ada', '--roles', 'auditor', ...at()];
+    const { id, token } = await json<{ id: string; token: string }>('token', 'issue', ...asked);
+    expect(await list(token)).toBe(200);
+    await json('token', 'revoke', id, '--reason', 'Left', ...at());
+    expect(await until(async () => (await list(token)) === 401, 1_000)).toBe(true);
+  });
+
+  it('move a lead, close a list and a link, and erase a subject', async () => {
+    const { stdout } = await run('events', 'show', 'northwind', '--json', ...at());
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; data: Record<string, string> });
+    const last = (type: string, id: string): string =>
+      events.findLast((event) => event.type === type)?.data[id] ?? '';
+    const why = ['--owner', 'northwind', '--reason', 'A test', ...at()];
+    const lead = last('LeadSubmitted', 'lead_id');
+    const moved = await json('lead', 'move', lead, '--to', 'accepted', ...why);
+    expect(moved).toMatchObject({ state: 'accepted' });
+    const again = await run('lead', 'move', lead, '--to', 'won', '--value', '12.50 GBP', ...why);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('cannot become won');
+    const link = last('LinkCreated', 'link_id');
+    expect(await json('link', 'disable', link, ...why)).toMatchObject({ state: 'disabled' });
+    const handoff = last('HandoffCreated', 'handoff_id');
+    const closed = await json('handoff', 'withdraw', handoff, ...why);
+    expect(closed).toMatchObject({ state: 'withdrawn' });
+
+    const erased = await json('erase', handoff, '--reason', 'Art. 17', ...at());
+    expect(erased).toMatchObject({ subject: handoff, key: 'destroyed' });
+  });
+});
+
+describe('catalog import', () => {
+  it('takes the good lines, tells the bad ones, and appends nothing twice', async () => {
+    const lines = 'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
+    const file = feed(data, 'bad.csv', HEADER + lines);
+    const first = await run('catalog', 'import', file, '--json', ...at());
+    expect(first.code).toBe(0);
+    expect(first.stderr).toMatch(/bad\.csv:3: price must be like 0\.85 GBP/);
+    const last = (text: string): unknown => JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
+    expect(last(first.stdout)).toEqual({ read: 3, appended: 2, unchanged: 0, rejected: 1 });
+    const second = await json('catalog', 'import', file, ...at());
+    expect(second).toEqual({ read: 3, appended: 0, unchanged: 2, rejected: 1 });
+
+    const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
+    expect(strict.code).toBe(1);
+    expect(last(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 1 });
+    const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
+    expect(gone).toMatchObject({ status: 'withdrawn' });
+  });
+
+  it('reads TSV and NDJSON by their endings, and more than one batch', async () => {
+    const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
+    const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
+    expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({ read: 600, appended: 600 });
+    const object = { id: 'N-1', title: 'N', price: '4.00 GBP', available_quantity: 5 };
+    const ndjson = feed(data, 'one.ndjson', `${JSON.stringify(object)}\n`);
+    expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ appended: 1 });
+    const [ending, missing, all] = await Promise.all([
+      run('catalog', 'import', feed(data, 'x.txt', ''), ...at()),
+      run('catalog', 'import', join(data, 'none.csv'), ...at()),
+      run('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
+    ]);
+    expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
+  });
+});
+
+describe('looking', () => {
+  it('shows a history as it stood, and the newest events', async () => {
+    const shown = await run('events', 'show', 'northwind', ...at());
+    expect(shown.stdout).toMatch(/^ +\d+ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}AccessRequested /m);
+    expect(shown.stdout).not.toMatch(/\bs1\.|token_hash/);
+    const before = await run('events', 'show', 'northwind', '--at', '100', '--json', ...at());
+    const positions = before.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { position: number }).position);
+    expect(Math.max(...positions)).toBeLessThanOrEqual(100);
+    const tail = await run('events', 'tail', '--owner', 'harbour', '--limit', '3', '--json', ...at());
+    expect(tail.stdout.trimEnd().split('\n')).toHaveLength(3);
+    expect((await run('events', 'show', 'nobody', ...at())).code).toBe(1);
+  });
+
+  it('follows what comes', async () => {
+    const following = start(['events', 'tail', '--follow', '--limit', '1', '--json', ...at()]);
+    const end = ended(following);
+    let seen = '';
+    following.stdout?.on('data', (chunk) => (seen += String(chunk)));
+    expect(await until(async () => (await wait(), seen.includes('\n')), 10_000)).toBe(true);
+    await json('catalog', 'withdraw', 'T-3', '--reason', 'Gone', ...at());
+    expect(await until(async () => (await wait(), seen.includes('ProductWithdrawn')), 5_000)).toBe(true);
+    following.kill('SIGINT');
+    expect((await end).code).toBe(0);
+  });
+
+  it('examines the directory, and refuses a scrub under a running server', async () => {
+    const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
+      ...['doctor', ...at()],
+    );
+    expect(report.healthy).toBe(true);
+    const detail = (name: string) => report.checks.find((check) => check.name === name)?.detail;
+    expect(detail('server')).toContain(server.ready.url);
+    expect(detail('node')).toMatch(/^\d+\./);
+    const scrub = await run('log', 'verify', ...at());
+    expect(scrub).toMatchObject({ code: 3 });
+    expect(scrub.stderr).toContain('Stop it first');
+  });
+
+  it('says where the read models stand, rebuilds them and compares them', async () => {
+    const { data: all } = await json<{ data: { name: string; space: string }[] }>(
+      ...['projections', 'status', ...at()],
+    );
+    expect(all.map(({ name }) => name)).toContain('leads');
+    const { rebuilt } = await json<{ rebuilt: { name: string; space: string }[] }>(
+      ...['projections', 'rebuild', 'leads', ...at()],
+    );
+    expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+    expect((await run('projections', 'verify', 'none', ...at())).code).toBe(1);
+  });
+});
+
+const wait = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+describe('the end of a server', () => {
+  it('is clean on SIGTERM, and commands go on without it', async () => {
+    const { code, stdout } = await server.stop();
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ stopped: true });
+    expect(existsSync(join(data, 'server.json'))).toBe(false);
+
+    expect(await json('status', ...at())).toMatchObject({ running: false });
+    const { stdout: agents } = await run('access', 'list', '--owner', 'acme', ...at());
+    expect(agents).toContain('Tester');
+    const file = feed(data, 'later.csv', `${HEADER}L-1,Later,1.00 GBP,in_stock\n`);
+    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ appended: 1 });
+    expect(await json('log', 'verify', ...at())).toMatchObject({ intact: true });
+    expect(await json('projections', 'rebuild', ...at())).toHaveProperty('rebuilt');
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+  });
+
+  it('leaves the same key for the next start', async () => {
+    const next = await serve(data, '--demo');
+    openServers.push(next);
+    expect(next.ready.api_key).toBe(server.ready.api_key);
+    expect(await connection(next.ready.url, next.ready.api_key)).toBe(200);
+    await next.stop('SIGKILL');
+    // server.json still names the dead process.
+    expect(existsSync(join(data, 'server.json'))).toBe(true);
+    expect(await json('status', ...at())).toMatchObject({ running: false });
+    const { code } = await run('events', 'tail', '--limit', '1', ...at());
+    expect(code).toBe(0);
+  });
+
+  it('finds rows that are not what the log says', async () => {
+    const views = new DatabaseSync(join(data, 'views.db'));
+    const changed = views
+      .prepare(`UPDATE rows SET row = replace(row, 'Pimlico', 'Chelsea') WHERE row LIKE '%Pimlico%'`)
+      .run();
+    views.close();
+    expect(changed.changes).toBeGreaterThan(0);
+    const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
+    expect(code).toBe(4);
+    expect(stderr).toContain('not what the log says');
+    expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ equal: false });
+    await json('projections', 'rebuild', ...at());
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+  });
+});
+
+describe('the command line itself', () => {
+  it('ends with 2 when it is not right, and explains itself', async () => {
+    const [unknown, missing, number, nothing, help] = await Promise.all([
+      run('conquer'),
+      run('key', 'revoke', 'a1B2c3D4e5F6'),
+      run('serve', '--port', 'http'),
+      run(),
+      run('--help'),
+    ]);
+    expect([unknown.code, missing.code, number.code, nothing.code]).toEqual([2, 2, 2, 2]);
+    expect(missing.stderr).toContain('--reason');
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain('Exit status:');
+  });
+
+  it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {
+    const fake = createServer((request, response) => {
+      if (request.url === '/livez') response.end();
+      else request.socket.destroy();
+    });
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
+    const folder = directory.fresh();
+    const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    writeFileSync(join(folder, 'server.json'), JSON.stringify({ url, pid: process.pid }));
+    writeFileSync(join(folder, 'desk.token'), 'trbd_none');
+    const asked = ['catalog', 'withdraw', 'T-1', '--reason', 'x', '--data', folder];
+    const { code, stderr } = await run(...asked, '--idempotency-key', 'again-1');
+    fake.close();
+    expect(code).toBe(5);
+    expect(stderr).toContain('repeat it with --idempotency-key again-1');
+  });
+
+  it('is found through a symbolic link, from another folder, with a relative --data', async () => {
+    const folder = directory.fresh();
+    const child = spawn('sh', ['-c', `ln -s '${COMMAND}' t && ./t access list --owner acme --data in`], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    expect(await ended(child)).toMatchObject({ code: 0, stdout: 'No agents.\n' });
+    expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
+  });
+});

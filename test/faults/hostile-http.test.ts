@@ -1,0 +1,316 @@
+/** Bytes that no client of good will sends, over real sockets. */
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { operations } from '#contracts/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { TestApp } from '../support/app.ts';
+import { testApp } from '../support/app.ts';
+import { expectProblem } from '../support/problems.ts';
+import type { Exchange } from '../support/raw-http.ts';
+import { exchange } from '../support/raw-http.ts';
+import { verifies } from '../support/verifies.ts';
+
+const V1 = '/api/affiliate/v1';
+const LINK = '{"target":{"kind":"search","ref":"mugs"}}';
+
+let app: TestApp;
+let url: string;
+let key: string;
+let slow: { headers: Promise<Exchange>; body: Promise<Exchange> };
+
+/** What was written since the test began, beside the record of what agents asked. */
+let written: () => Promise<string[]>;
+const followed = async () => {
+  const { log, activity } = app.service.deps;
+  const { position: after } = await log.head();
+  return async () => {
+    await activity.flush();
+    const events = await log.readAll({ after, limit: 1_000 });
+    return events.map(({ type }) => type).filter((type) => type !== 'ActivityRecorded');
+  };
+};
+
+beforeAll(async () => {
+  app = await testApp();
+  ({ key } = await app.agent('acme'));
+  url = await app.service.listen();
+  written = await followed();
+  // The limits of the server as it ships; everything else is tested while these two wait.
+  slow = {
+    headers: exchange(url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ', {
+      dripEveryMs: 400,
+      waitMs: 30_000,
+    }),
+    body: exchange(url, post({ 'Content-Length': '5000' }, '{"target":'), {
+      dripEveryMs: 400,
+      waitMs: 30_000,
+    }),
+  };
+});
+afterAll(() => app.close());
+
+const post = (headers: Record<string, string>, body = LINK, path = `${V1}/links`): string => {
+  const all = {
+    Host: 'x',
+    Authorization: `Bearer ${key}`,
+    'Idempotency-Key': 'hostile',
+    'Content-Type': 'application/json',
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
+};
+const get = (path: string, headers = 'Host: x\r\n') =>
+  `GET ${path} HTTP/1.1\r\n${headers}\r\n`;
+
+type Case = { bytes: () => string | Buffer; code: string };
+const bad = (bytes: () => string | Buffer, code = 'malformed_request'): Case => ({ bytes, code });
+const framed = (headers: Record<string, string>, body = LINK, code?: string): Case =>
+  bad(() => post(headers, body), code);
+
+const CASES: Record<string, Case> = {
+  'two Host headers': bad(() => get('/livez', 'Host: x\r\nHost: y\r\n')),
+  'two equal Host headers': bad(() => get('/livez', 'Host: x\r\nHost: x\r\n')),
+  'no Host': bad(() => get('/livez', '')),
+  'HTTP/0.9': bad(() => 'GET /livez\r\n\r\n'),
+  'the preface of HTTP/2': bad(() => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0'),
+  'a version that there is not': bad(() => 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n'),
+  TRACE: bad(() => 'TRACE /livez HTTP/1.1\r\nHost: x\r\n\r\n'),
+  CONNECT: bad(() => 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'a method of its own': bad(() => 'BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'a rare method': bad(() => 'PROPFIND /livez HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'a method in small letters': bad(() => 'get /livez HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'Content-Length beside Transfer-Encoding': framed(
+    { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' },
+    `0\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n`,
+  ),
+  'two Content-Lengths': bad(() =>
+    post({ 'Content-Length': '41' }).replace('\r\n\r\n', '\r\nContent-Length: 3\r\n\r\n'),
+  ),
+  'a list of Content-Lengths': framed({ 'Content-Length': '41, 41' }),
+  'a negative Content-Length': framed({ 'Content-Length': '-1' }),
+  'a Content-Length with a plus': framed({ 'Content-Length': '+41' }),
+  'a Content-Length in hex': framed({ 'Content-Length': '0x29' }),
+  'a Content-Length beyond 64 bits': framed({ 'Content-Length': '99999999999999999999999' }),
+  'a Transfer-Encoding that is not last': framed({ 'Transfer-Encoding': 'chunked, identity' }),
+  'a Transfer-Encoding of another name': framed({ 'Transfer-Encoding': 'xchunked' }),
+  'a chunk without a size': framed({ 'Transfer-Encoding': 'chunked' }, 'zz\r\nab\r\n0\r\n\r\n'),
+  'a chunk longer than it says': framed(
+    { 'Transfer-Encoding': 'chunked' },
+    '3\r\n{"target"\r\n0\r\n\r\n',
+  ),
+  'a chunk extension of 20 KB': framed(
+    { 'Transfer-Encoding': 'chunked' },
+    `2;x=${'y'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
+    'payload_too_large',
+  ),
+  'bare line feeds': bad(() => 'GET /livez HTTP/1.1\nHost: x\n\n'),
+  'a space before the colon': bad(() => get('/livez', 'Host : x\r\n')),
+  'a folded header': bad(() => get('/livez', 'Host: x\r\nX-Fold: a\r\n b\r\n')),
+  'a header without a name': bad(() => get('/livez', 'Host: x\r\n: y\r\n')),
+  'NUL in a header': bad(() => get('/livez', 'Host: x\r\nX-Nul: a\0b\r\n')),
+  'NUL in the URL': bad(() => get('/livez\0')),
+  'a space in the URL': bad(() => get('/li vez')),
+  'a bare CR in a header': bad(() => get('/livez', 'Host: x\r\nX-Cr: a\rb\r\n')),
+  'a bad percent-escape': bad(() => get(`${V1}/%zz`)),
+  'half a percent-escape': bad(() => get(`${V1}/links/%`)),
+  'an escape that is not UTF-8': bad(() => get('/l/%ff%fe')),
+  'a header of 9 KB': bad(
+    () => get('/livez', `Host: x\r\nX-Long: ${'a'.repeat(9_216)}\r\n`),
+    'headers_too_large',
+  ),
+  'a thousand headers': bad(
+    () => get('/livez', `Host: x\r\n${'X-A: b\r\n'.repeat(1_500)}`),
+    'headers_too_large',
+  ),
+  'a URL of 5 KB': bad(() => get(`${V1}/products?q=${'a'.repeat(5_120)}`), 'uri_too_long'),
+  'a part of the path of 600 characters': bad(() => get(`/l/${'a'.repeat(600)}`), 'uri_too_long'),
+  'an expectation that we do not meet': framed({ 'Content-Length': '41', Expect: 'a-teapot' }),
+  'bytes of TLS': bad(() => Buffer.from('16030100dc010000d80303a1b2c3d4e5f60718', 'hex')),
+  'random bytes': bad(() => Buffer.from('\u00fe\u0001\u0002\r\n\r\nno HTTP at all\r\n\r\n', 'latin1')),
+  'a key in the URL': bad(() => get(`${V1}/products?api_key=${key}`), 'credential_in_url'),
+  'an escaped key in the URL, beside a bad escape': bad(
+    () => get(`${V1}/products?x=%zz&k=${key.replace('_', '%5F')}`),
+    'credential_in_url',
+  ),
+  'another media type': framed(
+    { 'Content-Type': 'text/plain', 'Content-Length': '41' },
+    LINK,
+    'unsupported_media_type',
+  ),
+  'a form': framed(
+    { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': '3' },
+    'a=b',
+    'unsupported_media_type',
+  ),
+  'another charset': framed(
+    { 'Content-Type': 'application/json; charset=utf-16', 'Content-Length': '41' },
+    LINK,
+    'unsupported_media_type',
+  ),
+  'a Content-Encoding': bad(() => {
+    const body = gzipSync(LINK);
+    const start = post({ 'Content-Encoding': 'gzip', 'Content-Length': String(body.length) }, '');
+    return Buffer.concat([Buffer.from(start, 'latin1'), body]);
+  }, 'unsupported_media_type'),
+  'no media type': bad(
+    () => post({ 'Content-Length': '41' }).replace('Content-Type: application/json\r\n', ''),
+    'unsupported_media_type',
+  ),
+  'an empty body': framed({ 'Content-Length': '0' }, '', 'malformed_json'),
+  'a body that is too large': framed(
+    { 'Content-Length': String(LIMITS.BODY_BYTES_MAX + 1) },
+    ' '.repeat(LIMITS.BODY_BYTES_MAX + 1),
+    'payload_too_large',
+  ),
+  'a body in chunks that becomes too large': framed(
+    { 'Transfer-Encoding': 'chunked' },
+    `${'10000\r\n'}${' '.repeat(65_536)}\r\n`.repeat(5).concat('0\r\n\r\n'),
+    'payload_too_large',
+  ),
+};
+
+/** The first answer is the case's; what follows may only be the marker's. */
+const expectOneAnswer = ({ answers, rest }: Exchange, hint: string) => {
+  const [first, ...others] = answers;
+  expect(rest, hint).toBe('');
+  expect(others.map(({ status, text }) => [status, text]).slice(0, 2), hint).toEqual(
+    others.length === 0 ? [] : [[200, '{"status":"live"}']],
+  );
+  if (!first) throw new Error(`${hint}: no answer at all`);
+  return first;
+};
+
+describe('bytes that are not what they should be', () => {
+  it.each(Object.entries(CASES))('%s: one problem, and no more', async (name, { bytes, code }) => {
+    verifies('errors.5', 'resources.problem');
+    const answer = expectOneAnswer(await exchange(url, bytes()), name);
+    expect(expectProblem(answer, name)).toMatchObject({ code, links: { portal: 'https://t.example/' } });
+    expect(answer.headers['cache-control']).toBe('no-store');
+  });
+
+  it('leave nothing behind in the log', async () => {
+    expect(await written()).toEqual([]);
+  });
+});
+
+describe('what is unusual and right', () => {
+  const RIGHT: Record<string, string> = {
+    'the absolute form, whatever host it names': get('http://elsewhere.example/livez'),
+    'an upgrade to h2c, which is passed over': get(
+      '/livez',
+      'Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n',
+    ),
+    'an empty line before the request': `\r\n${get('/livez')}`,
+    'HTTP/1.0 without a Host': 'GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+  };
+  it.each(Object.entries(RIGHT))('%s', async (name, bytes) => {
+    const answer = expectOneAnswer(await exchange(url, bytes), name);
+    expect(answer).toMatchObject({ status: 200, text: '{"status":"live"}' });
+  });
+
+  it('is not turned by a Host into links of ours', async () => {
+    const bytes = get(`${V1}/nothing`, 'Host: evil.example\r\nX-Forwarded-Host: evil.example\r\n');
+    const answer = expectOneAnswer(await exchange(url, bytes), 'Host');
+    expect(JSON.stringify(answer)).not.toContain('evil.example');
+  });
+});
+
+describe('several requests on one connection', () => {
+  const errorThen = (first: string, expected: number) => exchange(url, first + get('/livez'), { expected });
+
+  it('answers the second after a refused first, in order', async () => {
+    const { answers, rest } = await errorThen(get(`${V1}/nothing`), 2);
+    expect(answers.map(({ status }) => status)).toEqual([404, 200, 200]);
+    expect(rest).toBe('');
+  });
+
+  it('answers a first request before it refuses broken bytes behind it', async () => {
+    for (const path of ['/readyz', `${V1}/connection`]) {
+      const first = get(path, `Host: x\r\nAuthorization: Bearer ${key}\r\n`);
+      const { answers, rest } = await exchange(url, `${first}BROKEN\r\n\r\n`, { expected: 2 });
+      expect(answers.map(({ status }) => status), path).toEqual([200, 400]);
+      expect(rest).toBe('');
+    }
+  });
+
+  it('answers a write whose own answer was on its way when the broken bytes came', async () => {
+    const write = post({ 'Content-Length': '41', 'Idempotency-Key': 'before-broken' });
+    const { answers } = await exchange(url, `${write}\0\0\0\r\n\r\n`, { expected: 2 });
+    expect(answers.map(({ status }) => status)).toEqual([201, 400]);
+    expect(await written()).toEqual(['LinkCreated']);
+  });
+
+  it('says nothing twice when the body of a refused request breaks', async () => {
+    const refused = post({ 'Transfer-Encoding': 'chunked', Authorization: 'Bearer no' }, '');
+    const late = await exchange(url, refused, { then: 'zz\r\n\r\n' });
+    expect(late.answers.map((answer) => expectProblem(answer).code)).toEqual(['credential_invalid']);
+    const atOnce = await exchange(url, `${refused}zz\r\n\r\n`);
+    expect(atOnce.answers).toHaveLength(1);
+    expect(late.rest + atOnce.rest).toBe('');
+  });
+
+  it('takes nothing of a body for a request', async () => {
+    const smuggled = get(`${V1}/smuggled`);
+    const outer = post({ 'Content-Length': String(smuggled.length) }, smuggled);
+    const answer = expectOneAnswer(await exchange(url, outer), 'smuggled');
+    expect(expectProblem(answer).code).toBe('malformed_json');
+  });
+});
+
+const pathOf = (base: string, path: string) => base + path.replaceAll(/\{\w+\}/g, 'some-id');
+const ROUTES = [
+  ...Object.values(operations).map(({ http }) => [http.method, pathOf(V1, http.path)]),
+  ...Object.values(deskOperations).map(({ http }) => [http.method, pathOf('/api/desk/v1', http.path)]),
+  ['GET', '/api/affiliate/openapi.json'],
+  ['GET', '/llms.txt'],
+  ['GET', '/readyz'],
+] as [string, string][];
+
+describe('methods and paths', () => {
+  it('answers 405 with Allow to every other method on every path', async () => {
+    for (const [, path] of ROUTES) {
+      const allowed = ROUTES.filter(([, other]) => other === path).map(([method]) => method);
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+        if (allowed.includes(method)) continue;
+        const answer = await app.send({ method, url: path });
+        expect(expectProblem(answer, `${method} ${path}`).code).toBe('method_not_allowed');
+        for (const one of allowed) expect(answer.headers['allow']).toContain(one);
+      }
+    }
+  });
+
+  it('answers a problem on every route that there is not, under v1 and elsewhere', async () => {
+    verifies('errors.1', 'errors.3', 'errors.4', 'versioning.3');
+    const under = ['', '/', '/nothing', '/links/../..', '/Links', '/links/', '/connection/x', '//links'];
+    const elsewhere = ['/nothing', '/api', '/api/affiliate/v2/links', '/.env', '/api/affiliate', '/livez/'];
+    for (const path of [...under.map((end) => V1 + end), ...elsewhere])
+      for (const method of ['GET', 'POST', 'DELETE'] as const) {
+        const answer = await app.send({ method, url: path, key });
+        expect(expectProblem(answer, `${method} ${path}`)).toMatchObject({
+          code: 'route_not_found',
+          status: 404,
+          links: { portal: 'https://t.example/', openapi: 'https://t.example/api/affiliate/openapi.json' },
+          recovery: { action: 'read_contract' },
+        });
+      }
+  });
+});
+
+describe('clients that never finish', () => {
+  const expectTimeout = ({ answers, ms }: Exchange, limitMs: number) => {
+    expect(answers.map((answer) => expectProblem(answer).code)).toEqual(['request_timeout']);
+    expect(ms).toBeGreaterThan(limitMs - 1_500);
+    expect(ms).toBeLessThan(limitMs + 4_000);
+  };
+
+  it('are answered 408 within the limit on headers', async () => {
+    expectTimeout(await slow.headers, LIMITS.HEADERS_WAIT_MS);
+  });
+
+  it('are answered 408 within the limit on a request', async () => {
+    expectTimeout(await slow.body, LIMITS.REQUEST_WAIT_MS);
+    expect(await written()).toEqual(['LinkCreated']);
+  });
+});

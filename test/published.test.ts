@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it } from 'vitest';
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { operations } from '#contracts/index.ts';
+import { placeOf } from '#contracts/places.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import { PROBLEM_CODES, PROBLEMS } from '#contracts/problems.ts';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { PUBLISHED } from '../infra/scripts/publish.ts';
+import { ROOT } from './support/house.ts';
+import { verifies } from './support/verifies.ts';
+
+const published = (name: string): string => readFileSync(join(ROOT, 'contracts/published', name), 'utf8');
+
+type Document = {
+  openapi: string;
+  paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
+};
+const openapi = JSON.parse(published('openapi.json')) as Document;
+const operationsIn = (document: Document) => Object.values(document.paths).flatMap((item) => Object.values(item));
+
+describe('published files', () => {
+  it.each(Object.entries(PUBLISHED))('%s is what the registry gives now (make publish)', (name, make) => {
+    expect(published(name) === make(), `${name} is out of date`).toBe(true);
+  });
+
+  it.each(['openapi.json', 'desk-openapi.json'])('%s passes an independent validator', async (name) => {
+    const result = await new Validator().validate(JSON.parse(published(name)) as Record<string, unknown>);
+    expect(result).toMatchObject({ valid: true });
+  });
+});
+
+describe('the contract of agents', () => {
+  it('has exactly the seven operations', () => {
+    verifies('service.3', 'endpoints.rules.5');
+    expect(openapi.openapi).toMatch(/^3\.1/);
+    expect(operationsIn(openapi).map(({ operationId }) => operationId).sort()).toEqual(
+      Object.keys(operations).sort(),
+    );
+    expect(Object.keys(operations)).toHaveLength(7);
+  });
+
+  it('needs each scope for what the specification says, and none for the connection', () => {
+    verifies('authentication.5');
+    const needed = Object.values(operations).map(({ id, scope }) => [id, scope]);
+    expect(Object.fromEntries(needed)).toEqual({
+      getConnection: null,
+      searchProducts: 'products:read',
+      createLink: 'links:write',
+      createHandoff: 'handoffs:write',
+      listLeads: 'leads:read',
+      submitLead: 'leads:write',
+      getPerformance: 'performance:read',
+    });
+    expect(SCOPE_NAMES).toHaveLength(9);
+  });
+
+  it('offers none of the five forbidden acts by path, name or scope', () => {
+    verifies('service.5');
+    expect(BOUNDARIES).toHaveLength(5);
+    const names = Object.values(operations).flatMap(({ id, http }) => [id, http.path]);
+    const forbidden = /quot|rfq|order|reserv|stock|pay|checkout|purchase/i;
+    expect(names.filter((name) => forbidden.test(name))).toEqual([]);
+  });
+});
+
+describe.each([
+  ['agents', operations],
+  ['desk', deskOperations],
+] as const)('operations of the %s registry', (_which, registry) => {
+  it.each(Object.values(registry).map((operation) => [operation.id, operation] as const))(
+    '%s has examples that its schemas take, and declares known problems',
+    (_id, operation) => {
+      expect(operation.examples.length).toBeGreaterThan(0);
+      for (const { input, output } of operation.examples) {
+        expect(operation.input.safeParse(input).error?.issues ?? []).toEqual([]);
+        expect(operation.output.safeParse(output).error?.issues ?? []).toEqual([]);
+      }
+      expect(operation.problems.filter((code: ProblemCode) => !PROBLEM_CODES.includes(code))).toEqual([]);
+      const keyed = 'idempotency_key' in operation.input.shape;
+      expect(keyed).toBe(operation.kind === 'command');
+      for (const name of operation.http.path.matchAll(/\{(\w+)\}/g))
+        expect(placeOf(operation, name[1] ?? '')).toBe('path');
+    },
+  );
+});
+
+describe('llms.txt', () => {
+  it('routes use cases, names the boundaries and links what is canonical', () => {
+    verifies('service.7');
+    const text = published('llms.txt');
+    for (const { id } of Object.values(operations)) expect(text).toContain(id);
+    for (const { statement } of BOUNDARIES) expect(text).toContain(statement);
+    expect(text).toContain('/api/affiliate/openapi.json');
+    expect(text.length).toBeLessThan(8_192);
+  });
+});
+
+describe('the problem catalogue', () => {
+  it('has codes that never change once published', () => {
+    verifies('errors.2');
+    expect(Object.entries(PROBLEMS).map(([code, { status }]) => `${status} ${code}`)).toMatchSnapshot();
+  });
+});

@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { InjectOptions } from 'fastify';
+import { pino } from 'pino';
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { readConfig } from '#src/config.ts';
+import type { Service } from '#src/main.ts';
+import { openService } from '#src/main.ts';
+import type { Clock } from '#src/ports/system.ts';
+
+/** A clock that tests move by hand. */
+export type TestClock = Clock & { set(at: number): void; advance(ms: number): void };
+
+export const testClock = (start = Date.parse('2026-11-20T10:00:00Z')): TestClock => {
+  let at = start;
+  return {
+    now: () => at,
+    // Limits go on by real time: a test that jumps a month must not meet them.
+    monotonic: () => performance.now(),
+    set: (to) => {
+      at = to;
+    },
+    advance: (ms) => {
+      at += ms;
+    },
+  };
+};
+
+type Answer = { status: number; body: never; text: string; headers: Record<string, string> };
+
+export type TestApp = {
+  service: Service;
+  clock: TestClock;
+  directory: string;
+  deskToken: string;
+  /** Any request, without a socket; `key` goes into Authorization. */
+  send(options: InjectOptions & { key?: string | undefined }): Promise<Answer>;
+  desk(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer>;
+  /** An approved agent of `owner` with a key. */
+  agent(owner: string, scopes?: readonly string[], environment?: 'live' | 'test'): Promise<{ agentId: string; keyId: string; key: string }>;
+  /** Publishes products, sku to price in minor units. */
+  publish(products: readonly object[]): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** A product as importProducts takes it. */
+export const feedProduct = (sku: string, over: object = {}, stock: object = {}) => ({
+  product: {
+    sku,
+    title: `Product ${sku}`,
+    description: `About ${sku}`,
+    category: 'Gifts',
+    currency: 'GBP',
+    moq: 4,
+    increment: 2,
+    price_tiers: [
+      { min_quantity: 4, unit_price: 250 },
+      { min_quantity: 48, unit_price: 199 },
+    ],
+    ...over,
+  },
+  stock: { level: 'in_stock', available_quantity: 100, ...stock },
+});
+
+let keys = 0;
+/** An idempotency key that no other call of this run has. */
+export const freshKey = (): string => `test-${(keys += 1)}`;
+
+/** The whole service on its own temporary directory, reached by inject. */
+export const testApp = async (env: Record<string, string> = {}): Promise<TestApp> => {
+  const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
+  const clock = testClock();
+  const config = readConfig({ DATA_DIR: directory, PORT: '0', PUBLIC_URL: 'https://t.example', ...env });
+  const service = await openService(config, { clock, log: pino({ level: 'silent' }) });
+  const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
+
+  const send: TestApp['send'] = async ({ key, ...options }) => {
+    const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+    const response = await service.server.inject({
+      ...options,
+      headers: { ...authorization, ...options.headers },
+    });
+    const type = String(response.headers['content-type'] ?? '');
+    return {
+      status: response.statusCode,
+      body: (type.includes('json') && !type.includes('ndjson') ? response.json() : {}) as never,
+      text: response.body,
+      headers: response.headers as Record<string, string>,
+    };
+  };
+  const desk: TestApp['desk'] = (method, path, body) =>
+    send({
+      method,
+      url: `/api/desk/v1${path}`,
+      key: deskToken,
+      ...(body && { payload: body, headers: { 'idempotency-key': freshKey() } }),
+    });
+  const created = async (path: string, body: object): Promise<Record<string, string>> => {
+    const answer = await desk('POST', path, body);
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.text}`);
+    return answer.body;
+  };
+
+  return {
+    service,
+    clock,
+    directory,
+    deskToken,
+    send,
+    desk,
+    async agent(owner, scopes = SCOPE_NAMES, environment = 'live') {
+      const asked = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
+      const { id = '' } = await created('/agents', asked);
+      await created(`/agents/${id}/approve`, { reason: 'Known' });
+      const issued = await created(`/agents/${id}/keys`, { environment, expires_in_days: 365 });
+      return { agentId: id, keyId: issued['id'] ?? '', key: issued['api_key'] ?? '' };
+    },
+    async publish(products) {
+      await created('/products/import', { products });
+    },
+    async close() {
+      await service.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+};

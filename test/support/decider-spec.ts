@@ -1,0 +1,39 @@
+import { expect } from 'vitest';
+import type { Decider } from '#src/domain/decider.ts';
+
+type Event = { type: string; data: object };
+
+/**
+ * given these events, when this command, then exactly these events, in this order; and, unless the
+ * command is a creation, the same command once more adds nothing or is refused.
+ */
+export const specify = <State, Command, E extends Event, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+) => ({
+  given: (...history: E[]) => {
+    const fold = (events: E[], from?: State): State | undefined =>
+      events.reduce<State | undefined>(
+        (state, event, i) => decider.evolve(state, { ...event, at: 1_000 + i }),
+        from,
+      );
+    const state = fold(history);
+    return {
+      state,
+      when: (command: Command) => {
+        const decision = decider.decide(state, command);
+        return {
+          then: (...events: E[]) => {
+            expect(decision).toEqual({ accepted: true, events });
+            const after = fold(events, state);
+            const again = decider.decide(after, command);
+            if (again.accepted && events.length > 0) expect(again.events).toEqual([]);
+            return after;
+          },
+          rejected: (reason: Reason) => {
+            expect(decision).toMatchObject({ accepted: false, reason });
+          },
+        };
+      },
+    };
+  },
+});

@@ -1,0 +1,18 @@
+/** Temporary directories of one test file. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const directories = (prefix: string) => {
+  const made: string[] = [];
+  return {
+    fresh(): string {
+      const directory = mkdtempSync(join(tmpdir(), prefix));
+      made.push(directory);
+      return directory;
+    },
+    removeAll(): void {
+      for (const directory of made) rmSync(directory, { recursive: true, force: true });
+    },
+  };
+};

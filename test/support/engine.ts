@@ -1,0 +1,91 @@
+/** An engine over a log in memory, and a read model that any event applied twice would spoil. */
+import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import type { Engine, RunOptions } from '#projections/engine/run.ts';
+import { runProjections } from '#projections/engine/run.ts';
+import type { Projection } from '#projections/projection.ts';
+import type { EventLog, NewEvent, Position } from '#src/ports/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
+
+export type Tally = { count: number; last: Position; sort: number };
+
+/** Events per owner. `poison` is a fingerprint that it cannot take. */
+export const tally = (options: { version?: number; poison?: string; onEvolve?(): void } = {}) =>
+  ({
+    name: 'tally',
+    version: options.version ?? 1,
+    handles: ['RequestBound'],
+    place: ({ owner }) => ({ scope: owner, key: 'tally' }),
+    evolve(row, { position, data }) {
+      if ((data as { fingerprint: string }).fingerprint === options.poison)
+        throw new Error('poison');
+      options.onEvolve?.();
+      const kept = row ?? { count: 0, last: 0, sort: position };
+      kept.count += 1;
+      kept.last = position;
+      return kept;
+    },
+    sort: ({ sort }) => sort,
+  }) satisfies Projection<Tally>;
+
+let made = 0;
+
+/** Appends an event to a stream of its own; answers its position. */
+export const append = async (log: EventLog, owner: string, fingerprint = ''): Promise<Position> => {
+  made += 1;
+  const stream = `${owner}-lead_${made}`;
+  const event: NewEvent = {
+    id: `00000000-0000-7000-8000-${made.toString(16).padStart(12, '0')}`,
+    type: 'RequestBound',
+    data: { stream, fingerprint },
+    meta: { at: made, actor: 'agt_1', surface: 'rest', operation: 'x', request: 'req_1', v: 1 },
+  };
+  const result = await log.append(stream, NO_STREAM, [event]);
+  if (result.outcome !== 'appended') throw new Error('a fresh stream was taken');
+  return result.position;
+};
+
+export const appendMany = async (log: EventLog, owners: readonly string[], each: number) => {
+  let position = 0;
+  for (let i = 0; i < each; i++) for (const owner of owners) position = await append(log, owner);
+  return position;
+};
+
+/** A store whose rows leave and enter it as copies, like those of another process. */
+export const copying = (store: ProjectionStore): ProjectionStore => ({
+  ...store,
+  load: async (space, keys) => structuredClone(await store.load(space, keys)),
+  commit: async (space, batches) => store.commit(space, structuredClone(batches)),
+});
+
+export const world = () => {
+  const log = memoryEventLog();
+  const store = memoryStore();
+  const ended: (() => Promise<void>)[] = [];
+  const start = async (
+    options: Partial<RunOptions> = {},
+  ): Promise<Engine & { stop(): Promise<void> }> => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const engine = await runProjections({ log, store, projections: [tally()], signal, ...options });
+    const stop = async (): Promise<void> => {
+      controller.abort();
+      await engine.done;
+    };
+    ended.push(stop);
+    return { ...engine, stop };
+  };
+  const countOf = (owner: string): number | undefined =>
+    (store.peek(store.live('tally') ?? '', owner, 'tally') as Tally | undefined)?.count;
+  const end = async (): Promise<void> => {
+    for (const stop of ended) await stop();
+    await log.close();
+  };
+  return { log, store, start, countOf, end };
+};
+
+/** Waits for a position, and fails the test when it does not come. */
+export const awaitPassed = async (engine: Pick<Engine, 'passed'>, position: Position) => {
+  if (!(await engine.passed(position, 5_000))) throw new Error(`never passed ${position}`);
+};

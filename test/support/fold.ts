@@ -1,0 +1,51 @@
+/** Given events, then rows. */
+import type { EventData, EventType } from '#contracts/events/index.ts';
+import type { Projection } from '#projections/projection.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
+import type { Row } from '#src/ports/read-model.ts';
+
+/** 2026-11-21T00:00:00Z, and the number of that day. */
+export const MIDNIGHT = 1_795_219_200_000;
+export const TODAY = 20_778;
+export const QUARTER_MS = 900_000;
+
+export type Given = Pick<FoldEvent, 'stream' | 'owner' | 'type' | 'data' | 'at'>;
+
+/** An event on a stream of `anna`, or of the owner that the stream names. */
+export const happened = <Type extends EventType>(
+  type: Type,
+  stream: string,
+  data: EventData<Type>,
+  at = MIDNIGHT,
+): Given => {
+  const full = stream.includes('-') ? stream : `anna-${stream}`;
+  return { type, stream: full, owner: full.slice(0, full.indexOf('-')), data, at };
+};
+
+/** In log order, one position apart. */
+export const inLog = (given: readonly Given[], first = 1): FoldEvent[] => {
+  const revisions = new Map<string, number>();
+  return given.map((event, i) => {
+    const revision = (revisions.get(event.stream) ?? -1) + 1;
+    revisions.set(event.stream, revision);
+    return { ...structuredClone(event), revision, position: first + i };
+  });
+};
+
+/** The rows by `scope/key`, as a store would have them: each has been through JSON. */
+export const rowsAfter = <R extends Row>(
+  projection: Projection<R>,
+  given: readonly Given[],
+): Record<string, { row: R; sort: number | null }> => {
+  const rows: Record<string, { row: R; sort: number | null }> = {};
+  for (const event of inLog(given)) {
+    if (!projection.handles.some((type) => type === event.type)) continue;
+    const place = projection.place(event);
+    if (!place) continue;
+    const name = `${place.scope}/${place.key}`;
+    const row = projection.evolve(rows[name]?.row, event);
+    if (row === null) delete rows[name];
+    else rows[name] = JSON.parse(JSON.stringify({ row, sort: projection.sort?.(row) ?? null }));
+  }
+  return rows;
+};

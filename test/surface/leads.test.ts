@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../support/app.ts';
+import { freshKey, testApp } from '../support/app.ts';
+import { verifies } from '../support/verifies.ts';
+
+const URL = '/api/affiliate/v1/leads';
+let app: TestApp;
+let acme: string;
+let rival: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  acme = (await app.agent('acme')).key;
+  rival = (await app.agent('rival')).key;
+});
+afterAll(() => app.close());
+
+const submit = (key: string, body: object, idempotencyKey = freshKey()) =>
+  app.send({ method: 'POST', url: URL, key, payload: body, headers: { 'idempotency-key': idempotencyKey } });
+const company = { name: 'Corner Shop', country: 'GB' };
+const person = (email: string) => ({
+  contact: { name: 'Ada Byron', email },
+  consent: { basis: 'consent', obtained_at: '2026-11-19T09:00:00Z' },
+});
+const leads = async (key: string, query = '') => {
+  const answer = await app.send({ method: 'GET', url: URL + query, key });
+  return (answer.body as { data: Record<string, unknown>[] }).data;
+};
+
+describe('submitLead', () => {
+  it('submits, amends and withdraws by external_id', async () => {
+    verifies('resources.lead');
+    const first = await submit(acme, { external_id: 'crm-1', company, ...person('ada@one.example') }, 'k1');
+    expect(first).toMatchObject({ status: 201, body: { state: 'submitted', contact: { name: 'Ada Byron' } } });
+    const amended = await submit(acme, {
+      external_id: 'crm-1',
+      company: { ...company, name: 'Corner Shop Ltd' },
+      ...person('ada@one.example'),
+      interest: { note: 'Wants mugs' },
+    });
+    expect(amended).toMatchObject({
+      status: 200,
+      body: { version: 1, company: { name: 'Corner Shop Ltd' }, interest: { note: 'Wants mugs' } },
+    });
+    const replay = await submit(acme, { external_id: 'crm-1', company, ...person('ada@one.example') }, 'k1');
+    expect(replay.text).toBe(first.text);
+    expect(replay.status).toBe(201);
+    expect(replay.headers['idempotent-replayed']).toBe('true');
+    const gone = await submit(acme, { external_id: 'crm-1', withdraw: true });
+    expect(gone).toMatchObject({ status: 200, body: { state: 'withdrawn' } });
+    const after = await submit(acme, { external_id: 'crm-1', company });
+    expect(after).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+  });
+
+  it('refuses a key that was used for another lead', async () => {
+    await submit(acme, { external_id: 'crm-2', company }, 'k2');
+    const other = await submit(acme, { external_id: 'crm-3', company }, 'k2');
+    expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
+    expect(await leads(acme, '?external_id=crm-3')).toEqual([]);
+  });
+
+  it('does not spend the key on a refusal', async () => {
+    const refused = await submit(acme, { external_id: 'crm-4', company, contact: person('x@y.example').contact }, 'k4');
+    expect(refused).toMatchObject({ status: 422, body: { code: 'consent_missing' } });
+    const mended = await submit(acme, { external_id: 'crm-4', company, ...person('x@y.example') }, 'k4');
+    expect(mended.status).toBe(201);
+  });
+
+  it('answers a contact of another promoter with already_known and nothing else', async () => {
+    await submit(acme, { external_id: 'crm-5', company, ...person('Shared@buyer.example') });
+    const clash = await submit(rival, { external_id: 'r-1', company, ...person('shared@BUYER.example') });
+    expect(clash).toMatchObject({ status: 201, body: { state: 'rejected', state_reason: 'already_known' } });
+    expect(clash.text).not.toContain('acme');
+    const own = await submit(acme, { external_id: 'crm-6', company, ...person('shared@buyer.example') });
+    expect(own).toMatchObject({ status: 201, body: { state: 'duplicate' } });
+  });
+
+  it('frees the contact with the withdrawal', async () => {
+    await submit(acme, { external_id: 'crm-7', company, ...person('free@buyer.example') });
+    await submit(acme, { external_id: 'crm-7', withdraw: true });
+    const next = await submit(rival, { external_id: 'r-2', company, ...person('free@buyer.example') });
+    expect(next).toMatchObject({ status: 201, body: { state: 'submitted' } });
+  });
+
+  it('is moved by staff only, along its states', async () => {
+    verifies('service.6.staff');
+    const lead = (await submit(acme, { external_id: 'crm-8', company })).body as { id: string };
+    const move = (to: string, more = {}) =>
+      app.desk('POST', `/leads/${lead.id}/move`, { owner_id: 'acme', to, ...more });
+    expect(await move('won')).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+    expect(await move('accepted')).toMatchObject({ status: 200, body: { state: 'accepted' } });
+    expect((await move('contacted')).status).toBe(200);
+    expect((await move('qualified')).status).toBe(200);
+    const forged = await submit(acme, { external_id: 'crm-9', company, state: 'won' });
+    expect(forged).toMatchObject({ status: 422, body: { errors: [{ pointer: '/state', code: 'unknown_field' }] } });
+  });
+});
+
+describe('listLeads', () => {
+  it('shows the owner’s leads only, newest first, page by page', async () => {
+    verifies('resources.own-records');
+    const all = await leads(acme, '?limit=100');
+    expect(all.length).toBeGreaterThan(5);
+    expect(new Set(all.map(({ owner_id }) => owner_id))).toEqual(new Set(['acme']));
+    const seen: unknown[] = [];
+    let cursor = '';
+    do {
+      const answer = await app.send({ method: 'GET', url: `${URL}?limit=2${cursor}`, key: acme });
+      const { data, page } = answer.body as { data: { id: string }[]; page: { next_cursor: string | null } };
+      seen.push(...data.map(({ id }) => id));
+      cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`;
+    } while (cursor);
+    expect(seen).toEqual(all.map(({ id }) => id));
+    const [first] = all;
+    const foreign = await leads(rival, `?limit=100`);
+    expect(foreign.some(({ id }) => id === first?.['id'])).toBe(false);
+  });
+
+  it('filters, and refuses a cursor of another owner', async () => {
+    const withdrawn = await leads(acme, '?state=withdrawn');
+    expect(withdrawn.map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn']);
+    const answer = await app.send({ method: 'GET', url: `${URL}?limit=1`, key: acme });
+    const { next_cursor } = (answer.body as { page: { next_cursor: string } }).page;
+    const stolen = await app.send({ method: 'GET', url: `${URL}?limit=1&cursor=${next_cursor}`, key: rival });
+    expect(stolen).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } });
+  });
+
+  it('lapses a claim that nobody took up in time', async () => {
+    await submit(acme, { external_id: 'old', company });
+    app.clock.advance(91 * 86_400_000);
+    expect(await leads(acme, '?external_id=old')).toMatchObject([{ state: 'lapsed' }]);
+    app.clock.advance(-91 * 86_400_000);
+  });
+});
+
+describe('personal data', () => {
+  it('is sealed in the log, and gone everywhere after an erasure', async () => {
+    const { id } = (await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') })).body as {
+      id: string;
+    };
+    const events = await app.desk('GET', '/events?owner_id=acme&limit=1000');
+    expect(events.text).not.toContain('erase.me');
+    expect(await leads(acme, '?external_id=gdpr')).toMatchObject([{ contact: { email: 'erase.me@buyer.example' } }]);
+    const erased = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked for it' });
+    expect(erased).toMatchObject({ status: 200, body: { key: 'destroyed' } });
+    expect(await leads(acme, '?external_id=gdpr')).toMatchObject([{ contact: '[erased]' }]);
+    const again = await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') });
+    expect(again).toMatchObject({ status: 410, body: { code: 'resource_erased' } });
+  });
+});

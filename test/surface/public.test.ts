@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../support/app.ts';
+import { testApp } from '../support/app.ts';
+import { verifies } from '../support/verifies.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await testApp();
+});
+afterAll(() => app.close());
+
+const get = (url: string, headers = {}) => app.send({ method: 'GET', url, headers });
+
+describe('public documents', () => {
+  it.each(['/api/affiliate/openapi.json', '/llms.txt', '/api/affiliate/llms.txt', '/api/desk/openapi.json'])(
+    '%s needs no credential, and a wrong one changes nothing',
+    async (url) => {
+      verifies('service.8.openapi', 'service.8.llms', 'endpoints.1', 'endpoints.rules.1', 'authentication.6');
+      const plain = await get(url);
+      const odd = await get(url, { authorization: 'Bearer nonsense' });
+      expect(plain.status).toBe(200);
+      expect(odd.text).toBe(plain.text);
+      const cached = await get(url, { 'if-none-match': plain.headers['etag'] });
+      expect(cached.status).toBe(304);
+    },
+  );
+
+  it('keep the version out of the path of the contract', async () => {
+    verifies('versioning.2');
+    const { body } = await get('/api/affiliate/openapi.json');
+    const { paths, servers } = body as { paths: Record<string, unknown>; servers: { url: string }[] };
+    expect(Object.keys(paths)[0]).toMatch(/^\/api\/affiliate\/v1\//);
+    expect(servers).toEqual([{ url: 'https://t.example' }]);
+  });
+});
+
+describe('an unknown route under v1', () => {
+  it('answers a problem with a stable code, recovery and links', async () => {
+    verifies('errors.1', 'errors.2', 'errors.3', 'errors.4', 'resources.problem', 'versioning.3');
+    const answer = await get('/api/affiliate/v1/quotations');
+    expect(answer.status).toBe(404);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(answer.body).toMatchObject({
+      type: 'https://t.example/problems/route_not_found',
+      status: 404,
+      code: 'route_not_found',
+      recovery: { action: 'read_contract', retryable: false },
+      links: { portal: 'https://t.example/', openapi: 'https://t.example/api/affiliate/openapi.json' },
+    });
+    expect((answer.body as { request_id: string }).request_id).toBe(answer.headers['request-id']);
+  });
+
+  it('answers 405 with Allow where the path exists under another method', async () => {
+    const answer = await app.send({ method: 'DELETE', url: '/api/affiliate/v1/links' });
+    expect(answer).toMatchObject({ status: 405, body: { code: 'method_not_allowed' } });
+    expect(answer.headers['allow']).toBe('POST');
+  });
+});
+
+describe('credentials', () => {
+  it('say what is wrong in one shape', async () => {
+    verifies('errors.5', 'authentication.2', 'authentication.7');
+    const { key, keyId } = await app.agent('acme', ['products:read']);
+    const connection = (authorization?: string) =>
+      get('/api/affiliate/v1/connection', authorization === undefined ? {} : { authorization });
+    expect(await connection()).toMatchObject({ status: 401, body: { code: 'credential_missing' } });
+    expect((await connection()).headers['www-authenticate']).toBe('Bearer realm="affiliate"');
+    expect(await connection(`Bearer ${key}x`)).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
+    expect(await connection(`Bearer ${app.deskToken}`)).toMatchObject({ body: { code: 'credential_invalid' } });
+    expect((await connection(`Bearer ${key}`)).status).toBe(200);
+    const inUrl = await get(`/api/affiliate/v1/connection?api_key=${key}`);
+    expect(inUrl).toMatchObject({ status: 400, body: { code: 'credential_in_url' } });
+    const scope = await get('/api/affiliate/v1/leads', { authorization: `Bearer ${key}` });
+    expect(scope).toMatchObject({ status: 403, body: { code: 'scope_missing', required_scope: 'leads:read' } });
+    await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
+    expect(await connection(`Bearer ${key}`)).toMatchObject({ status: 401, body: { code: 'credential_revoked' } });
+  });
+
+  it('come only after an access review', async () => {
+    verifies('authentication.3');
+    const asked = await app.desk('POST', '/agents', {
+      owner_id: 'newcomer',
+      name: 'Eager',
+      purpose: 'Sell',
+      scopes: ['links:write'],
+    });
+    const { id } = asked.body as { id: string };
+    const early = await app.desk('POST', `/agents/${id}/keys`, {});
+    expect(early).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+    await app.desk('POST', `/agents/${id}/approve`, { reason: 'Fine' });
+    const issued = await app.desk('POST', `/agents/${id}/keys`, {});
+    expect(issued.status).toBe(201);
+    const wider = await app.desk('POST', `/agents/${id}/approve`, { scopes: ['leads:read'], reason: 'Oops' });
+    expect(wider).toMatchObject({ status: 422, body: { errors: [{ pointer: '/scopes' }] } });
+  });
+
+  it('rotate with an overlap, and expire', async () => {
+    const { key, keyId } = await app.agent('rotor', ['products:read']);
+    const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 1 });
+    const { api_key } = rotated.body as { api_key: string };
+    const status = async (bearer: string) =>
+      app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key: bearer });
+    expect((await status(api_key)).status).toBe(200);
+    const old = await status(key);
+    expect(old.status).toBe(200);
+    expect(old.headers['sunset']).toBeDefined();
+    app.clock.advance(3_600_001);
+    expect(await status(key)).toMatchObject({ status: 401, body: { code: 'credential_expired' } });
+    expect((await status(api_key)).status).toBe(200);
+  });
+
+  it('of an agent open nothing at the desk', async () => {
+    const { key } = await app.agent('curious');
+    const answer = await app.send({ method: 'GET', url: '/api/desk/v1/agents?owner_id=curious', key });
+    expect(answer).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
+  });
+
+  it('of the environment test act in a space of their own', async () => {
+    const live = await app.agent('twin');
+    const test = await app.agent('twin', undefined, 'test');
+    const lead = { external_id: 'x', company: { name: 'A', country: 'GB' } };
+    const sent = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/v1/leads',
+      key: test.key,
+      payload: lead,
+      headers: { 'idempotency-key': 'one' },
+    });
+    expect(sent).toMatchObject({ status: 201, body: { owner_id: 'testtwin' } });
+    const seen = await app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key: live.key });
+    expect(seen.body).toMatchObject({ data: [] });
+  });
+});
+
+describe('limits', () => {
+  it('are told in every answer, and a wait is named when they are reached', async () => {
+    const small = await testApp({ READS_PER_MINUTE: '3' });
+    const { key } = await small.agent('acme', ['products:read']);
+    const connect = () => small.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
+    const first = await connect();
+    expect(first.headers['ratelimit-policy']).toBe('"read";q=3;w=60');
+    expect(first.headers['ratelimit']).toMatch(/^"read";r=2;t=\d+$/);
+    await connect();
+    await connect();
+    const last = await connect();
+    expect(last).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
+    expect(Number(last.headers['retry-after'])).toBeGreaterThan(0);
+    await small.close();
+  });
+});
+
+describe('consistency', () => {
+  it('reads what was written before, by a token that fits this log only', async () => {
+    const { key } = await app.agent('ryw');
+    const sent = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/v1/leads',
+      key,
+      payload: { external_id: 'x', company: { name: 'A', country: 'GB' } },
+      headers: { 'idempotency-key': 'one' },
+    });
+    const token = sent.headers['consistency-token'];
+    const leads = (consistency: string | undefined) =>
+      app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key, headers: { 'consistency-token': consistency } });
+    expect((await leads(token)).body).toMatchObject({ data: [{ external_id: 'x' }] });
+    const foreign = Buffer.from('00000000:1').toString('base64url');
+    expect(await leads(foreign)).toMatchObject({ status: 400, body: { code: 'consistency_token_invalid' } });
+    const future = Buffer.from(`${app.service.deps.log.id.slice(0, 8)}:999999`).toString('base64url');
+    expect((await leads(future)).status).toBe(400);
+  });
+});
+
+describe('the record', () => {
+  it('holds denials, refusals and reads, also those that never reached the operation', async () => {
+    const { key, agentId } = await app.agent('audited', ['links:write']);
+    const url = '/api/affiliate/v1/links';
+    await app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key });
+    await app.send({ method: 'POST', url, key, payload: '{', headers: { 'content-type': 'application/json' } });
+    await app.send({ method: 'POST', url, key, payload: { target: 1 }, headers: { 'idempotency-key': 'x' } });
+    await app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
+    await app.service.deps.activity.flush();
+    const answer = await app.desk('GET', '/events?owner_id=audited&limit=1000');
+    const { data } = answer.body as { data: { type: string; data: { agent_id: string; entries: object[] } }[] };
+    const entries = data.filter(({ type }) => type === 'ActivityRecorded').flatMap((event) => event.data.entries);
+    expect(data.at(-1)?.data.agent_id).toBe(agentId);
+    expect(entries).toMatchObject([
+      { operation: 'listLeads', decision: 'denied', code: 'scope_missing', count: 1 },
+      { operation: 'createLink', decision: 'refused', code: 'malformed_json' },
+      { operation: 'createLink', decision: 'refused', code: 'validation_failed' },
+      { operation: 'getConnection', decision: 'allowed' },
+    ]);
+  });
+});

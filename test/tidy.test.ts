@@ -1,0 +1,106 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { operations } from '#contracts/index.ts';
+import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/house.ts';
+
+const product = sourceFiles('contracts', 'src', 'projections');
+const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
+
+// Data of the contract and of the house, where length is not complexity.
+const LONG_BY_NATURE = [
+  'contracts/problems.ts',
+  'contracts/desk/access.ts',
+  'test/requirements.ts',
+];
+const LINES_MAX = 250;
+const TEST_LINES_MAX = 400;
+
+describe('the house', () => {
+  it('is seen: the rules below judge real files', () => {
+    expect(product.length).toBeGreaterThan(100);
+  });
+
+  it('keeps its layers', () => {
+    expect(layerFaults(product)).toEqual([]);
+  });
+
+  it('catches a wrong import of every layer', () => {
+    const planted = [
+      { path: 'contracts/planted.ts', text: "import { x } from '#src/app/hash.ts';" },
+      { path: 'src/domain/planted.ts', text: "import { z } from 'zod';" },
+      { path: 'src/domain/planted2.ts', text: "import { EVENTS } from '#contracts/events/index.ts';" },
+      { path: 'src/ports/planted.ts', text: "import type { Scope } from '#contracts/scopes.ts';" },
+      { path: 'projections/planted.ts', text: "import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';" },
+      { path: 'src/app/planted.ts', text: "import Fastify from 'fastify';" },
+      { path: 'src/app/planted2.ts', text: "export { memoryEventLog } from '../adapters/memory/event-log.ts';" },
+      { path: 'src/interfaces/planted.ts', text: "import { link } from '#src/domain/link.ts';" },
+      { path: 'src/adapters/planted.ts', text: "import { dispatch } from '../app/dispatch.ts';" },
+      { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
+    ];
+    expect(layerFaults(planted)).toHaveLength(planted.length);
+  });
+
+  it('has none of the banned words', () => {
+    expect(bannedWords(everything.filter(({ path }) => !/^test\/(support\/house|tidy\.test)\.ts$/.test(path)))).toEqual([]);
+  });
+
+  it('catches each banned word', () => {
+    const words = [
+      'export enum A { B }',
+      'namespace A { }',
+      'process.env.HOME',
+      'Date.now()',
+      'new Date()',
+      'randomUUID()',
+      'console.log(1)',
+      'x as any',
+      '// TODO later',
+      "import { a, type B } from './b.ts';",
+      'export default 1;',
+    ];
+    const planted = words.map((text, i) => ({ path: `src/planted-${i}.ts`, text }));
+    expect(bannedWords(planted)).toHaveLength(words.length);
+  });
+
+  it('keeps its rooms small', () => {
+    const crowded = everything
+      .filter(({ path }) => !LONG_BY_NATURE.includes(path))
+      .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+      .filter(({ path, lines }) => lines > (path.startsWith('test/') ? TEST_LINES_MAX : LINES_MAX));
+    expect(crowded).toEqual([]);
+  });
+
+  it('speaks of no machine', () => {
+    const paths = everything.filter(({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text));
+    expect(paths.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+const fileName = (id: string): string => id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+describe('the registries', () => {
+  it('have one contract file and one handler file per operation, named alike', () => {
+    for (const id of Object.keys(operations)) {
+      expect(existsSync(join(ROOT, `contracts/operations/${fileName(id)}.ts`)), id).toBe(true);
+      expect(existsSync(join(ROOT, `src/app/handlers/${fileName(id)}.ts`)), id).toBe(true);
+    }
+  });
+
+  it('name each operation by its key', () => {
+    for (const [key, { id }] of [...Object.entries(operations), ...Object.entries(deskOperations)])
+      expect(id).toBe(key);
+  });
+});
+
+describe('the changelog', () => {
+  it('keeps the form of Keep a Changelog', () => {
+    const text = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+    expect(text).toMatch(/^# Changelog\n/);
+    expect(text).toMatch(/\n## \[?Unreleased\]?\n/);
+    const headings = [...text.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
+    const known = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
+    expect(headings.filter((heading) => !known.includes(heading ?? ''))).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mintCredential } from '#src/app/authenticate.ts';
+import { fingerprintOf, nameOf } from '#src/app/hash.ts';
+import { limiter } from '#src/app/limiter.ts';
+import { bucketOf, calendarOf, dateOf, dayOf, isTimeZone, yearBefore } from '#src/app/performance/calendar.ts';
+import { negotiate } from '#src/interfaces/rest/accept.ts';
+
+describe('names and fingerprints', () => {
+  it('are functions of their parts, and of nothing else', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
+        expect(nameOf(...a) === nameOf(...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+        expect(nameOf(...a)).toMatch(/^[0-9a-z]{24}$/);
+      }),
+    );
+    expect(fingerprintOf('op', { a: 1, b: { c: 2, d: 3 } })).toBe(fingerprintOf('op', { b: { d: 3, c: 2 }, a: 1 }));
+    expect(fingerprintOf('op', { a: 1 })).not.toBe(fingerprintOf('other', { a: 1 }));
+  });
+
+  it('of a credential carry their checksum', () => {
+    const key = mintCredential('trb_live', 'a1B2c3D4e5F6', 'x'.repeat(43));
+    expect(key).toMatch(/^trb_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
+  });
+});
+
+describe('the limiter', () => {
+  it('lets exactly the quota through in a burst, and refills evenly', () => {
+    let now = 0;
+    const limit = limiter(60, () => now);
+    const burst = Array.from({ length: 70 }, () => limit.take('a').allowed);
+    expect(burst.filter(Boolean)).toHaveLength(60);
+    expect(limit.take('b').allowed).toBe(true);
+    now = 1_000;
+    expect(limit.take('a').allowed).toBe(true);
+    expect(limit.take('a')).toMatchObject({ allowed: false, retryAfterS: 1 });
+  });
+
+  it('tells the truth: a client that obeys what is left never meets a refusal', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 80 }), (steps) => {
+        let now = 0;
+        const limit = limiter(10, () => now);
+        for (const step of steps) {
+          now += step;
+          const { remaining } = limit.peek('k');
+          expect(limit.take('k').allowed).toBe(remaining >= 1);
+        }
+      }),
+    );
+  });
+});
+
+describe('the calendar', () => {
+  it('knows the zones of the world, and nothing else', () => {
+    expect(isTimeZone('Europe/London')).toBe(true);
+    expect(isTimeZone('Mars/Base')).toBe(false);
+  });
+
+  it('cuts a day in which the clock changes where the wall does', () => {
+    // London: on 2026-10-25 at 01:00 UTC the clock goes back from 02:00 to 01:00.
+    const day = dayOf('2026-10-24');
+    const london = calendarOf('Europe/London').localDays(day);
+    expect(dateOf(london(91))).toBe('2026-10-24');
+    expect(dateOf(london(92))).toBe('2026-10-25');
+    const after = calendarOf('Europe/London').localDays(dayOf('2026-10-25'));
+    expect(dateOf(after(0))).toBe('2026-10-25');
+    expect(dateOf(after(95))).toBe('2026-10-25');
+  });
+
+  it('agrees with Intl for every quarter of random days in odd zones', () => {
+    const zones = ['Asia/Kathmandu', 'Australia/Lord_Howe', 'America/St_Johns', 'Pacific/Chatham', 'UTC'];
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...zones),
+        fc.integer({ min: 18_000, max: 24_000 }),
+        fc.integer({ min: 0, max: 95 }),
+        (timeZone, day, quarter) => {
+          const at = day * 86_400_000 + quarter * 900_000;
+          const shown = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
+          expect(dateOf(calendarOf(timeZone).localDays(day)(quarter))).toBe(shown);
+        },
+      ),
+    );
+  });
+
+  it('starts weeks on Monday, months on the first, and knows leap years', () => {
+    expect(dateOf(bucketOf(dayOf('2026-11-22'), 'week', 0))).toBe('2026-11-16');
+    expect(dateOf(bucketOf(dayOf('2026-11-16'), 'week', 0))).toBe('2026-11-16');
+    expect(dateOf(bucketOf(dayOf('2026-11-30'), 'month', 0))).toBe('2026-11-01');
+    expect(dateOf(yearBefore(dayOf('2028-02-29')))).toBe('2027-02-28');
+  });
+});
+
+describe('negotiation', () => {
+  it.each([
+    [undefined, 'application/json'],
+    ['*/*', 'application/json'],
+    ['text/csv', 'text/csv'],
+    ['text/csv;q=0.1, application/json', 'application/json'],
+    ['text/*', 'text/csv'],
+    ['image/png', undefined],
+    ['application/json;q=0', undefined],
+  ])('of %s answers %s', (accept, media) => {
+    expect(negotiate(accept, ['application/json', 'text/csv'])).toBe(media);
+  });
+});

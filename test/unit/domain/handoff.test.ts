@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EventData } from '#contracts/events/index.ts';
+import type { HandoffCommand, HandoffState } from '#src/domain/handoff.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import { specify } from '../../support/decider-spec.ts';
+import { verifies } from '../../support/verifies.ts';
+
+const DUE = 10_000;
+const line = (quantity: number) => ({
+  line_id: '1',
+  product_id: 'prd_1',
+  sku: 'MUG',
+  title: 'Mug',
+  product_revision: 0,
+  quantity,
+  unit_price: 100,
+  tier_min_quantity: 1,
+  currency: 'GBP',
+});
+const facts: EventData<'HandoffCreated'> = {
+  handoff_id: 'hnd_1',
+  agent_id: 'agt_1',
+  title: 'List',
+  locale: 'en',
+  dims: { campaign: 'autumn' },
+  buyer: { email: 's1.hnd_1.x' },
+  lines: [line(2)],
+  totals: [{ amount: 200, currency: 'GBP' }],
+  token_hash: 'h',
+  review_origin: 'https://t.example',
+  expires_at: DUE,
+};
+const created = { type: 'HandoffCreated' as const, data: facts };
+const named = { handoff_id: 'hnd_1', agent_id: 'agt_1', dims: { campaign: 'autumn' } };
+const opened = { type: 'HandoffOpenedByBuyer' as const, data: named };
+const revised = (quantity: number) => ({
+  type: 'HandoffListRevisedByBuyer' as const,
+  data: { ...named, lines: [line(quantity)], totals: [{ amount: quantity * 100, currency: 'GBP' }] },
+});
+const sent = (list_revision: number, amount: number) => ({
+  type: 'RfqSubmittedByBuyer' as const,
+  data: {
+    ...named,
+    list_revision,
+    totals: [{ amount, currency: 'GBP' }],
+    contact: 's1.hnd_1.c',
+    consent_text: 'I ask',
+    consented_at: 5,
+  },
+});
+const send = (listRevision: number, at = 5): HandoffCommand => ({
+  type: 'SubmitRfq',
+  at,
+  listRevision,
+  contact: 's1.hnd_1.c',
+  consentText: 'I ask',
+});
+const spec = specify(handoff);
+
+describe('a handoff', () => {
+  it('is created without an RFQ', () => {
+    const after = spec.given().when({ type: 'CreateHandoff', handoff: facts }).then(created);
+    expect(after).toMatchObject({ status: 'awaiting_buyer', list_revision: 1 });
+    expect(after?.rfq).toBeUndefined();
+  });
+
+  it('is opened, changed and sent by its buyer, with the list that was seen', () => {
+    verifies('service.6.buyer', 'service.6.commitments', 'states.handoff');
+    spec.given(created).when({ type: 'OpenHandoff', at: 1 }).then(opened);
+    const { lines, totals } = revised(5).data;
+    const change: HandoffCommand = { type: 'ReviseList', at: 2, listRevision: 1, lines, totals };
+    const after = spec.given(created, opened).when(change).then(revised(5));
+    expect(after).toMatchObject({ status: 'in_review', list_revision: 2 });
+    spec.given(created, revised(5)).when(send(1)).rejected('list_changed');
+    const done = spec.given(created, revised(5)).when(send(2)).then(sent(2, 500));
+    expect(done).toMatchObject({ status: 'rfq_submitted', rfq: { submitted_at: 1_000 } });
+  });
+
+  it('takes the same quantities for no change', () => {
+    const { lines, totals } = facts;
+    spec.given(created).when({ type: 'ReviseList', at: 2, listRevision: 1, lines, totals }).then();
+  });
+
+  it('closes with the buyer’s answer, and with its time', () => {
+    spec.given(created).when({ type: 'OpenHandoff', at: DUE }).rejected('handoff_expired');
+    spec.given(created).when(send(1, DUE)).rejected('handoff_expired');
+    spec.given(created, sent(1, 200)).when({ type: 'DeclineHandoff', at: 6 }).rejected('handoff_closed');
+    spec
+      .given(created)
+      .when({ type: 'WithdrawHandoff', at: 1, reason: 'Sold' })
+      .then({ type: 'HandoffWithdrawn', data: { handoff_id: 'hnd_1', reason: 'Sold' } });
+  });
+
+  it('forgets its buyer and nothing else', () => {
+    const erase: HandoffCommand = { type: 'EraseBuyer', subject: 'hnd_1', reason: 'Asked' };
+    const event = { type: 'SubjectErased' as const, data: { subject: 'hnd_1', reason: 'Asked' } };
+    const after = spec.given(created, sent(1, 200)).when(erase).then(event);
+    expect(after).toMatchObject({ erased: true, status: 'rfq_submitted', rfq: { contact: '' } });
+    expect(after?.buyer.email).toBeUndefined();
+  });
+
+  it('never comes to an RFQ by anything that is not the buyer’s, whatever the order', () => {
+    verifies('service.5');
+    const notBuyer = fc.constantFrom<HandoffCommand>(
+      { type: 'CreateHandoff', handoff: facts },
+      { type: 'WithdrawHandoff', at: 1, reason: 'x' },
+      { type: 'InvalidateHandoff', at: 1, reason: 'x' },
+      { type: 'EraseBuyer', subject: 'hnd_1', reason: 'x' },
+    );
+    fc.assert(
+      fc.property(fc.array(notBuyer, { maxLength: 12 }), (commands) => {
+        let state: HandoffState | undefined;
+        for (const command of commands) {
+          const decision = handoff.decide(state, command);
+          if (!decision.accepted) continue;
+          for (const event of decision.events) {
+            expect(event.type).not.toBe('RfqSubmittedByBuyer');
+            state = handoff.evolve(state, { ...event, at: 1 });
+          }
+        }
+        expect(state?.status).not.toBe('rfq_submitted');
+      }),
+    );
+  });
+});

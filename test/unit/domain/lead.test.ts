@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import type { EventData } from '#contracts/events/index.ts';
+import type { LeadCommand, StaffMove } from '#src/domain/lead.ts';
+import { lead, stateAt } from '#src/domain/lead.ts';
+import { specify } from '../../support/decider-spec.ts';
+
+const DUE = 10_000;
+const facts: EventData<'LeadSubmitted'> = {
+  lead_id: 'led_1',
+  agent_id: 'agt_1',
+  external_id: 'crm-1',
+  source: { kind: 'agent' },
+  dims: {},
+  claim_expires_at: DUE,
+  company: { name: 'Shop', country: 'GB' },
+  contact: 's1.led_1.x',
+  interest: { note: 's1.led_1.n' },
+};
+const submitted = { type: 'LeadSubmitted' as const, data: facts };
+const named = { lead_id: 'led_1', agent_id: 'agt_1', dims: {} };
+const step = <const Type extends string>(type: Type, more = {}) => ({ type, data: { ...named, ...more } });
+const move = (to: StaffMove, at = 1): LeadCommand => ({ type: 'MoveLead', at, to });
+const spec = specify(lead);
+
+describe('a lead', () => {
+  it('is submitted, or judged at once when its contact is known', () => {
+    const submit = (clash: 'none' | 'known' | 'own'): LeadCommand => ({ type: 'SubmitLead', lead: facts, clash });
+    spec.given().when(submit('none')).then(submitted);
+    const known = spec.given().when(submit('known')).then(submitted, step('LeadRejected', { reason: 'already_known' }));
+    expect(known).toMatchObject({ state: 'rejected', state_reason: 'already_known' });
+    spec
+      .given()
+      .when(submit('own'))
+      .then(submitted, step('LeadMarkedDuplicate', { reason: 'duplicate_of_own_lead' }));
+    spec.given(submitted).when(submit('none')).rejected('lead_exists');
+  });
+
+  it('goes its way by staff, step by step', () => {
+    const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')] as const;
+    spec.given(submitted).when(move('accepted')).then(path[0]);
+    spec.given(submitted, path[0]).when(move('contacted')).then(path[1]);
+    spec.given(submitted, path[0], path[1]).when(move('qualified')).then(path[2]);
+    spec.given(submitted, ...path).when({ type: 'ObserveRfq', at: 1 }).then(step('LeadRfqObserved'));
+    spec
+      .given(submitted, ...path, step('LeadRfqObserved'))
+      .when({ type: 'MoveLead', at: 1, to: 'won', value: { amount: 5, currency: 'GBP' } })
+      .then(step('LeadWon', { value: { amount: 5, currency: 'GBP' } }));
+  });
+
+  it.each(['contacted', 'qualified', 'won', 'lost', 'unqualified'] as const)(
+    'does not jump from submitted to %s',
+    (to) => {
+      spec.given(submitted).when(move(to)).rejected('move_not_allowed');
+    },
+  );
+
+  it('is amended while it is submitted or accepted, and withdrawn while nothing is final', () => {
+    const content = { company: { name: 'Other', country: 'DE' } };
+    const amend: LeadCommand = { type: 'AmendLead', at: 1, content };
+    const after = spec.given(submitted).when(amend);
+    expect(after).toBeDefined();
+    spec.given(submitted, step('LeadWithdrawn')).when(amend).rejected('lead_closed');
+    spec.given(submitted).when({ type: 'WithdrawLead', at: 1 }).then(step('LeadWithdrawn'));
+    spec.given(submitted, step('LeadRejected')).when({ type: 'WithdrawLead', at: 1 }).rejected('lead_closed');
+  });
+
+  it('lapses when nobody took it up in time', () => {
+    const { state } = spec.given(submitted);
+    expect(state && stateAt(state, DUE - 1)).toBe('submitted');
+    expect(state && stateAt(state, DUE)).toBe('lapsed');
+    spec.given(submitted).when(move('accepted', DUE)).rejected('move_not_allowed');
+    const contacted = spec.given(submitted, step('LeadAccepted'), step('LeadContacted')).state;
+    expect(contacted && stateAt(contacted, DUE)).toBe('contacted');
+  });
+
+  it('forgets the person and keeps the company', () => {
+    const after = spec
+      .given(submitted)
+      .when({ type: 'EraseContact', subject: 'led_1', reason: 'Asked' })
+      .then({ type: 'SubjectErased', data: { subject: 'led_1', reason: 'Asked' } });
+    expect(after).toMatchObject({ contact: '', interest: { note: '' }, company: { name: 'Shop' }, erased: true });
+  });
+});

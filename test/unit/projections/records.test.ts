@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { codes } from '#projections/codes.ts';
+import { handoffs } from '#projections/handoffs.ts';
+import { leads } from '#projections/leads.ts';
+import { links } from '#projections/links.ts';
+import { reviewTokens } from '#projections/review-tokens.ts';
+import { happened, MIDNIGHT, rowsAfter } from '../../support/fold.ts';
+import {
+  DIMS,
+  erased,
+  handoffCreated,
+  handoffNamed,
+  leadNamed,
+  leadSubmitted,
+  linkCreated,
+  linkDisabled,
+  rfqSubmitted,
+} from '../../support/stories.ts';
+
+describe('links', () => {
+  test('are the state of each link, placed where it was created', () => {
+    const rows = rowsAfter(links, [
+      linkCreated('1'),
+      linkCreated('2'),
+      linkDisabled('1', MIDNIGHT + 5),
+    ]);
+    expect(Object.keys(rows)).toEqual(['anna/lnk_1', 'anna/lnk_2']);
+    expect(rows['anna/lnk_1']).toEqual({
+      row: {
+        ...linkCreated('1').data,
+        status: 'disabled',
+        created_at: MIDNIGHT,
+        updated_at: MIDNIGHT + 5,
+        version: 1,
+        sort: 1,
+      },
+      sort: 1,
+    });
+    expect(rows['anna/lnk_2']).toMatchObject({ row: { status: 'active', version: 0 }, sort: 2 });
+  });
+
+  test('stop at an event that cannot have happened', () => {
+    expect(() => rowsAfter(links, [linkDisabled('1')])).toThrow('never created');
+  });
+});
+
+describe('codes', () => {
+  test('say where they lead, and when no more', () => {
+    const until = { expires_at: MIDNIGHT + 9, expired_url: 'https://shop.example/over' };
+    const rows = rowsAfter(codes, [linkCreated('1', until), linkCreated('2'), linkDisabled('2')]);
+    const row = {
+      owner: 'anna',
+      link_id: 'lnk_1',
+      agent_id: 'agt_1',
+      destination_url: 'https://shop.example/p/1',
+      dims: DIMS,
+      disabled: false,
+    };
+    expect(rows).toEqual({
+      'code1/': { row: { ...row, ...until }, sort: null },
+      'code2/': { row: { ...row, link_id: 'lnk_2', disabled: true }, sort: null },
+    });
+    expect(() => rowsAfter(codes, [linkDisabled('1')])).toThrow('never created');
+  });
+});
+
+describe('handoffs', () => {
+  test('are the state of each handoff', () => {
+    const rows = rowsAfter(handoffs, [
+      handoffCreated('1'),
+      happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
+      rfqSubmitted('1', [{ amount: 7, currency: 'EUR' }]),
+    ]);
+    expect(rows).toEqual({
+      'anna/hnd_1': {
+        row: {
+          ...handoffCreated('1').data,
+          status: 'rfq_submitted',
+          list_revision: 1,
+          rfq: { contact: 'sealed', submitted_at: MIDNIGHT },
+          erased: false,
+          created_at: MIDNIGHT,
+          updated_at: MIDNIGHT,
+          version: 2,
+          sort: 1,
+        },
+        sort: 1,
+      },
+    });
+  });
+
+  test('forget the buyer of an erased one, by its stream', () => {
+    const rows = rowsAfter(handoffs, [
+      handoffCreated('1'),
+      erased('handoff_1'),
+      leadSubmitted('1'),
+      erased('lead_1'),
+      erased('owner_anna'),
+    ]);
+    expect(Object.keys(rows)).toEqual(['anna/hnd_1']);
+    expect(rows['anna/hnd_1']?.row).toMatchObject({
+      erased: true,
+      buyer: { company: 'Buyer Ltd' },
+    });
+    expect(rows['anna/hnd_1']?.row.buyer).not.toHaveProperty('email');
+  });
+
+  test('are found by the hash of the token in the buyer’s link', () => {
+    expect(rowsAfter(reviewTokens, [handoffCreated('1')])).toEqual({
+      'hash1/': { row: { owner: 'anna', handoff_id: 'hnd_1' }, sort: null },
+    });
+  });
+});
+
+describe('leads', () => {
+  test('are the state of each lead', () => {
+    const rows = rowsAfter(leads, [
+      leadSubmitted('1'),
+      leadSubmitted('2'),
+      happened('LeadAccepted', 'lead_1', leadNamed('1'), MIDNIGHT + 3),
+    ]);
+    expect(rows['anna/led_1']).toEqual({
+      row: {
+        ...leadSubmitted('1').data,
+        state: 'accepted',
+        erased: false,
+        created_at: MIDNIGHT,
+        updated_at: MIDNIGHT + 3,
+        version: 1,
+        sort: 1,
+      },
+      sort: 1,
+    });
+    expect(rows['anna/led_2']).toMatchObject({ row: { state: 'submitted' }, sort: 2 });
+  });
+
+  test('forget the contact of an erased one, by its stream', () => {
+    const rows = rowsAfter(leads, [leadSubmitted('1'), erased('lead_1')]);
+    expect(rows['anna/led_1']?.row).toMatchObject({ erased: true, contact: '' });
+  });
+});

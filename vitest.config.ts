@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    reporters: ['default', './infra/scripts/plain-reporter.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // Two cores: more workers than that only make the e2e suites wait for each other.
+    maxWorkers: 2,
+  },
+});
