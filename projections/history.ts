@@ -1,23 +1,10 @@
 import type { EventType } from '#contracts/events/index.ts';
 import { EVENTS } from '#contracts/events/index.ts';
-import type { Position } from '#src/ports/event-log.ts';
+import type { HistoryRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
 /** Positions a block spans: few enough that writing one again for each new event is cheap. */
 export const BLOCK_POSITIONS = 1024;
-
-export type HistoryEntry = {
-  position: Position;
-  revision: number;
-  type: EventType;
-  at: number;
-  stream: string;
-};
-
-/** A block of an owner's events in log order, five values each, as HistoryEntry names them. */
-export type HistoryRow = { block: number; entries: (number | string)[] };
-
-const VALUES = 5;
 
 // No promoter's: they stand under the catalog, and under names that any owner may claim.
 const NOBODYS: ReadonlySet<string> = new Set<EventType>([
@@ -47,13 +34,4 @@ export const history: Projection<HistoryRow> = {
     return row;
   },
   sort: (row) => row.block,
-};
-
-export const historyEntries = ({ entries }: HistoryRow): HistoryEntry[] => {
-  const found: HistoryEntry[] = [];
-  for (let i = 0; i < entries.length; i += VALUES) {
-    const [position, revision, type, at, stream] = entries.slice(i, i + VALUES);
-    found.push({ position, revision, type, at, stream } as HistoryEntry);
-  }
-  return found;
 };

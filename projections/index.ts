@@ -9,13 +9,6 @@ import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { reviewTokens } from './review-tokens.ts';
 
-export type { CredentialRow } from './credentials.ts';
-export type { HandoffRow } from './handoffs.ts';
-export type { HistoryEntry, HistoryRow } from './history.ts';
-export { historyEntries } from './history.ts';
-export type { LeadRow } from './leads.ts';
-export type { LinkRow } from './links.ts';
-export type { PerformanceRow } from './performance.ts';
 export { CLASSIFIER_VERSION, foldPerformance } from './performance.ts';
 
 /** Every read model. */

@@ -86,6 +86,7 @@ export const openService = async (config: Config, options: ServiceOptions = {}):
     onParked: (projection, parked) => logger.error({ projection, ...parked }, 'projection parked'),
     onFault: (error) => logger.error({ err: error }, 'projections wait'),
   });
+  await engine.ready;
   await engine.passed((await log.head()).position, CATCH_UP_WAIT_MS);
   const records = recorder(log, ids.base62(6));
   const activity = activityLog({

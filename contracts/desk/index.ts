@@ -1,5 +1,6 @@
 import * as access from './access.ts';
 import * as catalog from './catalog.ts';
+import * as lists from './lists.ts';
 import * as records from './records.ts';
 import * as system from './system.ts';
 
@@ -27,6 +28,9 @@ export const deskOperations = {
   invalidateHandoff: records.invalidateHandoff,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
+  listLinks: lists.listLinks,
+  listHandoffs: lists.listHandoffs,
+  listHistory: lists.listHistory,
   readEvents: system.readEvents,
   listProjections: system.listProjections,
   rebuildProjection: system.rebuildProjection,

@@ -34,7 +34,7 @@ export const advance = async (
       const lost = isBehind(now, target);
       target.checkpoints = now;
       // Somebody whose fold could take the event has gone past it.
-      for (const { partition, position } of [...target.parked.values()])
+      for (const { partition, position } of target.parked.values())
         if ((now[partition] ?? 0) >= position) target.parked.delete(partition);
       if (lost) return 'lost';
     } catch (error) {

@@ -15,7 +15,7 @@ type Touched = {
   changed: boolean;
 };
 
-/** The rows of a scope that a batch touches; a Map, which costs more than a fold, from the second. */
+/** The rows of a scope that a batch touches. A Map costs more than a fold: only for the second. */
 type Scope = { partition: number; first: Touched | null; others: Map<string, Touched> | null };
 
 type Work = { touched: Touched[]; events: FoldEvent[]; rows: Touched[] };

@@ -12,7 +12,7 @@ import { following, reached } from './following.ts';
 import type { Mailbox } from './mailbox.ts';
 import { mailbox } from './mailbox.ts';
 import type { Progress, ProjectionStatus } from './status.ts';
-import { catalogStatus, targetStatus } from './status.ts';
+import { catalogStatus, targetStatus, unbornStatus } from './status.ts';
 import type { Parked, Target } from './target.ts';
 import { waiters } from './waiters.ts';
 
@@ -43,7 +43,7 @@ export type Engine = {
   /** Where the read models stand, and the time of the last event there. */
   asOf(): { position: Position; at: number | null };
   status(): Promise<ProjectionStatus[]>;
-  /** Why the rows of this scope are not up to date, if they are not. */
+  /** Why the rows of this scope are not up to date, if they are not. The next start tries again. */
   parkedFor(projection: string, scope: string): Parked | undefined;
   /** Takes a filled space over without a gap: from then on it is live and followed. */
   adopt(target: Target): Promise<void>;
@@ -76,24 +76,24 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
   const loop = followLoop(state);
   const { head, built } = await startFollowing(state);
   const done = loop.run();
-  const targets = (): Target[] => [...state.targets, ...state.late];
+  const targetOf = (name: string): Target | undefined =>
+    [...state.targets, ...state.late].find(({ projection }) => projection.name === name);
 
   return {
     passed: loop.passed,
     ready: Promise.all([built, loop.passed(head, Infinity)]).then((all) => all.every(Boolean)),
     position: () => reached(state),
-    asOf: () => ({ position: state.position, at: state.at }),
+    asOf: () => ({ position: reached(state), at: state.at }),
     status: async () => {
-      const at = { position: state.position, head: (await options.log.head()).position };
-      const found = targets().map((target) =>
-        targetStatus(target, at, rebuilding.get(target.projection.name)),
-      );
+      const at = { position: reached(state), head: (await options.log.head()).position };
+      const found = options.projections.map((projection) => {
+        const progress = rebuilding.get(projection.name);
+        const target = targetOf(projection.name);
+        return target ? targetStatus(target, at, progress) : unbornStatus(projection, at, progress);
+      });
       return catalog ? [...found, catalogStatus(catalog, at)] : found;
     },
-    parkedFor: (projection, scope) =>
-      targets()
-        .find(({ projection: { name } }) => name === projection)
-        ?.parked.get(partitionOf(scope)),
+    parkedFor: (projection, scope) => targetOf(projection)?.parked.get(partitionOf(scope)),
     adopt: (target) => adopt(state, target),
     progress,
     recheck: loop.recheck,

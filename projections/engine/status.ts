@@ -18,35 +18,35 @@ export type ProjectionStatus = {
   rebuilding?: Progress;
 };
 
-/** A partition that is not parked stands where the loop stands, whatever the store has of it. */
-export const folded = ({ checkpoints, parked }: Target, position: Position): Position => {
-  let found = position;
-  for (const { partition } of parked.values()) found = Math.min(found, checkpoints[partition] ?? 0);
-  return found;
-};
+type At = { position: Position; head: Position };
 
-export const targetStatus = (
-  target: Target,
-  at: { position: Position; head: Position },
+/** Of a projection without a target, because its first space is still being filled. */
+export const unbornStatus = (
+  { name, version }: Target['projection'],
+  { head }: At,
   progress: Progress | undefined,
 ): ProjectionStatus => {
-  const { projection, space, parked } = target;
-  const checkpoint = folded(target, at.position);
-  return {
-    name: projection.name,
-    version: projection.version,
-    space,
-    checkpoint,
-    lagEvents: Math.max(0, at.head - checkpoint),
-    parked: [...parked.values()],
-    ...(progress && { rebuilding: progress }),
-  };
+  const checkpoint = progress?.position ?? 0;
+  const lagEvents = Math.max(0, head - checkpoint);
+  const status = { name, version, space: null, checkpoint, lagEvents, parked: [] };
+  return { ...status, ...(progress && { rebuilding: progress }) };
 };
 
-export const catalogStatus = (
-  catalog: CatalogFollower,
-  at: { position: Position; head: Position },
+/** `position`: where the fold stands in all partitions that are not parked. */
+export const targetStatus = (
+  { projection: { name, version }, space, checkpoints, parked }: Target,
+  { position, head }: At,
+  progress: Progress | undefined,
 ): ProjectionStatus => {
+  let checkpoint = position;
+  for (const { partition } of parked.values())
+    checkpoint = Math.min(checkpoint, checkpoints[partition] ?? 0);
+  const lagEvents = Math.max(0, head - checkpoint);
+  const status = { name, version, space, checkpoint, lagEvents, parked: [...parked.values()] };
+  return { ...status, ...(progress && { rebuilding: progress }) };
+};
+
+export const catalogStatus = (catalog: CatalogFollower, at: At): ProjectionStatus => {
   const parked = catalog.parked();
   const checkpoint = parked ? catalog.checkpoint() : at.position;
   return {

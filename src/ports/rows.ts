@@ -82,3 +82,25 @@ export type PerformanceRecord = {
   rfq_value?: Record<string, Record<string, number>>;
   won_value?: Record<string, Record<string, number>>;
 };
+
+export type HistoryEntry = {
+  position: number;
+  revision: number;
+  type: string;
+  at: number;
+  stream: string;
+};
+
+/** A block of an owner's events in log order, five values each, as HistoryEntry names them. */
+export type HistoryRow = { block: number; entries: (number | string)[] };
+
+const HISTORY_VALUES = 5;
+
+export const historyEntries = ({ entries }: HistoryRow): HistoryEntry[] => {
+  const found: HistoryEntry[] = [];
+  for (let i = 0; i < entries.length; i += HISTORY_VALUES) {
+    const [position, revision, type, at, stream] = entries.slice(i, i + HISTORY_VALUES);
+    found.push({ position, revision, type, at, stream } as HistoryEntry);
+  }
+  return found;
+};

@@ -138,7 +138,7 @@ const mount = (...options: string[]) =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', options.join(), 'tmpfs', mounting]).status === 0;
 const mounted = mount('size=2m');
 afterAll(() => {
-  if (mounted) spawnSync('umount', [mounting]);
+  if (mounted) spawnSync('umount', ['--lazy', mounting]);
 });
 
 describe.skipIf(!mounted)('a full disk (needs the right to mount a tmpfs)', () => {

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import type { Order, Sample } from './load.ts';
-import { median } from './measure.ts';
+import { interleaved, median } from './measure.ts';
 
 /** What a role of a child does: makes ready, answers what the parent must know, and can end. */
 export type Role<Asked = never, Told = unknown> = (asked: Asked) => Promise<{
@@ -100,7 +100,15 @@ const caller = (child: ChildProcess) => {
 export type Target = { server: Started<unknown>; order: Order };
 /** A sample, and the CPU time of the server for each answer: the steadiest of all measures. */
 export type Loaded = Sample & { cpuUs: number };
-export type Load = { (target: Target): Promise<Loaded>; stop(): Promise<void> };
+export type Load = {
+  (target: Target): Promise<Loaded>;
+  /** Until the code under load is compiled: by answers, because a busy machine needs longer. */
+  warmUp(target: Target): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const WARM_UP_ANSWERS = 15_000;
+const WARM_UP_MS_MAX = 4_000;
 
 /** A generator. Throws on the first answer outside 2xx and 3xx: such numbers mean nothing. */
 export const startLoad = async (): Promise<Load> => {
@@ -118,7 +126,24 @@ export const startLoad = async (): Promise<Load> => {
     if (sample.answers === 0) throw new Error(`${order.url} answered nothing in ${order.ms} ms`);
     return { ...sample, cpuUs: used / sample.answers };
   };
-  return Object.assign(load, { stop: () => child.stop() });
+  const warmUp = async ({ server, order }: Target): Promise<void> => {
+    const ms = 500;
+    let answers = 0;
+    for (let spent = 0; answers < WARM_UP_ANSWERS && spent < WARM_UP_MS_MAX; spent += ms)
+      answers += (await load({ server, order: { ...order, ms } })).answers;
+  };
+  return Object.assign(load, { warmUp, stop: () => child.stop() });
+};
+
+/** Samples of each target in turn, after a warm-up of all. */
+export const sampled = async <Name extends string>(
+  load: Load,
+  targets: Record<Name, Target>,
+): Promise<Record<Name, Loaded[]>> => {
+  const named = Object.entries<Target>(targets);
+  for (const [, target] of named) await load.warmUp(target);
+  const variants = Object.fromEntries(named.map(([name, target]) => [name, () => load(target)]));
+  return interleaved(variants as Record<Name, () => Promise<Loaded>>);
 };
 
 /** The parts of a row that compare one measure of a variant with that of its control. */

@@ -6,9 +6,8 @@ import type { CodeRow } from '#src/ports/rows.ts';
 import { feedProduct } from '../support/app.ts';
 import type { Bench } from './bench.ts';
 import { chanceOf } from './chance.ts';
-import type { Role, Started } from './children.ts';
-import { compared, start, startLoad } from './children.ts';
-import { interleaved } from './measure.ts';
+import type { Role, Started, Target } from './children.ts';
+import { compared, sampled, start, startLoad } from './children.ts';
 import { AGENTS, deskOf, listen, openBench, sender } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -97,7 +96,7 @@ const READS = {
   'page of 25 leads': `${AGENTS}/leads`,
 };
 const CONNECTIONS = 64;
-const SAMPLE_MS = 1_500;
+const SAMPLE_MS = 1_200;
 
 /** The same bytes from a bare server, with the headers that matter to a client's parser. */
 const bareOf = async (service: Told, path: string): Promise<Started<{ url: string }>> => {
@@ -116,15 +115,12 @@ export const benchReads: Bench = async ({ note }) => {
   for (const [what, path] of Object.entries(READS)) {
     const bare = await bareOf(service.told, path);
     const headers = { authorization: `Bearer ${service.told.key}` };
-    const at = (server: Started<{ url: string }>, asked: string) => {
+    const at = (server: Started<{ url: string }>, asked: string): Target => {
       const { url } = server.told;
       const calls = [{ path: asked, headers }];
-      return () => load({ server, order: { connections: CONNECTIONS, ms: SAMPLE_MS, url, calls } });
+      return { server, order: { connections: CONNECTIONS, ms: SAMPLE_MS, url, calls } };
     };
-    const variants = { read: at(service, path), bare: at(bare, '/') };
-    await variants.read();
-    await variants.bare();
-    const taken = await interleaved(variants);
+    const taken = await sampled(load, { read: at(service, path), bare: at(bare, '/') });
     note('R', taken);
     await bare.stop();
     const named = { id: 'R', what: `${what}, 64 connections, vs bare fastify` };

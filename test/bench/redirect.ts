@@ -1,10 +1,9 @@
 /** C: a redirect whose visit is durable before the answer, against one without an event. */
 import type { Bench } from './bench.ts';
 import { chanceOf } from './chance.ts';
-import type { Role, Started } from './children.ts';
-import { compared, start, startLoad } from './children.ts';
+import type { Role, Started, Target } from './children.ts';
+import { compared, sampled, start, startLoad } from './children.ts';
 import type { Call } from './load.ts';
-import { interleaved } from './measure.ts';
 import { AGENTS, deskOf, listen, openBench, sender, serverWith } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -48,23 +47,21 @@ const callsFor = ({ paths }: Told): Call[] => {
 };
 
 const CONNECTIONS = 64;
-const SAMPLE_MS = 1_500;
+const SAMPLE_MS = 1_200;
 
 export const benchRedirects: Bench = async ({ note }) => {
   const opened = (visits: Visits) =>
     start<Told>('redirect', { directory: temporaryDirectory(), visits });
   const servers = { durable: await opened('durable'), none: await opened('none') };
   const load = await startLoad();
-  const at = (server: Started<Told>) => {
+  const at = (server: Started<Told>): Target => {
     const { url } = server.told;
     const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(server.told) };
-    return () => load({ server, order });
+    return { server, order };
   };
-  const variants = { durable: at(servers.durable), none: at(servers.none) };
-  await variants.durable();
-  await variants.none();
-  const { durable, none } = await interleaved(variants);
-  note('C', { durable, none });
+  const taken = await sampled(load, { durable: at(servers.durable), none: at(servers.none) });
+  const { durable, none } = taken;
+  note('C', taken);
   await Promise.all([load, servers.durable, servers.none].map((child) => child.stop()));
   const what = 'redirect, visit durable, 64 connections, vs without event';
   return [

@@ -6,10 +6,9 @@ import { attribute } from '#src/app/attribution.ts';
 import type { Bench } from './bench.ts';
 import type { Chance } from './chance.ts';
 import { chanceOf } from './chance.ts';
-import type { Loaded, Role } from './children.ts';
-import { compared, start, startLoad } from './children.ts';
+import type { Role, Target } from './children.ts';
+import { compared, sampled, start, startLoad } from './children.ts';
 import type { Call } from './load.ts';
-import { interleaved } from './measure.ts';
 import { AGENTS, deskOf, openBench } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -95,7 +94,13 @@ const KINDS: Record<string, (chance: Chance, words: readonly string[]) => Asked>
 };
 
 const CONNECTIONS = 16;
-const SAMPLE_MS = 1_500;
+const SAMPLE_MS = 1_200;
+
+const callsOf = (make: () => Asked, headers: Record<string, string>): Call[] =>
+  Array.from({ length: QUERIES }, () => {
+    const query = Object.entries(make()).map(([name, value]) => [name, String(value)]);
+    return { path: `${AGENTS}/products?${new URLSearchParams(query).toString()}`, headers };
+  });
 
 export const benchSearch: Bench = async ({ note }) => {
   const service = await start<Told>('search', { directory: temporaryDirectory() });
@@ -104,25 +109,16 @@ export const benchSearch: Bench = async ({ note }) => {
   const headers = { authorization: `Bearer ${key}` };
   const words = wordsOf(await feedProducts());
   const chance = chanceOf(5);
-  const loaded = (calls: Call[]) => () =>
-    load({ server: service, order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls } });
-  const searches = Object.entries(KINDS).map(([kind, make]) => {
-    const calls = Array.from({ length: QUERIES }, () => {
-      const query = Object.entries(make(chance, words)).map(([name, value]) => [
-        name,
-        String(value),
-      ]);
-      return { path: `${AGENTS}/products?${new URLSearchParams(query).toString()}`, headers };
-    });
-    return [kind, loaded(calls)] as const;
+  const targetOf = (calls: Call[]): Target => ({
+    server: service,
+    order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls },
   });
-  const control = loaded([{ path: `${AGENTS}/connection`, headers }]);
-  const variants: Record<string, () => Promise<Loaded>> = {
-    ...Object.fromEntries(searches),
-    control,
+  const targets: Record<string, Target> = {
+    control: targetOf([{ path: `${AGENTS}/connection`, headers }]),
   };
-  for (const variant of Object.values(variants)) await variant();
-  const taken = await interleaved(variants);
+  for (const [kind, make] of Object.entries(KINDS))
+    targets[kind] = targetOf(callsOf(() => make(chance, words), headers));
+  const taken = await sampled(load, targets);
   note('Q', taken);
   await Promise.all([load, service].map((child) => child.stop()));
   const { control: front = [] } = taken;

@@ -9,11 +9,10 @@ import type { Service } from '#src/main.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { feedProduct } from '../support/app.ts';
 import type { Bench } from './bench.ts';
-import type { Load, Loaded, Role, Started } from './children.ts';
-import { compared, start, startLoad } from './children.ts';
+import type { Role, Started, Target } from './children.ts';
+import { compared, sampled, start, startLoad } from './children.ts';
 import type { Call } from './load.ts';
 import { ID } from './load.ts';
-import { interleaved } from './measure.ts';
 import { AGENTS, deskOf, listen, openBench, serverWith } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -75,13 +74,13 @@ export const writeServer: Role<{ directory: string; store: Store }, Told> = asyn
 };
 
 /** One link each: its own key and its own body, for a product of the catalog. */
-const callsFor = (key: string, kind: 'product' | 'search'): Call[] =>
+const callsFor = (key: string): Call[] =>
   Array.from({ length: PRODUCTS }, (_, i) => ({
     method: 'POST',
     path: `${AGENTS}/links`,
     headers: { authorization: `Bearer ${key}`, 'idempotency-key': `k-${ID}` },
     body: JSON.stringify({
-      target: { kind, ref: kind === 'product' ? `SKU${i}` : `product ${i}` },
+      target: { kind: 'product', ref: `SKU${i}` },
       external_id: ID,
       campaign: 'spring-sale',
       channel: 'email',
@@ -90,28 +89,7 @@ const callsFor = (key: string, kind: 'product' | 'search'): Call[] =>
   }));
 
 const CONNECTIONS = 64;
-const SAMPLE_MS = 1_500;
-
-const samplesOf = async (
-  load: Load,
-  servers: Record<Store, Started<Told>>,
-): Promise<Record<'sqlite' | 'nothing' | 'each' | 'search' | 'searchNothing', Loaded[]>> => {
-  const at = (store: Store, kind: 'product' | 'search') => {
-    const server = servers[store];
-    const { url, key } = server.told;
-    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(key, kind) };
-    return () => load({ server, order });
-  };
-  const variants = {
-    sqlite: at('sqlite', 'product'),
-    nothing: at('nothing', 'product'),
-    each: at('each', 'product'),
-    search: at('sqlite', 'search'),
-    searchNothing: at('nothing', 'search'),
-  };
-  for (const warmUp of Object.values(variants)) await warmUp();
-  return interleaved(variants);
-};
+const SAMPLE_MS = 1_200;
 
 export const benchWrites: Bench = async ({ note }) => {
   const opened = (store: Store) => start<Told>('write', { directory: temporaryDirectory(), store });
@@ -121,11 +99,22 @@ export const benchWrites: Bench = async ({ note }) => {
     nothing: await opened('nothing'),
   };
   const load = await startLoad();
-  const taken = await samplesOf(load, servers);
+  const at = (server: Started<Told>): Target => {
+    const { url, key } = server.told;
+    return {
+      server,
+      order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(key) },
+    };
+  };
+  const taken = await sampled(load, {
+    sqlite: at(servers.sqlite),
+    nothing: at(servers.nothing),
+    each: at(servers.each),
+  });
   note('W', taken);
   await Promise.all([load, ...Object.values(servers)].map((child) => child.stop()));
   const id = 'W';
-  const { sqlite, nothing, each, search, searchNothing } = taken;
+  const { sqlite, nothing, each } = taken;
   const throughput = compared(sqlite, nothing, 'perSecond');
   return [
     rowOf(
@@ -136,6 +125,5 @@ export const benchWrites: Bench = async ({ note }) => {
     rowOf({ id, what: '  server CPU a request', ...compared(sqlite, nothing, 'cpuUs') }),
     rowOf({ id, what: '  p99', ...compared(sqlite, nothing, 'p99') }),
     rowOf({ id, what: '  one commit each', ...compared(each, nothing, 'perSecond') }),
-    rowOf({ id, what: '  of a search', ...compared(search, searchNothing, 'perSecond') }),
   ];
 };

@@ -10,14 +10,19 @@ import type { Path, Place, Schema } from '../support/schema-values.ts';
 import { inputSchema, placesOf, pointerOf, withValue, wrongValues } from '../support/schema-values.ts';
 import { verifies } from '../support/verifies.ts';
 
-const MUCH = { WRITES_PER_MINUTE: '1000000', READS_PER_MINUTE: '1000000' };
+// In memory: thousands of refusals, each on record, are no test of the disk.
+const SETTINGS = {
+  WRITES_PER_MINUTE: '1000000',
+  READS_PER_MINUTE: '1000000',
+  EVENT_LOG_URL: 'memory:',
+};
 const before = prototypeNames();
 let app: TestApp;
 let key: string;
 let written: () => Promise<string[]>;
 
 beforeAll(async () => {
-  app = await testApp(MUCH);
+  app = await testApp(SETTINGS);
   ({ key } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1', { category: 'Mugs' })]);
   const { log, activity } = app.service.deps;
@@ -67,11 +72,11 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
   'NaN': [`{${good},"metadata":{"a":NaN}}`, { code: 'malformed_json' }],
   'a number in hex': [`{${good},"metadata":{"a":0x10}}`, { code: 'malformed_json' }],
   'a number with a zero in front': [`{${good},"metadata":{"a":01}}`, { code: 'malformed_json' }],
-  '__proto__': [`{${good},"__proto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
-  '__proto__, escaped': [`{${good},"\\u005f\\u005fproto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
-  '__proto__, further in': [`{${good},"metadata":{"__proto__":"a"}}`, { code: 'malformed_request', pointer: '/metadata/__proto__', fault: 'reserved_name' }],
+  'the name __proto__': [`{${good},"__proto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
+  'the name __proto__, escaped': [`{${good},"\\u005f\\u005fproto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
+  'the name __proto__, further in': [`{${good},"metadata":{"__proto__":"a"}}`, { code: 'malformed_request', pointer: '/metadata/__proto__', fault: 'reserved_name' }],
   'constructor.prototype': [`{${good},"constructor":{"prototype":{"admin":true}}}`, { code: 'malformed_request', pointer: '/constructor/prototype', fault: 'reserved_name' }],
-  constructor: [`{${good},"constructor":"a"}`, { code: 'validation_failed', pointer: '/constructor', fault: 'unknown_field' }],
+  'the name constructor': [`{${good},"constructor":"a"}`, { code: 'validation_failed', pointer: '/constructor', fault: 'unknown_field' }],
   'toString in metadata': [`{${good},"metadata":{"toString":"a"}}`, { code: 'validation_failed', pointer: '/metadata/toString' }],
   'an array': ['[1,2]', { code: 'validation_failed', pointer: '' }],
   'a string': ['"links"', { code: 'validation_failed', pointer: '' }],
@@ -162,7 +167,8 @@ describe.each(writesOf().map((write) => [write.id, write] as const))('fields of 
   });
 
   it('that there are not are refused by name, at every level', async () => {
-    const isClosed = ({ schema }: Place) => schema.properties !== undefined;
+    const isClosed = ({ schema }: Place) =>
+      schema.properties !== undefined && (!write.desk || schema.additionalProperties === false);
     for (const { path } of placesOf(write.schema).filter(isClosed))
       for (const name of ['surprise', 'owner_id2', 'hasOwnProperty', 'a/b~c', '']) {
         const place = [...path, name];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** As much of JSON Schema as zod writes. */
 export type Schema = {
-  type?: string;
+  type?: string | string[];
   properties?: Record<string, Schema>;
   required?: string[];
   additionalProperties?: boolean | Schema;
@@ -66,7 +66,8 @@ const allTypes: Record<string, unknown[]> = {
 const takes = (schema: Schema, type: string): boolean => {
   if (schema.anyOf) return schema.anyOf.some((one) => takes(one, type));
   if (schema.const !== undefined) return typeof schema.const === type;
-  return schema.type === type || (schema.type === 'integer' && type === 'number');
+  const types = [schema.type].flat();
+  return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
 /** Values of every type that the schema does not take, and of its own type outside its bounds. */

@@ -160,7 +160,13 @@ describe('a new version', () => {
     const changed = tally({ version: 2 });
     const readers = localReadModels(store, [changed]);
     await expect(readers.get('tally', 'anna', 'tally')).rejects.toThrow('is being filled');
-    const next = await start({ projections: [changed] });
+    let release = (): void => {};
+    const gate = new Promise<void>((open) => (release = open));
+    const next = await start({ log: reading(() => gate), projections: [changed] });
+    const building = { name: 'tally', version: 2, space: null, checkpoint: 0, lagEvents: 20 };
+    expect(await next.status()).toEqual([{ ...building, parked: [] }]);
+    expect(store.live('tally')).toBe('tally@1.1');
+    release();
     expect(await next.ready).toBe(true);
     expect(store.live('tally')).toBe('tally@2.1');
     expect(await readers.get('tally', 'anna', 'tally')).toMatchObject({ count: 5 });

@@ -3,6 +3,7 @@ import type { DeskHandlers } from './handler.ts';
 import { importProducts, withdrawProduct } from './catalog.ts';
 import { eraseSubject } from './erase.ts';
 import { readEvents } from './events.ts';
+import { listHandoffs, listHistory, listLinks } from './lists.ts';
 import * as keys from './keys.ts';
 import { listProjections, rebuildProjection, verifyProjection } from './projections.ts';
 import { disableLink, invalidateHandoff, moveLead, withdrawHandoff } from './records.ts';
@@ -29,6 +30,9 @@ export const deskHandlers: DeskHandlers = {
   invalidateHandoff,
   disableLink,
   eraseSubject,
+  listLinks,
+  listHandoffs,
+  listHistory,
   readEvents,
   listProjections,
   rebuildProjection,

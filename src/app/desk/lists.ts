@@ -1,0 +1,85 @@
+import type { HandoffState } from '#src/domain/handoff.ts';
+import type { LinkState } from '#src/domain/link.ts';
+import type { Row } from '#src/ports/read-model.ts';
+import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
+import { historyEntries } from '#src/ports/rows.ts';
+import { done, refuse } from '../outcome.ts';
+import { renderHandoff, renderLink } from '../render.ts';
+import { iso } from '../time.ts';
+import type { DeskDeps, DeskHandler } from './handler.ts';
+import { mayActFor } from './handler.ts';
+
+const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');
+
+const asOfNow = (deps: DeskDeps) => {
+  const { position, at } = deps.following.asOf();
+  return { position, at: at === null ? null : iso(at) };
+};
+
+/** A page of an owner's rows, newest first, and where the next one starts. */
+const pageOf = async <R extends Row>(
+  deps: DeskDeps,
+  name: string,
+  { owner_id, before, limit }: { owner_id: string; before?: number | undefined; limit: number },
+): Promise<{ rows: R[]; next_before: number | null }> => {
+  const found = await deps.readModels.list<R>(name, {
+    scope: owner_id,
+    limit: limit + 1,
+    ...(before !== undefined && { before }),
+  });
+  const shown = found.slice(0, limit);
+  const next = found.length > limit ? (shown.at(-1)?.sort ?? null) : null;
+  return { rows: shown.map(({ row }) => row), next_before: next };
+};
+
+export const listLinks: DeskHandler<'listLinks'> = async (deps, input, call) => {
+  if (!mayActFor(call, input.owner_id)) return NO_OWNER;
+  const { rows, next_before } = await pageOf<LinkState>(deps, 'links', input);
+  const data = rows.map((row) => renderLink(input.owner_id, row, call.at));
+  return done({ data, next_before, as_of: asOfNow(deps) });
+};
+
+export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, call) => {
+  if (!mayActFor(call, input.owner_id)) return NO_OWNER;
+  const { rows, next_before } = await pageOf<HandoffState>(deps, 'handoffs', input);
+  const data = rows.map((row) => {
+    const help = { vault: deps.vault, reviewToken: () => '' };
+    const { review_url: _forTheBuyer, line_items, buyer, ...shown } = renderHandoff(
+      input.owner_id,
+      row,
+      call.at,
+      help,
+    );
+    // Whoever works at the desk needs no address to see where a list stands.
+    const { email: _personal, ...known } = buyer;
+    return { ...shown, buyer: known, lines: line_items.length };
+  });
+  return done({ data, next_before, as_of: asOfNow(deps) });
+};
+
+export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call) => {
+  const { owner_id, as_of, before, limit } = input;
+  if (!mayActFor(call, owner_id)) return NO_OWNER;
+  const below = Math.min(before ?? Infinity, as_of === undefined ? Infinity : as_of + 1);
+  const found: HistoryEntry[] = [];
+  let block: number | undefined;
+  for (;;) {
+    // A row is a block of positions: a few of them fill any page.
+    const rows = await deps.readModels.list<HistoryRow>('history', {
+      scope: owner_id,
+      limit: 8,
+      ...(block !== undefined && { before: block }),
+    });
+    for (const { row } of rows)
+      found.push(...historyEntries(row).toReversed().filter(({ position }) => position < below));
+    block = rows.at(-1)?.sort;
+    if (rows.length === 0 || found.length > limit) break;
+  }
+  const shown = found.slice(0, limit);
+  const now = asOfNow(deps);
+  return done({
+    data: shown.map(({ at, ...entry }) => ({ ...entry, at: iso(at) })),
+    next_before: found.length > limit ? (shown.at(-1)?.position ?? null) : null,
+    as_of: as_of === undefined ? now : { position: as_of, at: shown[0] ? iso(shown[0].at) : null },
+  });
+};
