@@ -9,7 +9,7 @@ import { runProjections } from '#projections/engine/run.ts';
 import { CLASSIFIER_VERSION, foldPerformance, PROJECTIONS } from '#projections/index.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
+import { catalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
 import type { SqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
@@ -20,7 +20,7 @@ import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { activityLog } from '#src/app/activity.ts';
 import { keptAnswers } from '#src/app/answers.ts';
 import type { Credentials } from '#src/app/authenticate.ts';
-import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
+import { authenticator, CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
 import type { DeskCaller } from '#src/app/call.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
@@ -114,7 +114,7 @@ export const openService = async (config: Config, options: ServiceOptions = {}):
     origin: () => origin,
     limits: { readsPerMinute: config.readsPerMinute, writesPerMinute: config.writesPerMinute },
     visits: visitLog({ recorder: records, secrets, clock, ids }),
-    projections: projectionDesk({ log, store, engine, catalog, logger }),
+    projections: projectionDesk({ ...stores, engine, logger }),
   };
   const server = buildServer(deps, {
     log: logger,
@@ -164,8 +164,7 @@ const openStores = (
     log,
     store,
     secrets,
-    // A checkpoint means nothing in another log: its name keeps the index with its own.
-    catalog: sqliteCatalog(file(`catalog-${log.id.slice(0, 8)}.db`)),
+    ...catalogBuilds(inMemory ? undefined : dataDirectory, log.id),
     vault: sqliteKeyVault(file('keys.db'), secrets.vaultKey),
     verify: async (onProgress?: (position: number) => void) =>
       sqlite ? sqlite.verify(onProgress) : { events: (await log.head()).position, fault: null },
@@ -196,7 +195,9 @@ const shownHost = (host: string): string => {
  */
 const ensureRootToken = async (deps: ServerDeps, directory: string): Promise<void> => {
   const file = join(directory, 'desk.token');
-  if (existsSync(file) && readFileSync(file, 'utf8').trim() !== '') return;
+  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  // A token of another log, or a revoked one, would leave the command line outside.
+  if (kept !== '' && authenticator(deps).desk(kept).ok) return;
   const caller: DeskCaller = {
     kind: 'desk',
     tokenId: 'system',

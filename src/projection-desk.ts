@@ -4,8 +4,9 @@ import type { Engine } from '#projections/engine/run.ts';
 import { verify, verifyCatalog } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import type { CatalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
-import type { ProjectionDesk, VerifyState } from '#src/app/desk/projection-desk.ts';
+import type { ProjectionDesk, ProjectionStatus, VerifyState } from '#src/app/desk/projection-desk.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { LocalStore } from '#src/ports/read-model.ts';
@@ -19,15 +20,17 @@ export const projectionDesk = (deps: {
   store: LocalStore;
   engine: Engine;
   catalog: Catalog;
+  /** Builds the catalog afresh beside the one that answers. */
+  rebuild: CatalogBuilds['rebuild'];
   logger: Logger;
 }): ProjectionDesk => {
   const { log, store, engine, catalog, logger } = deps;
-  const running = new Set<string>();
+  const rebuilds = new Map<string, NonNullable<ProjectionStatus['lastRebuild']>>();
   const runs = new Map<string, VerifyState>();
 
   const rebuildNow = async (name: string): Promise<void> => {
     const projection = PROJECTIONS.find((known) => known.name === name);
-    if (!projection) catalog.clear();
+    if (!projection) await deps.rebuild(log);
     else await rebuild({ log, store, engine, projection });
   };
 
@@ -52,13 +55,20 @@ export const projectionDesk = (deps: {
   return {
     names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
     status: async () =>
-      (await engine.status()).map(({ space, ...status }) => ({ ...status, space: space ?? '' })),
+      (await engine.status()).map(({ space, ...status }) => {
+        const lastRebuild = rebuilds.get(status.name);
+        return { ...status, space: space ?? '', ...(lastRebuild && { lastRebuild }) };
+      }),
     rebuild(name) {
-      if (running.has(name)) return false;
-      running.add(name);
-      rebuildNow(name)
-        .catch((error: unknown) => logger.error({ err: error, projection: name }, 'rebuild failed'))
-        .finally(() => running.delete(name));
+      if (rebuilds.get(name)?.state === 'running') return false;
+      rebuilds.set(name, { state: 'running' });
+      rebuildNow(name).then(
+        () => rebuilds.set(name, { state: 'done' }),
+        (error: unknown) => {
+          logger.error({ err: error, projection: name }, 'rebuild failed');
+          rebuilds.set(name, { state: 'failed', failure: String(error) });
+        },
+      );
       return true;
     },
     verify(name, run) {

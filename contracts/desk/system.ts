@@ -45,6 +45,10 @@ const status = z
     lag_events: z.int(),
     parked: z.array(z.object({ partition: z.int(), position: z.int(), reason: z.string() })),
     rebuilding: z.object({ space: z.string(), position: z.int(), head: z.int() }).optional(),
+    last_rebuild: z
+      .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })
+      .optional()
+      .describe('Of this process'),
   })
   .meta({ id: 'ProjectionStatus' });
 

@@ -126,7 +126,11 @@ export const catalogCommands = (program: Command): void => {
     .action(async (file: string, options: Import) => {
       const totals = await importFile(file, options);
       if (totals.rejected > 0 && totals.rejected === totals.read)
-        throw new Failure(EXIT.refused, `nothing was imported: every line of ${file} is bad`, totals);
+        throw new Failure(
+          EXIT.refused,
+          `nothing was imported: every line of ${file} is bad`,
+          totals,
+        );
       finish(options, totals, totalsText(totals));
     });
   write(catalog, 'withdraw <sku>', 'take a product out of the catalog')

@@ -105,11 +105,11 @@ const noAnswer = (
 ): Failure => {
   const { message, cause } = error as Error;
   const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
-  const key = input['idempotency_key'];
+  const key = input['idempotency_key'] as string | undefined;
   const again =
     key === undefined
       ? ''
-      : ` It may or may not have been done: repeat it with --idempotency-key ${String(key)}.`;
+      : ` It may or may not have been done: repeat it with --idempotency-key ${key}.`;
   return new Failure(EXIT.unknown, `${server.url} gave no answer: ${reason}.${again}`, {
     code: 'no_answer',
     detail: reason,

@@ -39,7 +39,9 @@ const versions = (): Check[] => {
   const [major = 0, minor = 0] = node.split('.').map(Number);
   const fits = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
   return [
-    check('node', () => (fits ? ok(node) : fault(`${node}; ${NODE_MIN.join('.')} or newer is needed`))),
+    check('node', () =>
+      fits ? ok(node) : fault(`${node}; ${NODE_MIN.join('.')} or newer is needed`),
+    ),
     check('sqlite', () => {
       requireSqlite(sqlite);
       return ok(sqlite);
@@ -52,7 +54,9 @@ const settings = (config: Config): Check =>
     const { host, port, eventLogUrl, readModelUrl, publicUrl } = config;
     const stores = `log ${eventLogUrl.href}, read models ${readModelUrl.href}`;
     const open = `${host}:${port}${publicUrl === undefined ? '' : ` as ${publicUrl}`}`;
-    return ok(`${open}, ${stores}, NODE_ENV ${config.production ? 'production' : 'not production'}`);
+    return ok(
+      `${open}, ${stores}, NODE_ENV ${config.production ? 'production' : 'not production'}`,
+    );
   });
 
 const disk = (directory: string): Check[] => [
@@ -78,7 +82,8 @@ const isOpen = (file: string): boolean => (statSync(file).mode & OTHERS) !== 0;
 const permissions = (directory: string): Check =>
   check('permissions', () => {
     // In a directory that is closed to others, the modes of its files do not matter.
-    if (!existsSync(directory) || !isOpen(directory)) return ok('nobody else can read what is secret');
+    if (!existsSync(directory) || !isOpen(directory))
+      return ok('nobody else can read what is secret');
     const open = SECRET_FILES.map((name) => join(directory, name)).filter(
       (file) => existsSync(file) && isOpen(file),
     );
@@ -109,7 +114,9 @@ const log = (directory: string): Check =>
     const file = join(directory, 'log.db');
     const mark = readMark(join(directory, 'log.mark'));
     if (!existsSync(file))
-      return mark ? fault(`log.mark says ${mark.position} events, and log.db is gone`) : ok('none yet');
+      return mark
+        ? fault(`log.mark says ${mark.position} events, and log.db is gone`)
+        : ok('none yet');
     const last = inspectStore(file, LOG_STORE, lastPosition) ?? 0;
     const size = `${(statSync(file).size / 1_048_576).toFixed(1)} MiB`;
     if (mark && mark.position > last)
@@ -144,5 +151,7 @@ const doctor = async (options: Common): Promise<void> => {
 };
 
 export const doctorCommand = (program: Command): void => {
-  leaf(program, 'doctor', 'check versions, settings, disk, permissions, lock and log').action(doctor);
+  leaf(program, 'doctor', 'check versions, settings, disk, permissions, lock and log').action(
+    doctor,
+  );
 };

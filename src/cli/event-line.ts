@@ -11,8 +11,7 @@ const SEALED = /^s1\.[a-z]+_/;
 const valueText = (value: unknown): string => {
   if (typeof value !== 'string') return String(value);
   if (SEALED.test(value)) return '(sealed)';
-  const short =
-    value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
+  const short = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
   return /^[^\s"=]+$/.test(short) ? short : JSON.stringify(short);
 };
 
@@ -40,12 +39,11 @@ const itemText = (item: unknown): string => {
   if (typeof item !== 'object' || item === null) return valueText(item);
   if (isMoney(item)) return `${item.amount}:${item.currency}`;
   const { sku, quantity, min_quantity, unit_price, operation, decision, code, count } =
-    item as Record<string, unknown>;
-  if (sku !== undefined) return `${String(sku)}x${String(quantity)}`;
-  if (min_quantity !== undefined) return `${String(min_quantity)}:${String(unit_price)}`;
+    item as Record<string, string | number | undefined>;
+  if (sku !== undefined) return `${sku}x${quantity}`;
+  if (min_quantity !== undefined) return `${min_quantity}:${unit_price}`;
   if (operation === undefined) return '{…}';
-  const times = count === 1 ? '' : `x${String(count)}`;
-  return `${String(operation)}:${String(code ?? decision)}${times}`;
+  return `${operation}:${code ?? decision}${count === 1 ? '' : `x${count}`}`;
 };
 
 /** Without what the stream and the actor say already; what numbers are grouped by comes last. */

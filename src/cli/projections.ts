@@ -13,13 +13,12 @@ import { progress } from './progress.ts';
 type Status = Answer<'listProjections'>['data'][number];
 
 const LOOK_EVERY_MS = 50;
-/** A rebuild that shows nothing for so long has ended without a new space. */
-const SILENCE_MS = 5_000;
 
 const stateText = ({ parked, rebuilding, lag_events }: Status): string => {
   const [first] = parked;
   if (first) return `parked at ${first.position} in partition ${first.partition}: ${first.reason}`;
-  if (rebuilding) return `rebuilding ${rebuilding.space}: ${rebuilding.position}/${rebuilding.head}`;
+  if (rebuilding)
+    return `rebuilding ${rebuilding.space}: ${rebuilding.position}/${rebuilding.head}`;
   return lag_events === 0 ? 'caught up' : `${count(lag_events)} behind`;
 };
 
@@ -45,30 +44,23 @@ const namesOf = async (desk: Desk, name: string | undefined): Promise<string[]> 
 
 type Rebuilt = { name: string; space: string; events: number; seconds: number };
 
-/** Waits until another space answers, or the catalog, which has one only, has caught up. */
+/** Waits until the service says that the new space answers, or why it does not. */
 const rebuildOne = async (desk: Desk, name: string): Promise<Rebuilt> => {
   const { monotonic } = systemClock();
   const began = monotonic();
-  const before = await statusOf(desk, name);
   const { started, head } = await desk.call('rebuildProjection', { name });
   if (!started) throw new Failure(EXIT.refused, `${name} is being rebuilt already`);
   const shown = progress(name, head, 'events');
-  let moved = monotonic();
-  let seen = -1;
   try {
     for (;;) {
       const now = await statusOf(desk, name);
-      const position = now?.rebuilding?.position ?? seen;
-      if (position !== seen) moved = monotonic();
-      seen = position;
       if (now?.rebuilding) shown.update(now.rebuilding.position, now.rebuilding.head);
-      const isDone = before?.space ? now?.space !== before.space : now?.lag_events === 0;
-      if (now && isDone && !now.rebuilding) {
+      const { state, failure } = now?.last_rebuild ?? { state: 'failed', failure: 'it is gone' };
+      if (state === 'failed') throw new Failure(EXIT.refused, `${name} was not rebuilt: ${failure}`);
+      if (now && state === 'done') {
         shown.update(head, head);
         return { name, space: now.space, events: head, seconds: (monotonic() - began) / 1_000 };
       }
-      if (monotonic() - moved > SILENCE_MS)
-        throw new Failure(EXIT.refused, `${name} was not rebuilt; the service's log says why`);
       await pause(LOOK_EVERY_MS);
     }
   } finally {
@@ -145,7 +137,9 @@ export const projectionsCommands = (program: Command): void => {
     const answer = await atDesk(options, (desk) => desk.call('listProjections', {}));
     finish(options, answer, statusText(answer));
   });
-  leaf(projections, 'rebuild [name]', 'fill a read model, or all, afresh, and switch').action(rebuild);
+  leaf(projections, 'rebuild [name]', 'fill a read model, or all, afresh, and switch').action(
+    rebuild,
+  );
   leaf(projections, 'verify [name]', 'compare the live rows with a fresh fold of the log').action(
     verify,
   );

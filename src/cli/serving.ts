@@ -1,6 +1,7 @@
 /** The service as a process: ready, announced, stopped in order. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LIMITS } from '#contracts/limits.ts';
 import { StartupError } from '#src/adapters/sqlite/open.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Config } from '#src/config.ts';
@@ -19,6 +20,8 @@ import { removeServerFile, writeServerFile } from './server-file.ts';
 export type ServeOptions = Common & { port?: number; host?: string; demo?: boolean };
 
 const STOP_MS_MAX = 10_000;
+/** As long as a handler may take: who is not done by then is sending slowly, or nothing at all. */
+const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 const requireLocal = ({ production, host }: Config): void => {
@@ -97,8 +100,10 @@ const stop = async (service: Service, options: ServeOptions): Promise<void> => {
     note(`did not stop within ${STOP_MS_MAX / 1_000} s; what was acknowledged is durable`);
     process.exit(EXIT.refused);
   }, STOP_MS_MAX);
+  const drained = setTimeout(() => service.server.server.closeAllConnections(), DRAIN_MS);
   removeServerFile(service.config.dataDirectory);
   await service.close();
+  clearTimeout(drained);
   clearTimeout(late);
   const { position } = service.deps.following.asOf();
   if (options.json) say(JSON.stringify({ stopped: true, position }));

@@ -87,8 +87,7 @@ const troubleScenes = (stage: Stage, { agents }: Memory, plot: Agent): Scene[] =
   const scenes: Scene[] = [];
   if (suspended) {
     const { day, reason } = suspended;
-    const play = () =>
-      stage.desk(STAFF, 'suspendAgent', { agent_id: known(agents, name), reason });
+    const play = () => stage.desk(STAFF, 'suspendAgent', { agent_id: known(agents, name), reason });
     scenes.push({ day, play });
   }
   if (rotated) {

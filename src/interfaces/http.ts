@@ -1,3 +1,5 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { Logger } from 'pino';
@@ -70,9 +72,12 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   });
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
   broken.follow(server.server);
+  const sockets = openSockets(server.server);
   let stopping = false;
   server.addHook('preClose', async () => {
     stopping = true;
+    // Connections opened in advance: Node takes them for busy, and would wait for their first byte.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   });
 
   server.removeAllContentTypeParsers();
@@ -101,6 +106,15 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin());
   });
   return server;
+};
+
+const openSockets = (server: Server): ReadonlySet<Socket> => {
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  return open;
 };
 
 /** Carries a refusal through fastify's error path. */

@@ -9,11 +9,6 @@ export type Context = {
   note(id: string, samples: Record<string, readonly Sample[]>): void;
 };
 
-export type Million = {
-  directory: string;
-  events: number;
-  /** Filling the SQLite store from the log, which the start then finds. */
-  sqlitePerSecond: number;
-};
+export type Million = { directory: string; events: number };
 
 export type Bench = (context: Context) => Promise<Row[]>;

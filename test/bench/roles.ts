@@ -7,6 +7,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   fill: async () => (await import('./million.ts')).fillMillion,
   rebuild: async () => (await import('./rebuild.ts')).rebuildOnce,
   fold: async () => (await import('./rebuild.ts')).foldOnce,
+  sqlite: async () => (await import('./rebuild.ts')).sqliteOnce,
   visible: async () => (await import('./visible.ts')).visibility,
   service: async () => (await import('./ready.ts')).readyServer,
   search: async () => (await import('./search.ts')).searchServer,

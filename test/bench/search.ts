@@ -33,11 +33,12 @@ const publishAll = async (directory: string): Promise<void> => {
     at: clock.now(),
   } as const;
   const log = sqliteEventLog({ directory, appendsInTurnMax: IN_FLIGHT });
-  const products = more(await feedProducts(), PRODUCTS, chanceOf(4));
+  const chance = chanceOf(4);
+  const products = more(await feedProducts(), PRODUCTS, chance);
   for (let from = 0; from < products.length; from += IN_FLIGHT)
     await Promise.all(
       products.slice(from, from + IN_FLIGHT).map(({ product, stock }) => {
-        const id = ids.base62(24);
+        const id = chance.text(24);
         const data = { product: { product_id: `prd_${id}`, ...product }, stock };
         const events = attribute(call, [{ type: 'ProductPublished', data }], ids);
         return log.append(`catalog-product_${id}`, -1, events);

@@ -1,105 +1,23 @@
-import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Server } from '../support/cli.ts';
+import {
+  connection,
+  ended,
+  feed,
+  HEADER,
+  json,
+  killAll,
+  lastLine,
+  run,
+  serve,
+  start,
+  until,
+} from '../support/cli.ts';
 import { directories } from '../support/directories.ts';
-import { ROOT } from '../support/house.ts';
 
-const COMMAND = join(ROOT, 'tributary');
-const ENDS_MS = 30_000;
-/** A server serves all of this file. */
-const LIVES_MS = 300_000;
 const directory = directories('tributary-cli-');
-
-type Ended = { code: number | null; stdout: string; stderr: string };
-
-const start = (args: readonly string[], set: readonly string[] = []): ChildProcess =>
-  spawn('env', [...set, COMMAND, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
-
-const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =>
-  new Promise((resolve, reject) => {
-    const said = { stdout: '', stderr: '' };
-    child.stdout?.on('data', (chunk) => (said.stdout += String(chunk)));
-    child.stderr?.on('data', (chunk) => (said.stderr += String(chunk)));
-    const late = setTimeout(() => {
-      child.kill('SIGKILL');
-      reject(new Error(`did not end: ${said.stdout}${said.stderr}`));
-    }, withinMs);
-    child.once('close', (code) => {
-      clearTimeout(late);
-      resolve({ code, ...said });
-    });
-  });
-
-const run = (...args: string[]): Promise<Ended> => ended(start(args));
-
-/** The object on the last line; the command must have gone well. */
-const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
-  const { code, stdout, stderr } = await run(...args, '--json');
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as T;
-};
-
-type Ready = {
-  url: string;
-  port: number;
-  pid: number;
-  data: string;
-  owner: string;
-  agent: string;
-  api_key: string;
-  desk_token: string;
-  review_url: string;
-};
-
-/** A server that has said its first line. */
-const serve = async (data: string, ...args: string[]) => {
-  const child = start(['serve', '--data', data, '--port', '0', '--json', ...args]);
-  const end = ended(child, LIVES_MS);
-  const line = await new Promise<string>((resolve, reject) => {
-    let text = '';
-    child.stdout?.on('data', (chunk) => {
-      text += String(chunk);
-      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
-    });
-    void end.then(({ stderr }) => reject(new Error(`ended before it was ready: ${stderr}`)), reject);
-  });
-  const ready = JSON.parse(line) as Ready;
-  return {
-    ready,
-    async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<Ended> {
-      // The launcher gives its process to Node, so the child is the server itself.
-      process.kill(ready.pid, signal);
-      return end;
-    },
-  };
-};
-
-type Server = Awaited<ReturnType<typeof serve>>;
-
-const connection = async (url: string, key: string): Promise<number> =>
-  (await fetch(`${url}/api/affiliate/v1/connection`, { headers: { authorization: `Bearer ${key}` } }))
-    .status;
-
-/** Looks until it is so; bounded, and never slower than needed. */
-const until = async (what: () => Promise<boolean>, withinMs: number): Promise<boolean> => {
-  const began = performance.now();
-  while (performance.now() - began < withinMs) if (await what()) return true;
-  return false;
-};
-
-const HEADER = 'id,title,price,availability\n';
-const feed = (data: string, name: string, text: string): string => {
-  const file = join(data, name);
-  writeFileSync(file, text);
-  return file;
-};
-
-const openServers: Server[] = [];
 let server: Server;
 let data: string;
 const at = (): string[] => ['--data', data];
@@ -107,17 +25,10 @@ const at = (): string[] => ['--data', data];
 beforeAll(async () => {
   data = directory.fresh();
   server = await serve(data, '--demo');
-  openServers.push(server);
 });
 
-afterAll(async () => {
-  for (const { ready } of openServers) {
-    try {
-      process.kill(ready.pid, 'SIGKILL');
-    } catch {
-      // It has ended already.
-    }
-  }
+afterAll(() => {
+  killAll([server]);
   directory.removeAll();
 });
 
@@ -221,10 +132,9 @@ describe('commands beside a running server', () => {
   });
 
   it('tell a refusal on stderr with the way on, and as an object for scripts', async () => {
-    const { code, stdout, stderr } = await run(
-      ...['access', 'request', '--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'],
-      ...['--scopes', 'products:write', '--json', ...at()],
-    );
+    const asked = ['--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'];
+    const scopes = ['--scopes', 'products:write', '--json', ...at()];
+    const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
     expect(code).toBe(1);
     expect(stderr).toContain('Some fields are not valid');
     expect(stderr).toContain('/owner_id: must be 3 to 32');
@@ -280,19 +190,19 @@ describe('commands beside a running server', () => {
 
 describe('catalog import', () => {
   it('takes the good lines, tells the bad ones, and appends nothing twice', async () => {
-    const lines = 'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
+    const lines =
+      'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
     const file = feed(data, 'bad.csv', HEADER + lines);
     const first = await run('catalog', 'import', file, '--json', ...at());
     expect(first.code).toBe(0);
     expect(first.stderr).toMatch(/bad\.csv:3: price must be like 0\.85 GBP/);
-    const last = (text: string): unknown => JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
-    expect(last(first.stdout)).toEqual({ read: 3, appended: 2, unchanged: 0, rejected: 1 });
+    expect(lastLine(first.stdout)).toEqual({ read: 3, appended: 2, unchanged: 0, rejected: 1 });
     const second = await json('catalog', 'import', file, ...at());
     expect(second).toEqual({ read: 3, appended: 0, unchanged: 2, rejected: 1 });
 
     const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
     expect(strict.code).toBe(1);
-    expect(last(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 1 });
+    expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 1 });
     const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
   });
@@ -300,7 +210,10 @@ describe('catalog import', () => {
   it('reads TSV and NDJSON by their endings, and more than one batch', async () => {
     const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
     const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
-    expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({ read: 600, appended: 600 });
+    expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
+      read: 600,
+      appended: 600,
+    });
     const object = { id: 'N-1', title: 'N', price: '4.00 GBP', available_quantity: 5 };
     const ndjson = feed(data, 'one.ndjson', `${JSON.stringify(object)}\n`);
     expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ appended: 1 });
@@ -324,7 +237,16 @@ describe('looking', () => {
       .split('\n')
       .map((line) => (JSON.parse(line) as { position: number }).position);
     expect(Math.max(...positions)).toBeLessThanOrEqual(100);
-    const tail = await run('events', 'tail', '--owner', 'harbour', '--limit', '3', '--json', ...at());
+    const tail = await run(
+      'events',
+      'tail',
+      '--owner',
+      'harbour',
+      '--limit',
+      '3',
+      '--json',
+      ...at(),
+    );
     expect(tail.stdout.trimEnd().split('\n')).toHaveLength(3);
     expect((await run('events', 'show', 'nobody', ...at())).code).toBe(1);
   });
@@ -334,16 +256,17 @@ describe('looking', () => {
     const end = ended(following);
     let seen = '';
     following.stdout?.on('data', (chunk) => (seen += String(chunk)));
-    expect(await until(async () => (await wait(), seen.includes('\n')), 10_000)).toBe(true);
+    expect(await until(() => seen.includes('\n'), 10_000)).toBe(true);
     await json('catalog', 'withdraw', 'T-3', '--reason', 'Gone', ...at());
-    expect(await until(async () => (await wait(), seen.includes('ProductWithdrawn')), 5_000)).toBe(true);
+    expect(await until(() => seen.includes('ProductWithdrawn'), 5_000)).toBe(true);
     following.kill('SIGINT');
     expect((await end).code).toBe(0);
   });
 
   it('examines the directory, and refuses a scrub under a running server', async () => {
     const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
-      ...['doctor', ...at()],
+      'doctor',
+      ...at(),
     );
     expect(report.healthy).toBe(true);
     const detail = (name: string) => report.checks.find((check) => check.name === name)?.detail;
@@ -356,105 +279,19 @@ describe('looking', () => {
 
   it('says where the read models stand, rebuilds them and compares them', async () => {
     const { data: all } = await json<{ data: { name: string; space: string }[] }>(
-      ...['projections', 'status', ...at()],
+      'projections',
+      'status',
+      ...at(),
     );
     expect(all.map(({ name }) => name)).toContain('leads');
     const { rebuilt } = await json<{ rebuilt: { name: string; space: string }[] }>(
-      ...['projections', 'rebuild', 'leads', ...at()],
+      'projections',
+      'rebuild',
+      'leads',
+      ...at(),
     );
     expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
     expect((await run('projections', 'verify', 'none', ...at())).code).toBe(1);
-  });
-});
-
-const wait = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
-
-describe('the end of a server', () => {
-  it('is clean on SIGTERM, and commands go on without it', async () => {
-    const { code, stdout } = await server.stop();
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ stopped: true });
-    expect(existsSync(join(data, 'server.json'))).toBe(false);
-
-    expect(await json('status', ...at())).toMatchObject({ running: false });
-    const { stdout: agents } = await run('access', 'list', '--owner', 'acme', ...at());
-    expect(agents).toContain('Tester');
-    const file = feed(data, 'later.csv', `${HEADER}L-1,Later,1.00 GBP,in_stock\n`);
-    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ appended: 1 });
-    expect(await json('log', 'verify', ...at())).toMatchObject({ intact: true });
-    expect(await json('projections', 'rebuild', ...at())).toHaveProperty('rebuilt');
-    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
-  });
-
-  it('leaves the same key for the next start', async () => {
-    const next = await serve(data, '--demo');
-    openServers.push(next);
-    expect(next.ready.api_key).toBe(server.ready.api_key);
-    expect(await connection(next.ready.url, next.ready.api_key)).toBe(200);
-    await next.stop('SIGKILL');
-    // server.json still names the dead process.
-    expect(existsSync(join(data, 'server.json'))).toBe(true);
-    expect(await json('status', ...at())).toMatchObject({ running: false });
-    const { code } = await run('events', 'tail', '--limit', '1', ...at());
-    expect(code).toBe(0);
-  });
-
-  it('finds rows that are not what the log says', async () => {
-    const views = new DatabaseSync(join(data, 'views.db'));
-    const changed = views
-      .prepare(`UPDATE rows SET row = replace(row, 'Pimlico', 'Chelsea') WHERE row LIKE '%Pimlico%'`)
-      .run();
-    views.close();
-    expect(changed.changes).toBeGreaterThan(0);
-    const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
-    expect(code).toBe(4);
-    expect(stderr).toContain('not what the log says');
-    expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ equal: false });
-    await json('projections', 'rebuild', ...at());
-    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
-  });
-});
-
-describe('the command line itself', () => {
-  it('ends with 2 when it is not right, and explains itself', async () => {
-    const [unknown, missing, number, nothing, help] = await Promise.all([
-      run('conquer'),
-      run('key', 'revoke', 'a1B2c3D4e5F6'),
-      run('serve', '--port', 'http'),
-      run(),
-      run('--help'),
-    ]);
-    expect([unknown.code, missing.code, number.code, nothing.code]).toEqual([2, 2, 2, 2]);
-    expect(missing.stderr).toContain('--reason');
-    expect(help.code).toBe(0);
-    expect(help.stdout).toContain('Exit status:');
-  });
-
-  it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {
-    const fake = createServer((request, response) => {
-      if (request.url === '/livez') response.end();
-      else request.socket.destroy();
-    });
-    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
-    const folder = directory.fresh();
-    const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
-    writeFileSync(join(folder, 'server.json'), JSON.stringify({ url, pid: process.pid }));
-    writeFileSync(join(folder, 'desk.token'), 'trbd_none');
-    const asked = ['catalog', 'withdraw', 'T-1', '--reason', 'x', '--data', folder];
-    const { code, stderr } = await run(...asked, '--idempotency-key', 'again-1');
-    fake.close();
-    expect(code).toBe(5);
-    expect(stderr).toContain('repeat it with --idempotency-key again-1');
-  });
-
-  it('is found through a symbolic link, from another folder, with a relative --data', async () => {
-    const folder = directory.fresh();
-    const child = spawn('sh', ['-c', `ln -s '${COMMAND}' t && ./t access list --owner acme --data in`], {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    expect(await ended(child)).toMatchObject({ code: 0, stdout: 'No agents.\n' });
-    expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
   });
 });

@@ -6,6 +6,7 @@ export type ProjectionStatus = {
   lagEvents: number;
   parked: { partition: number; position: number; reason: string }[];
   rebuilding?: { space: string; position: number; head: number };
+  lastRebuild?: { state: 'running' | 'done' | 'failed'; failure?: string };
 };
 
 export type VerifyState = {

@@ -5,10 +5,10 @@ const NOT_THERE = refuse('resource_not_found', 'There is no such projection.');
 
 export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
   const { position: head } = await deps.log.head();
-  const data = (await deps.projections.status()).map(({ lagEvents, rebuilding, ...status }) => ({
+  const data = (await deps.projections.status()).map(({ lagEvents, lastRebuild, ...status }) => ({
     ...status,
     lag_events: lagEvents,
-    ...(rebuilding && { rebuilding }),
+    ...(lastRebuild && { last_rebuild: lastRebuild }),
   }));
   return done({ head, data });
 };

@@ -27,8 +27,11 @@ export const closedPage = (view: ReviewView): Page => {
 <h1>${heading}</h1>${body}
 <p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
 ${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>
-${showsList && html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
-${lineTable(view, writer)}</section>`}
+${
+  showsList &&
+  html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+${lineTable(view, writer)}</section>`
+}
 </article>`,
   };
 };
@@ -40,25 +43,30 @@ const endingOf = ({ review }: ReviewView, writer: Writer): Ending => {
     : '';
   switch (state.status) {
     case 'rfq_submitted':
-      return { heading: 'Your request was sent', body: receipt(review.state, writer), showsList: true };
+      return {
+        heading: 'Your request was sent',
+        body: receipt(review.state, writer),
+        showsList: true,
+      };
     case 'declined':
       return {
         heading: 'You declined this list',
-        body: html`<p class="lede">Nothing was sent, and nothing is ordered. Whoever prepared the list
-learns that you declined.</p>${because}`,
+        body: html`<p class="lede">Nothing was sent, and nothing is ordered. Whoever prepared the
+list learns that you declined.</p>${because}`,
         showsList: false,
       };
     case 'withdrawn':
       return {
         heading: 'This list was withdrawn',
-        body: html`<p class="lede">The promoter took it back before you sent it. Nothing was sent, and
-nothing is ordered.</p>${because}`,
+        body: html`<p class="lede">The promoter took it back before you sent it. Nothing was sent,
+and nothing is ordered.</p>${because}`,
         showsList: false,
       };
     case 'invalidated':
       return {
         heading: 'This list is no longer valid',
-        body: html`<p class="lede">Staff closed it. Nothing was sent, and nothing is ordered.</p>${because}`,
+        body: html`<p class="lede">Staff closed it. Nothing was sent, and nothing is
+ordered.</p>${because}`,
         showsList: false,
       };
     case 'awaiting_buyer':
@@ -74,8 +82,9 @@ sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`
 
 const receipt = (state: ReviewView['review']['state'], writer: Writer): Html => {
   const at = state.rfq?.submitted_at ?? state.updated_at;
-  return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a quotation
-for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is accepted.</p></div>
+  return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a
+quotation for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is
+accepted.</p></div>
 <dl class="facts"><div><dt>Products</dt><dd>${writer.count(state.lines.length)}</dd></div>
 <div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
 <div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>

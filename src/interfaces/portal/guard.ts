@@ -10,7 +10,7 @@ export const agentRefusal = ({ headers }: FastifyRequest): Refusal | undefined =
     ? undefined
     : refuse(
         'boundary_forbidden',
-        'A review link is for its buyer alone: no credential is taken here, and nothing was changed.',
+        'A review link is for its buyer alone: no credential is taken here. Nothing was changed.',
       );
 
 /**

@@ -23,6 +23,7 @@ export const layout = ({ title, main, locale = 'en', script }: Page): Html => ht
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Tributary</title>
+<link rel="icon" type="image/svg+xml" href="${assetHref('mark.svg')}">
 <link rel="stylesheet" href="${assetHref('tributary.css')}">
 ${script && html`<script src="${assetHref(script)}" defer></script>`}
 </head>

@@ -6,7 +6,7 @@ export type Writer = {
   count(value: number): string;
   /** A day in words. */
   day(at: number): string;
-  /** Day and time, in UTC and saying so: the reader's zone is not known to a page without script. */
+  /** Day and time in UTC, saying so: a page without script does not know its reader's zone. */
   moment(at: number): string;
 };
 

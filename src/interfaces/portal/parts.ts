@@ -39,7 +39,9 @@ export const field = (options: FieldOptions): Html => {
 ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
 <input id="${name}" name="${name}" type="${type}" value="${value}" maxlength="${options.maxlength}"
- autocomplete="${options.autocomplete}"${required ? html` required` : ''}${describedBy(described)}${invalid(fault)}>
+ autocomplete="${options.autocomplete}"${required ? html` required` : ''}${describedBy(
+   described,
+ )}${invalid(fault)}>
 </div>`;
 };
 

@@ -13,7 +13,8 @@ export const isProblemCode = (code: string): code is ProblemCode => Object.hasOw
 export const problemsPage = (): Page => ({
   title: 'Problems',
   main: html`<header class="head"><h1>Problems</h1>
-<p class="lede">Every way in which a call can fail. A code is never renamed and never reused.</p></header>
+<p class="lede">Every way in which a call can fail. A code is never renamed and never
+reused.</p></header>
 <table class="problems"><thead><tr><th scope="col">Code</th><th scope="col">Status</th>
 <th scope="col">What it means</th></tr></thead><tbody>${PROBLEM_CODES.map(
     (code) => html`<tr><th scope="row"><a href="/problems/${code}"><code>${code}</code></a></th>
@@ -28,7 +29,10 @@ const again = (code: ProblemCode): string =>
 
 const exampleOf = (code: ProblemCode, origin: string): string =>
   JSON.stringify(
-    problemBody({ code, detail: 'What was wrong with this call.' }, { origin, requestId: EXAMPLE_ID }),
+    problemBody(
+      { code, detail: 'What was wrong with this call.' },
+      { origin, requestId: EXAMPLE_ID },
+    ),
     null,
     2,
   );
@@ -46,7 +50,8 @@ ${facts([
 ])}</header>
 <section aria-labelledby="example"><h2 id="example">As it arrives</h2>
 <pre tabindex="0"><code>${exampleOf(code, origin)}</code></pre></section>
-<p><a href="/problems">All problems</a> · <a href="/problems/${code}.md">This page as Markdown</a></p>
+<p><a href="/problems">All problems</a> ·
+<a href="/problems/${code}.md">This page as Markdown</a></p>
 </article>`,
   };
 };

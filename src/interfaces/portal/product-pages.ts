@@ -16,19 +16,24 @@ export type Crumb = { name: string; category: string | undefined };
 /** One published product, for whom a link led here. */
 export const productPage = (product: CatalogProduct, crumbs: readonly Crumb[]): Page => {
   const writer = writerFor(HOUSE_LOCALE);
+  // Feeds often repeat the title for want of a description.
+  const describes = product.description.toLowerCase() !== product.title.toLowerCase();
   const { brand, origin_country, ship_from, lead_time_days, certifications } = product;
   return {
     title: product.title,
     main: html`<article class="product">${trail(crumbs)}
 <header class="head"><h1>${product.title}</h1>
-<p class="quiet">SKU <span class="sku">${product.sku}</span>${brand && html` · ${brand}`}</p></header>
-${product.description.toLowerCase() !== product.title.toLowerCase() && html`<p class="lede description">${product.description}</p>`}
+<p class="quiet">SKU <span class="sku">${product.sku}</span>
+${brand && html`· ${brand}`}</p></header>
+${describes && html`<p class="lede description">${product.description}</p>`}
 ${facts([
   ['Smallest quantity', writer.count(product.moq)],
   ['In steps of', writer.count(product.increment)],
   ['Stock', stockOf(product, writer)],
   ...(ship_from ? [['Ships from', ship_from] as const] : []),
-  ...(lead_time_days === undefined ? [] : [['Days to dispatch', writer.count(lead_time_days)] as const]),
+  ...(lead_time_days === undefined
+    ? []
+    : [['Days to dispatch', writer.count(lead_time_days)] as const]),
   ...(origin_country ? [['Made in', origin_country] as const] : []),
   ...(certifications?.length ? [['Certified', certifications.join(', ')] as const] : []),
 ])}
@@ -56,7 +61,9 @@ const tiers = ({ price_tiers, currency }: CatalogProduct, writer: Writer): Html 
 const trail = (crumbs: readonly Crumb[]): Html =>
   html`<nav class="trail" aria-label="Where this is"><a href="/s">Products</a>${crumbs.map(
     ({ name, category }) =>
-      html` <span aria-hidden="true">/</span> ${category === undefined ? name : html`<a href="${categoryHref(category)}">${name}</a>`}`,
+      html` <span aria-hidden="true">/</span> ${
+        category === undefined ? name : html`<a href="${categoryHref(category)}">${name}</a>`
+      }`,
   )}</nav>`;
 
 export const categoryHref = (category: string): string => `/c/${encodeURIComponent(category)}`;
@@ -95,9 +102,10 @@ export const searchForm = (words: string): Html =>
 
 const result = (product: CatalogProduct, writer: Writer): Html => {
   const lowest = Math.min(...product.price_tiers.map(({ unit_price }) => unit_price));
+  const least = product.moq > 1 ? ` · at least ${writer.count(product.moq)}` : '';
   const from = product.price_tiers.length > 1 ? 'from ' : '';
   return html`<li><a href="/p/${product.product_id}">${product.title}</a>
 <span class="quiet"><span class="sku">${product.sku}</span> · ${product.category}</span>
 <span class="price">${from}${writer.money(lowest, product.currency)}</span>
-<span class="quiet">${STOCK[product.stock.level]}${product.moq > 1 && ` · from ${writer.count(product.moq)}`}</span></li>`;
+<span class="quiet">${STOCK[product.stock.level]}${least}</span></li>`;
 };

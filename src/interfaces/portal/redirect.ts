@@ -48,9 +48,7 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
       return sendTagged(reply, draw(`${deps.origin()}/l/${found.code}?via=qr`), PICTURE_CACHE);
     });
 
-  scope.setNotFoundHandler((_request, reply) =>
-    notFoundPage(reply.headers(LINK_HEADERS), NO_LINK),
-  );
+  scope.setNotFoundHandler((_request, reply) => notFoundPage(reply.headers(LINK_HEADERS), NO_LINK));
 };
 
 /** undefined when the link leads nowhere any more. */

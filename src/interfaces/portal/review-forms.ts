@@ -40,13 +40,13 @@ ${field({
   faults,
 })}
 <div class="pair">${field({
-  name: 'company',
-  label: 'Company',
-  value: typed.get('company') ?? buyer.company,
-  autocomplete: 'organization',
-  maxlength: 200,
-  faults,
-})}
+    name: 'company',
+    label: 'Company',
+    value: typed.get('company') ?? buyer.company,
+    autocomplete: 'organization',
+    maxlength: 200,
+    faults,
+  })}
 ${field({
   name: 'phone',
   label: 'Phone',
@@ -58,7 +58,8 @@ ${field({
 })}</div>
 <div class="tick${fault ? ' wrong' : ''}">
 ${fault && html`<p class="fault" id="consent-fault">${fault}</p>`}
-<input type="checkbox" id="consent" name="consent" value="yes" required${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${invalid(fault)}>
+<input type="checkbox" id="consent" name="consent" value="yes" required
+${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${invalid(fault)}>
 <label for="consent">${RFQ_CONSENT}</label></div>
 <p class="hint">Staff see your contact. The software and the promoter who prepared this list do
 not.</p>

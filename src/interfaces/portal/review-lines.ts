@@ -53,38 +53,53 @@ const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
 
 const totalRow = ({ review: { state } }: ReviewView, writer: Writer): Html =>
   html`<tfoot role="rowgroup"><tr role="row"><th role="rowheader" scope="row" colspan="3">
-Indicative total</th><td role="cell" class="num">${totalsIn(state.totals, writer)}</td></tr></tfoot>`;
+Indicative total</th>
+<td role="cell" class="num">${totalsIn(state.totals, writer)}</td></tr></tfoot>`;
 
 const nameCell = (line: Line, remarks: Html | '' = ''): Html =>
   html`<th role="rowheader" scope="row"><span class="name">${line.title}</span>
-<span class="sku">${line.sku}</span>${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
+<span class="sku">${line.sku}</span>
+${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 
-const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html =>
-  html`<td role="cell" data-label="Unit price" class="num"><span class="unit">${writer.money(line.unit_price, line.currency)}</span>${better}</td>
-<td role="cell" data-label="Total" class="num"><data class="sum" value="${line.unit_price * line.quantity}">${writer.money(line.unit_price * line.quantity, line.currency)}</data></td>`;
+const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html => {
+  const { unit_price, quantity, currency } = line;
+  const sum = unit_price * quantity;
+  return html`<td role="cell" data-label="Unit price" class="num">
+<span class="unit">${writer.money(unit_price, currency)}</span>${better}</td>
+<td role="cell" data-label="Total" class="num">
+<data class="sum" value="${sum}">${writer.money(sum, currency)}</data></td>`;
+};
 
 const formRow = (line: Line, view: ReviewView, writer: Writer): Html => {
   const name = `quantity.${line.line_id}`;
   const product = view.products.get(line.product_id);
-  const fault = view.faults.get(name);
   const remarks = remarksOn(line, view, writer);
-  const described = [
-    fault === undefined ? '' : `${name}-fault`,
-    remarks.length > 0 ? `${name}-remarks` : '',
-  ];
-  return html`<tr role="row" data-currency="${line.currency}" data-tiers="${tiersOf(line, product)}">
+  const tiers = tiersOf(line, product);
+  return html`<tr role="row" data-currency="${line.currency}" data-tiers="${tiers}">
 ${nameCell(line, remarkList(name, remarks))}
-<td role="cell" data-label="Quantity" class="num">${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}<input
- class="quantity" id="${name}" name="${name}" value="${view.typed.get(name) ?? line.quantity}" data-was="${line.quantity}"
- inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"
- aria-label="Quantity of ${line.title}"${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>${stepHint(product)}</td>
+<td role="cell" data-label="Quantity" class="num">
+${quantityField(line, view, remarks.length > 0)}${stepHint(product)}</td>
 ${priceCells(line, writer, betterPrice(line, product, writer))}</tr>`;
+};
+
+const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html => {
+  const name = `quantity.${line.line_id}`;
+  const fault = view.faults.get(name);
+  const described = [fault && `${name}-fault`, hasRemarks && `${name}-remarks`];
+  return html`${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
+<input class="quantity" id="${name}" name="${name}" data-was="${line.quantity}"
+ value="${view.typed.get(name) ?? line.quantity}"
+ inputmode="numeric" autocomplete="off" maxlength="${QUANTITY_CHARS_MAX}"
+ aria-label="Quantity of ${line.title}"
+${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>`;
 };
 
 const remarkList = (name: string, remarks: readonly string[]): Html | '' =>
   remarks.length === 0
     ? ''
-    : html`<ul class="remarks" id="${name}-remarks">${remarks.map((one) => html`<li>${one}</li>`)}</ul>`;
+    : html`<ul class="remarks" id="${name}-remarks">${remarks.map(
+        (one) => html`<li>${one}</li>`,
+      )}</ul>`;
 
 /** What the reader should know of a line before sending it, as things stand now. */
 export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[] => {
@@ -117,13 +132,17 @@ const inWords = (warning: Warning, product: CatalogProduct | undefined, writer: 
 
 const stepHint = (product: CatalogProduct | undefined): Html | '' => {
   if (!product || (product.moq <= 1 && product.increment <= 1)) return '';
-  const least = product.moq > 1 ? `from ${product.moq}` : '';
+  const least = product.moq > 1 ? `at least ${product.moq}` : '';
   const step = product.increment > 1 ? `in steps of ${product.increment}` : '';
   return html`<span class="hint">${[least, step].filter(Boolean).join(', ')}</span>`;
 };
 
 /** The next tier, when a larger quantity costs less each. */
-const betterPrice = (line: Line, product: CatalogProduct | undefined, writer: Writer): Html | '' => {
+const betterPrice = (
+  line: Line,
+  product: CatalogProduct | undefined,
+  writer: Writer,
+): Html | '' => {
   const next = product?.price_tiers.find(
     (tier) => tier.min_quantity > line.quantity && tier.unit_price < line.unit_price,
   );

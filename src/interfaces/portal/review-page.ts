@@ -25,7 +25,7 @@ const openPage = (view: ReviewView): Page => {
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
 ${view.isOutrun && outrun()}
-${ownerOf(review).isTest && notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`)}
+${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
 ${state.note_to_buyer && note(state.note_to_buyer, state.locale)}
@@ -33,9 +33,14 @@ ${promise()}
 ${changes(view)}
 <section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
 <p class="quiet">Change what you like and press “Update quantities”; 0 takes a product off.
-${state.list_revision > 1 && html`This is version ${state.list_revision} of the list, with the changes made here.`}</p>
+${
+  state.list_revision > 1 &&
+  html`This is version ${state.list_revision} of the list, with the
+changes made here.`
+}</p>
 ${lineForm(view, writer)}</section>
-<section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>${sendForm(view, writer)}</section>
+<section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
+${sendForm(view, writer)}</section>
 <section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineForm(view)}</section>
 ${boundaries()}
 </article>`,
@@ -51,11 +56,14 @@ const heading = (view: ReviewView, writer: Writer): Html => {
   return html`<header class="head"><p class="eyebrow">A list for ${company ?? 'you'} to review</p>
 <h1 lang="${state.locale}" dir="auto">${state.title}</h1>
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
-promoter <strong>${owner}</strong>. ${owner} may be rewarded for what comes of this list.</p>
+promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
 ${facts([
   ['Products', writer.count(state.lines.length)],
   ['Indicative total', totalsIn(state.totals, writer)],
-  ['To look at', warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`],
+  [
+    'To look at',
+    warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`,
+  ],
   ['Open until', writer.day(state.expires_at)],
 ])}</header>`;
 };
@@ -65,8 +73,9 @@ const note = (text: string, locale: string): Html =>
 <blockquote lang="${locale}" dir="auto">${text}</blockquote></figure>`;
 
 const promise = (): Html =>
-  html`<div class="promise"><p><strong>Nothing is ordered until staff and you agree.</strong> Sending
-asks for a quotation only: no stock is reserved, no price is accepted and nothing is paid.</p></div>`;
+  html`<div class="promise"><p><strong>Nothing is ordered until staff and you agree.</strong>
+Sending asks for a quotation only: no stock is reserved, no price is accepted and nothing is
+paid.</p></div>`;
 
 const changes = ({ review }: ReviewView): Html | '' => {
   const count = review.changed.size;
@@ -74,17 +83,21 @@ const changes = ({ review }: ReviewView): Html | '' => {
     ? ''
     : notice(
         'warn',
-        html`<p><strong>${count} ${plural(count, 'product has', 'products have')} changed</strong> since
-this list was prepared. Each says below what is new.</p>`,
+        html`<p><strong>${count} ${plural(count, 'product has', 'products have')} changed</strong>
+since this list was prepared. Each says below what is new.</p>`,
       );
 };
 
+const testNotice = (): Html =>
+  notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`);
+
 const outrun = (): Html =>
   html`<div class="notice warn" role="alert" tabindex="-1" autofocus><h2>The list has changed</h2>
-<p>It was changed after you opened this page, so nothing was sent. Below is the list as it is now:
-please look at it once more, and then send it.</p></div>`;
+<p>It was changed after you opened this page, so nothing was sent or changed now. Below is the list
+as it is: please look at it once more, and then go on.</p></div>`;
 
 const boundaries = (): Html =>
-  html`<section aria-labelledby="bounds" class="bounds"><h2 id="bounds">What software cannot do here</h2>
+  html`<section aria-labelledby="bounds" class="bounds">
+<h2 id="bounds">What software cannot do here</h2>
 <p>This list was made by software. Only you can send it, and software can do none of this:</p>
 <ul>${BOUNDARIES.map(({ statement }) => html`<li>${statement}</li>`)}</ul></section>`;

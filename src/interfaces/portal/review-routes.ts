@@ -52,7 +52,11 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
     return reply.code(204).send();
   });
 
-  for (const [name, act] of Object.entries(actsOf(deps)))
+  for (const [name, act] of Object.entries(actsOf(deps))) {
+    // Where a reader stands whose form was not taken: loading that address again shows the list.
+    scope.get<ByToken>(`/:token/${name}`, async ({ params }, reply) =>
+      reply.redirect(`/h/${encodeURIComponent(params.token)}`, 303),
+    );
     scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
       const typed = typedIn(request);
       const { token } = request.params;
@@ -60,8 +64,11 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
       const opened = await openHandoff(deps, token, request.id);
       if (!opened.ok && opened.code !== 'state_conflict') return refused(reply, opened);
       const outcome = await act(token, typed, request.id);
-      return outcome.ok ? reply.redirect(`/h/${token}`, 303) : again(deps, reply, { token, typed, outcome });
+      return outcome.ok
+        ? reply.redirect(`/h/${token}`, 303)
+        : again(deps, reply, { token, typed, outcome });
     });
+  }
 };
 
 const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send', Act> => ({

@@ -33,5 +33,6 @@ export const ownerOf = ({ ownerId }: Review): { name: string; isTest: boolean } 
 export const totalsIn = (totals: Totals, writer: Writer): Html =>
   html`${totals.map(
     ({ amount, currency }, index) =>
-      html`${index > 0 ? ' + ' : ''}<data class="total" data-currency="${currency}" value="${amount}">${writer.money(amount, currency)}</data>`,
+      html`${index > 0 ? ' + ' : ''}<data class="total" data-currency="${currency}"
+ value="${amount}">${writer.money(amount, currency)}</data>`,
   )}`;

@@ -18,10 +18,13 @@ quotation, or decline. You need no account.</dd></div>
 see what came of each link and list.</dd></div>
 <div><dt>Agents</dt><dd>One key and seven operations. Start with the contract below, and with
 <code>getConnection</code>.</dd></div>
-<div><dt>Staff</dt><dd>You review access, control prices and stock, and answer the requests.</dd></div>
+<div><dt>Staff</dt><dd>You review access, control prices and stock, and answer the
+requests.</dd></div>
 </dl></section>
 <section aria-labelledby="bounds" class="bounds"><h2 id="bounds">What no agent can do here</h2>
-<ul>${BOUNDARIES.map(({ statement, instead }) => html`<li>${statement} <span class="quiet">${instead}</span></li>`)}</ul></section>
+<ul>${BOUNDARIES.map(
+    ({ statement, instead }) => html`<li>${statement} <span class="quiet">${instead}</span></li>`,
+  )}</ul></section>
 <section aria-labelledby="look"><h2 id="look">Look around</h2>${searchForm('')}
 <ul class="links"><li><a href="/api/affiliate/openapi.json">OpenAPI contract</a></li>
 <li><a href="/llms.txt">llms.txt, for language models</a></li>

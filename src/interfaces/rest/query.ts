@@ -21,16 +21,14 @@ export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> 
 export const readQuery = (
   kinds: ReadonlyMap<string, Kind>,
   query: Record<string, unknown>,
-): Record<string, unknown> => {
-  const input: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query)) {
-    const values = (Array.isArray(value) ? value : [value]) as string[];
-    const kind = kinds.get(name);
-    const [first = ''] = values;
-    if (kind === 'array') input[name] = values.flatMap((text) => text.split(',')).filter(Boolean);
-    else if (values.length > 1) input[name] = values;
-    else if (kind === 'integer' && /^-?\d{1,15}$/.test(first)) input[name] = Number(first);
-    else input[name] = first;
-  }
-  return input;
+): Record<string, unknown> =>
+  // Not by assignment: a parameter named __proto__ would go unseen.
+  Object.fromEntries(Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]));
+
+const readValue = (kind: Kind | undefined, value: unknown): unknown => {
+  const values = (Array.isArray(value) ? value : [value]) as string[];
+  const [first = ''] = values;
+  if (kind === 'array') return values.flatMap((text) => text.split(',')).filter(Boolean);
+  if (values.length > 1) return values;
+  return kind === 'integer' && /^-?\d{1,15}$/.test(first) ? Number(first) : first;
 };

@@ -9,7 +9,9 @@ const LOOKED_AT_MS = 1_000;
 
 const article = /** @type {HTMLElement | null} */ (document.querySelector('article[data-open]'));
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector('#quantities'));
-const sending = /** @type {HTMLFormElement | null} */ (document.querySelector('form[action$="/send"]'));
+const sending = /** @type {HTMLFormElement | null} */ (
+  document.querySelector('form[action$="/send"]')
+);
 const unsaved = document.querySelector('#unsaved');
 
 let isTold = false;
@@ -43,14 +45,15 @@ const money = (amount, currency) => {
 
 /** @param {HTMLElement} row @param {number} quantity */
 const unitPrice = (row, quantity) => {
-  const tiers = (row.dataset['tiers'] ?? '')
-    .split(' ')
-    .map((tier) => tier.split(':').map(Number));
+  const tiers = (row.dataset['tiers'] ?? '').split(' ').map((tier) => tier.split(':').map(Number));
   const [, price] = tiers.findLast(([from]) => (from ?? 0) <= quantity) ?? tiers[0] ?? [];
   return price ?? 0;
 };
 
-/** What a row showed when it came from the server. @type {WeakMap<Element, [string, string, string]>} */
+/**
+ * What a row showed when it came from the server.
+ * @type {WeakMap<Element, [string, string, string]>}
+ */
 const served = new WeakMap();
 
 /** @param {HTMLInputElement} input */

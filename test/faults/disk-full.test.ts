@@ -1,0 +1,108 @@
+/** The disk fills up under a running service, and has room again. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { feedProduct } from '../support/app.ts';
+import type { ChildService } from '../support/child-service.ts';
+import { agentKey, atDesk, serveChild } from '../support/child-service.ts';
+import { directories } from '../support/directories.ts';
+import type { Answered, Client, Sent } from '../support/journal.ts';
+import { httpClient, writeOf } from '../support/journal.ts';
+import { expectProblem } from '../support/problems.ts';
+
+const { fresh, removeAll } = directories('full-');
+const mounting = fresh();
+const mount = (...options: string[]): boolean =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', options.join(), 'tmpfs', mounting]).status === 0;
+const isMounted = mount('size=8m');
+let service: ChildService | undefined;
+afterAll(async () => {
+  if (service?.child.exitCode === null) await service.end('SIGKILL');
+  if (isMounted) spawnSync('umount', [mounting]);
+  removeAll();
+});
+
+/** Every third write is large, so that it does not take thousands to fill the disk. */
+const large = (n: number): Sent => {
+  const sent = writeOf(n);
+  if (n % 3 > 0) return sent;
+  const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`m${i}`, `${n}`.repeat(400).slice(0, 500)]));
+  return { ...sent, body: JSON.stringify({ ...(JSON.parse(sent.body) as object), metadata }) };
+};
+
+type Run = { client: Client; url: string; key: string; acknowledged: Map<number, Answered> };
+
+const write = async ({ client, url, key, acknowledged }: Run, n: number): Promise<Answered> => {
+  const answer = await client.post(url, key, large(n), `full-${n}`);
+  if (!answer) throw new Error(`write ${n}: no answer at all\n${service?.log() ?? ''}`);
+  const first = acknowledged.get(n);
+  if (first) expect({ ...answer, replayed: false }).toEqual({ ...first, replayed: false });
+  else if (answer.status < 300) acknowledged.set(n, answer);
+  return answer;
+};
+
+const expectFull = ({ status, text }: Answered): void => {
+  expect([507, 503], text).toContain(status);
+  const { code, request_id, recovery } = JSON.parse(text) as ReturnType<typeof expectProblem>;
+  expect(['storage_full', 'storage_unavailable', 'shutting_down', 'overloaded']).toContain(code);
+  expect(request_id).not.toBe('');
+  expect(recovery).toMatchObject({ action: 'retry_same_key', retryable: true });
+};
+
+const reads = async ({ url, key }: Run): Promise<Record<string, number>> => {
+  const paths = ['/connection', '/products?q=product', '/leads', '/performance?granularity=month'];
+  const headers = { authorization: `Bearer ${key}` };
+  const found = await Promise.all(
+    paths.map(async (path) => [path, (await fetch(`${url}/api/affiliate/v1${path}`, { headers })).status] as const),
+  );
+  const live = await fetch(`${url}/livez`);
+  return Object.fromEntries([...found, ['live', live.status]]);
+};
+const ALL_WELL = { '/connection': 200, '/products?q=product': 200, '/leads': 200, '/performance?granularity=month': 403, live: 200 };
+
+describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', () => {
+  it('refuses writes as full, reads on, and writes again once there is room', { timeout: 60_000 }, async () => {
+    const directory = join(mounting, 'data');
+    mkdirSync(directory);
+    service = await serveChild(directory);
+    const products = Array.from({ length: 5 }, (_, n) => feedProduct(`SKU-${n}`));
+    await atDesk(service, '/products/import', { products });
+    const key = await agentKey(service);
+    const run: Run = { client: httpClient(), url: service.url, key, acknowledged: new Map() };
+
+    let n = 0;
+    let answer = await write(run, n);
+    for (; answer.status < 300; answer = await write(run, (n += 1))) expect(n).toBeLessThan(5_000);
+    expectFull(answer);
+    const refusedFirst = n;
+    // Full is full for a while: each kind of write, one after another and all at once.
+    for (let more = 0; more < 12; more += 1) {
+      const next = await write(run, (n += 1));
+      if (next.status >= 300) expectFull(next);
+    }
+    const atOnce = await Promise.all(Array.from({ length: 40 }, () => write(run, (n += 1))));
+    for (const one of atOnce) if (one.status >= 300) expectFull(one);
+    // Longer than read models wait before they write to the full disk themselves.
+    const since = performance.now();
+    while (performance.now() - since < 1_500) expect(await reads(run)).toEqual(ALL_WELL);
+    expect(service.child.exitCode, service.log()).toBeNull();
+
+    expect(mount('remount', 'size=64m')).toBe(true);
+    const grown = performance.now();
+    for (let back = await write(run, refusedFirst); back.status >= 300; back = await write(run, refusedFirst)) {
+      expectFull(back);
+      expect(performance.now() - grown).toBeLessThan(5_000);
+    }
+    expect(await reads(run)).toEqual(ALL_WELL);
+    // In doubt or refused, the same key settles it; what was acknowledged is answered as it was.
+    for (let again = 0; again <= n; again += 1) expect((await write(run, again)).status).toBe(201);
+    expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+
+    service = await serveChild(directory);
+    const after: Run = { ...run, url: service.url };
+    for (let again = 0; again <= n; again += 1) expect((await write(after, again)).replayed).toBe(true);
+    expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+    run.client.close();
+  });
+});

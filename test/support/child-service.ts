@@ -1,0 +1,94 @@
+/** `tributary serve` in a process of its own, as an operator runs it. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { ROOT } from './house.ts';
+
+export type ChildService = {
+  url: string;
+  deskToken: string;
+  child: ChildProcess;
+  /** Everything on stderr so far. */
+  log(): string;
+  /** Sends the signal and waits for the end; answers exit code and signal. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; signal: string | null }>;
+};
+
+/** Starts take half the time with it; filled by the first process that ends in order. */
+const COMPILED = join(tmpdir(), 'tributary-test-compile-cache');
+
+/** A command line of `tributary`, with the settings of a test. */
+export const runCli = (args: readonly string[], settings: Record<string, string> = {}): ChildProcess =>
+  spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+    cwd: ROOT,
+    env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+export const serveChild = async (
+  directory: string,
+  settings: Record<string, string> = {},
+): Promise<ChildService> => {
+  const child = runCli(['serve', '--port', '0', '--json', '--data', directory], {
+    WRITES_PER_MINUTE: '100000000',
+    READS_PER_MINUTE: '100000000',
+    ...settings,
+  });
+  let log = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  const ended = once(child, 'exit');
+  const { stdout } = child;
+  if (!stdout) throw new Error('the child has no stdout');
+  const lines = createInterface({ input: stdout });
+  const ready = once(lines, 'line');
+  const first = await Promise.race([ready, ended.then(() => undefined)]);
+  if (first === undefined) throw new Error(`the service did not start:\n${log}`);
+  const line = JSON.parse(String(first[0])) as { url: string; desk_token: string };
+  return {
+    url: line.url,
+    deskToken: line.desk_token,
+    child,
+    log: () => log,
+    async end(signal) {
+      child.kill(signal);
+      const [code, by] = (await ended) as [number | null, string | null];
+      return { code, signal: by };
+    },
+  };
+};
+
+let keys = 0;
+
+/** One command at the desk of a running service. */
+export const atDesk = async (
+  { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
+  path: string,
+  body: object,
+): Promise<Record<string, string>> => {
+  const response = await fetch(`${url}/api/desk/v1${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${deskToken}`,
+      'content-type': 'application/json',
+      'idempotency-key': `desk-${(keys += 1)}-${path}`,
+    },
+    body: JSON.stringify(body),
+  });
+  const answer = (await response.json()) as Record<string, string>;
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  return answer;
+};
+
+/** An approved agent with all that writes need; answers its key. */
+export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
+  const scopes = ['products:read', 'links:write', 'handoffs:write', 'leads:write', 'leads:read'];
+  const agent = await atDesk(service, '/agents', { owner_id: owner, name: 'A', purpose: 'Tests', scopes });
+  await atDesk(service, `/agents/${agent['id']}/approve`, { reason: 'Known' });
+  const issued = await atDesk(service, `/agents/${agent['id']}/keys`, {});
+  return issued['api_key'] ?? '';
+};
