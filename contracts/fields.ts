@@ -21,12 +21,18 @@ export const line = (max: number) =>
   text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
 
 export const id = (prefix: string) =>
-  z.string().regex(new RegExp(`^${prefix}_[0-9a-z]{24}$`), { error: `must be an id like ${prefix}_…` });
+  z
+    .string()
+    .regex(new RegExp(`^${prefix}_[0-9a-z]{24}$`), { error: `must be an id like ${prefix}_…` });
 
-export const time = z.iso.datetime({ offset: true }).describe('RFC 3339, for example 2026-11-21T09:30:00Z');
+export const time = z.iso
+  .datetime({ offset: true })
+  .describe('RFC 3339, for example 2026-11-21T09:30:00Z');
 export const date = z.iso.date().describe('A day, for example 2026-11-21');
 export const currency = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' });
-export const country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code' });
+export const country = z
+  .string()
+  .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code' });
 export const quantity = z.int().min(1).max(100_000_000);
 export const url = z.url({ protocol: /^https?$/ }).max(2_048);
 
@@ -73,7 +79,9 @@ export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
 /** Where the log stood when an answer was made. */
 export const asOf = z.object({
   position: z.int().min(0),
-  at: time.nullable().describe('Time of the last event at that position; null while the log is empty'),
+  at: time
+    .nullable()
+    .describe('Time of the last event at that position; null while the log is empty'),
 });
 
 export const page = z.object({ next_cursor: z.string().nullable(), has_more: z.boolean() });

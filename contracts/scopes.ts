@@ -19,7 +19,8 @@ export const SCOPES = {
   },
   'agents:notify': {
     group: 'outbound',
-    meaning: 'Propose notifications to other agents; owner-controlled or administrator-approved only',
+    meaning:
+      'Propose notifications to other agents; owner-controlled or administrator-approved only',
   },
 } as const satisfies Record<string, { group: 'read' | 'write' | 'outbound'; meaning: string }>;
 

@@ -32,7 +32,10 @@ const environment = z.object({
   EVENT_LOG_URL: schemes('sqlite:', 'memory:').default('sqlite:log'),
   READ_MODEL_URL: schemes('sqlite:', 'memory:').default('sqlite:views'),
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  COUNTRY_HEADER: z.string().regex(/^[A-Za-z-]+$/).optional(),
+  COUNTRY_HEADER: z
+    .string()
+    .regex(/^[A-Za-z-]+$/)
+    .optional(),
   TRUST_PROXY: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   READS_PER_MINUTE: perMinute.default(LIMITS.READS_PER_MINUTE),
@@ -62,7 +65,8 @@ export const readConfig = (env: Record<string, string | undefined> = process.env
     readModelUrl: new URL(e.READ_MODEL_URL),
     publicUrl: e.PUBLIC_URL?.replace(/\/+$/, ''),
     countryHeader: e.COUNTRY_HEADER?.toLowerCase(),
-    trustProxy: e.TRUST_PROXY === undefined ? false : e.TRUST_PROXY === 'true' ? true : e.TRUST_PROXY,
+    trustProxy:
+      e.TRUST_PROXY === undefined ? false : e.TRUST_PROXY === 'true' ? true : e.TRUST_PROXY,
     logLevel: e.LOG_LEVEL,
     readsPerMinute: e.READS_PER_MINUTE,
     writesPerMinute: e.WRITES_PER_MINUTE,

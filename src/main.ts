@@ -69,7 +69,10 @@ export const serviceLogger = (level: string): Logger =>
  * Wires the service on the adapters that the configuration names. Throws StartupError when the data
  * directory cannot be used as it is.
  */
-export const openService = async (config: Config, options: ServiceOptions = {}): Promise<Service> => {
+export const openService = async (
+  config: Config,
+  options: ServiceOptions = {},
+): Promise<Service> => {
   const logger = options.log ?? serviceLogger(config.logLevel);
   const clock = options.clock ?? systemClock();
   const ids = systemIds(clock.now);
@@ -155,7 +158,9 @@ const openStores = (
     ? undefined
     : sqliteEventLog({ directory: dataDirectory, ...(onFatal && { onFatal }) });
   const log: EventLog = sqlite ?? memoryEventLog();
-  const secrets = systemSecrets(inMemory ? { root: Buffer.alloc(32, 7) } : { directory: dataDirectory });
+  const secrets = systemSecrets(
+    inMemory ? { root: Buffer.alloc(32, 7) } : { directory: dataDirectory },
+  );
   const store: LocalStore =
     inMemory || readModelUrl.protocol === 'memory:'
       ? memoryStore()

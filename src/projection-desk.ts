@@ -6,7 +6,11 @@ import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
-import type { ProjectionDesk, ProjectionStatus, VerifyState } from '#src/app/desk/projection-desk.ts';
+import type {
+  ProjectionDesk,
+  ProjectionStatus,
+  VerifyState,
+} from '#src/app/desk/projection-desk.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { LocalStore } from '#src/ports/read-model.ts';
@@ -43,7 +47,12 @@ export const projectionDesk = (deps: {
     const result =
       projection && !fresh
         ? await verify({ log, store, projections: [projection], fresh: memoryStore(), onProgress })
-        : await verifyCatalog({ log, catalog, fresh: fresh ?? sqliteCatalog(':memory:'), onProgress });
+        : await verifyCatalog({
+            log,
+            catalog,
+            fresh: fresh ?? sqliteCatalog(':memory:'),
+            onProgress,
+          });
     fresh?.close();
     state.rows = result.rows;
     state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh: again }) => ({

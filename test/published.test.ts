@@ -13,33 +13,48 @@ import { PUBLISHED } from '../infra/scripts/publish.ts';
 import { ROOT } from './support/house.ts';
 import { verifies } from './support/verifies.ts';
 
-const published = (name: string): string => readFileSync(join(ROOT, 'contracts/published', name), 'utf8');
+const published = (name: string): string =>
+  readFileSync(join(ROOT, 'contracts/published', name), 'utf8');
 
 type Document = {
   openapi: string;
-  paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
+  paths: Record<
+    string,
+    Record<string, { operationId: string; responses: Record<string, unknown> }>
+  >;
 };
 const openapi = JSON.parse(published('openapi.json')) as Document;
-const operationsIn = (document: Document) => Object.values(document.paths).flatMap((item) => Object.values(item));
+const operationsIn = (document: Document) =>
+  Object.values(document.paths).flatMap((item) => Object.values(item));
 
 describe('published files', () => {
-  it.each(Object.entries(PUBLISHED))('%s is what the registry gives now (make publish)', (name, make) => {
-    expect(published(name) === make(), `${name} is out of date`).toBe(true);
-  });
+  it.each(Object.entries(PUBLISHED))(
+    '%s is what the registry gives now (make publish)',
+    (name, make) => {
+      expect(published(name) === make(), `${name} is out of date`).toBe(true);
+    },
+  );
 
-  it.each(['openapi.json', 'desk-openapi.json'])('%s passes an independent validator', async (name) => {
-    const result = await new Validator().validate(JSON.parse(published(name)) as Record<string, unknown>);
-    expect(result).toMatchObject({ valid: true });
-  });
+  it.each(['openapi.json', 'desk-openapi.json'])(
+    '%s passes an independent validator',
+    async (name) => {
+      const result = await new Validator().validate(
+        JSON.parse(published(name)) as Record<string, unknown>,
+      );
+      expect(result).toMatchObject({ valid: true });
+    },
+  );
 });
 
 describe('the contract of agents', () => {
   it('has exactly the seven operations', () => {
     verifies('service.3', 'endpoints.rules.5');
     expect(openapi.openapi).toMatch(/^3\.1/);
-    expect(operationsIn(openapi).map(({ operationId }) => operationId).sort()).toEqual(
-      Object.keys(operations).sort(),
-    );
+    expect(
+      operationsIn(openapi)
+        .map(({ operationId }) => operationId)
+        .sort(),
+    ).toEqual(Object.keys(operations).sort());
     expect(Object.keys(operations)).toHaveLength(7);
   });
 
@@ -79,7 +94,9 @@ describe.each([
         expect(operation.input.safeParse(input).error?.issues ?? []).toEqual([]);
         expect(operation.output.safeParse(output).error?.issues ?? []).toEqual([]);
       }
-      expect(operation.problems.filter((code: ProblemCode) => !PROBLEM_CODES.includes(code))).toEqual([]);
+      expect(
+        operation.problems.filter((code: ProblemCode) => !PROBLEM_CODES.includes(code)),
+      ).toEqual([]);
       const keyed = 'idempotency_key' in operation.input.shape;
       expect(keyed).toBe(operation.kind === 'command');
       for (const name of operation.http.path.matchAll(/\{(\w+)\}/g))
@@ -102,6 +119,8 @@ describe('llms.txt', () => {
 describe('the problem catalogue', () => {
   it('has codes that never change once published', () => {
     verifies('errors.2');
-    expect(Object.entries(PROBLEMS).map(([code, { status }]) => `${status} ${code}`)).toMatchSnapshot();
+    expect(
+      Object.entries(PROBLEMS).map(([code, { status }]) => `${status} ${code}`),
+    ).toMatchSnapshot();
   });
 });

@@ -3,25 +3,32 @@
  * test that calls verifies('id'), or stands in NOT_BUILT with the date it was put there.
  */
 export const REQUIREMENTS: Record<string, string> = {
-  'service.1': 'An agent acting for a promoter discovers products, creates links and handoffs, coordinates approved outreach',
+  'service.1':
+    'An agent acting for a promoter discovers products, creates links and handoffs, coordinates approved outreach',
   'service.2': 'Three interface families: REST, MCP, A2A',
-  'service.3': 'The REST contract has seven typed operations: search, links, handoffs, leads, performance',
+  'service.3':
+    'The REST contract has seven typed operations: search, links, handoffs, leads, performance',
   'service.4': 'The MCP surface has explicit tool schemas, scoped access and idempotent writes',
-  'service.5': 'The agent interfaces cannot accept quotations, submit RFQs, place orders, reserve stock or send payment',
+  'service.5':
+    'The agent interfaces cannot accept quotations, submit RFQs, place orders, reserve stock or send payment',
   'service.6.buyer': 'The buyer reviews the list and controls RFQ submission',
   'service.6.staff': 'Service staff control pricing, allocation and fulfillment decisions',
-  'service.6.commitments': 'Commercial commitments stay inside the buyer-reviewed RFQ and the internal approval workflow',
-  'service.7': 'llms.txt gives use-case routing, safety boundaries and canonical links, without a credential',
+  'service.6.commitments':
+    'Commercial commitments stay inside the buyer-reviewed RFQ and the internal approval workflow',
+  'service.7':
+    'llms.txt gives use-case routing, safety boundaries and canonical links, without a credential',
   'service.8.openapi': 'The OpenAPI contract needs no credential',
   'service.8.mcp-status': 'The MCP status needs no credential',
   'service.8.agent-card': 'The Agent Card needs no credential',
   'service.8.llms': 'llms.txt needs no credential',
   'resources.product': 'Published products are searchable through the catalog with products:read',
   'resources.link': 'Attributed links are created with links:write',
-  'resources.handoff': 'Handoffs are created with handoffs:write; creating one does not submit an RFQ',
+  'resources.handoff':
+    'Handoffs are created with handoffs:write; creating one does not submit an RFQ',
   'resources.lead': 'Leads are read with leads:read and written with leads:write',
   'resources.performance': 'Performance of the credential owner is read with performance:read',
-  'resources.connection': 'The connection describes the calling agent with the scopes actually granted',
+  'resources.connection':
+    'The connection describes the calling agent with the scopes actually granted',
   'resources.problem': 'Errors are problem responses',
   'resources.own-records': 'Read access covers only records attributed to the credential owner',
   'states.handoff': 'A handoff is reviewed by the buyer, who alone controls RFQ submission',
@@ -42,7 +49,8 @@ export const REQUIREMENTS: Record<string, string> = {
   'authentication.3': 'Keys are created after an access review',
   'authentication.4': 'The connection answers the scopes actually granted, which may be fewer',
   'authentication.5': 'The nine scopes and what each is for',
-  'authentication.5.outbound': 'Outbound scopes: owner-controlled or administrator-approved coordination only',
+  'authentication.5.outbound':
+    'Outbound scopes: owner-controlled or administrator-approved coordination only',
   'authentication.6': 'Public resources need no credential',
   'authentication.7': 'Key format, lifetime and revocation are ours to choose',
   'errors.1': 'An unknown route under v1 answers application/problem+json',
@@ -50,7 +58,7 @@ export const REQUIREMENTS: Record<string, string> = {
   'errors.3': 'The status of that response is ours to choose',
   'errors.4': 'The field names of the problem are ours to choose',
   'errors.5': 'Errors for credential, scope, input and MCP are ours to choose',
-  'limits': 'Rate, size and page limits are ours to choose, and published',
+  limits: 'Rate, size and page limits are ours to choose, and published',
   'versioning.1': 'The REST routes are versioned by the path segment v1',
   'versioning.2': 'The OpenAPI path carries no version segment',
   'versioning.3': 'Unknown v1 routes answer the problem of Errors',

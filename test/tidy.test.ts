@@ -30,11 +30,20 @@ describe('the house', () => {
     const planted = [
       { path: 'contracts/planted.ts', text: "import { x } from '#src/app/hash.ts';" },
       { path: 'src/domain/planted.ts', text: "import { z } from 'zod';" },
-      { path: 'src/domain/planted2.ts', text: "import { EVENTS } from '#contracts/events/index.ts';" },
+      {
+        path: 'src/domain/planted2.ts',
+        text: "import { EVENTS } from '#contracts/events/index.ts';",
+      },
       { path: 'src/ports/planted.ts', text: "import type { Scope } from '#contracts/scopes.ts';" },
-      { path: 'projections/planted.ts', text: "import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';" },
+      {
+        path: 'projections/planted.ts',
+        text: "import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';",
+      },
       { path: 'src/app/planted.ts', text: "import Fastify from 'fastify';" },
-      { path: 'src/app/planted2.ts', text: "export { memoryEventLog } from '../adapters/memory/event-log.ts';" },
+      {
+        path: 'src/app/planted2.ts',
+        text: "export { memoryEventLog } from '../adapters/memory/event-log.ts';",
+      },
       { path: 'src/interfaces/planted.ts', text: "import { link } from '#src/domain/link.ts';" },
       { path: 'src/adapters/planted.ts', text: "import { dispatch } from '../app/dispatch.ts';" },
       { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
@@ -43,7 +52,11 @@ describe('the house', () => {
   });
 
   it('has none of the banned words', () => {
-    expect(bannedWords(everything.filter(({ path }) => !/^test\/(support\/house|tidy\.test)\.ts$/.test(path)))).toEqual([]);
+    expect(
+      bannedWords(
+        everything.filter(({ path }) => !/^test\/(support\/house|tidy\.test)\.ts$/.test(path)),
+      ),
+    ).toEqual([]);
   });
 
   it('catches each banned word', () => {
@@ -73,12 +86,15 @@ describe('the house', () => {
   });
 
   it('speaks of no machine', () => {
-    const paths = everything.filter(({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text));
+    const paths = everything.filter(
+      ({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text),
+    );
     expect(paths.map(({ path }) => path)).toEqual([]);
   });
 });
 
-const fileName = (id: string): string => id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+const fileName = (id: string): string =>
+  id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 describe('the registries', () => {
   it('have one contract file and one handler file per operation, named alike', () => {

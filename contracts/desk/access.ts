@@ -78,7 +78,11 @@ const exampleKey = {
   expires_at: '2027-02-18T09:30:00.000Z',
 };
 const AGENT_PATH = '/agents/{agent_id}';
-const decision = { idempotency_key: 'review-17', agent_id: exampleAgent.id, reason: 'Known promoter' };
+const decision = {
+  idempotency_key: 'review-17',
+  agent_id: exampleAgent.id,
+  reason: 'Known promoter',
+};
 
 export const requestAccess = defineDeskOperation({
   id: 'requestAccess',
@@ -86,7 +90,8 @@ export const requestAccess = defineDeskOperation({
   roles: ['owner', 'staff'],
   http: { method: 'POST', path: '/agents', status: 201 },
   summary: 'Ask for access for an agent',
-  guidance: 'With agent_id it asks for other scopes for an agent that exists; what it has stays in force.',
+  guidance:
+    'With agent_id it asks for other scopes for an agent that exists; what it has stays in force.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     owner_id: ownerId,
@@ -131,7 +136,11 @@ export const approveAccess = defineDeskOperation({
     {
       name: 'as requested',
       input: decision,
-      output: { ...exampleAgent, status: 'approved', granted_scopes: exampleAgent.requested_scopes },
+      output: {
+        ...exampleAgent,
+        status: 'approved',
+        granted_scopes: exampleAgent.requested_scopes,
+      },
     },
   ],
 });

@@ -26,6 +26,7 @@ export const deskOperations = {
   moveLead: records.moveLead,
   withdrawHandoff: records.withdrawHandoff,
   invalidateHandoff: records.invalidateHandoff,
+  readRfq: records.readRfq,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
   listLinks: lists.listLinks,

@@ -7,11 +7,19 @@ import { link } from '../records/link.ts';
 
 const AS_OF = { position: 3120, at: '2026-11-20T09:30:00.000Z' };
 
-const ownerOrTest = z.string().regex(/^[a-z][a-z0-9]{2,40}$/).describe('test{owner} for the test space');
+const ownerOrTest = z
+  .string()
+  .regex(/^[a-z][a-z0-9]{2,40}$/)
+  .describe('test{owner} for the test space');
 const before = z.int().min(1).optional().describe('next_before of the page before');
 const nextBefore = z.int().nullable().describe('null on the last page');
 const roles = ['owner', 'staff', 'auditor'] as const;
-const problems = ['role_missing', 'parameter_invalid', 'resource_not_found', 'read_model_rebuilding'] as const;
+const problems = [
+  'role_missing',
+  'parameter_invalid',
+  'resource_not_found',
+  'read_model_rebuilding',
+] as const;
 
 export const listLinks = defineDeskOperation({
   id: 'listLinks',
@@ -62,7 +70,8 @@ export const listHistory = defineDeskOperation({
   roles,
   http: { method: 'GET', path: '/history', status: 200 },
   summary: "An owner's events, newest first: what, when and where; readEvents shows them whole",
-  guidance: 'as_of=<position> answers as the log stood then. Follow next_before while it is not null.',
+  guidance:
+    'as_of=<position> answers as the log stood then. Follow next_before while it is not null.',
   input: z.strictObject({
     owner_id: ownerOrTest,
     as_of: z.int().min(0).optional().describe('A log position'),

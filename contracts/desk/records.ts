@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { id, idempotencyKey, line, money, ownerId } from '../fields.ts';
+import { handoffExample } from '../examples/records.ts';
+import { id, idempotencyKey, line, money, ownerId, time } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
+import { lineItem } from '../records/handoff.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 
 const MOVES = [
@@ -41,7 +43,12 @@ export const moveLead = defineDeskOperation({
   examples: [
     {
       name: 'accepted',
-      input: { idempotency_key: 'lead-4711-accept', lead_id: LEAD, owner_id: 'acme', to: 'accepted' },
+      input: {
+        idempotency_key: 'lead-4711-accept',
+        lead_id: LEAD,
+        owner_id: 'acme',
+        to: 'accepted',
+      },
       output: { id: LEAD, owner_id: 'acme', state: 'accepted' },
     },
   ],
@@ -49,7 +56,13 @@ export const moveLead = defineDeskOperation({
 
 const close = <const Id extends string>(
   operation: Id,
-  of: { prefix: 'hnd' | 'lnk'; field: 'handoff_id' | 'link_id'; path: string; example: string; state: string },
+  of: {
+    prefix: 'hnd' | 'lnk';
+    field: 'handoff_id' | 'link_id';
+    path: string;
+    example: string;
+    state: string;
+  },
   roles: readonly ('owner' | 'staff')[],
   summary: string,
 ) =>
@@ -71,7 +84,12 @@ const close = <const Id extends string>(
     examples: [
       {
         name: of.state,
-        input: { idempotency_key: 'close-1', [of.field]: of.example, owner_id: 'acme', reason: 'Recalled' },
+        input: {
+          idempotency_key: 'close-1',
+          [of.field]: of.example,
+          owner_id: 'acme',
+          reason: 'Recalled',
+        },
         output: { id: of.example, owner_id: 'acme', state: of.state },
       },
     ],
@@ -79,21 +97,87 @@ const close = <const Id extends string>(
 
 export const withdrawHandoff = close(
   'withdrawHandoff',
-  { prefix: 'hnd', field: 'handoff_id', path: '/handoffs/{handoff_id}/withdraw', example: HANDOFF, state: 'withdrawn' },
+  {
+    prefix: 'hnd',
+    field: 'handoff_id',
+    path: '/handoffs/{handoff_id}/withdraw',
+    example: HANDOFF,
+    state: 'withdrawn',
+  },
   ['owner', 'staff'],
   'Withdraw a handoff that the buyer has not answered',
 );
 
 export const invalidateHandoff = close(
   'invalidateHandoff',
-  { prefix: 'hnd', field: 'handoff_id', path: '/handoffs/{handoff_id}/invalidate', example: HANDOFF, state: 'invalidated' },
+  {
+    prefix: 'hnd',
+    field: 'handoff_id',
+    path: '/handoffs/{handoff_id}/invalidate',
+    example: HANDOFF,
+    state: 'invalidated',
+  },
   ['staff'],
   'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
 );
 
+export const readRfq = defineDeskOperation({
+  id: 'readRfq',
+  kind: 'query',
+  roles: ['staff'],
+  http: { method: 'GET', path: '/handoffs/{handoff_id}/rfq', status: 200 },
+  summary: 'The RFQ that a buyer sent: list, totals and whom to answer',
+  guidance: 'Staff only: neither the agent nor the promoter sees the contact.',
+  input: z.strictObject({
+    handoff_id: id('hnd'),
+    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+  }),
+  output: z.object({
+    handoff_id: id('hnd'),
+    owner_id: z.string(),
+    title: z.string(),
+    submitted_at: time,
+    contact: z.union([
+      z.object({
+        name: z.string(),
+        email: z.string(),
+        company: z.string().optional(),
+        phone: z.string().optional(),
+      }),
+      z.literal('[erased]'),
+    ]),
+    list_revision: z.int(),
+    line_items: z.array(lineItem),
+    indicative_totals: z.array(money),
+  }),
+  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
+  examples: [
+    {
+      name: 'of a handoff',
+      input: { handoff_id: HANDOFF, owner_id: 'acme' },
+      output: {
+        handoff_id: HANDOFF,
+        owner_id: 'acme',
+        title: 'Kitchen shelf, autumn',
+        submitted_at: '2026-11-20T09:30:00.000Z',
+        contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
+        list_revision: 1,
+        line_items: handoffExample.line_items,
+        indicative_totals: handoffExample.indicative_totals,
+      },
+    },
+  ],
+});
+
 export const disableLink = close(
   'disableLink',
-  { prefix: 'lnk', field: 'link_id', path: '/links/{link_id}/disable', example: LINK, state: 'disabled' },
+  {
+    prefix: 'lnk',
+    field: 'link_id',
+    path: '/links/{link_id}/disable',
+    example: LINK,
+    state: 'disabled',
+  },
   ['owner', 'staff'],
   'Disable a link: it leads nowhere from now on',
 );
@@ -104,20 +188,36 @@ export const eraseSubject = defineDeskOperation({
   roles: ['operator'],
   http: { method: 'POST', path: '/subjects/{subject}/erase', status: 200 },
   summary: 'Destroy the key of a lead’s or a handoff’s personal data',
-  guidance: 'For ever. The events stay and can still be verified; the personal data in them is noise.',
+  guidance:
+    'For ever. The events stay and can still be verified; the personal data in them is noise.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    subject: z.string().regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
+    subject: z
+      .string()
+      .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
     owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)).optional(),
     reason: line(500),
   }),
-  output: z.object({ subject: z.string(), key: z.enum(['destroyed', 'never']), erased_from: z.array(z.string()) }),
+  output: z.object({
+    subject: z.string(),
+    key: z.enum(['destroyed', 'never']),
+    erased_from: z.array(z.string()),
+  }),
   problems: DESK_WRITE_PROBLEMS,
   examples: [
     {
       name: 'on request',
-      input: { idempotency_key: 'erase-1', subject: LEAD, owner_id: 'acme', reason: 'Art. 17 request' },
-      output: { subject: LEAD, key: 'destroyed', erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'] },
+      input: {
+        idempotency_key: 'erase-1',
+        subject: LEAD,
+        owner_id: 'acme',
+        reason: 'Art. 17 request',
+      },
+      output: {
+        subject: LEAD,
+        key: 'destroyed',
+        erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+      },
     },
   ],
 });

@@ -22,10 +22,14 @@ export const readEvents = defineDeskOperation({
   roles: ['owner', 'staff', 'auditor', 'operator'],
   http: { method: 'GET', path: '/events', status: 200 },
   summary: "Events of a stream, of an owner's history, or of the whole log",
-  guidance: 'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive.',
+  guidance:
+    'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive.',
   input: z.strictObject({
     stream: line(300).optional(),
-    owner_id: z.string().regex(/^[a-z][a-z0-9]{2,40}$/).optional(),
+    owner_id: z
+      .string()
+      .regex(/^[a-z][a-z0-9]{2,40}$/)
+      .optional(),
     after: z.int().min(0).default(0),
     up_to: z.int().min(0).optional(),
     limit: z.int().min(1).max(1_000).default(100),
@@ -33,7 +37,9 @@ export const readEvents = defineDeskOperation({
   }),
   output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
   problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'an owner', input: { owner_id: 'acme' }, output: { data: [], head: 0, more: false } }],
+  examples: [
+    { name: 'an owner', input: { owner_id: 'acme' }, output: { data: [], head: 0, more: false } },
+  ],
 });
 
 const status = z
@@ -82,7 +88,8 @@ export const rebuildProjection = defineDeskOperation({
   roles: ['operator'],
   http: { method: 'POST', path: '/projections/{name}/rebuild', status: 200 },
   summary: 'Fill a read model afresh beside the live one, and switch',
-  guidance: 'Answers when it has started; listProjections shows how far it is. Readers notice nothing.',
+  guidance:
+    'Answers when it has started; listProjections shows how far it is. Readers notice nothing.',
   input: z.strictObject({ idempotency_key: idempotencyKey, name }),
   output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
   problems: DESK_WRITE_PROBLEMS,
@@ -102,7 +109,10 @@ export const verifyProjection = defineDeskOperation({
   http: { method: 'GET', path: '/projections/{name}/verify', status: 200 },
   summary: 'Compare the live rows with a fresh fold of the log, digest by digest',
   guidance: 'Starts the comparison, or shows how far the running one is, until done is true.',
-  input: z.strictObject({ name, run: line(64).describe('Your name for this run; ask again with it') }),
+  input: z.strictObject({
+    name,
+    run: line(64).describe('Your name for this run; ask again with it'),
+  }),
   output: z.object({
     name: z.string(),
     done: z.boolean(),

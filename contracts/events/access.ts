@@ -27,7 +27,11 @@ export const KeyIssued = z.object({
   rotated_from: z.string().optional(),
 });
 /** The old key of a rotation goes on working until expires_at. */
-export const KeyRetired = z.object({ key_id: z.string(), replaced_by: z.string(), expires_at: z.number() });
+export const KeyRetired = z.object({
+  key_id: z.string(),
+  replaced_by: z.string(),
+  expires_at: z.number(),
+});
 export const KeyRevoked = z.object({ key_id: z.string(), reason: z.string() });
 
 export const DeskTokenIssued = z.object({

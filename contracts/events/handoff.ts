@@ -39,7 +39,12 @@ export const HandoffCreated = z.object({
   metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 });
 
-const named = { handoff_id: z.string(), agent_id: z.string(), dims: attributionDims, link_id: z.string().optional() };
+const named = {
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  dims: attributionDims,
+  link_id: z.string().optional(),
+};
 
 export const HandoffOpenedByBuyer = z.object(named);
 

@@ -59,7 +59,9 @@ export type EventType = keyof typeof EVENTS;
 export type EventData<Type extends EventType> = z.infer<(typeof EVENTS)[Type]>;
 
 /** An event as a decider makes it, narrowed by its type. */
-export type EventOf<Type extends EventType> = { [T in Type]: { type: T; data: EventData<T> } }[Type];
+export type EventOf<Type extends EventType> = {
+  [T in Type]: { type: T; data: EventData<T> };
+}[Type];
 
 /** An event as a fold sees it: what happened, and when (epoch milliseconds). */
 export type Happened<Type extends EventType> = EventOf<Type> & { at: number };

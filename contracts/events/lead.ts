@@ -25,7 +25,10 @@ const content = {
   metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 };
 
-const source = z.object({ kind: z.enum(['link', 'handoff', 'manual', 'agent']), ref: z.string().optional() });
+const source = z.object({
+  kind: z.enum(['link', 'handoff', 'manual', 'agent']),
+  ref: z.string().optional(),
+});
 
 export const LeadSubmitted = z.object({
   lead_id: z.string(),

@@ -22,4 +22,8 @@ export const LinkCreated = z.object({
 export const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });
 
 /** Stands on the stream codes-code_{slug}: the first link to claim a slug has it for ever. */
-export const CodeClaimed = z.object({ code: z.string(), link_id: z.string(), owner_id: z.string() });
+export const CodeClaimed = z.object({
+  code: z.string(),
+  link_id: z.string(),
+  owner_id: z.string(),
+});

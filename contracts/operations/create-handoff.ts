@@ -20,7 +20,9 @@ export const createHandoff = defineOperation({
     note_to_buyer: text(2_000).optional(),
     locale: z
       .string()
-      .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, { error: 'must be a BCP 47 tag like en-GB' })
+      .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
+        error: 'must be a BCP 47 tag like en-GB',
+      })
       .default('en'),
     link_id: id('lnk').optional().describe('The link this handoff came from'),
     buyer: z

@@ -4,7 +4,17 @@ import { idempotencyKey, line, metadata, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { CHANNELS, link, target, utm } from '../records/link.ts';
 
-export const RESERVED_SLUGS = ['admin', 'api', 'desk', 'docs', 'health', 'help', 'login', 'signin', 'www'];
+export const RESERVED_SLUGS = [
+  'admin',
+  'api',
+  'desk',
+  'docs',
+  'health',
+  'help',
+  'login',
+  'signin',
+  'www',
+];
 
 export const createLink = defineOperation({
   id: 'createLink',

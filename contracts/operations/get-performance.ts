@@ -44,7 +44,12 @@ export const getPerformance = defineOperation({
     data: z.array(performanceRow),
     totals: metrics,
     comparison_totals: metrics.optional(),
-    period: z.object({ from: date, to: date, granularity: z.enum(GRANULARITIES), time_zone: z.string() }),
+    period: z.object({
+      from: date,
+      to: date,
+      granularity: z.enum(GRANULARITIES),
+      time_zone: z.string(),
+    }),
     comparison_period: z.object({ from: date, to: date }).optional(),
     page,
     as_of: asOf,

@@ -1,6 +1,18 @@
 import { z } from 'zod';
 import { productExample } from '../examples/records.ts';
-import { asOf, country, currency, cursor, id, limit, line, list, page, quantity, time } from '../fields.ts';
+import {
+  asOf,
+  country,
+  currency,
+  cursor,
+  id,
+  limit,
+  line,
+  list,
+  page,
+  quantity,
+  time,
+} from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { facet, product } from '../records/product.ts';
 
@@ -24,7 +36,9 @@ export const searchProducts = defineOperation({
     brand: line(100).optional(),
     origin: country.optional(),
     ship_from: country.optional(),
-    at_quantity: quantity.optional().describe('Quantity at which prices are compared; default each minimum'),
+    at_quantity: quantity
+      .optional()
+      .describe('Quantity at which prices are compared; default each minimum'),
     price_min: z.int().min(0).optional().describe('Minor units; needs currency'),
     price_max: z.int().min(0).optional().describe('Minor units; needs currency'),
     currency: currency.optional(),

@@ -14,19 +14,18 @@ export const submitLead = defineOperation({
     'The first call with an external_id submits; a later one replaces what was said, while the lead is ' +
     'submitted or accepted; withdraw: true withdraws it. A contact that another promoter has already brought is answered ' +
     'with state rejected and reason already_known. Agents set no commercial state.',
-  input: z
-    .strictObject({
-      idempotency_key: idempotencyKey,
-      external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),
-      source: leadSource.default({ kind: 'agent' }),
-      company: company.optional().describe('Required unless withdraw is true'),
-      contact: contact.optional(),
-      consent: consent.optional().describe('Required with a contact'),
-      interest: interest.optional(),
-      withdraw: z.literal(true).optional(),
-      withdraw_reason: line(200).optional(),
-      metadata: metadata.optional(),
-    }),
+  input: z.strictObject({
+    idempotency_key: idempotencyKey,
+    external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),
+    source: leadSource.default({ kind: 'agent' }),
+    company: company.optional().describe('Required unless withdraw is true'),
+    contact: contact.optional(),
+    consent: consent.optional().describe('Required with a contact'),
+    interest: interest.optional(),
+    withdraw: z.literal(true).optional(),
+    withdraw_reason: line(200).optional(),
+    metadata: metadata.optional(),
+  }),
   output: lead,
   problems: [
     'malformed_json',

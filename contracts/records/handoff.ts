@@ -52,7 +52,9 @@ export const handoff = z
     line_items: z.array(lineItem),
     list_revision: z.int(),
     indicative_totals: z.array(money).describe('Per currency; an estimate only'),
-    review_url: z.string().describe('For the buyer alone; whoever holds it can review and send the RFQ'),
+    review_url: z
+      .string()
+      .describe('For the buyer alone; whoever holds it can review and send the RFQ'),
     status: z.enum(HANDOFF_STATUSES),
     status_reason: z.string().optional(),
     expires_at: time,

@@ -56,7 +56,10 @@ export const lead = z
     owner_id: z.string(),
     agent_id: z.string(),
     external_id: z.string(),
-    source: z.object({ kind: z.enum(['link', 'handoff', 'manual', 'agent']), ref: z.string().optional() }),
+    source: z.object({
+      kind: z.enum(['link', 'handoff', 'manual', 'agent']),
+      ref: z.string().optional(),
+    }),
     company: z.object({ name: z.string(), country: z.string(), website: z.string().optional() }),
     contact: z
       .union([

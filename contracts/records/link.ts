@@ -8,7 +8,9 @@ export const target = z
     kind: z.enum(TARGET_KINDS),
     ref: line(200).describe('Product id or sku, category name, or search words'),
   })
-  .describe('What the link leads to. The destination is computed: a link never leads off this service');
+  .describe(
+    'What the link leads to. The destination is computed: a link never leads off this service',
+  );
 
 export const CHANNELS = ['site', 'email', 'social', 'chat', 'agent', 'qr', 'other'] as const;
 

@@ -38,8 +38,13 @@ export type Metric = (typeof METRICS)[number];
 export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
 
 export const metrics = z.object({
-  ...(Object.fromEntries(METRICS.map((name) => [name, z.int().min(0)])) as Record<Metric, z.ZodInt>),
-  rfq_value: z.array(money).describe('Indicative totals of RFQs sent, one per currency, never summed across'),
+  ...(Object.fromEntries(METRICS.map((name) => [name, z.int().min(0)])) as Record<
+    Metric,
+    z.ZodInt
+  >),
+  rfq_value: z
+    .array(money)
+    .describe('Indicative totals of RFQs sent, one per currency, never summed across'),
   won_value: z.array(money).describe('Set by staff'),
 });
 

@@ -45,4 +45,3 @@ export const facet = z.object({
   field: z.string(),
   values: z.array(z.object({ value: z.string(), count: z.int() })),
 });
-

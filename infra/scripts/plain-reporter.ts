@@ -6,7 +6,9 @@ export default class PlainReporter implements Reporter {
     const cases = modules.flatMap((module) => [...module.children.allTests()]);
     const of = (state: ReturnType<TestCase['result']>['state']) =>
       cases.filter((test) => test.result().state === state);
-    const broken = modules.filter((module) => module.state() === 'failed' && [...module.children.allTests()].length === 0);
+    const broken = modules.filter(
+      (module) => module.state() === 'failed' && [...module.children.allTests()].length === 0,
+    );
     const skipped = of('skipped');
     const lines = skipped.map((test) => `skipped: ${test.fullName}`);
     const failed = of('failed').length + broken.length + errors.length;

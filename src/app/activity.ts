@@ -29,7 +29,10 @@ export const activityLog = (deps: {
   onLost(error: unknown): void;
 }): Activity => {
   const { recorder, clock, ids } = deps;
-  const waiting = new Map<string, { ownerId: string; agentId: string; entries: Map<string, Entry> }>();
+  const waiting = new Map<
+    string,
+    { ownerId: string; agentId: string; entries: Map<string, Entry> }
+  >();
   let scheduled = false;
   let writing: Promise<void> = Promise.resolve();
 
@@ -72,7 +75,11 @@ export const activityLog = (deps: {
       const known = batch.entries.get(like);
       if (known) known.count += 1;
       else batch.entries.set(like, { ...entry, key_id: keyId, at: clock.now(), count: 1 });
-      if (entry.decision === 'denied' || entry.decision === 'refused' || batch.entries.size >= ENTRIES_MAX) {
+      if (
+        entry.decision === 'denied' ||
+        entry.decision === 'refused' ||
+        batch.entries.size >= ENTRIES_MAX
+      ) {
         if (!scheduled) {
           scheduled = true;
           deps.schedule(() => void writeSoon(), 0);

@@ -66,7 +66,11 @@ export const authenticator = (deps: {
   const { credentials, secrets, clock } = deps;
   const remembered = new Map<string, string>();
 
-  const proven = (purpose: 'api-key' | 'desk-token', credential: string, stored: string): boolean => {
+  const proven = (
+    purpose: 'api-key' | 'desk-token',
+    credential: string,
+    stored: string,
+  ): boolean => {
     const digest = hash('sha256', credential, 'base64url');
     if (remembered.get(digest) === stored) return true;
     if (!same(secrets.mac(purpose, credential), stored)) return false;
@@ -83,7 +87,8 @@ export const authenticator = (deps: {
       if (!key || key.environment !== environment || !proven('api-key', credential, key.hash))
         return refuse('credential_invalid', INVALID);
       if (key.status === 'revoked') return refuse('credential_revoked', 'The key was revoked.');
-      if (key.expires_at <= clock.now()) return refuse('credential_expired', 'The key has expired.');
+      if (key.expires_at <= clock.now())
+        return refuse('credential_expired', 'The key has expired.');
       const agent = credentials.agent(key.agent_id);
       if (agent?.status !== 'approved')
         return refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);

@@ -43,9 +43,16 @@ const contactShape = z.strictObject({
 const TOKEN = /^[0-9a-f]{40}$/;
 const GONE = 'There is no such list. Check that the link is complete.';
 
-const find = async (deps: Deps, token: string): Promise<{ ownerId: string; state: HandoffState } | Refusal> => {
+const find = async (
+  deps: Deps,
+  token: string,
+): Promise<{ ownerId: string; state: HandoffState } | Refusal> => {
   if (!TOKEN.test(token)) return refuse('resource_not_found', GONE);
-  const row = await deps.readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '');
+  const row = await deps.readModels.get<ReviewTokenRow>(
+    'review-tokens',
+    reviewTokenHash(token),
+    '',
+  );
   const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
   return row && state ? { ownerId: row.owner, state } : refuse('resource_not_found', GONE);
 };
@@ -116,8 +123,15 @@ const WHY: Record<HandoffRejection, string> = {
   list_changed: 'The list was changed in the meantime. Look at it again before you send it.',
 };
 
-export const openHandoff = (deps: Deps, token: string, requestId: string): Promise<Outcome<Review>> =>
-  act(deps, token, { requestId, operation: 'openHandoff' }, (_state, at) => ({ type: 'OpenHandoff', at }));
+export const openHandoff = (
+  deps: Deps,
+  token: string,
+  requestId: string,
+): Promise<Outcome<Review>> =>
+  act(deps, token, { requestId, operation: 'openHandoff' }, (_state, at) => ({
+    type: 'OpenHandoff',
+    at,
+  }));
 
 /** New quantities by line id, as typed; 0 takes a line off the list. Prices as they are now. */
 export const reviseList = (
@@ -141,7 +155,8 @@ export const reviseList = (
       const product = products.get(line.product_id);
       return [product ? priceLine(product, { ...line, quantity }) : { ...line, quantity }];
     });
-    if (faults.length > 0) return refuse('validation_failed', 'Some quantities are not valid.', { errors: faults });
+    if (faults.length > 0)
+      return refuse('validation_failed', 'Some quantities are not valid.', { errors: faults });
     if (lines.length === 0)
       return refuse('validation_failed', 'A list needs a line. To refuse all of it, decline it.', {
         errors: [{ pointer: '/quantities', code: 'empty', detail: 'at least one line must stay' }],
@@ -149,7 +164,9 @@ export const reviseList = (
     const totals = totalsOf(lines);
     if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
       return refuse('validation_failed', 'The quantities are too large to be priced.', {
-        errors: [{ pointer: '/quantities', code: 'too_large', detail: 'the total cannot be counted' }],
+        errors: [
+          { pointer: '/quantities', code: 'too_large', detail: 'the total cannot be counted' },
+        ],
       });
     return { type: 'ReviseList', at, listRevision: asked.listRevision, lines, totals };
   });
@@ -163,7 +180,9 @@ export const declineHandoff = (
     const reason = asked.reason.trim();
     if (reason !== '' && !line(500).safeParse(reason).success)
       return refuse('validation_failed', 'The reason is not valid.', {
-        errors: [{ pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' }],
+        errors: [
+          { pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' },
+        ],
       });
     return { type: 'DeclineHandoff', at, ...(reason !== '' && { reason }) };
   });
@@ -194,9 +213,17 @@ export const submitRfq = (
     if (!asked.consent)
       errors.push({ pointer: '/consent', code: 'required', detail: 'tick it to send the request' });
     if (errors.length > 0 && isOpen(state, at))
-      return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', { errors });
+      return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', {
+        errors,
+      });
     if (!isOpen(state, at))
-      return { type: 'SubmitRfq', at, listRevision: asked.listRevision, contact: '', consentText: '' };
+      return {
+        type: 'SubmitRfq',
+        at,
+        listRevision: asked.listRevision,
+        contact: '',
+        consentText: '',
+      };
     return {
       type: 'SubmitRfq',
       at,
@@ -214,10 +241,14 @@ const observeRfq = async (deps: Deps, call: Call, handoffId: string): Promise<vo
   });
   for (const { row } of rows) {
     if (row.handoff_id !== handoffId) continue;
-    await decideAndAppend(deps, { ...call, operation: 'observeRfq' }, {
-      stream: streamOf(call.ownerId, 'lead', row.lead_id),
-      decider: lead,
-      command: () => ({ type: 'ObserveRfq' as const, at: call.at }),
-    });
+    await decideAndAppend(
+      deps,
+      { ...call, operation: 'observeRfq' },
+      {
+        stream: streamOf(call.ownerId, 'lead', row.lead_id),
+        decider: lead,
+        command: () => ({ type: 'ObserveRfq' as const, at: call.at }),
+      },
+    );
   }
 };

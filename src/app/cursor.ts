@@ -41,7 +41,11 @@ const mac = (secrets: Secrets, binding: readonly string[], body: string): string
   secrets.mac('cursor', digestOf(...binding, body)).slice(0, MAC_CHARS);
 
 /** What a cursor is bound to: the owner and every parameter but the cursor itself. */
-export const bindingOf = (ownerId: string, operation: string, input: Record<string, unknown>): string[] => {
+export const bindingOf = (
+  ownerId: string,
+  operation: string,
+  input: Record<string, unknown>,
+): string[] => {
   const { cursor: _cursor, ...rest } = input;
   return [ownerId, operation, JSON.stringify(rest)];
 };

@@ -36,7 +36,9 @@ const REUSED = 'This key was first used for another request; its own answer is k
 
 const asEvents = <E>(stored: readonly StoredEvent[]): (E & { at: number })[] =>
   // The log checks each event against its schema when it reads; the type names what was checked.
-  stored.map(({ type, data, meta }) => ({ type, data, at: meta.at }) as unknown as E & { at: number });
+  stored.map(
+    ({ type, data, meta }) => ({ type, data, at: meta.at }) as unknown as E & { at: number },
+  );
 
 const fold = <State, Command, E extends Event, Reason extends string>(
   decider: Decider<State, Command, E, Reason>,
@@ -124,7 +126,8 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     const command = await target.command(before);
     if (isRefusal(command)) return command;
     const decision = decider.decide(before, command);
-    if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
+    if (!decision.accepted)
+      return { ok: false, rejected: decision.reason, detail: decision.detail };
     if (decision.events.length === 0) {
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
       return { ok: true, state: before };
@@ -146,7 +149,11 @@ const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'ok' in value && value.ok === false;
 
 /** Ties the key to stream and fingerprint; refuses when it is tied to others. */
-const bindKey = async (writer: Writer, call: Call, stream: string): Promise<Refusal | undefined> => {
+const bindKey = async (
+  writer: Writer,
+  call: Call,
+  stream: string,
+): Promise<Refusal | undefined> => {
   if (call.idem === undefined || call.fingerprint === undefined) return undefined;
   const binding = `${call.ownerId}-request_${call.idem}`;
   const data = { stream, fingerprint: call.fingerprint };

@@ -30,7 +30,11 @@ type AnyHandler = (deps: Deps, input: object, call: AgentCall) => Promise<Outcom
  * The one road for every call of an agent: scope, shape, key, handler, output. Every surface comes
  * through here, and every outcome of it is on record.
  */
-export const dispatch = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
+export const dispatch = async (
+  deps: Deps,
+  id: OperationId,
+  incoming: Incoming,
+): Promise<Outcome<unknown>> => {
   const outcome = await run(deps, id, incoming);
   note(deps, id, incoming, outcome);
   return outcome;
@@ -150,16 +154,23 @@ const declared = (
   throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
 };
 
-export const checkOutput = ({ id, output }: { id: string; output: z.ZodType }, value: unknown): void => {
+export const checkOutput = (
+  { id, output }: { id: string; output: z.ZodType },
+  value: unknown,
+): void => {
   const result = output.safeParse(value);
-  if (!result.success) throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
+  if (!result.success)
+    throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
 };
 
 /** What a log that gave no answer means for the caller. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
     case 'full':
-      return refuse('storage_full', 'The log has no room.', { retryAfterS: 5, extra: { outcome: 'none' } });
+      return refuse('storage_full', 'The log has no room.', {
+        retryAfterS: 5,
+        extra: { outcome: 'none' },
+      });
     case 'overloaded':
       return refuse('overloaded', 'The write queue is full.', { retryAfterS: 1 });
     case 'closed':

@@ -26,7 +26,10 @@ export type Done<Value> = {
 
 export type Outcome<Value> = Done<Value> | Refusal;
 
-export const done = <Value>(value: Value, more: Omit<Done<Value>, 'ok' | 'value'> = {}): Done<Value> => ({
+export const done = <Value>(
+  value: Value,
+  more: Omit<Done<Value>, 'ok' | 'value'> = {},
+): Done<Value> => ({
   ok: true,
   value,
   ...more,

@@ -13,10 +13,16 @@ export const streamOf = (ownerId: string, kind: string, id: string): string =>
   `${ownerId}-${kind}_${id.slice(id.indexOf('_') + 1)}`;
 
 /** The owner's link, from the log itself; undefined for another owner's id as for a made-up one. */
-export const linkOf = async ({ log }: Log, ownerId: string, id: string): Promise<LinkState | undefined> => {
+export const linkOf = async (
+  { log }: Log,
+  ownerId: string,
+  id: string,
+): Promise<LinkState | undefined> => {
   let state: LinkState | undefined;
   for (const { type, data, meta } of await log.readStream(streamOf(ownerId, 'link', id)))
-    state = link.evolve(state, { type, data, at: meta.at } as unknown as EventOf<LinkEventType> & { at: number });
+    state = link.evolve(state, { type, data, at: meta.at } as unknown as EventOf<LinkEventType> & {
+      at: number;
+    });
   return state;
 };
 
@@ -27,7 +33,11 @@ export const handoffOf = async (
 ): Promise<HandoffState | undefined> => {
   let state: HandoffState | undefined;
   for (const { type, data, meta } of await log.readStream(streamOf(ownerId, 'handoff', id)))
-    state = handoff.evolve(state, { type, data, at: meta.at } as unknown as EventOf<HandoffEventType> & {
+    state = handoff.evolve(state, {
+      type,
+      data,
+      at: meta.at,
+    } as unknown as EventOf<HandoffEventType> & {
       at: number;
     });
   return state;

@@ -36,7 +36,13 @@ export const renderLink = (ownerId: string, state: LinkState, at: number): Link 
     qr_svg_url: `${state.short_url}/qr.svg`,
     qr_png_url: `${state.short_url}/qr.png`,
     code: state.code,
-    ...present({ slug: state.slug, external_id: state.external_id, campaign, sub_ids, utm: state.utm }),
+    ...present({
+      slug: state.slug,
+      external_id: state.external_id,
+      campaign,
+      sub_ids,
+      utm: state.utm,
+    }),
     ...(channel !== undefined && { channel: channel as NonNullable<Link['channel']> }),
     ...(state.expires_at !== undefined && { expires_at: iso(state.expires_at) }),
     ...present({ expired_url: state.expired_url }),
@@ -97,7 +103,12 @@ export const renderHandoff = (
   };
 };
 
-export const renderLead = (ownerId: string, state: LeadState, at: number, vault: KeyVault): Lead => {
+export const renderLead = (
+  ownerId: string,
+  state: LeadState,
+  at: number,
+  vault: KeyVault,
+): Lead => {
   const { contact, interest } = state;
   const opened = contact === undefined ? undefined : contact === '' ? null : vault.unseal(contact);
   const note = interest?.note;
@@ -109,7 +120,8 @@ export const renderLead = (ownerId: string, state: LeadState, at: number, vault:
     source: state.source,
     company: state.company,
     ...(opened !== undefined && {
-      contact: opened === null ? ERASED : (JSON.parse(opened) as Exclude<Lead['contact'], undefined>),
+      contact:
+        opened === null ? ERASED : (JSON.parse(opened) as Exclude<Lead['contact'], undefined>),
     }),
     ...present({ consent: state.consent }),
     ...(interest && {

@@ -34,7 +34,8 @@ const MOBILE = /mobi|android|iphone|ipad/i;
 const signalsOf = ({ method, userAgent, purpose }: Visit): Signal[] => {
   const signals: Signal[] = [];
   if (method === 'HEAD') signals.push('head');
-  if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose)) signals.push('prefetch');
+  if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
+    signals.push('prefetch');
   if (!userAgent) signals.push('no_user_agent');
   else if (PREVIEW.test(userAgent)) signals.push('preview');
   else if (isbot(userAgent)) signals.push('bot');
@@ -63,7 +64,9 @@ export const visitLog = (deps: {
       agent_id: code.agent_id,
       dims: code.dims,
       // The day is part of what is hashed: nobody can follow a visitor from one day to the next.
-      visitor: secrets.mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`).slice(0, 16),
+      visitor: secrets
+        .mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`)
+        .slice(0, 16),
       ...(signals.length > 0 && { signals }),
       ...(visit.country !== undefined && { country: visit.country }),
       device: deviceOf(visit.userAgent),

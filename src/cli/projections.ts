@@ -56,7 +56,8 @@ const rebuildOne = async (desk: Desk, name: string): Promise<Rebuilt> => {
       const now = await statusOf(desk, name);
       if (now?.rebuilding) shown.update(now.rebuilding.position, now.rebuilding.head);
       const { state, failure } = now?.last_rebuild ?? { state: 'failed', failure: 'it is gone' };
-      if (state === 'failed') throw new Failure(EXIT.refused, `${name} was not rebuilt: ${failure}`);
+      if (state === 'failed')
+        throw new Failure(EXIT.refused, `${name} was not rebuilt: ${failure}`);
       if (now && state === 'done') {
         shown.update(head, head);
         return { name, space: now.space, events: head, seconds: (monotonic() - began) / 1_000 };

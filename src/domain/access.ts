@@ -13,7 +13,11 @@ export type AgentCommand =
   | { type: 'SuspendAgent'; reason: string }
   | { type: 'ReinstateAgent'; reason: string };
 
-export type AgentRejection = 'agent_unknown' | 'agent_exists' | 'scopes_not_requested' | 'agent_not_in_state';
+export type AgentRejection =
+  | 'agent_unknown'
+  | 'agent_exists'
+  | 'scopes_not_requested'
+  | 'agent_not_in_state';
 
 export type AgentState = {
   agent_id: string;
@@ -35,7 +39,15 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       const kept = state ?? { granted: [], created_at: event.at, version: -1, status: 'requested' };
       // A wider request of an approved agent leaves what it has in force until it is decided.
       const status = kept.status === 'approved' ? 'approved' : 'requested';
-      return { ...kept, agent_id, name, purpose, requested: scopes, status, version: kept.version + 1 };
+      return {
+        ...kept,
+        agent_id,
+        name,
+        purpose,
+        requested: scopes,
+        status,
+        version: kept.version + 1,
+      };
     }
     if (!state) throw new Error(`${event.type} on an agent that was never requested`);
     const next = { ...state, reason: event.data.reason, version: state.version + 1 };
@@ -68,7 +80,8 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       case 'ApproveAccess': {
         const { scopes } = command;
         const extra = scopes.filter((scope) => !state.requested.includes(scope));
-        if (extra.length > 0) return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
+        if (extra.length > 0)
+          return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
         if (state.status === 'suspended')
           return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
         if (state.status === 'approved' && scopes.join() === state.granted.join()) return accept();
@@ -135,6 +148,9 @@ export const apiKey: Decider<KeyState, KeyCommand, KeyEvent, KeyRejection> = {
     if (state.status !== 'active' || state.expires_at <= command.at)
       return reject('key_not_active', 'only an active key can be rotated');
     const expires_at = Math.min(command.expiresAt, state.expires_at);
-    return accept({ type: 'KeyRetired', data: { key_id, replaced_by: command.replacedBy, expires_at } });
+    return accept({
+      type: 'KeyRetired',
+      data: { key_id, replaced_by: command.replacedBy, expires_at },
+    });
   },
 };

@@ -92,7 +92,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       }
       case 'DeclineHandoff': {
         const { reason } = command;
-        return accept({ type: 'HandoffDeclinedByBuyer', data: { ...named, ...(reason && { reason }) } });
+        return accept({
+          type: 'HandoffDeclinedByBuyer',
+          data: { ...named, ...(reason && { reason }) },
+        });
       }
       case 'SubmitRfq': {
         if (command.listRevision !== state.list_revision) return listChanged(state);

@@ -87,7 +87,10 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       const named = { lead_id, agent_id, dims };
       // The promoter learns that the contact is taken, and nothing of whose it is.
       if (command.clash === 'known')
-        return accept<Event>(submitted, { type: 'LeadRejected', data: { ...named, reason: 'already_known' } });
+        return accept<Event>(submitted, {
+          type: 'LeadRejected',
+          data: { ...named, reason: 'already_known' },
+        });
       if (command.clash === 'own')
         return accept<Event>(submitted, {
           type: 'LeadMarkedDuplicate',
@@ -102,12 +105,21 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
     }
     const now = stateAt(state, command.at);
     const { lead_id, agent_id, dims, link_id, handoff_id } = state;
-    const named = { lead_id, agent_id, dims, ...(link_id && { link_id }), ...(handoff_id && { handoff_id }) };
+    const named = {
+      lead_id,
+      agent_id,
+      dims,
+      ...(link_id && { link_id }),
+      ...(handoff_id && { handoff_id }),
+    };
     switch (command.type) {
       case 'AmendLead':
         return AMENDABLE.includes(now)
           ? accept({ type: 'LeadAmended', data: { lead_id, ...command.content } })
-          : reject('lead_closed', `the lead is ${now}; it can be amended while submitted or accepted`);
+          : reject(
+              'lead_closed',
+              `the lead is ${now}; it can be amended while submitted or accepted`,
+            );
       case 'WithdrawLead': {
         if (now === 'withdrawn') return accept();
         const reason = command.reason && { reason: command.reason };

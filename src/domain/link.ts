@@ -21,7 +21,13 @@ export type LinkState = EventData<'LinkCreated'> & {
 export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
   evolve(state, event) {
     if (event.type === 'LinkCreated') {
-      return { ...event.data, status: 'active', created_at: event.at, updated_at: event.at, version: 0 };
+      return {
+        ...event.data,
+        status: 'active',
+        created_at: event.at,
+        updated_at: event.at,
+        version: 0,
+      };
     }
     if (!state) throw new Error(`${event.type} on a link that was never created`);
     return { ...state, status: 'disabled', updated_at: event.at, version: state.version + 1 };

@@ -66,7 +66,9 @@ export const brokenRequests = (options: { ids: Ids; origin(): string }) => {
       // Without a listener Node drops the connection, and says nothing.
       server.on('connect', (_request, socket) => answer(socket, TUNNEL));
       // Node would answer 417 without a body; admit() refuses what it expects.
-      server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+      server.on('checkExpectation', (request, response) =>
+        server.emit('request', request, response),
+      );
     },
   };
 };

@@ -33,7 +33,9 @@ export const sendProblem = (
     .code(PROBLEMS[refusal.code].status)
     .headers({ ...problemHeaders(refusal, origin), 'request-id': reply.request.id })
     // A buffer: to a text fastify would add a charset, which this media type does not have.
-    .send(Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))));
+    .send(
+      Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
+    );
 
 /**
  * The HTTP server: limits, what may pass as a request at all, and a problem for everything that may
@@ -94,7 +96,10 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalFor(error);
     if (PROBLEMS[refusal.code].status >= 500)
-      log.error({ err: error, request: request.id, route: request.routeOptions.url }, 'request failed');
+      log.error(
+        { err: error, request: request.id, route: request.routeOptions.url },
+        'request failed',
+      );
     return sendProblem(reply, refusal, origin());
   });
   server.setNotFoundHandler((request, reply) => {
@@ -103,7 +108,11 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     if (allowed.length === 0)
       return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
     reply.header('allow', allowed.join(', '));
-    return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin());
+    return sendProblem(
+      reply,
+      refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`),
+      origin(),
+    );
   });
   return server;
 };
@@ -134,7 +143,8 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELE
 const admit = (request: FastifyRequest): Refusal | undefined => {
   const { raw } = request;
   if (raw.httpVersionMajor !== 1) return refuse('malformed_request', 'Speak HTTP/1.1.');
-  if (!METHODS.has(request.method)) return refuse('malformed_request', 'The method is not one of ours.');
+  if (!METHODS.has(request.method))
+    return refuse('malformed_request', 'The method is not one of ours.');
   let hosts = 0;
   for (let i = 0; i < raw.rawHeaders.length; i += 2)
     if (raw.rawHeaders[i]?.toLowerCase() === 'host') hosts += 1;
@@ -155,9 +165,14 @@ const admit = (request: FastifyRequest): Refusal | undefined => {
 
 /** Escape by escape, so that a bad one hides nothing that stands beside it. */
 const decoded = (url: string): string =>
-  url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 
-const parseJson = (body: Buffer, request: FastifyRequest): { value: unknown } | { refusal: Refusal } => {
+const parseJson = (
+  body: Buffer,
+  request: FastifyRequest,
+): { value: unknown } | { refusal: Refusal } => {
   const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
     return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
@@ -170,7 +185,11 @@ const parseJson = (body: Buffer, request: FastifyRequest): { value: unknown } | 
   if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
   const fault = scanJson(text);
   if (fault)
-    return { refusal: refuse('malformed_request', 'The JSON cannot be taken as it is.', { errors: [fault] }) };
+    return {
+      refusal: refuse('malformed_request', 'The JSON cannot be taken as it is.', {
+        errors: [fault],
+      }),
+    };
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {

@@ -23,7 +23,8 @@ export const scanJson = (text: string): ScanFault | undefined => {
     const top = stack.at(-1);
     switch (code) {
       case 0x7b: // {
-      case 0x5b: { // [
+      case 0x5b: {
+        // [
         const object = code === 0x7b;
         if (stack.length >= LIMITS.JSON_DEPTH_MAX)
           return fault(stack, 'too_deep', `nests deeper than ${LIMITS.JSON_DEPTH_MAX}`);
@@ -96,7 +97,8 @@ const endOfNumber = (text: string, from: number): number => {
   let end = from + 1;
   for (; end < text.length; end++) {
     const code = text.charCodeAt(end);
-    const isPart = startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
+    const isPart =
+      startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
     if (!isPart) break;
   }
   return end;
@@ -125,7 +127,10 @@ const tooMany = (stack: readonly Frame[]): ScanFault =>
 
 const fault = (stack: readonly Frame[], code: string, detail: string): ScanFault => ({
   pointer: stack
-    .map(({ keys, name, index }) => `/${keys ? name.replaceAll('~', '~0').replaceAll('/', '~1') : index}`)
+    .map(
+      ({ keys, name, index }) =>
+        `/${keys ? name.replaceAll('~', '~0').replaceAll('/', '~1') : index}`,
+    )
     .join('')
     .slice(0, 200),
   code,

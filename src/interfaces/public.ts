@@ -5,7 +5,11 @@ import { llmsText } from './text/llms.ts';
 
 /** Documents that need no credential: made once, the same bytes for everyone, cacheable. */
 export const publicRoutes = (server: FastifyInstance, origin: () => string): void => {
-  const serve = (paths: readonly string[], type: string, make: (origin: string) => string): void => {
+  const serve = (
+    paths: readonly string[],
+    type: string,
+    make: (origin: string) => string,
+  ): void => {
     let made: { text: string; etag: string } | undefined;
     for (const url of paths)
       server.get(url, async (request, reply) => {

@@ -54,15 +54,22 @@ const allowedMethods = (): ((path: string) => readonly string[]) => {
   const routes = [
     ...Object.values(operations).map(({ http }) => ({ ...http, path: AGENT_BASE + http.path })),
     ...Object.values(deskOperations).map(({ http }) => ({ ...http, path: DESK_BASE + http.path })),
-    ...['/api/affiliate/openapi.json', '/api/desk/openapi.json', '/llms.txt', '/api/affiliate/llms.txt', '/livez', '/readyz'].map(
-      (path) => ({ method: 'GET', path }),
-    ),
+    ...[
+      '/api/affiliate/openapi.json',
+      '/api/desk/openapi.json',
+      '/llms.txt',
+      '/api/affiliate/llms.txt',
+      '/livez',
+      '/readyz',
+    ].map((path) => ({ method: 'GET', path })),
   ].map(({ method, path }) => ({
     method,
     pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }));
   return (path) => {
     const methods = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
-    return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))];
+    return [
+      ...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
+    ];
   };
 };

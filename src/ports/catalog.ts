@@ -25,7 +25,11 @@ export type CatalogProduct = {
   price_tiers: { min_quantity: number; unit_price: number }[];
   certifications?: string[];
   source_updated_at?: string;
-  stock: { level: 'in_stock' | 'low' | 'out_of_stock'; available_quantity: number | null; as_of: number };
+  stock: {
+    level: 'in_stock' | 'low' | 'out_of_stock';
+    available_quantity: number | null;
+    as_of: number;
+  };
   /** The stream's revision: pinned into handoffs. */
   revision: number;
   published_at: number;

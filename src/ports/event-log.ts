@@ -93,7 +93,11 @@ export type EventLog = {
   /** The stream's events from `from` on; empty when there is none. */
   readStream(stream: string, from?: number): Promise<StoredEvent[]>;
   /** Events after `after` (exclusive) in log order, at most `limit`. */
-  readAll(options: { after: Position; limit: number; types?: readonly string[] }): Promise<StoredEvent[]>;
+  readAll(options: {
+    after: Position;
+    limit: number;
+    types?: readonly string[];
+  }): Promise<StoredEvent[]>;
   /** One owner's events after `after` (exclusive) up to `upTo` (inclusive) in log order, at most `limit`. */
   readOwner(
     owner: string,

@@ -72,7 +72,10 @@ export type ProjectionStore = {
    */
   commit(space: Space, batches: readonly PartitionBatch[]): Promise<('committed' | 'stale')[]>;
   /** Rows and digest of a partition as of its checkpoint, read as one. */
-  digest(space: Space, partition: number): Promise<{ checkpoint: Position; rows: number; digest: string }>;
+  digest(
+    space: Space,
+    partition: number,
+  ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
   /** The space that answers for `name`, and every other that still stands. */
   spaces(name: string): Promise<{ live: Space | null; all: Space[] }>;
   goLive(name: string, space: Space): Promise<void>;
@@ -93,7 +96,10 @@ export type LocalStore = ProjectionStore & {
 export type ReadModels = {
   get<R extends Row>(name: string, scope: string, key: string): Promise<R | undefined>;
   /** Rows of a scope in falling order of `sort`. */
-  list<R extends Row>(name: string, query: ListQuery): Promise<{ row: R; sort: number; key: string }[]>;
+  list<R extends Row>(
+    name: string,
+    query: ListQuery,
+  ): Promise<{ row: R; sort: number; key: string }[]>;
 };
 
 /** No space of the code's version answers yet: it is being filled. */

@@ -16,7 +16,10 @@ export type Ids = {
 /** The service's secrets. Never leaves the process; nothing derived here can be turned back. */
 export type Secrets = {
   /** HMAC-SHA-256, hex, under a key of its own per `purpose`. */
-  mac(purpose: 'api-key' | 'desk-token' | 'cursor' | 'handoff-token' | 'visitor' | 'claim', value: string): string;
+  mac(
+    purpose: 'api-key' | 'desk-token' | 'cursor' | 'handoff-token' | 'visitor' | 'claim',
+    value: string,
+  ): string;
   readonly pepperVersion: number;
 };
 

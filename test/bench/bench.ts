@@ -3,12 +3,19 @@ import type { Row } from './table.ts';
 
 /** What the benchmarks of a run share. */
 export type Context = {
-  /** A data directory with a million events and read models of them, made when first asked for. */
-  million(): Promise<Million>;
+  million: Million;
   /** Hears of the samples: tells when the generator was too busy to be trusted. */
   note(id: string, samples: Record<string, readonly Sample[]>): void;
 };
 
-export type Million = { directory: string; events: number };
+/** A data directory with a log of a million events. */
+export type Million = {
+  directory: string;
+  events: number;
+  /** Resolves when the log is there. */
+  log(): Promise<void>;
+  /** Resolves when the read models are there too. */
+  views(): Promise<void>;
+};
 
 export type Bench = (context: Context) => Promise<Row[]>;

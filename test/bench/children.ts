@@ -31,8 +31,8 @@ export const killAll = (): void => {
 
 const CHILD = join(import.meta.dirname, 'child.ts');
 
-/** Long enough for the slowest role, which rebuilds a million events on a busy machine. */
-const ANSWER_MS = 120_000;
+/** Long enough for the slowest role, which folds a million events, on a busy machine. */
+const ANSWER_MS = 300_000;
 
 let profiles: string | undefined;
 export const profileInto = (directory: string | undefined): void => {

@@ -35,22 +35,8 @@ export const madeLog = async (directory: string): Promise<MadeLog> => {
         const told = JSON.stringify(meta);
         const crc = foldCrc([position, stream, revision, type, meta.at, said]);
         const seal = sealOf(crc, id, told);
-        insert.run(
-          ...[
-            position,
-            streamId,
-            revision,
-            owner,
-            stream,
-            id,
-            type,
-            meta.at,
-            said,
-            told,
-            crc,
-            seal,
-          ],
-        );
+        const columns = [position, streamId, revision, owner, stream, id, type, meta.at] as const;
+        insert.run(...columns, said, told, crc, seal);
         if (position % COMMIT_EVENTS === 0) db.exec('COMMIT; BEGIN');
       }
     },

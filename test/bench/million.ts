@@ -208,17 +208,34 @@ const writeLog = async (directory: string): Promise<void> => {
   log.close();
 };
 
-export const fillMillion: Role<{ directory: string }, Million> = async ({ directory }) => {
+export const logMaker: Role<{ directory: string }> = async ({ directory }) => {
   await writeLog(directory);
-  const events = await makeViews(directory);
+  return { told: undefined };
+};
+
+export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => {
+  await makeViews(directory);
   // Once as the service does it: credentials of the desk, and the catalog moved to the end.
   const service = await openBench(directory);
   await service.close();
-  return { told: { directory, events } };
+  return { told: undefined };
 };
 
-export const makeMillion = async (): Promise<Million> => {
-  const child = await start<Million>('fill', { directory: temporaryDirectory() });
+const made = async (role: string, directory: string): Promise<void> => {
+  const child = await start(role, { directory });
   await child.stop();
-  return child.told;
+};
+
+/** Each is made when it is first asked for. */
+export const million = (): Million => {
+  const directory = temporaryDirectory();
+  let log: Promise<void> | undefined;
+  let views: Promise<void> | undefined;
+  const withLog = (): Promise<void> => (log ??= made('makeLog', directory));
+  return {
+    directory,
+    events: EVENTS,
+    log: withLog,
+    views: () => (views ??= withLog().then(() => made('makeViews', directory))),
+  };
 };

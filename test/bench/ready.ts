@@ -22,7 +22,8 @@ const startUp = async (directory: string): Promise<number> => {
 };
 
 export const benchReady: Bench = async ({ million }) => {
-  const { directory, events } = await million();
+  const { directory, events } = million;
+  await million.views();
   const empty = temporaryDirectory();
   await startUp(empty);
   const taken = await interleaved({

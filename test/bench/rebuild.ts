@@ -8,13 +8,14 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { Bench, Million } from './bench.ts';
+import type { Bench } from './bench.ts';
 import type { Role } from './children.ts';
 import { start } from './children.ts';
 import { interleaved, middleOf } from './measure.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 
+type Asked = { directory: string; events: number };
 type Told = { perSecond: number; peakMb: number };
 
 const PAGE_EVENTS = 4_000;
@@ -34,13 +35,13 @@ const timed = async (
   return { perSecond: events / seconds, peakMb: process.resourceUsage().maxRSS / 1_024 };
 };
 
-export const rebuildOnce: Role<Million, Told> = async ({ directory, events }) => ({
+export const rebuildOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   told: await timed(directory, events, async (log) => {
     await rebuildAll({ log, store: memoryStore(), projections: PROJECTIONS });
   }),
 });
 
-export const foldOnce: Role<Million, Told> = async ({ directory, events }) => ({
+export const foldOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   told: await timed(directory, events, async (log) => {
     let after = 0;
     for (;;) {
@@ -72,10 +73,11 @@ const once = async (role: string, asked: object): Promise<Told> => {
 };
 
 export const benchRebuild: Bench = async ({ million }) => {
-  const made = await million();
-  const { directory, events } = made;
+  const { directory, events } = million;
+  const asked = { directory, events };
+  await million.log();
   const taken = await interleaved(
-    { rebuild: () => once('rebuild', made), fold: () => once('fold', made) },
+    { rebuild: () => once('rebuild', asked), fold: () => once('fold', asked) },
     ROUNDS,
   );
   const sqlite = await once('sqlite', { directory, into: temporaryDirectory() });

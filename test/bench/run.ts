@@ -6,10 +6,10 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
-import type { Bench, Context, Million } from './bench.ts';
+import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
 import { benchFeed } from './feed.ts';
-import { makeMillion } from './million.ts';
+import { million } from './million.ts';
 import { readOptions } from './options.ts';
 import { benchReads } from './read.ts';
 import { benchReady } from './ready.ts';
@@ -56,18 +56,15 @@ const machine = (): string =>
   `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ` +
   `node ${process.version}, ${commit()}`;
 
-const context = (): Context => {
-  let made: Promise<Million> | undefined;
-  return {
-    million: () => (made ??= makeMillion()),
-    note: (id, variants) => {
-      for (const [name, samples] of Object.entries(variants)) {
-        const busy = Math.max(...samples.map((sample) => sample.busy));
-        if (busy > BUSY_MAX) tell(`${id}: the generator was busy ${busy.toFixed(2)} for ${name}`);
-      }
-    },
-  };
-};
+const context = (): Context => ({
+  million: million(),
+  note: (id, variants) => {
+    for (const [name, samples] of Object.entries(variants)) {
+      const busy = Math.max(...samples.map((sample) => sample.busy));
+      if (busy > BUSY_MAX) tell(`${id}: the generator was busy ${busy.toFixed(2)} for ${name}`);
+    }
+  },
+});
 
 const options = readOptions();
 const chosen = Object.entries(BENCHES).filter(([id]) => !options.only || id === options.only);

@@ -13,7 +13,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'eighth-'));
 beforeAll(() => {
   for (const folder of ['contracts', 'src', 'projections', 'infra/scripts'])
     cpSync(join(ROOT, folder), join(scratch, folder), { recursive: true });
-  for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(scratch, file));
+  for (const file of ['package.json', 'tsconfig.json'])
+    cpSync(join(ROOT, file), join(scratch, file));
   symlinkSync(join(ROOT, 'node_modules'), join(scratch, 'node_modules'));
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -23,7 +24,10 @@ const edit = (file: string, change: (text: string) => string): void => {
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 };
 const typecheck = () =>
-  spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', '.'], { cwd: scratch, encoding: 'utf8' });
+  spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', '.'], {
+    cwd: scratch,
+    encoding: 'utf8',
+  });
 
 const CONTRACT = `
 import { z } from 'zod';
@@ -89,10 +93,18 @@ describe('an eighth operation', () => {
       }));
       await service.close();
     `;
-    const output = execFileSync(process.execPath, ['--input-type=module-typescript', '--eval', probe], {
-      cwd: scratch,
-      encoding: 'utf8',
+    const output = execFileSync(
+      process.execPath,
+      ['--input-type=module-typescript', '--eval', probe],
+      {
+        cwd: scratch,
+        encoding: 'utf8',
+      },
+    );
+    expect(JSON.parse(output)).toEqual({
+      code: 'credential_missing',
+      documented: true,
+      listed: true,
     });
-    expect(JSON.parse(output)).toEqual({ code: 'credential_missing', documented: true, listed: true });
   });
 });

@@ -193,3 +193,51 @@ describe.each(writesOf().map((write) => [write.id, write] as const))('fields of 
     expect(await written()).toEqual([]);
   });
 });
+
+describe('values that no schema sees to be wrong', () => {
+  const get = (path: string) => app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key });
+
+  it('days at both ends of the calendar are answered or refused', async () => {
+    const days = ['from=0000-01-01&to=0000-01-03', 'from=0001-01-01&to=0001-01-03', 'from=9999-12-01&to=9999-12-31'];
+    for (const period of days)
+      for (const granularity of ['day', 'week', 'month', 'total'])
+        for (const compare of ['', '&compare_to=previous_period', '&compare_to=previous_year']) {
+          const answer = await get(`/performance?${period}&granularity=${granularity}${compare}`);
+          if (answer.status !== 200) expect(expectProblem(answer, period + compare).code).toBe('parameter_invalid');
+        }
+  });
+
+  it('parameters that would reach a prototype are refused by name', async () => {
+    for (const query of ['__proto__=1', '__proto__=1&__proto__=2', 'constructor=1', 'constructor[prototype]=1', 'toString=1']) {
+      const problem = expectProblem(await get(`/products?${query}`), query);
+      expect(problem.errors?.[0]?.code).toBe('unknown_field');
+    }
+    expect(prototypeNames()).toBe(before);
+  });
+
+  it('products that agents could not be answered with are refused at the desk', async () => {
+    const tier = { min_quantity: 1, unit_price: 1 };
+    const BAD: [object, object][] = [
+      [{ currency: 'pounds' }, {}],
+      [{ price_tiers: [{ ...tier, unit_price: 0.5 }] }, {}],
+      [{ price_tiers: [{ ...tier, unit_price: -5 }] }, {}],
+      [{ price_tiers: [{ ...tier, min_quantity: 1.5 }] }, {}],
+      [{ moq: 1.5 }, {}],
+      [{ increment: 2 ** 40 }, {}],
+      [{ lead_time_days: -1 }, {}],
+      [{ title: 'a\u202eb\u0000' }, {}],
+      [{ title: '' }, {}],
+      [{ category: 'x'.repeat(5_000) }, {}],
+      [{ origin_country: 'zz' }, {}],
+      [{}, { available_quantity: -3.5 }],
+    ];
+    for (const [index, [product, stock]] of BAD.entries()) {
+      const products = [feedProduct(`BAD-${index}`, product, stock)];
+      const answer = await app.desk('POST', '/products/import', { products });
+      const hint = JSON.stringify([product, stock]).slice(0, 80);
+      expect(answer.status, hint).toBe(422);
+      expect(expectProblem(answer, hint).errors?.[0]?.pointer).toMatch(/^\/products\/0/);
+    }
+    expect((await get('/products?limit=100')).status).toBe(200);
+  });
+});

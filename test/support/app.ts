@@ -38,7 +38,11 @@ export type TestApp = {
   send(options: InjectOptions & { key?: string | undefined }): Promise<Answer>;
   desk(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer>;
   /** An approved agent of `owner` with a key. */
-  agent(owner: string, scopes?: readonly string[], environment?: 'live' | 'test'): Promise<{ agentId: string; keyId: string; key: string }>;
+  agent(
+    owner: string,
+    scopes?: readonly string[],
+    environment?: 'live' | 'test',
+  ): Promise<{ agentId: string; keyId: string; key: string }>;
   /** Publishes products, sku to price in minor units. */
   publish(products: readonly object[]): Promise<void>;
   close(): Promise<void>;
@@ -71,7 +75,12 @@ export const freshKey = (): string => `test-${(keys += 1)}`;
 export const testApp = async (env: Record<string, string> = {}): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
   const clock = testClock();
-  const config = readConfig({ DATA_DIR: directory, PORT: '0', PUBLIC_URL: 'https://t.example', ...env });
+  const config = readConfig({
+    DATA_DIR: directory,
+    PORT: '0',
+    PUBLIC_URL: 'https://t.example',
+    ...env,
+  });
   const service = await openService(config, { clock, log: pino({ level: 'silent' }) });
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
 

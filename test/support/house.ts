@@ -30,7 +30,10 @@ export const importsOf = ({ path, text }: SourceFile): Import[] => {
       moduleRequest ? [{ from: moduleRequest.value, typeOnly: isType }] : [],
     ),
   );
-  return [...statics, ...exports].map(({ from, typeOnly }) => ({ from: resolve(path, from), typeOnly }));
+  return [...statics, ...exports].map(({ from, typeOnly }) => ({
+    from: resolve(path, from),
+    typeOnly,
+  }));
 };
 
 const resolve = (path: string, from: string): string => {
@@ -46,17 +49,49 @@ export const LAYERS: Layer[] = [
   { place: 'contracts/', may: ['contracts/', 'zod'] },
   { place: 'src/domain/', may: ['src/domain/'], types: ['contracts/events/'] },
   { place: 'src/ports/', may: [], types: ['src/ports/'] },
-  { place: 'projections/', may: ['projections/', 'contracts/events/', 'src/domain/', 'src/ports/', 'node:'] },
+  {
+    place: 'projections/',
+    may: ['projections/', 'contracts/events/', 'src/domain/', 'src/ports/', 'node:'],
+  },
   {
     place: 'src/app/',
-    may: ['src/app/', 'contracts/', 'src/domain/', 'src/ports/', 'zod', 'node:crypto', 'node:zlib', 'canonicalize', 'csv-parse', 'isbot', 'node:stream'],
+    may: [
+      'src/app/',
+      'contracts/',
+      'src/domain/',
+      'src/ports/',
+      'zod',
+      'node:crypto',
+      'node:zlib',
+      'canonicalize',
+      'csv-parse',
+      'isbot',
+      'node:stream',
+    ],
   },
   {
     place: 'src/interfaces/',
-    may: ['src/interfaces/', 'src/app/', 'contracts/', 'fastify', '@fastify/', 'zod', 'openapi3-ts', 'hono/', 'uqr', 'node:', 'src/ports/event-log.ts', 'src/ports/read-model.ts'],
+    may: [
+      'src/interfaces/',
+      'src/app/',
+      'contracts/',
+      'fastify',
+      '@fastify/',
+      'zod',
+      'openapi3-ts',
+      'hono/',
+      'uqr',
+      'node:',
+      'src/ports/event-log.ts',
+      'src/ports/read-model.ts',
+    ],
     types: ['src/ports/', 'src/domain/', 'pino'],
   },
-  { place: 'src/adapters/', may: ['src/adapters/', 'src/ports/', 'contracts/events/', 'node:'], types: ['zod'] },
+  {
+    place: 'src/adapters/',
+    may: ['src/adapters/', 'src/ports/', 'contracts/events/', 'node:'],
+    types: ['zod'],
+  },
   { place: 'src/config.ts', may: ['contracts/', 'zod'] },
 ];
 
@@ -85,8 +120,15 @@ export const BANS: Ban[] = [
   { pattern: /\bconsole\./, instead: 'the logger, or stdout in the CLI' },
   { pattern: /\bas any\b/, instead: 'a type' },
   { pattern: /\b(?:TODO|FIXME|XXX)\b/, instead: 'an issue' },
-  { pattern: /import \{[^}]*\btype [A-Z]/, instead: 'import type { … }: the inline form still loads the file' },
-  { pattern: /^export default /m, instead: 'a named export', except: /^infra\/scripts\/plain-reporter\.ts$/ },
+  {
+    pattern: /import \{[^}]*\btype [A-Z]/,
+    instead: 'import type { … }: the inline form still loads the file',
+  },
+  {
+    pattern: /^export default /m,
+    instead: 'a named export',
+    except: /^infra\/scripts\/plain-reporter\.ts$/,
+  },
 ];
 
 export const bannedWords = (files: readonly SourceFile[]): string[] =>

@@ -11,33 +11,50 @@ beforeAll(async () => {
   const { key } = await app.agent('acme');
   await app.publish([feedProduct('MUG-1')]);
   const post = (path: string, payload: object) =>
-    app.send({ method: 'POST', url: V1 + path, key, payload, headers: { 'idempotency-key': freshKey() } });
-  for (const ref of ['one', 'two', 'three']) await post('/links', { target: { kind: 'search', ref } });
+    app.send({
+      method: 'POST',
+      url: V1 + path,
+      key,
+      payload,
+      headers: { 'idempotency-key': freshKey() },
+    });
+  for (const ref of ['one', 'two', 'three'])
+    await post('/links', { target: { kind: 'search', ref } });
   await post('/handoffs', {
     title: 'List',
     buyer: { email: 'buyer@shop.example' },
     line_items: [{ sku: 'MUG-1', quantity: 4 }],
   });
-  const issued = await app.desk('POST', '/desk-tokens', { name: 'Acme', roles: ['owner'], owner_id: 'acme' });
+  const issued = await app.desk('POST', '/desk-tokens', {
+    name: 'Acme',
+    roles: ['owner'],
+    owner_id: 'acme',
+  });
   ownerToken = (issued.body as { token: string }).token;
 });
 afterAll(() => app.close());
 
-const ask = (path: string) => app.send({ method: 'GET', url: `/api/desk/v1${path}`, key: ownerToken });
+const ask = (path: string) =>
+  app.send({ method: 'GET', url: `/api/desk/v1${path}`, key: ownerToken });
 type Page = { data: Record<string, unknown>[]; next_before: number | null };
 
 describe('an owner at the desk', () => {
   it('sees its links page by page, newest first', async () => {
     const first = (await ask('/links?owner_id=acme&limit=2')).body as Page;
-    const second = (await ask(`/links?owner_id=acme&limit=2&before=${first.next_before}`)).body as Page;
-    const refs = [...first.data, ...second.data].map(({ target }) => (target as { ref: string }).ref);
+    const second = (await ask(`/links?owner_id=acme&limit=2&before=${first.next_before}`))
+      .body as Page;
+    const refs = [...first.data, ...second.data].map(
+      ({ target }) => (target as { ref: string }).ref,
+    );
     expect(refs).toEqual(['three', 'two', 'one']);
     expect(second.next_before).toBeNull();
   });
 
   it('sees handoffs without what is the buyer’s', async () => {
     const answer = await ask('/handoffs?owner_id=acme');
-    expect(answer.body).toMatchObject({ data: [{ title: 'List', lines: 1, status: 'awaiting_buyer' }] });
+    expect(answer.body).toMatchObject({
+      data: [{ title: 'List', lines: 1, status: 'awaiting_buyer' }],
+    });
     expect(answer.text).not.toContain('/h/');
     expect(answer.text).not.toContain('buyer@shop');
   });
@@ -47,7 +64,8 @@ describe('an owner at the desk', () => {
     const positions = all.data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));
     const [, second] = all.data;
-    const then = (await ask(`/history?owner_id=acme&as_of=${second?.['position']}&limit=100`)).body as Page;
+    const then = (await ask(`/history?owner_id=acme&as_of=${second?.['position']}&limit=100`))
+      .body as Page;
     expect(then.data).toEqual(all.data.slice(1));
     const short = (await ask('/history?owner_id=acme&limit=1')).body as Page;
     expect(short).toMatchObject({ data: [all.data[0]], next_before: positions[0] });
@@ -61,6 +79,9 @@ describe('an owner at the desk', () => {
         body: { code: 'resource_not_found' },
       });
     expect((await ask('/events')).status).toBe(404);
-    expect(await ask('/projections')).toMatchObject({ status: 403, body: { code: 'role_missing' } });
+    expect(await ask('/projections')).toMatchObject({
+      status: 403,
+      body: { code: 'role_missing' },
+    });
   });
 });

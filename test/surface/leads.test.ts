@@ -16,7 +16,13 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const submit = (key: string, body: object, idempotencyKey = freshKey()) =>
-  app.send({ method: 'POST', url: URL, key, payload: body, headers: { 'idempotency-key': idempotencyKey } });
+  app.send({
+    method: 'POST',
+    url: URL,
+    key,
+    payload: body,
+    headers: { 'idempotency-key': idempotencyKey },
+  });
 const company = { name: 'Corner Shop', country: 'GB' };
 const person = (email: string) => ({
   contact: { name: 'Ada Byron', email },
@@ -30,8 +36,15 @@ const leads = async (key: string, query = '') => {
 describe('submitLead', () => {
   it('submits, amends and withdraws by external_id', async () => {
     verifies('resources.lead');
-    const first = await submit(acme, { external_id: 'crm-1', company, ...person('ada@one.example') }, 'k1');
-    expect(first).toMatchObject({ status: 201, body: { state: 'submitted', contact: { name: 'Ada Byron' } } });
+    const first = await submit(
+      acme,
+      { external_id: 'crm-1', company, ...person('ada@one.example') },
+      'k1',
+    );
+    expect(first).toMatchObject({
+      status: 201,
+      body: { state: 'submitted', contact: { name: 'Ada Byron' } },
+    });
     const amended = await submit(acme, {
       external_id: 'crm-1',
       company: { ...company, name: 'Corner Shop Ltd' },
@@ -42,7 +55,11 @@ describe('submitLead', () => {
       status: 200,
       body: { version: 1, company: { name: 'Corner Shop Ltd' }, interest: { note: 'Wants mugs' } },
     });
-    const replay = await submit(acme, { external_id: 'crm-1', company, ...person('ada@one.example') }, 'k1');
+    const replay = await submit(
+      acme,
+      { external_id: 'crm-1', company, ...person('ada@one.example') },
+      'k1',
+    );
     expect(replay.text).toBe(first.text);
     expect(replay.status).toBe(201);
     expect(replay.headers['idempotent-replayed']).toBe('true');
@@ -60,25 +77,48 @@ describe('submitLead', () => {
   });
 
   it('does not spend the key on a refusal', async () => {
-    const refused = await submit(acme, { external_id: 'crm-4', company, contact: person('x@y.example').contact }, 'k4');
+    const refused = await submit(
+      acme,
+      { external_id: 'crm-4', company, contact: person('x@y.example').contact },
+      'k4',
+    );
     expect(refused).toMatchObject({ status: 422, body: { code: 'consent_missing' } });
-    const mended = await submit(acme, { external_id: 'crm-4', company, ...person('x@y.example') }, 'k4');
+    const mended = await submit(
+      acme,
+      { external_id: 'crm-4', company, ...person('x@y.example') },
+      'k4',
+    );
     expect(mended.status).toBe(201);
   });
 
   it('answers a contact of another promoter with already_known and nothing else', async () => {
     await submit(acme, { external_id: 'crm-5', company, ...person('Shared@buyer.example') });
-    const clash = await submit(rival, { external_id: 'r-1', company, ...person('shared@BUYER.example') });
-    expect(clash).toMatchObject({ status: 201, body: { state: 'rejected', state_reason: 'already_known' } });
+    const clash = await submit(rival, {
+      external_id: 'r-1',
+      company,
+      ...person('shared@BUYER.example'),
+    });
+    expect(clash).toMatchObject({
+      status: 201,
+      body: { state: 'rejected', state_reason: 'already_known' },
+    });
     expect(clash.text).not.toContain('acme');
-    const own = await submit(acme, { external_id: 'crm-6', company, ...person('shared@buyer.example') });
+    const own = await submit(acme, {
+      external_id: 'crm-6',
+      company,
+      ...person('shared@buyer.example'),
+    });
     expect(own).toMatchObject({ status: 201, body: { state: 'duplicate' } });
   });
 
   it('frees the contact with the withdrawal', async () => {
     await submit(acme, { external_id: 'crm-7', company, ...person('free@buyer.example') });
     await submit(acme, { external_id: 'crm-7', withdraw: true });
-    const next = await submit(rival, { external_id: 'r-2', company, ...person('free@buyer.example') });
+    const next = await submit(rival, {
+      external_id: 'r-2',
+      company,
+      ...person('free@buyer.example'),
+    });
     expect(next).toMatchObject({ status: 201, body: { state: 'submitted' } });
   });
 
@@ -92,7 +132,10 @@ describe('submitLead', () => {
     expect((await move('contacted')).status).toBe(200);
     expect((await move('qualified')).status).toBe(200);
     const forged = await submit(acme, { external_id: 'crm-9', company, state: 'won' });
-    expect(forged).toMatchObject({ status: 422, body: { errors: [{ pointer: '/state', code: 'unknown_field' }] } });
+    expect(forged).toMatchObject({
+      status: 422,
+      body: { errors: [{ pointer: '/state', code: 'unknown_field' }] },
+    });
   });
 });
 
@@ -106,7 +149,10 @@ describe('listLeads', () => {
     let cursor = '';
     do {
       const answer = await app.send({ method: 'GET', url: `${URL}?limit=2${cursor}`, key: acme });
-      const { data, page } = answer.body as { data: { id: string }[]; page: { next_cursor: string | null } };
+      const { data, page } = answer.body as {
+        data: { id: string }[];
+        page: { next_cursor: string | null };
+      };
       seen.push(...data.map(({ id }) => id));
       cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`;
     } while (cursor);
@@ -121,7 +167,11 @@ describe('listLeads', () => {
     expect(withdrawn.map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn']);
     const answer = await app.send({ method: 'GET', url: `${URL}?limit=1`, key: acme });
     const { next_cursor } = (answer.body as { page: { next_cursor: string } }).page;
-    const stolen = await app.send({ method: 'GET', url: `${URL}?limit=1&cursor=${next_cursor}`, key: rival });
+    const stolen = await app.send({
+      method: 'GET',
+      url: `${URL}?limit=1&cursor=${next_cursor}`,
+      key: rival,
+    });
     expect(stolen).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } });
   });
 
@@ -135,16 +185,24 @@ describe('listLeads', () => {
 
 describe('personal data', () => {
   it('is sealed in the log, and gone everywhere after an erasure', async () => {
-    const { id } = (await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') })).body as {
+    const { id } = (
+      await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') })
+    ).body as {
       id: string;
     };
     const events = await app.desk('GET', '/events?owner_id=acme&limit=1000');
     expect(events.text).not.toContain('erase.me');
-    expect(await leads(acme, '?external_id=gdpr')).toMatchObject([{ contact: { email: 'erase.me@buyer.example' } }]);
+    expect(await leads(acme, '?external_id=gdpr')).toMatchObject([
+      { contact: { email: 'erase.me@buyer.example' } },
+    ]);
     const erased = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked for it' });
     expect(erased).toMatchObject({ status: 200, body: { key: 'destroyed' } });
     expect(await leads(acme, '?external_id=gdpr')).toMatchObject([{ contact: '[erased]' }]);
-    const again = await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') });
+    const again = await submit(acme, {
+      external_id: 'gdpr',
+      company,
+      ...person('erase.me@buyer.example'),
+    });
     expect(again).toMatchObject({ status: 410, body: { code: 'resource_erased' } });
   });
 });

@@ -15,29 +15,50 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const post = (path: string, payload: object) =>
-  app.send({ method: 'POST', url: V1 + path, key, payload, headers: { 'idempotency-key': freshKey() } });
+  app.send({
+    method: 'POST',
+    url: V1 + path,
+    key,
+    payload,
+    headers: { 'idempotency-key': freshKey() },
+  });
 const form = (url: string, fields: Record<string, string>, headers = {}) =>
   app.send({
     method: 'POST',
     url,
     payload: new URLSearchParams(fields).toString(),
-    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://t.example', ...headers },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: 'https://t.example',
+      ...headers,
+    },
   });
 const typesOf = async (): Promise<string[]> => {
   const answer = await app.desk('GET', '/events?owner_id=acme&limit=1000');
   return (answer.body as { data: { type: string }[] }).data.map(({ type }) => type);
 };
 const pathOf = (url: string): string => new URL(url).pathname;
-const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', company: 'Shop', phone: '', consent: 'yes' };
+const CONTACT = {
+  name: 'Bea Buyer',
+  email: 'bea@shop.example',
+  company: 'Shop',
+  phone: '',
+  consent: 'yes',
+};
 
 describe('the main job, end to end', () => {
   it('goes from search to RFQ, and the owner’s numbers follow', async () => {
     verifies('service.1', 'service.6.buyer', 'resources.performance');
     const found = await app.send({ method: 'GET', url: `${V1}/products?q=mug`, key });
     const [product] = (found.body as { data: { id: string }[] }).data;
-    const link = (await post('/links', { target: { kind: 'product', ref: product?.id }, campaign: 'autumn' }))
-      .body as { id: string; short_url: string; destination_url: string };
-    const visit = await app.send({ method: 'GET', url: pathOf(link.short_url), headers: { 'user-agent': BROWSER } });
+    const link = (
+      await post('/links', { target: { kind: 'product', ref: product?.id }, campaign: 'autumn' })
+    ).body as { id: string; short_url: string; destination_url: string };
+    const visit = await app.send({
+      method: 'GET',
+      url: pathOf(link.short_url),
+      headers: { 'user-agent': BROWSER },
+    });
     expect(visit.status).toBe(302);
     expect(visit.headers['location']).toBe(link.destination_url);
     const landing = await app.send({ method: 'GET', url: pathOf(link.destination_url) });
@@ -69,18 +90,34 @@ describe('the main job, end to end', () => {
     expect(seen.text).toContain('Blue &lt;Mug&gt;');
     expect(await typesOf()).toEqual(before);
 
-    const changed = await form(`${page}/quantities`, { list_revision: '1', 'quantity.1': '96', 'quantity.2': '0' });
+    const changed = await form(`${page}/quantities`, {
+      list_revision: '1',
+      'quantity.1': '96',
+      'quantity.2': '0',
+    });
     expect(changed.status).toBe(303);
     const stale = await form(`${page}/send`, { list_revision: '1', ...CONTACT });
     expect(stale.status).toBe(409);
-    const bare = await form(`${page}/send`, { list_revision: '2', ...CONTACT, email: 'nonsense', consent: '' });
+    const bare = await form(`${page}/send`, {
+      list_revision: '2',
+      ...CONTACT,
+      email: 'nonsense',
+      consent: '',
+    });
     expect(bare.status).toBe(422);
     const sent = await form(`${page}/send`, { list_revision: '2', ...CONTACT });
     expect(sent.status).toBe(303);
     const receipt = await app.send({ method: 'GET', url: page });
     expect(receipt.text).not.toContain('bea@shop.example');
 
-    const numbers = await app.send({ method: 'GET', url: `${V1}/performance?group_by=campaign&granularity=total`, key });
+    const rfq = await app.desk('GET', `/handoffs/${handoff.id}/rfq?owner_id=acme`);
+    expect(rfq.body).toMatchObject({ contact: { email: 'bea@shop.example' }, list_revision: 2 });
+
+    const numbers = await app.send({
+      method: 'GET',
+      url: `${V1}/performance?group_by=campaign&granularity=total`,
+      key,
+    });
     expect(numbers.body).toMatchObject({
       data: [
         {
@@ -98,13 +135,18 @@ describe('the main job, end to end', () => {
     });
     const leads = await app.send({ method: 'GET', url: `${V1}/leads`, key });
     expect(leads.body).toMatchObject({ data: [{ state: 'rfq_submitted' }] });
-    expect((await app.desk('GET', '/events?owner_id=acme&limit=1000')).text).not.toContain('bea@shop');
+    expect((await app.desk('GET', '/events?owner_id=acme&limit=1000')).text).not.toContain(
+      'bea@shop',
+    );
   });
 
   it('lets nobody but the holder of the link act for the buyer', async () => {
     verifies('states.handoff', 'service.6.commitments', 'service.5');
     const handoff = (
-      await post('/handoffs', { title: 'Another list', line_items: [{ sku: 'MUG-1', quantity: 4 }] })
+      await post('/handoffs', {
+        title: 'Another list',
+        line_items: [{ sku: 'MUG-1', quantity: 4 }],
+      })
     ).body as { review_url: string };
     const page = pathOf(handoff.review_url);
     const fields = { list_revision: '1', ...CONTACT };

@@ -10,7 +10,13 @@ let key: string;
 const codes: string[] = [];
 
 const post = (path: string, payload: object) =>
-  app.send({ method: 'POST', url: V1 + path, key, payload, headers: { 'idempotency-key': freshKey() } });
+  app.send({
+    method: 'POST',
+    url: V1 + path,
+    key,
+    payload,
+    headers: { 'idempotency-key': freshKey() },
+  });
 const visit = (code: string, remoteAddress: string, agent = BROWSER, more = {}) =>
   app.send({
     method: 'GET',
@@ -21,7 +27,12 @@ const visit = (code: string, remoteAddress: string, agent = BROWSER, more = {}) 
   });
 
 type Answer = {
-  data: { bucket_start: string; dimensions: Record<string, string>; metrics: Record<string, number>; comparison?: Record<string, number> }[];
+  data: {
+    bucket_start: string;
+    dimensions: Record<string, string>;
+    metrics: Record<string, number>;
+    comparison?: Record<string, number>;
+  }[];
   totals: Record<string, number>;
   as_of: { position: number };
   period: object;
@@ -36,7 +47,11 @@ beforeAll(async () => {
   await app.publish([feedProduct('MUG-1')]);
   app.clock.set(Date.parse('2026-10-31T22:30:00Z'));
   for (const campaign of ['=HYPERLINK("x")', 'plain']) {
-    const link = await post('/links', { target: { kind: 'product', ref: 'MUG-1' }, campaign, channel: 'email' });
+    const link = await post('/links', {
+      target: { kind: 'product', ref: 'MUG-1' },
+      campaign,
+      channel: 'email',
+    });
     codes.push((link.body as { code: string }).code);
   }
   const [first = '', second = ''] = codes;
@@ -56,12 +71,19 @@ describe('getPerformance', () => {
   it('keeps raw, valid and unique apart', async () => {
     verifies('resources.performance');
     const { totals } = await ask('from=2026-10-31&to=2026-11-01');
-    expect(totals).toMatchObject({ clicks_raw: 8, clicks_valid: 4, clicks_unique: 3, links_created: 2 });
+    expect(totals).toMatchObject({
+      clicks_raw: 8,
+      clicks_valid: 4,
+      clicks_unique: 3,
+      links_created: 2,
+    });
   });
 
   it('cuts days where the time zone does', async () => {
     const utc = await ask('from=2026-10-31&to=2026-11-01');
-    expect(utc.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']])).toEqual([
+    expect(
+      utc.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']]),
+    ).toEqual([
       ['2026-10-31', 7],
       ['2026-11-01', 1],
     ]);
@@ -73,9 +95,14 @@ describe('getPerformance', () => {
 
   it('gathers weeks from Monday, months and a total', async () => {
     const weeks = await ask('from=2026-10-26&to=2026-11-08&granularity=week');
-    expect(weeks.data.map(({ bucket_start }) => bucket_start)).toEqual(['2026-10-26', '2026-11-02']);
+    expect(weeks.data.map(({ bucket_start }) => bucket_start)).toEqual([
+      '2026-10-26',
+      '2026-11-02',
+    ]);
     const months = await ask('from=2026-10-01&to=2026-11-30&granularity=month');
-    expect(months.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']])).toEqual([
+    expect(
+      months.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']]),
+    ).toEqual([
       ['2026-10-01', 7],
       ['2026-11-01', 1],
     ]);
@@ -84,8 +111,12 @@ describe('getPerformance', () => {
   });
 
   it('groups by two dimensions and filters', async () => {
-    const { data } = await ask('from=2026-10-31&to=2026-11-01&granularity=total&group_by=campaign,channel');
-    expect(data.map(({ dimensions, metrics }) => [dimensions['campaign'], metrics['clicks_raw']])).toEqual([
+    const { data } = await ask(
+      'from=2026-10-31&to=2026-11-01&granularity=total&group_by=campaign,channel',
+    );
+    expect(
+      data.map(({ dimensions, metrics }) => [dimensions['campaign'], metrics['clicks_raw']]),
+    ).toEqual([
       ['=HYPERLINK("x")', 7],
       ['plain', 1],
     ]);
@@ -117,8 +148,18 @@ describe('getPerformance', () => {
     const [header = '', row = ''] = csv.text.split('\r\n');
     expect(header).toMatch(/^bucket_start,campaign,clicks_raw,/);
     expect(row).toContain(`"'=HYPERLINK(""x"")"`);
-    const ndjson = await app.send({ method: 'GET', url, key, headers: { accept: 'application/x-ndjson' } });
-    expect(ndjson.text.trim().split('\n').map((line) => JSON.parse(line) as object)).toHaveLength(2);
+    const ndjson = await app.send({
+      method: 'GET',
+      url,
+      key,
+      headers: { accept: 'application/x-ndjson' },
+    });
+    expect(
+      ndjson.text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toHaveLength(2);
     const odd = await app.send({ method: 'GET', url, key, headers: { accept: 'image/png' } });
     expect(odd).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });
   });
@@ -126,10 +167,19 @@ describe('getPerformance', () => {
   it('pages, and refuses what cannot be asked', async () => {
     const first = await ask('from=2026-10-01&to=2026-10-31&limit=20');
     expect(first.data).toHaveLength(20);
-    const second = await ask(`from=2026-10-01&to=2026-10-31&limit=20&cursor=${first.page.next_cursor}`);
+    const second = await ask(
+      `from=2026-10-01&to=2026-10-31&limit=20&cursor=${first.page.next_cursor}`,
+    );
     expect(second.data).toHaveLength(11);
-    for (const query of ['time_zone=Mars/Base', 'from=2026-11-02&to=2026-11-01', 'from=2020-01-01', 'group_by=a,b'])
-      expect((await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key })).status).toBe(400);
+    for (const query of [
+      'time_zone=Mars/Base',
+      'from=2026-11-02&to=2026-11-01',
+      'from=2020-01-01',
+      'group_by=a,b',
+    ])
+      expect(
+        (await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key })).status,
+      ).toBe(400);
   });
 });
 

@@ -12,23 +12,34 @@ afterAll(() => app.close());
 const get = (url: string, headers = {}) => app.send({ method: 'GET', url, headers });
 
 describe('public documents', () => {
-  it.each(['/api/affiliate/openapi.json', '/llms.txt', '/api/affiliate/llms.txt', '/api/desk/openapi.json'])(
-    '%s needs no credential, and a wrong one changes nothing',
-    async (url) => {
-      verifies('service.8.openapi', 'service.8.llms', 'endpoints.1', 'endpoints.rules.1', 'authentication.6');
-      const plain = await get(url);
-      const odd = await get(url, { authorization: 'Bearer nonsense' });
-      expect(plain.status).toBe(200);
-      expect(odd.text).toBe(plain.text);
-      const cached = await get(url, { 'if-none-match': plain.headers['etag'] });
-      expect(cached.status).toBe(304);
-    },
-  );
+  it.each([
+    '/api/affiliate/openapi.json',
+    '/llms.txt',
+    '/api/affiliate/llms.txt',
+    '/api/desk/openapi.json',
+  ])('%s needs no credential, and a wrong one changes nothing', async (url) => {
+    verifies(
+      'service.8.openapi',
+      'service.8.llms',
+      'endpoints.1',
+      'endpoints.rules.1',
+      'authentication.6',
+    );
+    const plain = await get(url);
+    const odd = await get(url, { authorization: 'Bearer nonsense' });
+    expect(plain.status).toBe(200);
+    expect(odd.text).toBe(plain.text);
+    const cached = await get(url, { 'if-none-match': plain.headers['etag'] });
+    expect(cached.status).toBe(304);
+  });
 
   it('keep the version out of the path of the contract', async () => {
     verifies('versioning.2');
     const { body } = await get('/api/affiliate/openapi.json');
-    const { paths, servers } = body as { paths: Record<string, unknown>; servers: { url: string }[] };
+    const { paths, servers } = body as {
+      paths: Record<string, unknown>;
+      servers: { url: string }[];
+    };
     expect(Object.keys(paths)[0]).toMatch(/^\/api\/affiliate\/v1\//);
     expect(servers).toEqual([{ url: 'https://t.example' }]);
   });
@@ -45,7 +56,10 @@ describe('an unknown route under v1', () => {
       status: 404,
       code: 'route_not_found',
       recovery: { action: 'read_contract', retryable: false },
-      links: { portal: 'https://t.example/', openapi: 'https://t.example/api/affiliate/openapi.json' },
+      links: {
+        portal: 'https://t.example/',
+        openapi: 'https://t.example/api/affiliate/openapi.json',
+      },
     });
     expect((answer.body as { request_id: string }).request_id).toBe(answer.headers['request-id']);
   });
@@ -65,15 +79,26 @@ describe('credentials', () => {
       get('/api/affiliate/v1/connection', authorization === undefined ? {} : { authorization });
     expect(await connection()).toMatchObject({ status: 401, body: { code: 'credential_missing' } });
     expect((await connection()).headers['www-authenticate']).toBe('Bearer realm="affiliate"');
-    expect(await connection(`Bearer ${key}x`)).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
-    expect(await connection(`Bearer ${app.deskToken}`)).toMatchObject({ body: { code: 'credential_invalid' } });
+    expect(await connection(`Bearer ${key}x`)).toMatchObject({
+      status: 401,
+      body: { code: 'credential_invalid' },
+    });
+    expect(await connection(`Bearer ${app.deskToken}`)).toMatchObject({
+      body: { code: 'credential_invalid' },
+    });
     expect((await connection(`Bearer ${key}`)).status).toBe(200);
     const inUrl = await get(`/api/affiliate/v1/connection?api_key=${key}`);
     expect(inUrl).toMatchObject({ status: 400, body: { code: 'credential_in_url' } });
     const scope = await get('/api/affiliate/v1/leads', { authorization: `Bearer ${key}` });
-    expect(scope).toMatchObject({ status: 403, body: { code: 'scope_missing', required_scope: 'leads:read' } });
+    expect(scope).toMatchObject({
+      status: 403,
+      body: { code: 'scope_missing', required_scope: 'leads:read' },
+    });
     await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
-    expect(await connection(`Bearer ${key}`)).toMatchObject({ status: 401, body: { code: 'credential_revoked' } });
+    expect(await connection(`Bearer ${key}`)).toMatchObject({
+      status: 401,
+      body: { code: 'credential_revoked' },
+    });
   });
 
   it('come only after an access review', async () => {
@@ -90,7 +115,10 @@ describe('credentials', () => {
     await app.desk('POST', `/agents/${id}/approve`, { reason: 'Fine' });
     const issued = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(issued.status).toBe(201);
-    const wider = await app.desk('POST', `/agents/${id}/approve`, { scopes: ['leads:read'], reason: 'Oops' });
+    const wider = await app.desk('POST', `/agents/${id}/approve`, {
+      scopes: ['leads:read'],
+      reason: 'Oops',
+    });
     expect(wider).toMatchObject({ status: 422, body: { errors: [{ pointer: '/scopes' }] } });
   });
 
@@ -111,7 +139,11 @@ describe('credentials', () => {
 
   it('of an agent open nothing at the desk', async () => {
     const { key } = await app.agent('curious');
-    const answer = await app.send({ method: 'GET', url: '/api/desk/v1/agents?owner_id=curious', key });
+    const answer = await app.send({
+      method: 'GET',
+      url: '/api/desk/v1/agents?owner_id=curious',
+      key,
+    });
     expect(answer).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
   });
 
@@ -161,11 +193,21 @@ describe('consistency', () => {
     });
     const token = sent.headers['consistency-token'];
     const leads = (consistency: string | undefined) =>
-      app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key, headers: { 'consistency-token': consistency } });
+      app.send({
+        method: 'GET',
+        url: '/api/affiliate/v1/leads',
+        key,
+        headers: { 'consistency-token': consistency },
+      });
     expect((await leads(token)).body).toMatchObject({ data: [{ external_id: 'x' }] });
     const foreign = Buffer.from('00000000:1').toString('base64url');
-    expect(await leads(foreign)).toMatchObject({ status: 400, body: { code: 'consistency_token_invalid' } });
-    const future = Buffer.from(`${app.service.deps.log.id.slice(0, 8)}:999999`).toString('base64url');
+    expect(await leads(foreign)).toMatchObject({
+      status: 400,
+      body: { code: 'consistency_token_invalid' },
+    });
+    const future = Buffer.from(`${app.service.deps.log.id.slice(0, 8)}:999999`).toString(
+      'base64url',
+    );
     expect((await leads(future)).status).toBe(400);
   });
 });
@@ -175,13 +217,29 @@ describe('the record', () => {
     const { key, agentId } = await app.agent('audited', ['links:write']);
     const url = '/api/affiliate/v1/links';
     await app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key });
-    await app.send({ method: 'POST', url, key, payload: '{', headers: { 'content-type': 'application/json' } });
-    await app.send({ method: 'POST', url, key, payload: { target: 1 }, headers: { 'idempotency-key': 'x' } });
+    await app.send({
+      method: 'POST',
+      url,
+      key,
+      payload: '{',
+      headers: { 'content-type': 'application/json' },
+    });
+    await app.send({
+      method: 'POST',
+      url,
+      key,
+      payload: { target: 1 },
+      headers: { 'idempotency-key': 'x' },
+    });
     await app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
     await app.service.deps.activity.flush();
     const answer = await app.desk('GET', '/events?owner_id=audited&limit=1000');
-    const { data } = answer.body as { data: { type: string; data: { agent_id: string; entries: object[] } }[] };
-    const entries = data.filter(({ type }) => type === 'ActivityRecorded').flatMap((event) => event.data.entries);
+    const { data } = answer.body as {
+      data: { type: string; data: { agent_id: string; entries: object[] } }[];
+    };
+    const entries = data
+      .filter(({ type }) => type === 'ActivityRecorded')
+      .flatMap((event) => event.data.entries);
     expect(data.at(-1)?.data.agent_id).toBe(agentId);
     expect(entries).toMatchObject([
       { operation: 'listLeads', decision: 'denied', code: 'scope_missing', count: 1 },

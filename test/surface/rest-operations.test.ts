@@ -20,7 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const get = (path: string, headers = {}) => app.send({ method: 'GET', url: V1 + path, key, headers });
+const get = (path: string, headers = {}) =>
+  app.send({ method: 'GET', url: V1 + path, key, headers });
 const post = (path: string, body: object, idempotencyKey = freshKey(), headers = {}) =>
   app.send({
     method: 'POST',
@@ -33,7 +34,14 @@ const list = (body: never) => (body as { data: Record<string, unknown>[] }).data
 
 describe('getConnection', () => {
   it('says who the key is, what is granted, what is missing and how to get it', async () => {
-    verifies('endpoints.2', 'endpoints.rules.6', 'authentication.1', 'authentication.4', 'resources.connection', 'limits');
+    verifies(
+      'endpoints.2',
+      'endpoints.rules.6',
+      'authentication.1',
+      'authentication.4',
+      'resources.connection',
+      'limits',
+    );
     const { key: narrow } = await app.agent('narrow', ['products:read']);
     const answer = await app.send({ method: 'GET', url: `${V1}/connection`, key: narrow });
     expect(answer.status).toBe(200);
@@ -56,9 +64,15 @@ describe('getConnection', () => {
 describe('searchProducts', () => {
   it('finds by words, filters at a quantity and counts facets', async () => {
     verifies('resources.product', 'service.1');
-    const answer = await get('/products?q=mug&at_quantity=48&price_max=200&currency=GBP&facets=category,stock');
+    const answer = await get(
+      '/products?q=mug&at_quantity=48&price_max=200&currency=GBP&facets=category,stock',
+    );
     expect(answer.status).toBe(200);
-    expect(list(answer.body).map(({ sku }) => sku).sort()).toEqual(['MUG-1', 'MUG-2']);
+    expect(
+      list(answer.body)
+        .map(({ sku }) => sku)
+        .sort(),
+    ).toEqual(['MUG-1', 'MUG-2']);
     expect(answer.body).toMatchObject({
       page: { total: 2, has_more: false, next_cursor: null },
       facets: [{ field: 'category', values: [{ value: 'Mugs', count: 2 }] }, { field: 'stock' }],
@@ -108,9 +122,16 @@ describe('createLink', () => {
     };
     const first = await post('/links', body, 'link-1');
     expect(first.status).toBe(201);
-    expect(first.body).toMatchObject({ owner_id: 'acme', agent_id: agentId, status: 'active', version: 0 });
+    expect(first.body).toMatchObject({
+      owner_id: 'acme',
+      agent_id: agentId,
+      status: 'active',
+      version: 0,
+    });
     const { short_url, destination_url, id } = first.body as Record<string, string>;
-    expect(destination_url).toMatch(/^https:\/\/t\.example\/p\/prd_[0-9a-z]{24}\?utm_source=letter$/);
+    expect(destination_url).toMatch(
+      /^https:\/\/t\.example\/p\/prd_[0-9a-z]{24}\?utm_source=letter$/,
+    );
     expect(short_url).toMatch(/^https:\/\/t\.example\/l\/[0-9a-z]{12}$/);
     expect(first.headers['location']).toContain(id);
     app.clock.advance(60_000);
@@ -127,9 +148,14 @@ describe('createLink', () => {
     const body = { target: { kind: 'search', ref: 'mugs' }, slug: 'our-mugs' };
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
-    expect(await post('/links', body, 'slug-2')).toMatchObject({ status: 409, body: { code: 'slug_taken' } });
+    expect(await post('/links', body, 'slug-2')).toMatchObject({
+      status: 409,
+      body: { code: 'slug_taken' },
+    });
     for (const slug of ['ab', 'Admin', 'api', '-abc', 'abcdefghijkl', 'a b c'])
-      expect((await post('/links', { ...body, slug })).body).toMatchObject({ code: 'validation_failed' });
+      expect((await post('/links', { ...body, slug })).body).toMatchObject({
+        code: 'validation_failed',
+      });
   });
 
   it('leads nowhere but to the catalog, and not into the past', async () => {
@@ -175,7 +201,12 @@ describe('createHandoff', () => {
       list_revision: 1,
       indicative_totals: [{ amount: 48 * 199 + 3 * 250 + 12 * 250, currency: 'GBP' }],
       line_items: [
-        { product_revision: 0, indicative_unit_price: { amount: 199 }, tier_min_quantity: 48, warnings: [] },
+        {
+          product_revision: 0,
+          indicative_unit_price: { amount: 199 },
+          tier_min_quantity: 48,
+          warnings: [],
+        },
         { warnings: ['below_moq', 'off_increment'] },
         { warnings: ['stock_below_quantity'] },
       ],
@@ -187,7 +218,11 @@ describe('createHandoff', () => {
   it('names every unknown sku by its pointer', async () => {
     const answer = await post('/handoffs', {
       title: 'List',
-      line_items: [line('MUG-1', 4), line('NO-1', 4), { product_id: `prd_${'0'.repeat(24)}`, quantity: 1 }],
+      line_items: [
+        line('MUG-1', 4),
+        line('NO-1', 4),
+        { product_id: `prd_${'0'.repeat(24)}`, quantity: 1 },
+      ],
     });
     expect(answer).toMatchObject({
       status: 422,
@@ -232,6 +267,9 @@ describe('the seven operations', () => {
   it('are all routed where the contract says', () => {
     verifies('endpoints.rules.8', 'versioning.1');
     for (const { http } of Object.values(operations))
-      expect(app.service.server.hasRoute({ method: http.method, url: V1 + http.path }), http.path).toBe(true);
+      expect(
+        app.service.server.hasRoute({ method: http.method, url: V1 + http.path }),
+        http.path,
+      ).toBe(true);
   });
 });

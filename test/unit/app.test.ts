@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { mintCredential } from '#src/app/authenticate.ts';
 import { fingerprintOf, nameOf } from '#src/app/hash.ts';
 import { limiter } from '#src/app/limiter.ts';
-import { bucketOf, calendarOf, dateOf, dayOf, isTimeZone, yearBefore } from '#src/app/performance/calendar.ts';
+import {
+  bucketOf,
+  calendarOf,
+  dateOf,
+  dayOf,
+  isTimeZone,
+  yearBefore,
+} from '#src/app/performance/calendar.ts';
 import { negotiate } from '#src/interfaces/rest/accept.ts';
 
 describe('names and fingerprints', () => {
@@ -14,7 +21,9 @@ describe('names and fingerprints', () => {
         expect(nameOf(...a)).toMatch(/^[0-9a-z]{24}$/);
       }),
     );
-    expect(fingerprintOf('op', { a: 1, b: { c: 2, d: 3 } })).toBe(fingerprintOf('op', { b: { d: 3, c: 2 }, a: 1 }));
+    expect(fingerprintOf('op', { a: 1, b: { c: 2, d: 3 } })).toBe(
+      fingerprintOf('op', { b: { d: 3, c: 2 }, a: 1 }),
+    );
     expect(fingerprintOf('op', { a: 1 })).not.toBe(fingerprintOf('other', { a: 1 }));
   });
 
@@ -69,7 +78,13 @@ describe('the calendar', () => {
   });
 
   it('agrees with Intl for every quarter of random days in odd zones', () => {
-    const zones = ['Asia/Kathmandu', 'Australia/Lord_Howe', 'America/St_Johns', 'Pacific/Chatham', 'UTC'];
+    const zones = [
+      'Asia/Kathmandu',
+      'Australia/Lord_Howe',
+      'America/St_Johns',
+      'Pacific/Chatham',
+      'UTC',
+    ];
     fc.assert(
       fc.property(
         fc.constantFrom(...zones),
@@ -77,7 +92,9 @@ describe('the calendar', () => {
         fc.integer({ min: 0, max: 95 }),
         (timeZone, day, quarter) => {
           const at = day * 86_400_000 + quarter * 900_000;
-          const shown = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
+          const shown = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(
+            at,
+          );
           expect(dateOf(calendarOf(timeZone).localDays(day)(quarter))).toBe(shown);
         },
       ),

@@ -38,11 +38,15 @@ const change = async (
   ownerId: string,
   command: (state: AgentState | undefined) => AgentCommand,
 ): Promise<Outcome<AgentRecord>> => {
-  const written = await decideAndAppend(deps, { ...call, ownerId }, {
-    stream: streamOf(ownerId, 'agent', agentId),
-    decider: agent,
-    command,
-  });
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId },
+    {
+      stream: streamOf(ownerId, 'agent', agentId),
+      decider: agent,
+      command,
+    },
+  );
   if (written.ok)
     return done(render(ownerId, written.state), {
       ...(written.position !== undefined && { position: written.position }),
@@ -68,7 +72,8 @@ const refusalFor = (rejected: AgentRejection, detail: string) => {
 export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {
   const { owner_id, agent_id, name, purpose, scopes } = input;
   if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== owner_id) return NO_AGENT;
+  if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== owner_id)
+    return NO_AGENT;
   const agentId = agent_id ?? `agt_${nameOf('agent', call.idem ?? '')}`;
   return change(deps, call, agentId, owner_id, () => ({
     type: 'RequestAccess',
@@ -79,7 +84,12 @@ export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, c
 type Decision = { agent_id: string; reason: string };
 
 const decide =
-  (command: (input: Decision & { scopes?: string[] }, state: AgentState | undefined) => AgentCommand) =>
+  (
+    command: (
+      input: Decision & { scopes?: string[] },
+      state: AgentState | undefined,
+    ) => AgentCommand,
+  ) =>
   async (deps: DeskDeps, input: Decision, call: DeskCall): Promise<Outcome<AgentRecord>> => {
     const known = deps.credentials.agent(input.agent_id);
     if (!known || !mayActFor(call, known.owner)) return NO_AGENT;
@@ -112,5 +122,7 @@ export const listAgents: DeskHandler<'listAgents'> = async (deps, { owner_id }, 
     scope: owner_id,
     limit: AGENTS_MAX,
   });
-  return done({ data: rows.flatMap(({ row }) => (row.kind === 'agent' ? [render(owner_id, row)] : [])) });
+  return done({
+    data: rows.flatMap(({ row }) => (row.kind === 'agent' ? [render(owner_id, row)] : [])),
+  });
 };

@@ -26,7 +26,11 @@ const contentOf = (product: object): string =>
   );
 
 /** Appends what is new of one product, and nothing when nothing is. */
-const publish = async (deps: DeskDeps, call: DeskCall, { product, stock }: Entry): Promise<Change> => {
+const publish = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { product, stock }: Entry,
+): Promise<Change> => {
   const stream = streamOfSku(product.sku);
   const full = { product_id: productIdOf(product.sku), ...product };
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
@@ -84,7 +88,11 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
   );
 };
 
-export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (deps, { sku, reason }, call) => {
+export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
+  deps,
+  { sku, reason },
+  call,
+) => {
   const stream = streamOfSku(sku);
   const stored = await deps.log.readStream(stream);
   if (stored.length === 0) return refuse('resource_not_found', 'The catalog has no such sku.');

@@ -47,7 +47,12 @@ export const dispatchDesk = async (
   }
 };
 
-const callOf = (deps: DeskDeps, id: DeskOperationId, incoming: Incoming, input: object): DeskCall => {
+const callOf = (
+  deps: DeskDeps,
+  id: DeskOperationId,
+  incoming: Incoming,
+  input: object,
+): DeskCall => {
   const { caller, surface, requestId } = incoming;
   const base: DeskCall = {
     caller,

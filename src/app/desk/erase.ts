@@ -20,7 +20,11 @@ export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, cal
   if (stored.length === 0) return refuse('resource_not_found', 'There is no such subject.');
   const owned = { ...call, ownerId };
   if (isLead) {
-    const before = await deps.readModels.get<{ lead_id: string; contact?: string }>('leads', ownerId, subject);
+    const before = await deps.readModels.get<{ lead_id: string; contact?: string }>(
+      'leads',
+      ownerId,
+      subject,
+    );
     if (before) await releaseClaim(deps, owned, before);
   }
   const written = isLead
@@ -35,7 +39,9 @@ export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, cal
         command: () => ({ type: 'EraseBuyer' as const, subject, reason }),
       });
   if (!written.ok)
-    return 'rejected' in written ? refuse('resource_not_found', 'There is no such subject.') : written;
+    return 'rejected' in written
+      ? refuse('resource_not_found', 'There is no such subject.')
+      : written;
   const destroyed = deps.vault.destroy(subject);
   const key = destroyed || deps.vault.knows(subject) === 'destroyed' ? 'destroyed' : 'never';
   return done(

@@ -22,4 +22,6 @@ export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id> };
 
 /** An owner's token acts for that owner only; to it, every other owner's records are not there. */
 export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
-  caller.ownerId === undefined || caller.ownerId === ownerId || testSpaceOf(caller.ownerId) === ownerId;
+  caller.ownerId === undefined ||
+  caller.ownerId === ownerId ||
+  testSpaceOf(caller.ownerId) === ownerId;

@@ -7,6 +7,7 @@ import { listHandoffs, listHistory, listLinks } from './lists.ts';
 import * as keys from './keys.ts';
 import { listProjections, rebuildProjection, verifyProjection } from './projections.ts';
 import { disableLink, invalidateHandoff, moveLead, withdrawHandoff } from './records.ts';
+import { readRfq } from './rfq.ts';
 import { issueDeskToken, revokeDeskToken } from './tokens.ts';
 
 /** The handler of each desk operation, one line each. */
@@ -28,6 +29,7 @@ export const deskHandlers: DeskHandlers = {
   moveLead,
   withdrawHandoff,
   invalidateHandoff,
+  readRfq,
   disableLink,
   eraseSubject,
   listLinks,

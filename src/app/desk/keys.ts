@@ -55,23 +55,27 @@ const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Ou
   const { ownerId, agentId, environment } = wanted;
   const keyId = keyIdOf(call.idem ?? '');
   const credential = mintCredential(`trb_${environment}`, keyId, deps.ids.base62(SECRET_CHARS));
-  const written = await createOnce(deps, { ...call, ownerId }, {
-    stream: streamOfKey(ownerId, keyId),
-    decider: apiKey,
-    command: {
-      type: 'IssueKey',
-      key: {
-        key_id: keyId,
-        agent_id: agentId,
-        environment,
-        last4: credential.slice(-4),
-        hash: deps.secrets.mac('api-key', credential),
-        pepper_version: deps.secrets.pepperVersion,
-        expires_at: call.at + wanted.expiresInDays * DAY_MS,
-        ...(wanted.rotatedFrom !== undefined && { rotated_from: wanted.rotatedFrom }),
+  const written = await createOnce(
+    deps,
+    { ...call, ownerId },
+    {
+      stream: streamOfKey(ownerId, keyId),
+      decider: apiKey,
+      command: {
+        type: 'IssueKey',
+        key: {
+          key_id: keyId,
+          agent_id: agentId,
+          environment,
+          last4: credential.slice(-4),
+          hash: deps.secrets.mac('api-key', credential),
+          pepper_version: deps.secrets.pepperVersion,
+          expires_at: call.at + wanted.expiresInDays * DAY_MS,
+          ...(wanted.rotatedFrom !== undefined && { rotated_from: wanted.rotatedFrom }),
+        },
       },
     },
-  });
+  );
   if (!written.ok)
     return 'rejected' in written ? refuse('state_conflict', 'The key exists.') : written;
   if (written.replayOf !== undefined)
@@ -120,29 +124,40 @@ export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => 
   });
   if (!issued.ok) return issued;
   const { idem: _idem, fingerprint: _fingerprint, ...retiring } = call;
-  const retired = await decideAndAppend(deps, { ...retiring, ownerId: old.owner }, {
-    stream: streamOfKey(old.owner, old.key_id),
-    decider: apiKey,
-    command: () => ({
-      type: 'RetireKey' as const,
-      replacedBy: issued.value.id,
-      expiresAt: call.at + input.overlap_hours * HOUR_MS,
-      at: call.at,
-    }),
-  });
+  const retired = await decideAndAppend(
+    deps,
+    { ...retiring, ownerId: old.owner },
+    {
+      stream: streamOfKey(old.owner, old.key_id),
+      decider: apiKey,
+      command: () => ({
+        type: 'RetireKey' as const,
+        replacedBy: issued.value.id,
+        expiresAt: call.at + input.overlap_hours * HOUR_MS,
+        at: call.at,
+      }),
+    },
+  );
   if (!retired.ok)
-    return refuse('state_conflict', 'The new key was issued; the old one could not be retired: revoke it.');
+    return refuse(
+      'state_conflict',
+      'The new key was issued; the old one could not be retired: revoke it.',
+    );
   return { ...issued, ...(retired.position !== undefined && { position: retired.position }) };
 };
 
 export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason }, call) => {
   const known = deps.credentials.key(key_id);
   if (!known || !mayActFor(call, known.owner)) return NO_KEY;
-  const written = await decideAndAppend(deps, { ...call, ownerId: known.owner }, {
-    stream: streamOfKey(known.owner, key_id),
-    decider: apiKey,
-    command: () => ({ type: 'RevokeKey' as const, reason }),
-  });
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: known.owner },
+    {
+      stream: streamOfKey(known.owner, key_id),
+      decider: apiKey,
+      command: () => ({ type: 'RevokeKey' as const, reason }),
+    },
+  );
   if (!written.ok) return 'rejected' in written ? NO_KEY : written;
   return done(render(known.owner, written.state, call.at), {
     ...(written.position !== undefined && { position: written.position }),

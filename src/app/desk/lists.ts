@@ -44,12 +44,12 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
   const { rows, next_before } = await pageOf<HandoffState>(deps, 'handoffs', input);
   const data = rows.map((row) => {
     const help = { vault: deps.vault, reviewToken: () => '' };
-    const { review_url: _forTheBuyer, line_items, buyer, ...shown } = renderHandoff(
-      input.owner_id,
-      row,
-      call.at,
-      help,
-    );
+    const {
+      review_url: _forTheBuyer,
+      line_items,
+      buyer,
+      ...shown
+    } = renderHandoff(input.owner_id, row, call.at, help);
     // Whoever works at the desk needs no address to see where a list stands.
     const { email: _personal, ...known } = buyer;
     return { ...shown, buyer: known, lines: line_items.length };
@@ -71,7 +71,11 @@ export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call)
       ...(block !== undefined && { before: block }),
     });
     for (const { row } of rows)
-      found.push(...historyEntries(row).toReversed().filter(({ position }) => position < below));
+      found.push(
+        ...historyEntries(row)
+          .toReversed()
+          .filter(({ position }) => position < below),
+      );
     block = rows.at(-1)?.sort;
     if (rows.length === 0 || found.length > limit) break;
   }

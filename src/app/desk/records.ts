@@ -37,17 +37,21 @@ const answerOf = <State>(
 export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   const { lead_id, owner_id, to, reason, value } = input;
   if (!mayActFor(call, owner_id)) return notFound('lead');
-  const written = await decideAndAppend(deps, { ...call, ownerId: owner_id }, {
-    stream: streamOf(owner_id, 'lead', lead_id),
-    decider: lead,
-    command: () => ({
-      type: 'MoveLead' as const,
-      at: call.at,
-      to,
-      ...(reason !== undefined && { reason }),
-      ...(value !== undefined && { value }),
-    }),
-  });
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: owner_id },
+    {
+      stream: streamOf(owner_id, 'lead', lead_id),
+      decider: lead,
+      command: () => ({
+        type: 'MoveLead' as const,
+        at: call.at,
+        to,
+        ...(reason !== undefined && { reason }),
+        ...(value !== undefined && { value }),
+      }),
+    },
+  );
   const freed = to === 'rejected' || to === 'unqualified' || to === 'lost';
   if (written.ok && freed) await releaseClaim(deps, { ...call, ownerId: owner_id }, written.state);
   return answerOf(written, 'lead', ({ state }) => ({ id: lead_id, owner_id, state }));
@@ -61,12 +65,20 @@ const closeHandoff = async (
 ): Promise<Outcome<Answer>> => {
   const { handoff_id = '', owner_id, reason } = input;
   if (!mayActFor(call, owner_id)) return notFound('handoff');
-  const written = await decideAndAppend(deps, { ...call, ownerId: owner_id }, {
-    stream: streamOf(owner_id, 'handoff', handoff_id),
-    decider: handoff,
-    command: (): HandoffCommand => ({ type, at: call.at, reason }),
-  });
-  return answerOf(written, 'handoff', ({ status }) => ({ id: handoff_id, owner_id, state: status }));
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: owner_id },
+    {
+      stream: streamOf(owner_id, 'handoff', handoff_id),
+      decider: handoff,
+      command: (): HandoffCommand => ({ type, at: call.at, reason }),
+    },
+  );
+  return answerOf(written, 'handoff', ({ status }) => ({
+    id: handoff_id,
+    owner_id,
+    state: status,
+  }));
 };
 
 export const withdrawHandoff: DeskHandler<'withdrawHandoff'> = (deps, input, call) =>
@@ -78,10 +90,14 @@ export const invalidateHandoff: DeskHandler<'invalidateHandoff'> = (deps, input,
 export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call) => {
   const { link_id = '', owner_id, reason } = input as unknown as Closing;
   if (!mayActFor(call, owner_id)) return notFound('link');
-  const written = await decideAndAppend(deps, { ...call, ownerId: owner_id }, {
-    stream: streamOf(owner_id, 'link', link_id),
-    decider: link,
-    command: () => ({ type: 'DisableLink' as const, reason }),
-  });
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: owner_id },
+    {
+      stream: streamOf(owner_id, 'link', link_id),
+      decider: link,
+      command: () => ({ type: 'DisableLink' as const, reason }),
+    },
+  );
   return answerOf(written, 'link', ({ status }) => ({ id: link_id, owner_id, state: status }));
 };

@@ -12,7 +12,9 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   const { name, roles, owner_id, expires_in_days } = input;
   if (owner_id !== undefined && roles.some((role) => role !== 'owner'))
     return refuse('validation_failed', 'A token bound to an owner has the role owner only.', {
-      errors: [{ pointer: '/roles', code: 'not_together', detail: 'must be owner when owner_id is given' }],
+      errors: [
+        { pointer: '/roles', code: 'not_together', detail: 'must be owner when owner_id is given' },
+      ],
     });
   const id = keyIdOf(call.idem ?? '');
   const token = mintCredential('trbd', id, deps.ids.base62(SECRET_CHARS));
@@ -29,7 +31,10 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   const events = attribute(call, [{ type: 'DeskTokenIssued', data }], deps.ids);
   const result = await deps.log.append(`desk-token_${id}`, NO_STREAM, events);
   if (result.outcome === 'conflict')
-    return refuse('state_conflict', 'This token was issued before and is shown once; issue another.');
+    return refuse(
+      'state_conflict',
+      'This token was issued before and is shown once; issue another.',
+    );
   return done(
     {
       id,
@@ -58,7 +63,11 @@ export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = async (deps, inpu
   if (row.status === 'revoked') return done(answer);
   const stream = `desk-token_${token_id}`;
   const stored = await deps.log.readStream(stream);
-  const events = attribute(call, [{ type: 'DeskTokenRevoked', data: { token_id, reason } }], deps.ids);
+  const events = attribute(
+    call,
+    [{ type: 'DeskTokenRevoked', data: { token_id, reason } }],
+    deps.ids,
+  );
   const result = await deps.log.append(stream, stored.length - 1, events);
   // A conflict: somebody revoked it at this moment, which is what was asked.
   return done(answer, result.outcome === 'appended' ? { position: result.position } : {});

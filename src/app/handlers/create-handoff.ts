@@ -22,7 +22,10 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   const stream = `${call.ownerId}-handoff_${name}`;
   const reviewToken = (handoffId: string) => reviewTokenOf(deps.secrets, handoffId);
   const answer = (written: { state: HandoffState; position?: number; replayOf?: string }) => {
-    if (written.replayOf !== undefined && deps.vault.knows(written.state.handoff_id) === 'destroyed')
+    if (
+      written.replayOf !== undefined &&
+      deps.vault.knows(written.state.handoff_id) === 'destroyed'
+    )
       return refuse('resource_erased', 'The personal data of this handoff was erased.');
     return done(
       renderHandoff(call.ownerId, written.state, written.state.created_at, {
@@ -66,9 +69,14 @@ const gather = async (
       : epoch(input.expires_at);
   const farthest = call.at + LIMITS.HANDOFF_DAYS_MAX * DAY_MS;
   if (expiresAt <= call.at || expiresAt > farthest)
-    return invalid('/expires_at', 'out_of_range', `must lie within ${LIMITS.HANDOFF_DAYS_MAX} days`);
+    return invalid(
+      '/expires_at',
+      'out_of_range',
+      `must lie within ${LIMITS.HANDOFF_DAYS_MAX} days`,
+    );
 
-  const source = input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
+  const source =
+    input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
   if (input.link_id !== undefined && !source)
     return refuse('resource_not_found', 'There is no such link.', {
       errors: [{ pointer: '/link_id', code: 'not_found', detail: 'no link of yours has this id' }],
@@ -76,9 +84,13 @@ const gather = async (
 
   const priced = priceLines(deps.catalog, input.line_items);
   if ('faults' in priced)
-    return refuse('product_unavailable', `${priced.faults.length} lines name no published product.`, {
-      errors: priced.faults,
-    });
+    return refuse(
+      'product_unavailable',
+      `${priced.faults.length} lines name no published product.`,
+      {
+        errors: priced.faults,
+      },
+    );
   const totals = totalsOf(priced.lines);
   if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
     return invalid('/line_items', 'too_large', 'the total passes what can be counted exactly');
@@ -109,4 +121,6 @@ const gather = async (
 };
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
-  refuse('validation_failed', 'Some fields are not valid.', { errors: [{ pointer, code, detail }] });
+  refuse('validation_failed', 'Some fields are not valid.', {
+    errors: [{ pointer, code, detail }],
+  });

@@ -15,14 +15,22 @@ import { renderLink } from '../render.ts';
 import { DAY_MS, epoch } from '../time.ts';
 
 type Input = InputOf<'createLink'>;
-type Resolved = { target: EventData<'LinkCreated'>['target']; url: string; dims: { product_id?: string; category?: string } };
+type Resolved = {
+  target: EventData<'LinkCreated'>['target'];
+  url: string;
+  dims: { product_id?: string; category?: string };
+};
 
 const CODE_CHARS = 12;
 
 export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   const name = nameOf('link', call.idem ?? '');
   const stream = `${call.ownerId}-link_${name}`;
-  const answer = (written: { state: Parameters<typeof renderLink>[1]; position?: number; replayOf?: string }) =>
+  const answer = (written: {
+    state: Parameters<typeof renderLink>[1];
+    position?: number;
+    replayOf?: string;
+  }) =>
     done(renderLink(call.ownerId, written.state, written.state.created_at), {
       ...(written.position !== undefined && { position: written.position }),
       ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
@@ -53,7 +61,12 @@ const impossible = (reason: LinkRejection): never => {
 };
 
 /** What the decision needs to know, or why there is nothing to decide. */
-const gather = (deps: Deps, input: Input, call: AgentCall, name: string): EventData<'LinkCreated'> | Refusal => {
+const gather = (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  name: string,
+): EventData<'LinkCreated'> | Refusal => {
   const { expires_at } = input;
   if (expires_at !== undefined) {
     const fault = expiryFault(epoch(expires_at), call.at);

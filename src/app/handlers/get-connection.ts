@@ -41,7 +41,9 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
       allowed: scope === null || caller.scopes.has(scope),
     })),
     limits: {
-      ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value])),
+      ...Object.fromEntries(
+        Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value]),
+      ),
       reads_per_minute: deps.limits.readsPerMinute,
       writes_per_minute: deps.limits.writesPerMinute,
     },

@@ -16,7 +16,14 @@ import {
   renderBucket,
   renderSum,
 } from '../performance/aggregate.ts';
-import { bucketOf, dateOf, dayOf, isTimeZone, todayIn, yearBefore } from '../performance/calendar.ts';
+import {
+  bucketOf,
+  dateOf,
+  dayOf,
+  isTimeZone,
+  todayIn,
+  yearBefore,
+} from '../performance/calendar.ts';
 import { iso } from '../time.ts';
 
 type Input = InputOf<'getPerformance'>;
@@ -34,7 +41,13 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
     offset = read.place;
   }
   const before = input.compare_to && comparisonOf(query, input.compare_to);
-  const source = await rowsOf(deps, caller.ownerId, input.as_of, before?.from ?? query.from, query.to);
+  const source = await rowsOf(
+    deps,
+    caller.ownerId,
+    input.as_of,
+    before?.from ?? query.from,
+    query.to,
+  );
   if ('ok' in source) return source;
 
   const buckets = inOrder(aggregate(source.rows, query), query);
@@ -60,7 +73,10 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
       next_cursor: more ? writeCursor(deps, binding, offset + shown.length) : null,
       has_more: more,
     },
-    as_of: { position: source.asOf.position, at: source.asOf.at === null ? null : iso(source.asOf.at) },
+    as_of: {
+      position: source.asOf.position,
+      at: source.asOf.at === null ? null : iso(source.asOf.at),
+    },
     classifier_version: deps.classifierVersion,
   });
 };
@@ -72,7 +88,11 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
   const from = input.from === undefined ? to - 29 : dayOf(input.from);
   if (from > to) return invalid('/from', 'out_of_range', 'must not lie after to');
   if (to - from >= LIMITS.PERFORMANCE_DAYS_MAX)
-    return invalid('/from', 'out_of_range', `at most ${LIMITS.PERFORMANCE_DAYS_MAX} days in one call`);
+    return invalid(
+      '/from',
+      'out_of_range',
+      `at most ${LIMITS.PERFORMANCE_DAYS_MAX} days in one call`,
+    );
   if (new Set(group_by).size < group_by.length)
     return invalid('/group_by', 'duplicate', 'names a dimension twice');
   const { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id } = input;
@@ -84,7 +104,9 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
 };
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
-  refuse('parameter_invalid', 'Some parameters are not valid.', { errors: [{ pointer, code, detail }] });
+  refuse('parameter_invalid', 'Some parameters are not valid.', {
+    errors: [{ pointer, code, detail }],
+  });
 
 const comparisonOf = (query: Query, to: NonNullable<Input['compare_to']>): Query => {
   if (to === 'previous_year')
@@ -103,7 +125,9 @@ const comparisonFor = (query: Query, before: Query, compared: readonly Bucket[])
   };
   const now = ordinals(query);
   const then = ordinals(before);
-  const found = new Map(compared.map(({ bucket, group, sum }) => [JSON.stringify([bucket, group]), sum]));
+  const found = new Map(
+    compared.map(({ bucket, group, sum }) => [JSON.stringify([bucket, group]), sum]),
+  );
   return ({ bucket, group }: Bucket) =>
     found.get(JSON.stringify([then[now.indexOf(bucket)] ?? null, group])) ?? emptySum();
 };

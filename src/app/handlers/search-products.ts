@@ -19,7 +19,9 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
     if (!read.ok) return read;
     offset = read.place;
   }
-  const asked = Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== undefined));
+  const asked = Object.fromEntries(
+    Object.entries(filters).filter(([, value]) => value !== undefined),
+  );
   const hits = deps.catalog.search({
     ...asked,
     ...(updated_since !== undefined && { updated_since: epoch(updated_since) }),

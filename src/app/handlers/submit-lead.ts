@@ -50,10 +50,12 @@ const isFirstAnswer = (state: LeadState): boolean =>
 /** What the shape alone cannot say: which fields belong together. */
 const missing = (input: Input): Refusal | undefined => {
   const said = (pointer: string, code: string, detail: string) =>
-    refuse('validation_failed', 'Some fields are not valid.', { errors: [{ pointer, code, detail }] });
+    refuse('validation_failed', 'Some fields are not valid.', {
+      errors: [{ pointer, code, detail }],
+    });
   if (input.withdraw) {
     const { company, contact, consent, interest } = input;
-    return company ?? contact ?? consent ?? interest
+    return (company ?? contact ?? consent ?? interest)
       ? said('/withdraw', 'not_together', 'a withdrawal changes nothing else')
       : undefined;
   }
@@ -71,17 +73,30 @@ const missing = (input: Input): Refusal | undefined => {
 };
 
 /** Where the lead came from, with the dimensions to attribute it to. */
-const sourceOf = async (deps: Deps, call: AgentCall, { source }: Input): Promise<Source | Refusal> => {
+const sourceOf = async (
+  deps: Deps,
+  call: AgentCall,
+  { source }: Input,
+): Promise<Source | Refusal> => {
   const { kind, ref } = source;
   const said = { kind, ...(ref !== undefined && { ref }) };
-  if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source: said, dims: {} };
+  if (ref === undefined || (kind !== 'link' && kind !== 'handoff'))
+    return { source: said, dims: {} };
   const found =
-    kind === 'link' ? await linkOf(deps, call.ownerId, ref) : await handoffOf(deps, call.ownerId, ref);
+    kind === 'link'
+      ? await linkOf(deps, call.ownerId, ref)
+      : await handoffOf(deps, call.ownerId, ref);
   if (!found)
     return refuse('resource_not_found', `There is no such ${kind}.`, {
-      errors: [{ pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` }],
+      errors: [
+        { pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` },
+      ],
     });
-  return { source: said, dims: found.dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
+  return {
+    source: said,
+    dims: found.dims,
+    ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }),
+  };
 };
 
 const commandFor = async (
@@ -120,7 +135,11 @@ const commandFor = async (
 };
 
 /** What the lead says, with everything personal sealed before anything is decided or stored. */
-const contentOf = (deps: Deps, input: Input, leadId: string): Omit<EventData<'LeadAmended'>, 'lead_id'> => {
+const contentOf = (
+  deps: Deps,
+  input: Input,
+  leadId: string,
+): Omit<EventData<'LeadAmended'>, 'lead_id'> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');
   const content = {

@@ -40,7 +40,11 @@ const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>)
   for (const [currency, amount] of amounts) sum.set(currency, (sum.get(currency) ?? 0) + amount);
 };
 
-const valueOf = (dims: PerformanceRecord['dims'], country: string, dimension: Dimension): string | null => {
+const valueOf = (
+  dims: PerformanceRecord['dims'],
+  country: string,
+  dimension: Dimension,
+): string | null => {
   switch (dimension) {
     case 'sub_id_1':
       return dims.sub_ids?.[0] ?? null;
@@ -118,7 +122,10 @@ const compareGroups = (a: (string | null)[], b: (string | null)[]): number => {
 };
 
 export const renderSum = ({ counts, rfq, won }: Sum): Metrics => ({
-  ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<Metric, number>),
+  ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<
+    Metric,
+    number
+  >),
   rfq_value: money(rfq),
   won_value: money(won),
 });
@@ -128,7 +135,10 @@ const money = (amounts: Map<string, number>) =>
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, amount]) => ({ amount, currency }));
 
-export const renderBucket = ({ bucket, group, sum }: Bucket, groupBy: readonly Dimension[]): PerformanceRow => ({
+export const renderBucket = (
+  { bucket, group, sum }: Bucket,
+  groupBy: readonly Dimension[],
+): PerformanceRow => ({
   bucket_start: dateOf(bucket),
   dimensions: Object.fromEntries(groupBy.map((name, i) => [name, group[i] ?? null])),
   metrics: renderSum(sum),

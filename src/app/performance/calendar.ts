@@ -53,7 +53,13 @@ const calendar = (timeZone: string): Calendar => {
     const at = quarter * QUARTER_MS;
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
     const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
-    const wall = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'));
+    const wall = Date.UTC(
+      part('year'),
+      part('month') - 1,
+      part('day'),
+      part('hour'),
+      part('minute'),
+    );
     const offset = Math.floor((wall - at) / QUARTER_MS);
     offsets.set(quarter, offset);
     return offset;

@@ -2,7 +2,10 @@
  * The media type to answer in: the first of `offered` that the client weighs highest, or undefined
  * when it takes none of them (RFC 9110, 12.5.1).
  */
-export const negotiate = (accept: string | undefined, offered: readonly string[]): string | undefined => {
+export const negotiate = (
+  accept: string | undefined,
+  offered: readonly string[],
+): string | undefined => {
   if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = accept.split(',').map((range) => {
     const [type = '', ...parameters] = range.trim().toLowerCase().split(';');

@@ -67,6 +67,8 @@ export const deskRoutes = (
     const verdict = limiters.failed.take(address);
     return verdict.allowed
       ? caller
-      : refuse('rate_limited', 'Too many failed credentials.', { retryAfterS: verdict.retryAfterS });
+      : refuse('rate_limited', 'Too many failed credentials.', {
+          retryAfterS: verdict.retryAfterS,
+        });
   };
 };

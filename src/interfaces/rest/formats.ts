@@ -32,7 +32,11 @@ export const performanceCsv = ({ data }: Performance): string => {
   ];
   const values = (metrics: Performance['totals'] | undefined): (string | number | null)[] =>
     metrics
-      ? [...METRICS.map((name) => metrics[name]), moneyText(metrics.rfq_value), moneyText(metrics.won_value)]
+      ? [
+          ...METRICS.map((name) => metrics[name]),
+          moneyText(metrics.rfq_value),
+          moneyText(metrics.won_value),
+        ]
       : names.map(() => null);
   const rows = data.map((row) => [
     row.bucket_start,

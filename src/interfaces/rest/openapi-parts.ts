@@ -4,7 +4,11 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEM_CODES, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 
 /** A zod schema as JSON Schema 2020-12; named ones become references into components. */
-export const jsonSchema = (schema: z.ZodType, io: 'input' | 'output', named: Map<string, SchemaObject>): SchemaObject => {
+export const jsonSchema = (
+  schema: z.ZodType,
+  io: 'input' | 'output',
+  named: Map<string, SchemaObject>,
+): SchemaObject => {
   const made = z.toJSONSchema(schema, {
     io,
     reused: 'inline',
@@ -33,7 +37,17 @@ const relinked = (schema: SchemaObject): SchemaObject =>
 
 export const problemSchema = {
   type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id', 'recovery', 'links'],
+  required: [
+    'type',
+    'title',
+    'status',
+    'detail',
+    'instance',
+    'code',
+    'request_id',
+    'recovery',
+    'links',
+  ],
   properties: {
     type: { type: 'string', format: 'uri' },
     title: { type: 'string' },

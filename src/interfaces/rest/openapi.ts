@@ -11,7 +11,10 @@ import type { Shared } from './openapi-parts.ts';
 import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
 import { AGENT_BASE } from './routes.ts';
 
-type AnyOperation = (Operation | DeskOperation) & { scope?: string | null; roles?: readonly string[] };
+type AnyOperation = (Operation | DeskOperation) & {
+  scope?: string | null;
+  roles?: readonly string[];
+};
 
 const VERSION = '1.0.0';
 
@@ -139,7 +142,8 @@ const document = (
   builder.addSecurityScheme('bearer', {
     type: 'http',
     scheme: 'bearer',
-    description: 'Keep the key in a server-side secret named SERVICE_API_KEY; never in a browser or URL.',
+    description:
+      'Keep the key in a server-side secret named SERVICE_API_KEY; never in a browser or URL.',
   });
   builder.addSchema('Problem', problemSchema);
   for (const [name, schema] of inOrder(shared.schemas)) builder.addSchema(name, schema);

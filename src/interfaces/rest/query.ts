@@ -23,7 +23,9 @@ export const readQuery = (
   query: Record<string, unknown>,
 ): Record<string, unknown> =>
   // Not by assignment: a parameter named __proto__ would go unseen.
-  Object.fromEntries(Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]));
+  Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]),
+  );
 
 const readValue = (kind: Kind | undefined, value: unknown): unknown => {
   const values = (Array.isArray(value) ? value : [value]) as string[];

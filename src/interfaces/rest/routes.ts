@@ -65,14 +65,23 @@ export const inputReader = (operation: Routed) => {
         })),
       });
     const header = request.headers['idempotency-key'];
-    return { ...body, ...params, ...(header !== undefined && { idempotency_key: unquoted(String(header)) }) };
+    return {
+      ...body,
+      ...params,
+      ...(header !== undefined && { idempotency_key: unquoted(String(header)) }),
+    };
   };
 };
 
 /** The draft's form is a quoted string; the bare one means the same key. */
 const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
-const limitHeaders = (reply: FastifyReply, name: string, perMinute: number, verdict: Verdict): void => {
+const limitHeaders = (
+  reply: FastifyReply,
+  name: string,
+  perMinute: number,
+  verdict: Verdict,
+): void => {
   reply.header('ratelimit-policy', `"${name}";q=${perMinute};w=60`);
   reply.header('ratelimit', `"${name}";r=${verdict.remaining};t=${verdict.windowS}`);
 };
@@ -121,7 +130,10 @@ export const agentRoutes = (
       handler: async (request, reply) => {
         const caller = callers.get(request);
         if (!caller) throw new Error(`${id} was reached without a caller`);
-        const media = negotiate(request.headers.accept, ['application/json', ...(operation.alsoAs ?? [])]);
+        const media = negotiate(request.headers.accept, [
+          'application/json',
+          ...(operation.alsoAs ?? []),
+        ]);
         if (media === undefined) return refused(id, reply, notAcceptable(operation));
         const incoming = { caller, surface: 'rest' as const, requestId: request.id };
         const token = headerOf(request, 'consistency-token');

@@ -3,7 +3,12 @@ import type { AgentCommand } from '#src/domain/access.ts';
 import { agent, apiKey } from '#src/domain/access.ts';
 import { specify } from '../../support/decider-spec.ts';
 
-const request = { agent_id: 'agt_1', name: 'A', purpose: 'P', scopes: ['links:write', 'leads:read'] };
+const request = {
+  agent_id: 'agt_1',
+  name: 'A',
+  purpose: 'P',
+  scopes: ['links:write', 'leads:read'],
+};
 const requested = { type: 'AccessRequested' as const, data: request };
 const approved = {
   type: 'AccessApproved' as const,
@@ -15,7 +20,10 @@ const spec = specify(agent);
 
 describe('access of an agent', () => {
   it('is asked for, and granted no wider than asked', () => {
-    spec.given(requested).when({ type: 'ApproveAccess', scopes: ['links:write'], reason: 'Fine' }).then(approved);
+    spec
+      .given(requested)
+      .when({ type: 'ApproveAccess', scopes: ['links:write'], reason: 'Fine' })
+      .then(approved);
     const wider: AgentCommand = { type: 'ApproveAccess', scopes: ['social:write'], reason: 'x' };
     spec.given(requested).when(wider).rejected('scopes_not_requested');
     spec.given().when({ type: 'ApproveAccess', scopes: [], reason: 'x' }).rejected('agent_unknown');
@@ -33,7 +41,10 @@ describe('access of an agent', () => {
 
   it('is suspended and given back', () => {
     spec.given(requested, approved).when({ type: 'SuspendAgent', reason: 'Odd' }).then(suspended);
-    spec.given(requested).when({ type: 'SuspendAgent', reason: 'Odd' }).rejected('agent_not_in_state');
+    spec
+      .given(requested)
+      .when({ type: 'SuspendAgent', reason: 'Odd' })
+      .rejected('agent_not_in_state');
     spec
       .given(requested, approved, suspended)
       .when({ type: 'ReinstateAgent', reason: 'Fine' })

@@ -36,7 +36,11 @@ const named = { handoff_id: 'hnd_1', agent_id: 'agt_1', dims: { campaign: 'autum
 const opened = { type: 'HandoffOpenedByBuyer' as const, data: named };
 const revised = (quantity: number) => ({
   type: 'HandoffListRevisedByBuyer' as const,
-  data: { ...named, lines: [line(quantity)], totals: [{ amount: quantity * 100, currency: 'GBP' }] },
+  data: {
+    ...named,
+    lines: [line(quantity)],
+    totals: [{ amount: quantity * 100, currency: 'GBP' }],
+  },
 });
 const sent = (list_revision: number, amount: number) => ({
   type: 'RfqSubmittedByBuyer' as const,
@@ -85,7 +89,10 @@ describe('a handoff', () => {
   it('closes with the buyer’s answer, and with its time', () => {
     spec.given(created).when({ type: 'OpenHandoff', at: DUE }).rejected('handoff_expired');
     spec.given(created).when(send(1, DUE)).rejected('handoff_expired');
-    spec.given(created, sent(1, 200)).when({ type: 'DeclineHandoff', at: 6 }).rejected('handoff_closed');
+    spec
+      .given(created, sent(1, 200))
+      .when({ type: 'DeclineHandoff', at: 6 })
+      .rejected('handoff_closed');
     spec
       .given(created)
       .when({ type: 'WithdrawHandoff', at: 1, reason: 'Sold' })

@@ -18,15 +18,25 @@ const facts: EventData<'LeadSubmitted'> = {
 };
 const submitted = { type: 'LeadSubmitted' as const, data: facts };
 const named = { lead_id: 'led_1', agent_id: 'agt_1', dims: {} };
-const step = <const Type extends string>(type: Type, more = {}) => ({ type, data: { ...named, ...more } });
+const step = <const Type extends string>(type: Type, more = {}) => ({
+  type,
+  data: { ...named, ...more },
+});
 const move = (to: StaffMove, at = 1): LeadCommand => ({ type: 'MoveLead', at, to });
 const spec = specify(lead);
 
 describe('a lead', () => {
   it('is submitted, or judged at once when its contact is known', () => {
-    const submit = (clash: 'none' | 'known' | 'own'): LeadCommand => ({ type: 'SubmitLead', lead: facts, clash });
+    const submit = (clash: 'none' | 'known' | 'own'): LeadCommand => ({
+      type: 'SubmitLead',
+      lead: facts,
+      clash,
+    });
     spec.given().when(submit('none')).then(submitted);
-    const known = spec.given().when(submit('known')).then(submitted, step('LeadRejected', { reason: 'already_known' }));
+    const known = spec
+      .given()
+      .when(submit('known'))
+      .then(submitted, step('LeadRejected', { reason: 'already_known' }));
     expect(known).toMatchObject({ state: 'rejected', state_reason: 'already_known' });
     spec
       .given()
@@ -40,7 +50,10 @@ describe('a lead', () => {
     spec.given(submitted).when(move('accepted')).then(path[0]);
     spec.given(submitted, path[0]).when(move('contacted')).then(path[1]);
     spec.given(submitted, path[0], path[1]).when(move('qualified')).then(path[2]);
-    spec.given(submitted, ...path).when({ type: 'ObserveRfq', at: 1 }).then(step('LeadRfqObserved'));
+    spec
+      .given(submitted, ...path)
+      .when({ type: 'ObserveRfq', at: 1 })
+      .then(step('LeadRfqObserved'));
     spec
       .given(submitted, ...path, step('LeadRfqObserved'))
       .when({ type: 'MoveLead', at: 1, to: 'won', value: { amount: 5, currency: 'GBP' } })
@@ -61,7 +74,10 @@ describe('a lead', () => {
     expect(after).toBeDefined();
     spec.given(submitted, step('LeadWithdrawn')).when(amend).rejected('lead_closed');
     spec.given(submitted).when({ type: 'WithdrawLead', at: 1 }).then(step('LeadWithdrawn'));
-    spec.given(submitted, step('LeadRejected')).when({ type: 'WithdrawLead', at: 1 }).rejected('lead_closed');
+    spec
+      .given(submitted, step('LeadRejected'))
+      .when({ type: 'WithdrawLead', at: 1 })
+      .rejected('lead_closed');
   });
 
   it('lapses when nobody took it up in time', () => {
@@ -78,6 +94,11 @@ describe('a lead', () => {
       .given(submitted)
       .when({ type: 'EraseContact', subject: 'led_1', reason: 'Asked' })
       .then({ type: 'SubjectErased', data: { subject: 'led_1', reason: 'Asked' } });
-    expect(after).toMatchObject({ contact: '', interest: { note: '' }, company: { name: 'Shop' }, erased: true });
+    expect(after).toMatchObject({
+      contact: '',
+      interest: { note: '' },
+      company: { name: 'Shop' },
+      erased: true,
+    });
   });
 });

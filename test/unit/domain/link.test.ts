@@ -26,7 +26,10 @@ describe('a link', () => {
   });
 
   it('is disabled once, and only when it exists', () => {
-    const after = spec.given(created).when({ type: 'DisableLink', reason: 'Recalled' }).then(disabled);
+    const after = spec
+      .given(created)
+      .when({ type: 'DisableLink', reason: 'Recalled' })
+      .then(disabled);
     expect(after).toMatchObject({ status: 'disabled', version: 1 });
     spec.given().when({ type: 'DisableLink', reason: 'x' }).rejected('link_unknown');
   });

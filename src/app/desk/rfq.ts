@@ -1,0 +1,24 @@
+import { done, refuse } from '../outcome.ts';
+import { handoffOf } from '../records.ts';
+import { renderLine } from '../render.ts';
+import { iso } from '../time.ts';
+import type { DeskHandler } from './handler.ts';
+
+type Contact = { name: string; email: string; company?: string; phone?: string };
+
+/** The one place where a buyer's contact is opened: for the staff who answer it. */
+export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_id }) => {
+  const state = await handoffOf(deps, owner_id, handoff_id);
+  if (!state?.rfq) return refuse('resource_not_found', 'There is no RFQ of this handoff.');
+  const opened = state.rfq.contact === '' ? null : deps.vault.unseal(state.rfq.contact);
+  return done({
+    handoff_id,
+    owner_id,
+    title: state.title,
+    submitted_at: iso(state.rfq.submitted_at),
+    contact: opened === null ? ('[erased]' as const) : (JSON.parse(opened) as Contact),
+    list_revision: state.list_revision,
+    line_items: state.lines.map(renderLine),
+    indicative_totals: state.totals,
+  });
+};

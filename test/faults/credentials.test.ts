@@ -1,0 +1,288 @@
+/** Keys in every state and in every wrong place. */
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operations } from '#contracts/index.ts';
+import { mintCredential } from '#src/app/authenticate.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { agentKey, serveChild } from '../support/child-service.ts';
+import { directories } from '../support/directories.ts';
+import { expectProblem } from '../support/problems.ts';
+import { verifies } from '../support/verifies.ts';
+
+const DAY_MS = 86_400_000;
+const V1 = '/api/affiliate/v1';
+const { fresh, removeAll } = directories('credentials-');
+let app: TestApp;
+let addresses = 0;
+
+beforeAll(async () => {
+  app = await testApp();
+  await app.publish([feedProduct('MUG-1')]);
+});
+afterAll(async () => {
+  await app.close();
+  removeAll();
+});
+
+/** From an address of its own: failed credentials of one address are limited, which is not tried here. */
+const send = (options: Parameters<TestApp['send']>[0]) => {
+  addresses += 1;
+  return app.send({ ...options, remoteAddress: `10.1.${addresses >> 8}.${addresses & 255}` });
+};
+
+const BODIES: Record<string, object> = {
+  createLink: { target: { kind: 'search', ref: 'mugs' } },
+  createHandoff: { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] },
+  submitLead: { external_id: 'crm-1', company: { name: 'Shop', country: 'GB' } },
+};
+
+const everyOperation = async (authorization: string | undefined) => {
+  const answers = [];
+  for (const { id, http } of Object.values(operations)) {
+    const payload = BODIES[id];
+    const headers = {
+      ...(authorization !== undefined && { authorization }),
+      ...(payload && { 'idempotency-key': freshKey() }),
+    };
+    answers.push(await send({ method: http.method, url: V1 + http.path, headers, ...(payload && { payload }) }));
+  }
+  return answers;
+};
+
+const issue = async (agentId: string, body: object = {}) => {
+  const answer = await app.desk('POST', `/agents/${agentId}/keys`, body);
+  return answer.body as { id: string; api_key: string };
+};
+
+type Made = { authorization: string | undefined; code: string | null; headers?: string[] };
+
+const STATES: Record<string, () => Promise<Made>> = {
+  missing: async () => ({ authorization: undefined, code: 'credential_missing' }),
+  'of another scheme': async () => ({ authorization: 'Basic YTpi', code: 'credential_missing' }),
+  malformed: async () => ({ authorization: 'Bearer abc', code: 'credential_invalid' }),
+  'with a wrong checksum': async () => {
+    const { key } = await app.agent('acme');
+    return { authorization: `Bearer ${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`, code: 'credential_invalid' };
+  },
+  'of an id that there is not': async () => ({
+    authorization: `Bearer ${mintCredential('trb_live', 'A'.repeat(12), 'b'.repeat(43))}`,
+    code: 'credential_invalid',
+  }),
+  'with another secret': async () => {
+    const { keyId } = await app.agent('acme');
+    return { authorization: `Bearer ${mintCredential('trb_live', keyId, 'b'.repeat(43))}`, code: 'credential_invalid' };
+  },
+  'of the other environment': async () => {
+    const { key } = await app.agent('acme');
+    const [, , id = '', secret = ''] = key.split('_');
+    return { authorization: `Bearer ${mintCredential('trb_test', id, secret.slice(0, 43))}`, code: 'credential_invalid' };
+  },
+  expired: async () => {
+    const { agentId } = await app.agent('acme');
+    const { api_key } = await issue(agentId, { expires_in_days: 1 });
+    app.clock.advance(DAY_MS);
+    return { authorization: `Bearer ${api_key}`, code: 'credential_expired' };
+  },
+  revoked: async () => {
+    const { key, keyId } = await app.agent('acme');
+    await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
+    return { authorization: `Bearer ${key}`, code: 'credential_revoked' };
+  },
+  'of a suspended agent': async () => {
+    const { key, agentId } = await app.agent('acme');
+    await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
+    return { authorization: `Bearer ${key}`, code: 'agent_suspended' };
+  },
+  'of a reinstated agent': async () => {
+    const { key, agentId } = await app.agent('acme');
+    await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
+    await app.desk('POST', `/agents/${agentId}/reinstate`, { reason: 'Fine' });
+    return { authorization: `Bearer ${key}`, code: null };
+  },
+  rotating: async () => {
+    const { key, keyId } = await app.agent('acme');
+    await app.desk('POST', `/keys/${keyId}/rotate`, {});
+    return { authorization: `Bearer ${key}`, code: null, headers: ['deprecation', 'sunset'] };
+  },
+  'rotated away': async () => {
+    const { key, keyId } = await app.agent('acme');
+    await app.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 1 });
+    app.clock.advance(3_600_000);
+    return { authorization: `Bearer ${key}`, code: 'credential_expired' };
+  },
+  'for tests': async () => {
+    const { key } = await app.agent('acme', undefined, 'test');
+    return { authorization: `Bearer ${key}`, code: null };
+  },
+  'of the desk': async () => ({ authorization: `Bearer ${app.deskToken}`, code: 'credential_invalid' }),
+};
+
+describe('a key', () => {
+  it.each(Object.entries(STATES))('%s', async (_state, make) => {
+    verifies('authentication.7', 'errors.5');
+    const { authorization, code, headers = [] } = await make();
+    for (const answer of await everyOperation(authorization)) {
+      if (code === null) {
+        expect([200, 201], answer.text).toContain(answer.status);
+        for (const name of headers) expect(answer.headers[name]).toBeDefined();
+        continue;
+      }
+      const problem = expectProblem(answer);
+      expect(problem.code).toBe(code);
+      if (problem.status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="affiliate"/);
+    }
+  });
+
+  it('of an agent opens nothing at the desk', async () => {
+    const { key } = await app.agent('acme');
+    for (const path of ['/agents?owner_id=acme', '/events', '/projections']) {
+      const answer = await send({ method: 'GET', url: `/api/desk/v1${path}`, key });
+      expect(expectProblem(answer).code).toBe('credential_invalid');
+    }
+  });
+
+  it('is issued after a review, and not before, nor after a refusal', async () => {
+    verifies('authentication.3');
+    const asked = { owner_id: 'acme', name: 'New', purpose: 'Tests', scopes: ['products:read'] };
+    const { id } = (await app.desk('POST', '/agents', asked)).body as { id: string };
+    const before = await app.desk('POST', `/agents/${id}/keys`, {});
+    expect(expectProblem(before).code).toBe('state_conflict');
+    await app.desk('POST', `/agents/${id}/deny`, { reason: 'Unknown' });
+    expect(expectProblem(await app.desk('POST', `/agents/${id}/keys`, {})).code).toBe('state_conflict');
+  });
+
+  it('that is revoked has no effect from that moment on, however busy it is', async () => {
+    const { key, keyId } = await app.agent('busy');
+    const statuses: number[] = [];
+    let revoked = false;
+    const writers = Array.from({ length: 8 }, async () => {
+      for (let after = 0; after < 3; after += revoked ? 1 : 0) {
+        const headers = { 'idempotency-key': freshKey() };
+        const sent = { method: 'POST', url: `${V1}/links`, key, payload: BODIES['createLink'] ?? {}, headers } as const;
+        const begun = revoked;
+        const { status } = await send(sent);
+        if (begun) statuses.push(status);
+      }
+    });
+    await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
+    revoked = true;
+    const { position: answered } = await app.service.deps.log.head();
+    await Promise.all(writers);
+    expect(statuses.length).toBeGreaterThan(8);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    await app.service.deps.activity.flush();
+    const events = await app.service.deps.log.readOwner('busy', { after: answered, limit: 10_000 });
+    const late = events.filter(({ meta, type }) => meta.key === keyId && type !== 'ActivityRecorded');
+    expect(late.map(({ type }) => type)).toEqual([]);
+  });
+
+  it('that is revoked while the body is on its way does nothing either', async () => {
+    const { key, keyId } = await app.agent('slow');
+    const url = await app.service.listen();
+    const body = JSON.stringify(BODIES['createLink']);
+    const head = [
+      `POST ${V1}/links HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+      'Idempotency-Key: slow',
+      `Content-Length: ${body.length}`,
+      'Expect: 100-continue',
+      'Connection: close',
+    ];
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+    // The credential is read and the body awaited.
+    while (!text.includes('100 Continue')) await once(socket, 'data');
+    await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
+    socket.write(body.slice(5));
+    await once(socket, 'close');
+    expect(text).toMatch(/HTTP\/1\.1 401 [^]*"credential_revoked"/);
+  });
+
+  it('is limited by address when it is guessed, and others are not', async () => {
+    const { key } = await app.agent('acme');
+    const guess = (n: number) => ({ method: 'GET', url: `${V1}/connection`, key: `trb_live_${n}`, remoteAddress: '10.9.9.9' }) as const;
+    const statuses = [];
+    for (let n = 0; n < 70; n += 1) statuses.push((await app.send(guess(n))).status);
+    expect(statuses.slice(0, 50).every((status) => status === 401)).toBe(true);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await app.send({ ...guess(0), key })).status).toBe(200);
+  });
+});
+
+describe('a key in the wrong place', () => {
+  const note = (key: string) => ({ external_id: 'x', company: { name: `Shop ${key}`, country: 'GB' } });
+
+  it('is refused, not stored and not repeated', async () => {
+    verifies('authentication.2');
+    const { key } = await app.agent('leaky');
+    const post = (payload: object, headers: Record<string, string>, url = `${V1}/leads`) =>
+      send({ method: 'POST', url, key, payload, headers: { 'idempotency-key': freshKey(), ...headers } });
+    const escaped = [...key].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
+    const WRONG: [Promise<Awaited<ReturnType<typeof send>>>, string][] = [
+      [send({ method: 'GET', url: `${V1}/connection?api_key=${key}` }), 'credential_in_url'],
+      [send({ method: 'GET', url: `${V1}/products?q=${escaped}`, key }), 'credential_in_url'],
+      [send({ method: 'GET', url: `/l/${key}` }), 'credential_in_url'],
+      [send({ method: 'GET', url: `${V1}/links/${key}/nothing` }), 'credential_in_url'],
+      [send({ method: 'GET', url: `${V1}/products?q=${app.deskToken}`, key }), 'credential_in_url'],
+      [post(note(key), {}), 'secret_in_payload'],
+      [post({ ...note('a'), metadata: { a: app.deskToken } }, {}), 'secret_in_payload'],
+      [post(note('a'), { 'idempotency-key': key }), 'secret_in_payload'],
+      [post({ [key]: 1 }, {}), 'validation_failed'],
+    ];
+    for (const [sent, code] of WRONG) {
+      const answer = await sent;
+      expect(expectProblem(answer, code).code).toBe(code);
+      expect(JSON.stringify(answer)).not.toContain(key.slice(-49));
+      expect(JSON.stringify(answer)).not.toContain(app.deskToken.slice(-49));
+    }
+    await app.service.deps.activity.flush();
+    const events = await app.service.deps.log.readOwner('leaky', { after: 0, limit: 1_000 });
+    expect(JSON.stringify(events)).not.toContain(key.slice(-49));
+    expect(events.map(({ type }) => type)).not.toContain('LeadSubmitted');
+  });
+
+  it('comes to stand in no file and in no line of the log of a running service', async () => {
+    const directory = fresh();
+    const service = await serveChild(directory, { LOG_LEVEL: 'trace' });
+    const key = await agentKey(service);
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const post = (body: object, idempotency: string) =>
+      fetch(`${service.url}${V1}/leads`, {
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': idempotency },
+        body: JSON.stringify(body),
+      });
+    const statuses = [
+      await fetch(`${service.url}${V1}/products?q=${key}`, { headers }),
+      await fetch(`${service.url}${V1}/connection`, { headers }),
+      await post(note(key), 'canary-1'),
+      await post(note('a'), key),
+      await post(note('a'), 'canary-2'),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([400, 200, 400, 400, 201]);
+    const log = service.log();
+    await service.end('SIGTERM');
+    const files = readdirSync(directory).filter((name) => name !== 'desk.token');
+    expect(files).toContain('log.db');
+    const secrets = [key, service.deskToken].flatMap((credential) => {
+      const secret = credential.slice(-49, -6);
+      const bytes = Buffer.from(secret);
+      return [secret, bytes.toString('base64').slice(0, 40), bytes.toString('hex')];
+    });
+    for (const secret of secrets) {
+      expect(log).not.toContain(secret);
+      for (const name of files) expect(readFileSync(join(directory, name)).includes(secret), name).toBe(false);
+    }
+  });
+});
