@@ -11,7 +11,3 @@ export const placeOf = (operation: Pick<Operation, 'http'>, field: string): Plac
   if (field === 'idempotency_key') return 'header';
   return operation.http.method === 'GET' ? 'query' : 'body';
 };
-
-/** createLink -> create_link: the name of the tool. */
-export const toolName = (id: string): string =>
-  id.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

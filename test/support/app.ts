@@ -90,7 +90,7 @@ export const testApp = async (env: Record<string, string> = {}): Promise<TestApp
       ...options,
       headers: { ...authorization, ...options.headers },
     });
-    const type = String(response.headers['content-type'] ?? '');
+    const type = response.headers['content-type'] ?? '';
     return {
       status: response.statusCode,
       body: (type.includes('json') && !type.includes('ndjson') ? response.json() : {}) as never,

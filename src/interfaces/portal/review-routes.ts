@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
-import type { Review } from '#src/app/buyer.ts';
-import { declineHandoff, openHandoff, review, reviseList, submitRfq } from '#src/app/buyer.ts';
+import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/buyer.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import type { Review } from '#src/app/review.ts';
+import { review } from '#src/app/review.ts';
 import { sendProblem } from '../http.ts';
 import { notFoundPage, sendErrorPage, UNAVAILABLE } from './error-pages.ts';
 import { agentRefusal, isForeign } from './guard.ts';

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { Review } from '#src/app/buyer.ts';
+import type { Review } from '#src/app/review.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from './layout.ts';
 import type { Writer } from './money.ts';
