@@ -360,5 +360,19 @@ export const UNIVERSAL_PROBLEMS = [
   'internal_error',
 ] as const satisfies readonly ProblemCode[];
 
+/** What any write may answer, of an agent or at the desk. */
+export const WRITE_PROBLEMS = [
+  'malformed_json',
+  'unsupported_media_type',
+  'payload_too_large',
+  'secret_in_payload',
+  'validation_failed',
+  'idempotency_key_required',
+  'idempotency_key_invalid',
+  'idempotency_key_reused',
+  'storage_unavailable',
+  'storage_full',
+] as const satisfies readonly ProblemCode[];
+
 /** One fault of the input: where (JSON Pointer, or parameter name behind a slash), which, and why. */
 export type InputFault = { pointer: string; code: string; detail: string };

@@ -3,6 +3,7 @@ import { id, idempotencyKey, line, ownerId, text, time } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineDeskOperation } from '../operation.ts';
 import type { ProblemCode } from '../problems.ts';
+import { WRITE_PROBLEMS } from '../problems.ts';
 import { ROLE_NAMES, SCOPE_NAMES } from '../scopes.ts';
 
 const reason = line(500).describe('Shown to whoever asks why');
@@ -12,19 +13,10 @@ const scopes = z.array(z.enum(SCOPE_NAMES)).min(1).max(SCOPE_NAMES.length);
 
 /** What any write at the desk may answer. */
 export const DESK_WRITE_PROBLEMS = [
-  'malformed_json',
-  'unsupported_media_type',
-  'payload_too_large',
+  ...WRITE_PROBLEMS,
   'role_missing',
-  'secret_in_payload',
-  'validation_failed',
-  'idempotency_key_required',
-  'idempotency_key_invalid',
-  'idempotency_key_reused',
   'resource_not_found',
   'state_conflict',
-  'storage_unavailable',
-  'storage_full',
 ] as const satisfies readonly ProblemCode[];
 
 export const agent = z

@@ -3,6 +3,7 @@ import { handoffExample } from '../examples/records.ts';
 import { country, id, idempotencyKey, line, metadata, quantity, text, time } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
+import { WRITE_PROBLEMS } from '../problems.ts';
 import { handoff } from '../records/handoff.ts';
 
 export const createHandoff = defineOperation({
@@ -53,20 +54,11 @@ export const createHandoff = defineOperation({
   }),
   output: handoff,
   problems: [
-    'malformed_json',
-    'unsupported_media_type',
-    'payload_too_large',
+    ...WRITE_PROBLEMS,
     'scope_missing',
-    'secret_in_payload',
-    'validation_failed',
-    'idempotency_key_required',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
     'product_unavailable',
     'resource_not_found',
     'resource_erased',
-    'storage_unavailable',
-    'storage_full',
   ],
   examples: [
     {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { linkExample } from '../examples/records.ts';
 import { idempotencyKey, line, metadata, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
+import { WRITE_PROBLEMS } from '../problems.ts';
 import { CHANNELS, link, target, utm } from '../records/link.ts';
 
 export const RESERVED_SLUGS = [
@@ -49,21 +50,7 @@ export const createLink = defineOperation({
     metadata: metadata.optional(),
   }),
   output: link,
-  problems: [
-    'malformed_json',
-    'unsupported_media_type',
-    'payload_too_large',
-    'scope_missing',
-    'secret_in_payload',
-    'validation_failed',
-    'idempotency_key_required',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
-    'slug_taken',
-    'link_target_invalid',
-    'storage_unavailable',
-    'storage_full',
-  ],
+  problems: [...WRITE_PROBLEMS, 'scope_missing', 'slug_taken', 'link_target_invalid'],
   examples: [
     {
       name: 'a product, for a campaign',

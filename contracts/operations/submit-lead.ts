@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
 import { idempotencyKey, line, metadata } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
+import { WRITE_PROBLEMS } from '../problems.ts';
 import { company, consent, contact, interest, lead, leadSource } from '../records/lead.ts';
 
 export const submitLead = defineOperation({
@@ -28,21 +29,12 @@ export const submitLead = defineOperation({
   }),
   output: lead,
   problems: [
-    'malformed_json',
-    'unsupported_media_type',
-    'payload_too_large',
+    ...WRITE_PROBLEMS,
     'scope_missing',
-    'secret_in_payload',
-    'validation_failed',
-    'idempotency_key_required',
-    'idempotency_key_invalid',
-    'idempotency_key_reused',
     'resource_not_found',
     'resource_erased',
     'consent_missing',
     'state_conflict',
-    'storage_unavailable',
-    'storage_full',
   ],
   examples: [
     {

@@ -4,7 +4,7 @@ import { NO_STREAM } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from './call.ts';
-import type { Refusal } from './outcome.ts';
+import type { Done, Refusal } from './outcome.ts';
 import { refuse } from './outcome.ts';
 
 /** A race lost this often in a row is contention that waiting will not cure within one request. */
@@ -23,6 +23,18 @@ export type Written<State> = {
   /** The request that did it, when it was not this one. */
   replayOf?: string;
 };
+
+/** Where a command's effect stands, and whose it is: what every answer to a write says of it. */
+export const traceOf = ({
+  position,
+  replayOf,
+}: Pick<Written<unknown>, 'position' | 'replayOf'>): Pick<
+  Done<unknown>,
+  'position' | 'replayOf'
+> => ({
+  ...(position !== undefined && { position }),
+  ...(replayOf !== undefined && { replayOf }),
+});
 
 export type RejectedBy<Reason extends string> = { ok: false; rejected: Reason; detail: string };
 

@@ -4,7 +4,7 @@ import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/acces
 import { agent } from '#src/domain/access.ts';
 import type { AgentRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../call.ts';
-import { decideAndAppend } from '../decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import { nameOf } from '../hash.ts';
 import type { Outcome } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
@@ -47,11 +47,7 @@ const change = async (
       command,
     },
   );
-  if (written.ok)
-    return done(render(ownerId, written.state), {
-      ...(written.position !== undefined && { position: written.position }),
-      ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
-    });
+  if (written.ok) return done(render(ownerId, written.state), traceOf(written));
   return 'rejected' in written ? refusalFor(written.rejected, written.detail) : written;
 };
 

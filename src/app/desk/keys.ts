@@ -6,7 +6,7 @@ import { apiKey } from '#src/domain/access.ts';
 import type { KeyRow } from '#src/ports/rows.ts';
 import { mintCredential } from '../authenticate.ts';
 import type { DeskCall } from '../call.ts';
-import { createOnce, decideAndAppend } from '../decide-and-append.ts';
+import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { DAY_MS, HOUR_MS, iso } from '../time.ts';
@@ -159,10 +159,7 @@ export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason
     },
   );
   if (!written.ok) return 'rejected' in written ? NO_KEY : written;
-  return done(render(known.owner, written.state, call.at), {
-    ...(written.position !== undefined && { position: written.position }),
-    ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
-  });
+  return done(render(known.owner, written.state, call.at), traceOf(written));
 };
 
 export const listKeys: DeskHandler<'listKeys'> = async (deps, { owner_id }, call) => {

@@ -5,7 +5,7 @@ import { link } from '#src/domain/link.ts';
 import type { DeskCall } from '../call.ts';
 import { releaseClaim } from '../claims.ts';
 import type { RejectedBy, Written } from '../decide-and-append.ts';
-import { decideAndAppend } from '../decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
@@ -23,11 +23,7 @@ const answerOf = <State>(
   what: string,
   render: (state: State) => Answer,
 ): Outcome<Answer> => {
-  if (written.ok)
-    return done(render(written.state), {
-      ...(written.position !== undefined && { position: written.position }),
-      ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
-    });
+  if (written.ok) return done(render(written.state), traceOf(written));
   if (!('rejected' in written)) return written;
   return written.rejected.endsWith('_unknown')
     ? notFound(what)

@@ -3,7 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { HandoffState } from '#src/domain/handoff.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall } from '../call.ts';
-import { createOnce, replayOf } from '../decide-and-append.ts';
+import { createOnce, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
@@ -33,8 +33,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
         reviewToken,
       }),
       {
-        ...(written.position !== undefined && { position: written.position }),
-        ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+        ...traceOf(written),
         location: `/api/affiliate/v1/handoffs/${written.state.handoff_id}`,
       },
     );

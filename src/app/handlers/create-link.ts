@@ -5,7 +5,7 @@ import { link } from '#src/domain/link.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../attribution.ts';
 import type { AgentCall } from '../call.ts';
-import { createOnce, replayOf } from '../decide-and-append.ts';
+import { createOnce, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
@@ -32,8 +32,7 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
     replayOf?: string;
   }) =>
     done(renderLink(call.ownerId, written.state, written.state.created_at), {
-      ...(written.position !== undefined && { position: written.position }),
-      ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+      ...traceOf(written),
       location: `/api/affiliate/v1/links/${written.state.link_id}`,
     });
 

@@ -4,7 +4,7 @@ import type { LeadCommand, LeadState } from '#src/domain/lead.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { AgentCall } from '../call.ts';
 import { clashOf, releaseClaim } from '../claims.ts';
-import { decideAndAppend } from '../decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
@@ -37,8 +37,7 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const { state } = written;
   if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
   return done(renderLead(call.ownerId, state, state.updated_at, deps.vault), {
-    ...(written.position !== undefined && { position: written.position }),
-    ...(written.replayOf !== undefined && { replayOf: written.replayOf }),
+    ...traceOf(written),
     ...(isFirstAnswer(state) ? {} : { status: 200 }),
   });
 };

@@ -1,0 +1,147 @@
+/** Headless Chromium as a buyer's browser, which notes all that it complains about. */
+import { existsSync } from 'node:fs';
+import axe from 'axe-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+
+const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const CHROMIUM = CANDIDATES.find((path) => existsSync(path));
+
+export const hasChromium = CHROMIUM !== undefined;
+
+/** The name of a suite in the browser, with the reason where there is none. */
+export const inChromium = (name: string): string =>
+  hasChromium
+    ? `${name}, in Chromium`
+    : `${name} (skipped: no Chromium in ${CANDIDATES.join(', ')})`;
+
+/** The flags keep it off a network that is closed, and let root start it. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '', headless: true, args: FLAGS });
+
+export const DESKTOP = { viewport: { width: 1100, height: 800 } } as const;
+export const PHONE = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+} as const;
+
+/** What a person's Chromium calls itself: the headless one is taken for a bot, and rightly so. */
+const USER_AGENT =
+  'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
+const WAIT_MS = 20_000;
+
+export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
+
+/** A browser of its own: nobody's cookies, nothing kept. `origin` is all it should ask. */
+export const visitor = async (
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = DESKTOP,
+): Promise<Visitor> => {
+  const context = await browser.newContext({
+    baseURL: origin,
+    userAgent: USER_AGENT,
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+    ...options,
+  });
+  context.setDefaultTimeout(WAIT_MS);
+  return { page: await context.newPage(), context, faults: watch(context, origin) };
+};
+
+/** A form that was not taken is answered by a page with one of these; Chromium grumbles about it. */
+const EXPECTED = /^Failed to load resource: the server responded with a status of (?:409|422)\b/;
+
+const watch = (context: BrowserContext, origin: string): string[] => {
+  const faults: string[] = [];
+  context.on('console', (message) => {
+    const isNoted = ['error', 'warning'].includes(message.type());
+    if (isNoted && !EXPECTED.test(message.text())) faults.push(`console: ${message.text()}`);
+  });
+  context.on('weberror', (error) => faults.push(`script: ${error.error().message}`));
+  context.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) faults.push(`asked elsewhere: ${request.url()}`);
+  });
+  context.on('response', (response) => {
+    const isForm = response.request().isNavigationRequest();
+    const allowed = isForm ? [409, 422] : [];
+    if (response.status() >= 400 && !allowed.includes(response.status()))
+      faults.push(`${response.status()}: ${response.url()}`);
+  });
+  return faults;
+};
+
+/** Does what leads to another page, waits until that page is loaded, and answers its status. */
+export const answered = async (page: Page, act: () => Promise<unknown>): Promise<number> => {
+  const [response] = await Promise.all([
+    page.waitForResponse((one) => one.request().isNavigationRequest() && one.status() !== 303),
+    page.waitForEvent('load'),
+    act(),
+  ]);
+  return response.status();
+};
+
+/** What axe finds wrong, in light and in dark, one line each. */
+export const violations = async (page: Page): Promise<string[]> => {
+  const found: string[] = [];
+  await page.evaluate(axe.source);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const results = await page.evaluate(() =>
+      (globalThis as unknown as { axe: typeof axe }).axe.run({
+        rules: { 'target-size': { enabled: true } },
+        resultTypes: ['violations'],
+      }),
+    );
+    for (const { id, nodes } of results.violations)
+      for (const { html } of nodes) found.push(`${colorScheme}: ${id}: ${html}`);
+  }
+  return found;
+};
+
+/** How many pixels stick out sideways. Not of innerWidth: a phone's grows with what sticks out. */
+export const overflow = (page: Page): Promise<number> => {
+  const { width } = page.viewportSize() ?? { width: 0 };
+  return page.evaluate((wide) => document.documentElement.scrollWidth - wide, width);
+};
+
+/** The text that describes a field, as a screen reader would read it; fails on a dead reference. */
+export const descriptionOf = (page: Page, id: string): Promise<string> =>
+  page.evaluate((field) => {
+    const ids = document.getElementById(field)?.getAttribute('aria-describedby') ?? '';
+    return ids
+      .split(' ')
+      .map((one) => document.getElementById(one)?.textContent ?? `no element ${one}`)
+      .join(' ');
+  }, id);
+
+export type Stop = { id: string; tag: string; text: string; isShown: boolean };
+
+/** Presses Tab and says where the focus went, and whether a person can see it there. */
+export const tab = async (page: Page): Promise<Stop> => {
+  await page.keyboard.press('Tab');
+  return page.evaluate(() => {
+    const element = document.activeElement ?? document.body;
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    const isRinged = outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2;
+    const box = element.getClientRects()[0] ?? element.getBoundingClientRect();
+    const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return {
+      id: element.id,
+      tag: element.tagName.toLowerCase(),
+      text: (element.textContent ?? '').trim(),
+      isShown: isRinged && hit !== null && element.contains(hit),
+    };
+  });
+};
