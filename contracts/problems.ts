@@ -345,6 +345,7 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCo
 /** What any operation may answer; only the others are declared by each operation. */
 export const UNIVERSAL_PROBLEMS = [
   'malformed_request',
+  'not_acceptable',
   'credential_missing',
   'credential_invalid',
   'credential_expired',

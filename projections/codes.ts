@@ -8,6 +8,7 @@ export const codes: Projection<CodeRow> = {
   name: 'codes',
   version: 1,
   handles: ['LinkCreated', 'LinkDisabled'],
+  begins: ['LinkCreated'],
   place(event) {
     const { data } = happened<LinkEventType>(event);
     return { scope: data.code, key: '' };

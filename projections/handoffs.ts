@@ -22,6 +22,7 @@ export const handoffs: Projection<HandoffRow> = {
     'RfqSubmittedByBuyer',
     'SubjectErased',
   ],
+  begins: ['HandoffCreated'],
   place(event) {
     const { type, data } = happened<HandoffEventType>(event);
     // An erasure names its subject only; the stream says whose it is.

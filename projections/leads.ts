@@ -27,6 +27,7 @@ export const leads: Projection<LeadRow> = {
     'LeadWithdrawn',
     'SubjectErased',
   ],
+  begins: ['LeadSubmitted'],
   place(event) {
     const { type, data } = happened<LeadEventType>(event);
     // An erasure names its subject only; the stream says whose it is.

@@ -13,6 +13,7 @@ export const links: Projection<LinkRow> = {
   name: 'links',
   version: 1,
   handles: ['LinkCreated', 'LinkDisabled'],
+  begins: ['LinkCreated'],
   place(event) {
     const { data } = happened<LinkEventType>(event);
     return { scope: event.owner, key: data.link_id };

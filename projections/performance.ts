@@ -49,6 +49,9 @@ const COUNTED = {
   LeadWon: CELL.leads_won,
 } as const satisfies Partial<Record<EventType, number>>;
 
+/** Up to here visitors are copied with each new one: an array that grows takes 17 places more. */
+const FEW_VISITORS = 16;
+
 type Counted = keyof typeof COUNTED;
 type Dims = PerformanceRecord['dims'];
 /** What every counted event pins. */
@@ -68,6 +71,8 @@ export const performance: Projection<PerformanceRow> = {
   name: 'performance',
   version: 1,
   handles: Object.keys(COUNTED) as Counted[],
+  // Not LeadSubmitted: leads of one source share a row.
+  begins: ['LinkCreated', 'HandoffCreated'],
   place: (event) => ({ scope: event.owner, key: keyOf(event) }),
   evolve(row, event) {
     const { type, data } = happened<Counted>(event);
@@ -127,12 +132,31 @@ const countVisit = (
   cell: string,
   { visitor, signals }: EventData<'VisitRecorded'>,
 ): void => {
-  add(row, cell, CELL.clicks_raw);
-  if (signals !== undefined && signals.length > 0) return;
-  add(row, cell, CELL.clicks_valid);
-  if (!row.visitors) row.visitors = [visitor];
-  else if (!insert(row.visitors, visitor)) return;
-  add(row, cell, CELL.clicks_unique);
+  const isValid = signals === undefined || signals.length === 0;
+  const isUnique = isValid && isFirstOf(row, visitor);
+  const counts = row.cells[cell];
+  if (!counts) {
+    const made = isUnique ? [1, 1, 1] : isValid ? [1, 1] : [1];
+    row.cells = withCell(row.cells, cell, made);
+    return;
+  }
+  count(counts, CELL.clicks_raw);
+  if (isValid) count(counts, CELL.clicks_valid);
+  if (isUnique) count(counts, CELL.clicks_unique);
+};
+
+/** Puts the visitor among those of the row; false when it was there. */
+const isFirstOf = (row: PerformanceRow, visitor: string): boolean => {
+  const { visitors } = row;
+  if (!visitors) {
+    row.visitors = [visitor];
+    return true;
+  }
+  const at = placeIn(visitors, visitor);
+  if (visitors[at] === visitor) return false;
+  if (visitors.length < FEW_VISITORS) row.visitors = visitors.toSpliced(at, 0, visitor);
+  else visitors.splice(at, 0, visitor);
+  return true;
 };
 
 const cellNames = new Map<string, string[]>();
@@ -147,8 +171,8 @@ const cellName = (at: number, country: string): string => {
   return names[Math.floor((at % DAY_MS) / QUARTER_MS)] ?? '';
 };
 
-/** Puts `value` into its place; false when it was there. */
-const insert = (sorted: string[], value: string): boolean => {
+/** Where `value` stands, or would stand. */
+const placeIn = (sorted: readonly string[], value: string): number => {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
@@ -156,10 +180,7 @@ const insert = (sorted: string[], value: string): boolean => {
     if ((sorted[middle] ?? '') < value) low = middle + 1;
     else high = middle;
   }
-  if (sorted[low] === value) return false;
-  if (low === sorted.length) sorted.push(value);
-  else sorted.splice(low, 0, value);
-  return true;
+  return low;
 };
 
 const add = (row: PerformanceRow, cell: string, metric: number): void => {
@@ -169,6 +190,10 @@ const add = (row: PerformanceRow, cell: string, metric: number): void => {
     counts = new Array<number>(metric + 1).fill(0);
     row.cells = withCell(row.cells, cell, counts);
   }
+  count(counts, metric);
+};
+
+const count = (counts: number[], metric: number): void => {
   while (counts.length <= metric) counts.push(0);
   counts[metric] = (counts[metric] ?? 0) + 1;
 };

@@ -13,6 +13,8 @@ export type Projection<R extends Row = Row> = {
   /** Rises when the code's shape of a row changes: a new space is then filled. */
   readonly version: number;
   readonly handles: readonly EventType[];
+  /** Of these, the types that stand first in their row's story: no store is asked for a row before. */
+  readonly begins?: readonly EventType[];
   /** Where the event's row lives; undefined passes the event over. The scope decides the partition. */
   place(event: FoldEvent): { scope: string; key: string } | undefined;
   /**

@@ -7,6 +7,7 @@ export const reviewTokens: Projection<ReviewTokenRow> = {
   name: 'review-tokens',
   version: 1,
   handles: ['HandoffCreated'],
+  begins: ['HandoffCreated'],
   place(event) {
     return { scope: happened<'HandoffCreated'>(event).data.token_hash, key: '' };
   },

@@ -76,8 +76,11 @@ export const openService = async (
   const logger = options.log ?? serviceLogger(config.logLevel);
   const clock = options.clock ?? systemClock();
   const ids = systemIds(clock.now);
-  const onDiscarded = (reason: string) => logger.warn({ reason }, 'read models are folded afresh');
-  const stores = openStores(config, onDiscarded, options.onFatal);
+  const told = {
+    onDiscarded: (reason: string) => logger.warn({ reason }, 'read models are folded afresh'),
+    onFault: (error: unknown) => logger.error({ err: error }, 'read models wait for their file'),
+  };
+  const stores = openStores(config, told, options.onFatal);
   const { log, store, catalog, vault, secrets } = stores;
   const stopping = new AbortController();
   const engine = await runProjections({
@@ -147,7 +150,7 @@ type Stores = ReturnType<typeof openStores>;
 
 const openStores = (
   config: Config,
-  onDiscarded: (reason: string) => void,
+  told: { onDiscarded(reason: string): void; onFault(error: unknown): void },
   onFatal?: (error: Error) => void,
 ) => {
   const { dataDirectory, eventLogUrl, readModelUrl } = config;
@@ -164,7 +167,7 @@ const openStores = (
   const store: LocalStore =
     inMemory || readModelUrl.protocol === 'memory:'
       ? memoryStore()
-      : sqliteStore({ file: file('views.db'), log: log.id, onDiscarded });
+      : sqliteStore({ file: file('views.db'), log: log.id, ...told });
   return {
     log,
     store,

@@ -1,11 +1,57 @@
 import { z } from 'zod';
-import { publishedProduct, stockLevel } from '../events/catalog.ts';
-import { idempotencyKey, line } from '../fields.ts';
+import { country, currency, idempotencyKey, line, quantity, text, url } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 
-const feedProduct = z.strictObject(publishedProduct.omit({ product_id: true }).shape);
+const PRICE_MAX = 1_000_000_000;
+
+const priceTiers = z
+  .array(
+    z.strictObject({
+      min_quantity: quantity,
+      unit_price: z.int().min(0).max(PRICE_MAX).describe('Minor units'),
+    }),
+  )
+  .min(1)
+  .max(20)
+  .refine(
+    (tiers) =>
+      tiers.every((tier, i) => {
+        const before = tiers[i - 1];
+        return (
+          !before ||
+          (tier.min_quantity > before.min_quantity && tier.unit_price <= before.unit_price)
+        );
+      }),
+    { error: 'must rise in quantity, and never in price' },
+  );
+
+/** A product as a feed brings it: what is published is shown to every agent, so nothing odd goes in. */
+const feedProduct = z.strictObject({
+  sku: line(64),
+  title: line(200),
+  description: text(5_000),
+  brand: line(100).optional(),
+  gtin: line(50).optional(),
+  mpn: line(70).optional(),
+  category: line(100),
+  image_url: url.optional(),
+  origin_country: country.optional(),
+  ship_from: country.optional(),
+  lead_time_days: z.int().min(0).max(3_650).optional(),
+  currency,
+  moq: quantity,
+  increment: quantity,
+  price_tiers: priceTiers,
+  certifications: z.array(line(100)).max(20).optional(),
+  source_updated_at: line(40).optional(),
+});
+
+const stockLevel = z.strictObject({
+  level: z.enum(['in_stock', 'low', 'out_of_stock']),
+  available_quantity: z.int().min(0).max(1_000_000_000).nullable(),
+});
 
 const exampleProduct = {
   sku: '22847',

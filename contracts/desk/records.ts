@@ -36,7 +36,7 @@ export const moveLead = defineDeskOperation({
     owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
     to: z.enum(MOVES),
     reason: line(500).optional(),
-    value: money.optional(),
+    value: z.strictObject(money.shape).optional(),
   }),
   output: state,
   problems: DESK_WRITE_PROBLEMS,

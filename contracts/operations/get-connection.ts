@@ -13,6 +13,6 @@ export const getConnection = defineOperation({
     'Call it first. What is missing says how to get it; boundaries say what no agent can ever do here.',
   input: z.strictObject({}),
   output: connection,
-  problems: [],
+  problems: ['parameter_invalid', 'consistency_token_invalid', 'consistency_timeout'],
   examples: [{ name: 'a key with two scopes', input: {}, output: connectionExample }],
 });

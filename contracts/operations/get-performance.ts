@@ -58,7 +58,6 @@ export const getPerformance = defineOperation({
   problems: [
     'scope_missing',
     'parameter_invalid',
-    'not_acceptable',
     'cursor_invalid',
     'cursor_expired',
     'consistency_token_invalid',

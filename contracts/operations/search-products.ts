@@ -57,7 +57,14 @@ export const searchProducts = defineOperation({
     facets: z.array(facet).optional(),
     as_of: asOf,
   }),
-  problems: ['scope_missing', 'parameter_invalid', 'cursor_invalid', 'cursor_expired'],
+  problems: [
+    'scope_missing',
+    'parameter_invalid',
+    'cursor_invalid',
+    'cursor_expired',
+    'consistency_token_invalid',
+    'consistency_timeout',
+  ],
   examples: [
     {
       name: 'mugs from the UK under 2 pounds at 48 pieces',

@@ -1,5 +1,11 @@
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { PartitionBatch, ProjectionStore, Row, RowWrite } from '#src/ports/read-model.ts';
+import type {
+  PartitionBatch,
+  ProjectionStore,
+  Row,
+  RowKey,
+  RowWrite,
+} from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import type { Target } from './target.ts';
 
@@ -13,12 +19,17 @@ type Touched = {
   sort: number | null;
   partition: number;
   changed: boolean;
+  /** Of its scope, by key; a Map costs more than a fold, so the first has it, with the second. */
+  others: Map<string, Touched> | null;
 };
 
-/** The rows of a scope that a batch touches. A Map costs more than a fold: only for the second. */
-type Scope = { partition: number; first: Touched | null; others: Map<string, Touched> | null };
-
-type Work = { touched: Touched[]; events: FoldEvent[]; rows: Touched[] };
+type Work = {
+  touched: Touched[];
+  /** Those of them that the store may have. */
+  stored: Touched[];
+  events: FoldEvent[];
+  rows: Touched[];
+};
 
 /** Says which targets want an event, by its type; duplicates within a batch go to none. */
 export const router = (
@@ -56,23 +67,24 @@ export const fold = async (
   upTo: Position,
 ): Promise<PartitionBatch[]> => {
   const work = placeAll(target, events);
-  if (work.touched.length > 0) {
-    const found = await store.load(target.space, work.touched);
+  if (work.stored.length > 0) {
+    const found = await store.load(target.space, work.stored);
     for (let i = 0; i < found.length; i++) {
-      const touched = work.touched[i];
+      const touched = work.stored[i];
       if (touched) touched.row = found[i] ?? null;
     }
-    evolveAll(target, work);
   }
+  evolveAll(target, work);
   return batchesOf(target, work.touched, upTo);
 };
 
 const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
   const { projection, checkpoints, parked, own, until } = target;
-  const scopes = new Map<string, Scope>();
-  const work: Work = { touched: [], events: [], rows: [] };
+  const begins: readonly string[] = projection.begins ?? [];
+  const scopes = new Map<string, Touched>();
+  const work: Work = { touched: [], stored: [], events: [], rows: [] };
   for (const event of events) {
-    let place: { scope: string; key: string } | undefined;
+    let place: RowKey | undefined;
     try {
       place = projection.place(event);
     } catch (error) {
@@ -81,35 +93,34 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
       continue;
     }
     if (place === undefined) continue;
-    let scope = scopes.get(place.scope);
-    if (scope === undefined) {
-      scope = { partition: partitionOf(place.scope), first: null, others: null };
-      scopes.set(place.scope, scope);
-    }
-    const { partition } = scope;
+    const first = scopes.get(place.scope);
+    const partition = first === undefined ? partitionOf(place.scope) : first.partition;
     const { position } = event;
     if (position <= (checkpoints[partition] ?? 0) || parked.has(partition)) continue;
     if (!own.has(partition) || (until && position > (until[partition] ?? 0))) continue;
+    let touched = first?.key === place.key ? first : first?.others?.get(place.key);
+    if (touched === undefined) {
+      touched = touchedAt(place, partition);
+      work.touched.push(touched);
+      if (!begins.includes(event.type)) work.stored.push(touched);
+      if (first === undefined) scopes.set(place.scope, touched);
+      else (first.others ??= new Map()).set(place.key, touched);
+    }
     work.events.push(event);
-    work.rows.push(touch(work.touched, scope, place));
+    work.rows.push(touched);
   }
   return work;
 };
 
-const touch = (
-  all: Touched[],
-  of: Scope,
-  { scope, key }: { scope: string; key: string },
-): Touched => {
-  const known = of.first?.key === key ? of.first : of.others?.get(key);
-  if (known) return known;
-  const { partition } = of;
-  const made: Touched = { scope, key, row: null, sort: null, partition, changed: false };
-  all.push(made);
-  if (!of.first) of.first = made;
-  else (of.others ??= new Map()).set(key, made);
-  return made;
-};
+const touchedAt = ({ scope, key }: RowKey, partition: number): Touched => ({
+  scope,
+  key,
+  row: null,
+  sort: null,
+  partition,
+  changed: false,
+  others: null,
+});
 
 const evolveAll = (target: Target, { events, rows }: Work): void => {
   const { projection, parked } = target;

@@ -122,7 +122,8 @@ const keyRefusal = (operation: Parsable, key: unknown): Refusal | undefined => {
     : undefined;
 };
 
-const pointerOf = (path: readonly PropertyKey[]): string =>
+/** RFC 6901. */
+export const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /** Issues of zod as faults; an unknown field is named by its own pointer. */

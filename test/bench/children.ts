@@ -107,8 +107,8 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-const WARM_UP_ANSWERS = 15_000;
-const WARM_UP_MS_MAX = 4_000;
+const WARM_UP_ANSWERS = 20_000;
+const WARM_UP_MS_MAX = 5_000;
 
 /** A generator. Throws on the first answer outside 2xx and 3xx: such numbers mean nothing. */
 export const startLoad = async (): Promise<Load> => {

@@ -5,13 +5,16 @@ import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
 import { feedProduct } from '../support/app.ts';
 import type { ChildService } from '../support/child-service.ts';
-import { agentKey, atDesk, serveChild } from '../support/child-service.ts';
+import { agentKey, atDesk, endChildren, serveChild } from '../support/child-service.ts';
 import { directories } from '../support/directories.ts';
 import type { Answered } from '../support/journal.ts';
 import { httpClient, writeOf } from '../support/journal.ts';
 
 const { fresh, removeAll } = directories('drain-');
-afterAll(removeAll);
+afterAll(async () => {
+  await endChildren();
+  removeAll();
+});
 
 const STOP_MS = 10_000;
 
@@ -43,7 +46,9 @@ const until = async (condition: () => boolean | Promise<boolean>): Promise<void>
 };
 
 const isRefused = async (url: string): Promise<boolean> => {
-  const answer = await fetch(`${url}/livez`, { headers: { connection: 'close' } }).catch(() => undefined);
+  const answer = await fetch(`${url}/livez`, { headers: { connection: 'close' } }).catch(
+    () => undefined,
+  );
   return answer === undefined;
 };
 
@@ -54,7 +59,9 @@ const stopped = async (service: ChildService, started: number) => {
 };
 
 describe('a service that is told to stop', () => {
-  it('under load answers what it took, ends well in time, and has everything afterwards', { timeout: 60_000 }, async () => {
+  it('under load answers what it took, ends well in time, and has everything afterwards', {
+    timeout: 60_000,
+  }, async () => {
     const { directory, service, key } = await serving();
     const client = httpClient();
     const answers = new Map<number, Answered>();
@@ -118,7 +125,8 @@ describe('a service that is told to stop', () => {
     expect(service.child.exitCode).toBeNull();
     begun.socket.write(body);
     await begun.closed;
-    const [, answer = ''] = /HTTP\/1\.1 201 Created\r\n[^]*?\r\n\r\n([^]*)$/.exec(begun.text()) ?? [];
+    const [, answer = ''] =
+      /HTTP\/1\.1 201 Created\r\n[^]*?\r\n\r\n([^]*)$/.exec(begun.text()) ?? [];
     expect(answer, begun.text()).toMatch(/^\{"id":"lnk_[^]*\}$/);
     await stopped(service, started);
 

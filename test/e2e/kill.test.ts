@@ -8,7 +8,7 @@ import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { feedProduct } from '../support/app.ts';
 import type { ChildService } from '../support/child-service.ts';
-import { agentKey, atDesk, runCli, serveChild } from '../support/child-service.ts';
+import { agentKey, atDesk, endChildren, runCli, serveChild } from '../support/child-service.ts';
 import { directories } from '../support/directories.ts';
 import type { Client, Journal } from '../support/journal.ts';
 import { httpClient, newJournal, randomFrom, writeOf } from '../support/journal.ts';
@@ -17,9 +17,19 @@ const KILLS = 30;
 const CLIENTS = 16;
 const SEED = Number(process.hrtime.bigint() % 2_147_483_646n);
 const { fresh, removeAll } = directories('kill-');
-afterAll(removeAll);
+afterAll(async () => {
+  await endChildren();
+  removeAll();
+});
 
-const CREATIONS = ['LinkCreated', 'LeadSubmitted', 'HandoffCreated', 'CodeClaimed', 'RequestBound', 'ContactClaimed'];
+const CREATIONS = [
+  'LinkCreated',
+  'LeadSubmitted',
+  'HandoffCreated',
+  'CodeClaimed',
+  'RequestBound',
+  'ContactClaimed',
+];
 
 type Load = { client: Client; journal: Journal; key: string; next: number; faults: string[] };
 
@@ -29,9 +39,12 @@ const note = (load: Load, name: string, answer: Awaited<ReturnType<Client['post'
   const first = load.journal.acknowledged.get(name);
   if (first === undefined) {
     load.journal.acknowledged.set(name, answer);
-    if (answer.status !== 201) load.faults.push(`${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    if (answer.status !== 201)
+      load.faults.push(`${name}: ${answer.status} ${answer.text.slice(0, 300)}`);
   } else if (first.text !== answer.text || first.status !== answer.status || !answer.replayed)
-    load.faults.push(`${name} was answered otherwise: ${first.text} / ${answer.status} ${answer.text}`);
+    load.faults.push(
+      `${name} was answered otherwise: ${first.text} / ${answer.status} ${answer.text}`,
+    );
 };
 
 const send = async (load: Load, url: string, name: string): Promise<void> => {
@@ -55,7 +68,10 @@ const writeUntil = (load: Load, url: string, isGone: () => boolean): Promise<unk
     }),
   );
 
-const inParallel = async (names: readonly string[], task: (name: string) => Promise<void>): Promise<void> => {
+const inParallel = async (
+  names: readonly string[],
+  task: (name: string) => Promise<void>,
+): Promise<void> => {
   const left = [...names];
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
@@ -73,12 +89,19 @@ const prepared = async (directory: string): Promise<string> => {
   return key;
 };
 
-const killOnce = async (load: Load, directory: string, random: (below: number) => number): Promise<void> => {
+const killOnce = async (
+  load: Load,
+  directory: string,
+  random: (below: number) => number,
+): Promise<void> => {
   const service: ChildService = await serveChild(directory);
   // Those in doubt first, and some that were answered: the service knows the first answer of all.
   await inParallel(inDoubt(load), (name) => send(load, service.url, name));
   const answered = [...load.journal.acknowledged.keys()];
-  const sample = Array.from({ length: Math.min(20, answered.length) }, () => answered[random(answered.length)] ?? '');
+  const sample = Array.from(
+    { length: Math.min(20, answered.length) },
+    () => answered[random(answered.length)] ?? '',
+  );
   await inParallel(sample, (name) => send(load, service.url, name));
   let gone = false;
   const writing = writeUntil(load, service.url, () => gone);
@@ -104,13 +127,17 @@ const allEvents = async (directory: string): Promise<StoredEvent[]> => {
 
 /** Every acknowledged record once in the log, in a stream of its own, and none that nobody sent. */
 const expectOnce = (events: readonly StoredEvent[], { acknowledged, sent }: Journal): void => {
-  const created = events.filter(({ type }) => ['LinkCreated', 'LeadSubmitted', 'HandoffCreated'].includes(type));
+  const created = events.filter(({ type }) =>
+    ['LinkCreated', 'LeadSubmitted', 'HandoffCreated'].includes(type),
+  );
   const ids = created.map(({ data }) => {
     const { link_id, lead_id, handoff_id } = data as Record<string, string>;
     return link_id ?? lead_id ?? handoff_id ?? '';
   });
   expect(new Set(ids).size).toBe(ids.length);
-  const answered = [...acknowledged.values()].map(({ text }) => (JSON.parse(text) as { id: string }).id);
+  const answered = [...acknowledged.values()].map(
+    ({ text }) => (JSON.parse(text) as { id: string }).id,
+  );
   expect(answered.filter((id) => !ids.includes(id))).toEqual([]);
   // After the last pass nothing is in doubt: one record for each intent, and no more.
   expect(acknowledged.size).toBe(sent.size);
@@ -122,7 +149,9 @@ const expectOnce = (events: readonly StoredEvent[], { acknowledged, sent }: Jour
 };
 
 describe('a service that is killed', () => {
-  it(`${KILLS} times under load loses nothing acknowledged and does nothing twice`, { timeout: 120_000 }, async () => {
+  it(`${KILLS} times under load loses nothing acknowledged and does nothing twice`, {
+    timeout: 120_000,
+  }, async () => {
     process.stdout.write(`kill: seed=${SEED}\n`);
     const random = randomFrom(SEED);
     const directory = fresh();
@@ -146,7 +175,9 @@ describe('a service that is killed', () => {
     expectOnce(await allEvents(directory), load.journal);
   });
 
-  it('while it imports a catalog takes the rest from the same file', { timeout: 60_000 }, async () => {
+  it('while it imports a catalog takes the rest from the same file', {
+    timeout: 60_000,
+  }, async () => {
     const directory = fresh();
     const file = join(fresh(), 'feed.ndjson');
     const rows = Array.from({ length: 6_000 }, (_, n) => ({
@@ -159,7 +190,8 @@ describe('a service that is killed', () => {
       link: 'https://shop.example/p',
     }));
     writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-    const importing = (...more: string[]) => runCli(['catalog', 'import', file, '--data', directory, '--json', ...more]);
+    const importing = (...more: string[]) =>
+      runCli(['catalog', 'import', file, '--data', directory, '--json', ...more]);
     const service = await serveChild(directory);
     const first = importing();
     const ended = once(first, 'exit');
@@ -170,7 +202,9 @@ describe('a service that is killed', () => {
     }
     await service.end('SIGKILL');
     await ended;
-    const stored = (await allEvents(directory)).filter(({ type }) => type === 'ProductPublished').length;
+    const stored = (await allEvents(directory)).filter(
+      ({ type }) => type === 'ProductPublished',
+    ).length;
     expect(stored).toBeGreaterThan(0);
     expect(stored).toBeLessThan(rows.length);
 
@@ -181,7 +215,12 @@ describe('a service that is killed', () => {
     });
     expect(await once(second, 'close')).toEqual([0, null]);
     const report = JSON.parse(out.trim().split('\n').at(-1) ?? '') as object;
-    expect(report).toEqual({ read: 6_000, appended: 6_000 - stored, unchanged: stored, rejected: 0 });
+    expect(report).toEqual({
+      read: 6_000,
+      appended: 6_000 - stored,
+      unchanged: stored,
+      rejected: 0,
+    });
     const events = await allEvents(directory);
     const published = events.filter(({ type }) => type.startsWith('Product'));
     expect(new Set(published.map(({ stream }) => stream)).size).toBe(6_000);

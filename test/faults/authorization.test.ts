@@ -74,7 +74,10 @@ const call = (id: OperationId, key: string | undefined, over: object = {}) => {
     method: http.method,
     url: V1 + http.path,
     key,
-    ...(write && { payload: { ...bodyOf(id), ...over }, headers: { 'idempotency-key': freshKey() } }),
+    ...(write && {
+      payload: { ...bodyOf(id), ...over },
+      headers: { 'idempotency-key': freshKey() },
+    }),
   });
 };
 
@@ -89,12 +92,24 @@ describe('scopes', () => {
     for (let set = 0; set < 512; set += 1) {
       const granted = SCOPES.filter((_, bit) => set & (1 << bit));
       const scopes = new Set(granted);
-      const caller: AgentCaller = { kind: 'agent', ownerId: 'acme', agentId, keyId, scopes, environment: 'live' };
+      const caller: AgentCaller = {
+        kind: 'agent',
+        ownerId: 'acme',
+        agentId,
+        keyId,
+        scopes,
+        environment: 'live',
+      };
       for (const id of IDS) {
         const write = operations[id].kind === 'command';
         const input = { ...bodyOf(id), ...(write && { idempotency_key: freshKey() }) };
         const requestId = app.service.deps.ids.uuid();
-        const outcome = await dispatch(app.service.deps, id, { caller, surface: 'rest', requestId, input });
+        const outcome = await dispatch(app.service.deps, id, {
+          caller,
+          surface: 'rest',
+          requestId,
+          input,
+        });
         const needed = NEEDS[id];
         const mayDo = needed === null || granted.includes(needed);
         expect(outcome.ok, `${id} with ${granted.join()}`).toBe(mayDo);
@@ -113,7 +128,10 @@ describe('scopes', () => {
     verifies('errors.5');
     for (const scope of SCOPES) {
       const one = await app.agent('narrow', [scope]);
-      const others = await app.agent('wide', SCOPES.filter((other) => other !== scope));
+      const others = await app.agent(
+        'wide',
+        SCOPES.filter((other) => other !== scope),
+      );
       for (const id of IDS) {
         const needed = NEEDS[id];
         for (const [key, mayDo] of [
@@ -125,7 +143,10 @@ describe('scopes', () => {
             expect([200, 201], `${id} ${scope} ${answer.text}`).toContain(answer.status);
             continue;
           }
-          expect(expectProblem(answer)).toMatchObject({ code: 'scope_missing', required_scope: needed });
+          expect(expectProblem(answer)).toMatchObject({
+            code: 'scope_missing',
+            required_scope: needed,
+          });
           expect(answer.headers['www-authenticate']).toContain(`scope="${needed}"`);
         }
       }
@@ -136,8 +157,16 @@ describe('scopes', () => {
     const reader = await app.agent('reader', ['products:read']);
     for (const payload of ['{', '[]', '{"surprise":1}', JSON.stringify(bodyOf('createLink'))]) {
       const headers = { 'content-type': 'application/json' };
-      const answer = await app.send({ method: 'POST', url: `${V1}/links`, key: reader.key, payload, headers });
-      expect(expectProblem(answer).code).toMatch(/^(scope_missing|malformed_json|validation_failed)$/);
+      const answer = await app.send({
+        method: 'POST',
+        url: `${V1}/links`,
+        key: reader.key,
+        payload,
+        headers,
+      });
+      expect(expectProblem(answer).code).toMatch(
+        /^(scope_missing|malformed_json|validation_failed)$/,
+      );
     }
     const events = await app.service.deps.log.readOwner('reader', { after: 0, limit: 100 });
     expect(events.map(({ type }) => type)).not.toContain('LinkCreated');
@@ -177,8 +206,14 @@ describe('records of other owners', () => {
 
   it('answer as records that there are not, wherever an id can be named', async () => {
     verifies('resources.own-records');
-    const own = { lnk: idOf(await call('createLink', acme.key)), hnd: idOf(await call('createHandoff', acme.key)) };
-    const theirs = { lnk: idOf(await call('createLink', rival.key)), hnd: idOf(await call('createHandoff', rival.key)) };
+    const own = {
+      lnk: idOf(await call('createLink', acme.key)),
+      hnd: idOf(await call('createHandoff', acme.key)),
+    };
+    const theirs = {
+      lnk: idOf(await call('createLink', rival.key)),
+      hnd: idOf(await call('createHandoff', rival.key)),
+    };
     const NAMED: [OperationId, (ids: typeof own) => object][] = [
       ['createHandoff', ({ lnk }) => ({ link_id: lnk })],
       ['submitLead', ({ lnk }) => ({ source: { kind: 'link', ref: lnk } })],
@@ -197,7 +232,8 @@ describe('records of other owners', () => {
 
   it('appear in no list, filter, sum or page', async () => {
     const rivalLink = idOf(await call('createLink', rival.key));
-    for (let n = 0; n < 3; n += 1) await call('submitLead', rival.key, { source: { kind: 'link', ref: rivalLink } });
+    for (let n = 0; n < 3; n += 1)
+      await call('submitLead', rival.key, { source: { kind: 'link', ref: rivalLink } });
     const get = (path: string, key: string) => app.send({ method: 'GET', url: V1 + path, key });
     const filtered = await get(`/leads?link_id=${rivalLink}`, acme.key);
     expect((filtered.body as { data: object[] }).data).toEqual([]);
@@ -233,17 +269,37 @@ describe('records of other owners', () => {
       [`/agents/${rival.agentId}/keys`, {}, `/agents/${absent}/keys`, {}],
       [`/keys/${rival.keyId}/revoke`, { reason }, '/keys/000000000000/revoke', { reason }],
       [`/keys/${rival.keyId}/rotate`, {}, '/keys/000000000000/rotate', {}],
-      [`/links/${link}/disable`, { reason, owner_id: 'rival' }, `/links/${MISSING.lnk}/disable`, { reason, owner_id: 'acme' }],
+      [
+        `/links/${link}/disable`,
+        { reason, owner_id: 'rival' },
+        `/links/${MISSING.lnk}/disable`,
+        { reason, owner_id: 'acme' },
+      ],
     ];
     const post = (path: string, payload: object) =>
-      app.send({ method: 'POST', url: `/api/desk/v1${path}`, key: token, payload, headers: { 'idempotency-key': freshKey() } });
+      app.send({
+        method: 'POST',
+        url: `/api/desk/v1${path}`,
+        key: token,
+        payload,
+        headers: { 'idempotency-key': freshKey() },
+      });
     for (const [path, body, absentPath, absentBody] of CASES) {
       const other = expectProblem(await post(path, body), path);
       expect(other.code, path).toBe('resource_not_found');
-      expect(stable(other), path).toEqual(stable(expectProblem(await post(absentPath, absentBody), absentPath)));
+      expect(stable(other), path).toEqual(
+        stable(expectProblem(await post(absentPath, absentBody), absentPath)),
+      );
     }
-    const read = (query: string) => app.send({ method: 'GET', url: `/api/desk/v1/events?${query}`, key: token });
-    for (const query of ['owner_id=rival', 'stream=rival-link_a', '', 'last=5', 'stream=catalog-product_a'])
+    const read = (query: string) =>
+      app.send({ method: 'GET', url: `/api/desk/v1/events?${query}`, key: token });
+    for (const query of [
+      'owner_id=rival',
+      'stream=rival-link_a',
+      '',
+      'last=5',
+      'stream=catalog-product_a',
+    ])
       expect(expectProblem(await read(query), query).code).toBe('resource_not_found');
     expect((await read('owner_id=acme')).status).toBe(200);
     expect((await call('getConnection', rival.key)).status).toBe(200);

@@ -8,7 +8,7 @@ import { operations } from '#contracts/index.ts';
 import { mintCredential } from '#src/app/authenticate.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { agentKey, serveChild } from '../support/child-service.ts';
+import { agentKey, endChildren, serveChild } from '../support/child-service.ts';
 import { directories } from '../support/directories.ts';
 import { expectProblem } from '../support/problems.ts';
 import { verifies } from '../support/verifies.ts';
@@ -24,6 +24,7 @@ beforeAll(async () => {
   await app.publish([feedProduct('MUG-1')]);
 });
 afterAll(async () => {
+  await endChildren();
   await app.close();
   removeAll();
 });
@@ -48,7 +49,14 @@ const everyOperation = async (authorization: string | undefined) => {
       ...(authorization !== undefined && { authorization }),
       ...(payload && { 'idempotency-key': freshKey() }),
     };
-    answers.push(await send({ method: http.method, url: V1 + http.path, headers, ...(payload && { payload }) }));
+    answers.push(
+      await send({
+        method: http.method,
+        url: V1 + http.path,
+        headers,
+        ...(payload && { payload }),
+      }),
+    );
   }
   return answers;
 };
@@ -66,7 +74,10 @@ const STATES: Record<string, () => Promise<Made>> = {
   malformed: async () => ({ authorization: 'Bearer abc', code: 'credential_invalid' }),
   'with a wrong checksum': async () => {
     const { key } = await app.agent('acme');
-    return { authorization: `Bearer ${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`, code: 'credential_invalid' };
+    return {
+      authorization: `Bearer ${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`,
+      code: 'credential_invalid',
+    };
   },
   'of an id that there is not': async () => ({
     authorization: `Bearer ${mintCredential('trb_live', 'A'.repeat(12), 'b'.repeat(43))}`,
@@ -74,12 +85,18 @@ const STATES: Record<string, () => Promise<Made>> = {
   }),
   'with another secret': async () => {
     const { keyId } = await app.agent('acme');
-    return { authorization: `Bearer ${mintCredential('trb_live', keyId, 'b'.repeat(43))}`, code: 'credential_invalid' };
+    return {
+      authorization: `Bearer ${mintCredential('trb_live', keyId, 'b'.repeat(43))}`,
+      code: 'credential_invalid',
+    };
   },
   'of the other environment': async () => {
     const { key } = await app.agent('acme');
     const [, , id = '', secret = ''] = key.split('_');
-    return { authorization: `Bearer ${mintCredential('trb_test', id, secret.slice(0, 43))}`, code: 'credential_invalid' };
+    return {
+      authorization: `Bearer ${mintCredential('trb_test', id, secret.slice(0, 43))}`,
+      code: 'credential_invalid',
+    };
   },
   expired: async () => {
     const { agentId } = await app.agent('acme');
@@ -118,7 +135,10 @@ const STATES: Record<string, () => Promise<Made>> = {
     const { key } = await app.agent('acme', undefined, 'test');
     return { authorization: `Bearer ${key}`, code: null };
   },
-  'of the desk': async () => ({ authorization: `Bearer ${app.deskToken}`, code: 'credential_invalid' }),
+  'of the desk': async () => ({
+    authorization: `Bearer ${app.deskToken}`,
+    code: 'credential_invalid',
+  }),
 };
 
 describe('a key', () => {
@@ -133,7 +153,8 @@ describe('a key', () => {
       }
       const problem = expectProblem(answer);
       expect(problem.code).toBe(code);
-      if (problem.status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="affiliate"/);
+      if (problem.status === 401)
+        expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="affiliate"/);
     }
   });
 
@@ -152,7 +173,9 @@ describe('a key', () => {
     const before = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(expectProblem(before).code).toBe('state_conflict');
     await app.desk('POST', `/agents/${id}/deny`, { reason: 'Unknown' });
-    expect(expectProblem(await app.desk('POST', `/agents/${id}/keys`, {})).code).toBe('state_conflict');
+    expect(expectProblem(await app.desk('POST', `/agents/${id}/keys`, {})).code).toBe(
+      'state_conflict',
+    );
   });
 
   it('that is revoked has no effect from that moment on, however busy it is', async () => {
@@ -162,7 +185,13 @@ describe('a key', () => {
     const writers = Array.from({ length: 8 }, async () => {
       for (let after = 0; after < 3; after += revoked ? 1 : 0) {
         const headers = { 'idempotency-key': freshKey() };
-        const sent = { method: 'POST', url: `${V1}/links`, key, payload: BODIES['createLink'] ?? {}, headers } as const;
+        const sent = {
+          method: 'POST',
+          url: `${V1}/links`,
+          key,
+          payload: BODIES['createLink'] ?? {},
+          headers,
+        } as const;
         const begun = revoked;
         const { status } = await send(sent);
         if (begun) statuses.push(status);
@@ -176,7 +205,9 @@ describe('a key', () => {
     expect(new Set(statuses)).toEqual(new Set([401]));
     await app.service.deps.activity.flush();
     const events = await app.service.deps.log.readOwner('busy', { after: answered, limit: 10_000 });
-    const late = events.filter(({ meta, type }) => meta.key === keyId && type !== 'ActivityRecorded');
+    const late = events.filter(
+      ({ meta, type }) => meta.key === keyId && type !== 'ActivityRecorded',
+    );
     expect(late.map(({ type }) => type)).toEqual([]);
   });
 
@@ -211,7 +242,13 @@ describe('a key', () => {
 
   it('is limited by address when it is guessed, and others are not', async () => {
     const { key } = await app.agent('acme');
-    const guess = (n: number) => ({ method: 'GET', url: `${V1}/connection`, key: `trb_live_${n}`, remoteAddress: '10.9.9.9' }) as const;
+    const guess = (n: number) =>
+      ({
+        method: 'GET',
+        url: `${V1}/connection`,
+        key: `trb_live_${n}`,
+        remoteAddress: '10.9.9.9',
+      }) as const;
     const statuses = [];
     for (let n = 0; n < 70; n += 1) statuses.push((await app.send(guess(n))).status);
     expect(statuses.slice(0, 50).every((status) => status === 401)).toBe(true);
@@ -221,14 +258,23 @@ describe('a key', () => {
 });
 
 describe('a key in the wrong place', () => {
-  const note = (key: string) => ({ external_id: 'x', company: { name: `Shop ${key}`, country: 'GB' } });
+  const note = (key: string) => ({
+    external_id: 'x',
+    company: { name: `Shop ${key}`, country: 'GB' },
+  });
 
   it('is refused, not stored and not repeated', async () => {
     verifies('authentication.2');
     const { key } = await app.agent('leaky');
     const post = (payload: object, headers: Record<string, string>, url = `${V1}/leads`) =>
-      send({ method: 'POST', url, key, payload, headers: { 'idempotency-key': freshKey(), ...headers } });
-    const escaped = [...key].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
+      send({
+        method: 'POST',
+        url,
+        key,
+        payload,
+        headers: { 'idempotency-key': freshKey(), ...headers },
+      });
+    const escaped = Buffer.from(key).toString('hex').replaceAll(/../g, '%$&');
     const WRONG: [Promise<Awaited<ReturnType<typeof send>>>, string][] = [
       [send({ method: 'GET', url: `${V1}/connection?api_key=${key}` }), 'credential_in_url'],
       [send({ method: 'GET', url: `${V1}/products?q=${escaped}`, key }), 'credential_in_url'],
@@ -282,7 +328,8 @@ describe('a key in the wrong place', () => {
     });
     for (const secret of secrets) {
       expect(log).not.toContain(secret);
-      for (const name of files) expect(readFileSync(join(directory, name)).includes(secret), name).toBe(false);
+      for (const name of files)
+        expect(readFileSync(join(directory, name)).includes(secret), name).toBe(false);
     }
   });
 });

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { feedProduct } from '../support/app.ts';
 import type { ChildService } from '../support/child-service.ts';
-import { agentKey, atDesk, serveChild } from '../support/child-service.ts';
+import { agentKey, atDesk, endChildren, serveChild } from '../support/child-service.ts';
 import { directories } from '../support/directories.ts';
 import type { Answered, Client, Sent } from '../support/journal.ts';
 import { httpClient, writeOf } from '../support/journal.ts';
-import { expectProblem } from '../support/problems.ts';
+import type { Problem } from '../support/problems.ts';
 
 const { fresh, removeAll } = directories('full-');
 const mounting = fresh();
@@ -18,7 +18,7 @@ const mount = (...options: string[]): boolean =>
 const isMounted = mount('size=8m');
 let service: ChildService | undefined;
 afterAll(async () => {
-  if (service?.child.exitCode === null) await service.end('SIGKILL');
+  await endChildren();
   if (isMounted) spawnSync('umount', [mounting]);
   removeAll();
 });
@@ -27,7 +27,9 @@ afterAll(async () => {
 const large = (n: number): Sent => {
   const sent = writeOf(n);
   if (n % 3 > 0) return sent;
-  const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`m${i}`, `${n}`.repeat(400).slice(0, 500)]));
+  const metadata = Object.fromEntries(
+    Array.from({ length: 20 }, (_, i) => [`m${i}`, `${n}`.repeat(400).slice(0, 500)]),
+  );
   return { ...sent, body: JSON.stringify({ ...(JSON.parse(sent.body) as object), metadata }) };
 };
 
@@ -44,7 +46,7 @@ const write = async ({ client, url, key, acknowledged }: Run, n: number): Promis
 
 const expectFull = ({ status, text }: Answered): void => {
   expect([507, 503], text).toContain(status);
-  const { code, request_id, recovery } = JSON.parse(text) as ReturnType<typeof expectProblem>;
+  const { code, request_id, recovery } = JSON.parse(text) as Problem;
   expect(['storage_full', 'storage_unavailable', 'shutting_down', 'overloaded']).toContain(code);
   expect(request_id).not.toBe('');
   expect(recovery).toMatchObject({ action: 'retry_same_key', retryable: true });
@@ -54,15 +56,26 @@ const reads = async ({ url, key }: Run): Promise<Record<string, number>> => {
   const paths = ['/connection', '/products?q=product', '/leads', '/performance?granularity=month'];
   const headers = { authorization: `Bearer ${key}` };
   const found = await Promise.all(
-    paths.map(async (path) => [path, (await fetch(`${url}/api/affiliate/v1${path}`, { headers })).status] as const),
+    paths.map(
+      async (path) =>
+        [path, (await fetch(`${url}/api/affiliate/v1${path}`, { headers })).status] as const,
+    ),
   );
   const live = await fetch(`${url}/livez`);
   return Object.fromEntries([...found, ['live', live.status]]);
 };
-const ALL_WELL = { '/connection': 200, '/products?q=product': 200, '/leads': 200, '/performance?granularity=month': 403, live: 200 };
+const ALL_WELL = {
+  '/connection': 200,
+  '/products?q=product': 200,
+  '/leads': 200,
+  '/performance?granularity=month': 403,
+  live: 200,
+};
 
 describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', () => {
-  it('refuses writes as full, reads on, and writes again once there is room', { timeout: 60_000 }, async () => {
+  it('refuses writes as full, reads on, and writes again once there is room', {
+    timeout: 60_000,
+  }, async () => {
     const directory = join(mounting, 'data');
     mkdirSync(directory);
     service = await serveChild(directory);
@@ -90,7 +103,11 @@ describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', ()
 
     expect(mount('remount', 'size=64m')).toBe(true);
     const grown = performance.now();
-    for (let back = await write(run, refusedFirst); back.status >= 300; back = await write(run, refusedFirst)) {
+    for (
+      let back = await write(run, refusedFirst);
+      back.status >= 300;
+      back = await write(run, refusedFirst)
+    ) {
       expectFull(back);
       expect(performance.now() - grown).toBeLessThan(5_000);
     }
@@ -101,7 +118,8 @@ describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', ()
 
     service = await serveChild(directory);
     const after: Run = { ...run, url: service.url };
-    for (let again = 0; again <= n; again += 1) expect((await write(after, again)).replayed).toBe(true);
+    for (let again = 0; again <= n; again += 1)
+      expect((await write(after, again)).replayed).toBe(true);
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
     run.client.close();
   });

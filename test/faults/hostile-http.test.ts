@@ -61,8 +61,7 @@ const post = (headers: Record<string, string>, body = LINK, path = `${V1}/links`
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 };
-const get = (path: string, headers = 'Host: x\r\n') =>
-  `GET ${path} HTTP/1.1\r\n${headers}\r\n`;
+const get = (path: string, headers = 'Host: x\r\n') => `GET ${path} HTTP/1.1\r\n${headers}\r\n`;
 
 type Case = { bytes: () => string | Buffer; code: string };
 const bad = (bytes: () => string | Buffer, code = 'malformed_request'): Case => ({ bytes, code });
@@ -128,7 +127,9 @@ const CASES: Record<string, Case> = {
   'a part of the path of 600 characters': bad(() => get(`/l/${'a'.repeat(600)}`), 'uri_too_long'),
   'an expectation that we do not meet': framed({ 'Content-Length': '41', Expect: 'a-teapot' }),
   'bytes of TLS': bad(() => Buffer.from('16030100dc010000d80303a1b2c3d4e5f60718', 'hex')),
-  'random bytes': bad(() => Buffer.from('\u00fe\u0001\u0002\r\n\r\nno HTTP at all\r\n\r\n', 'latin1')),
+  'random bytes': bad(() =>
+    Buffer.from('\u00fe\u0001\u0002\r\n\r\nno HTTP at all\r\n\r\n', 'latin1'),
+  ),
   'a key in the URL': bad(() => get(`${V1}/products?api_key=${key}`), 'credential_in_url'),
   'an escaped key in the URL, beside a bad escape': bad(
     () => get(`${V1}/products?x=%zz&k=${key.replace('_', '%5F')}`),
@@ -166,7 +167,7 @@ const CASES: Record<string, Case> = {
   ),
   'a body in chunks that becomes too large': framed(
     { 'Transfer-Encoding': 'chunked' },
-    `${'10000\r\n'}${' '.repeat(65_536)}\r\n`.repeat(5).concat('0\r\n\r\n'),
+    `10000\r\n${' '.repeat(65_536)}\r\n`.repeat(5).concat('0\r\n\r\n'),
     'payload_too_large',
   ),
 };
@@ -186,7 +187,10 @@ describe('bytes that are not what they should be', () => {
   it.each(Object.entries(CASES))('%s: one problem, and no more', async (name, { bytes, code }) => {
     verifies('errors.5', 'resources.problem');
     const answer = expectOneAnswer(await exchange(url, bytes()), name);
-    expect(expectProblem(answer, name)).toMatchObject({ code, links: { portal: 'https://t.example/' } });
+    expect(expectProblem(answer, name)).toMatchObject({
+      code,
+      links: { portal: 'https://t.example/' },
+    });
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
@@ -218,7 +222,8 @@ describe('what is unusual and right', () => {
 });
 
 describe('several requests on one connection', () => {
-  const errorThen = (first: string, expected: number) => exchange(url, first + get('/livez'), { expected });
+  const errorThen = (first: string, expected: number) =>
+    exchange(url, first + get('/livez'), { expected });
 
   it('answers the second after a refused first, in order', async () => {
     const { answers, rest } = await errorThen(get(`${V1}/nothing`), 2);
@@ -230,7 +235,10 @@ describe('several requests on one connection', () => {
     for (const path of ['/readyz', `${V1}/connection`]) {
       const first = get(path, `Host: x\r\nAuthorization: Bearer ${key}\r\n`);
       const { answers, rest } = await exchange(url, `${first}BROKEN\r\n\r\n`, { expected: 2 });
-      expect(answers.map(({ status }) => status), path).toEqual([200, 400]);
+      expect(
+        answers.map(({ status }) => status),
+        path,
+      ).toEqual([200, 400]);
       expect(rest).toBe('');
     }
   });
@@ -245,7 +253,9 @@ describe('several requests on one connection', () => {
   it('says nothing twice when the body of a refused request breaks', async () => {
     const refused = post({ 'Transfer-Encoding': 'chunked', Authorization: 'Bearer no' }, '');
     const late = await exchange(url, refused, { then: 'zz\r\n\r\n' });
-    expect(late.answers.map((answer) => expectProblem(answer).code)).toEqual(['credential_invalid']);
+    expect(late.answers.map((answer) => expectProblem(answer).code)).toEqual([
+      'credential_invalid',
+    ]);
     const atOnce = await exchange(url, `${refused}zz\r\n\r\n`);
     expect(atOnce.answers).toHaveLength(1);
     expect(late.rest + atOnce.rest).toBe('');
@@ -262,7 +272,10 @@ describe('several requests on one connection', () => {
 const pathOf = (base: string, path: string) => base + path.replaceAll(/\{\w+\}/g, 'some-id');
 const ROUTES = [
   ...Object.values(operations).map(({ http }) => [http.method, pathOf(V1, http.path)]),
-  ...Object.values(deskOperations).map(({ http }) => [http.method, pathOf('/api/desk/v1', http.path)]),
+  ...Object.values(deskOperations).map(({ http }) => [
+    http.method,
+    pathOf('/api/desk/v1', http.path),
+  ]),
   ['GET', '/api/affiliate/openapi.json'],
   ['GET', '/llms.txt'],
   ['GET', '/readyz'],
@@ -283,15 +296,34 @@ describe('methods and paths', () => {
 
   it('answers a problem on every route that there is not, under v1 and elsewhere', async () => {
     verifies('errors.1', 'errors.3', 'errors.4', 'versioning.3');
-    const under = ['', '/', '/nothing', '/links/../..', '/Links', '/links/', '/connection/x', '//links'];
-    const elsewhere = ['/nothing', '/api', '/api/affiliate/v2/links', '/.env', '/api/affiliate', '/livez/'];
+    const under = [
+      '',
+      '/',
+      '/nothing',
+      '/links/../..',
+      '/Links',
+      '/links/',
+      '/connection/x',
+      '//links',
+    ];
+    const elsewhere = [
+      '/nothing',
+      '/api',
+      '/api/affiliate/v2/links',
+      '/.env',
+      '/api/affiliate',
+      '/livez/',
+    ];
     for (const path of [...under.map((end) => V1 + end), ...elsewhere])
       for (const method of ['GET', 'POST', 'DELETE'] as const) {
         const answer = await app.send({ method, url: path, key });
         expect(expectProblem(answer, `${method} ${path}`)).toMatchObject({
           code: 'route_not_found',
           status: 404,
-          links: { portal: 'https://t.example/', openapi: 'https://t.example/api/affiliate/openapi.json' },
+          links: {
+            portal: 'https://t.example/',
+            openapi: 'https://t.example/api/affiliate/openapi.json',
+          },
           recovery: { action: 'read_contract' },
         });
       }

@@ -7,7 +7,13 @@ import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
 import { expectProblem, prototypeNames } from '../support/problems.ts';
 import type { Path, Place, Schema } from '../support/schema-values.ts';
-import { inputSchema, placesOf, pointerOf, withValue, wrongValues } from '../support/schema-values.ts';
+import {
+  inputSchema,
+  placesOf,
+  pointerOf,
+  withValue,
+  wrongValues,
+} from '../support/schema-values.ts';
 import { verifies } from '../support/verifies.ts';
 
 // In memory: thousands of refusals, each on record, are no test of the disk.
@@ -51,50 +57,111 @@ const raw = (payload: string | Buffer, url = LINKS, credential = key) =>
   });
 
 const good = '"target":{"kind":"search","ref":"mugs"}';
-const deep = (levels: number) => `{${good},"metadata":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
+const deep = (levels: number) =>
+  `{${good},"metadata":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
 
 type Expected = { code: string; pointer?: string; fault?: string };
 const RAW: Record<string, [string | Buffer, Expected]> = {
-  'a name twice': [`{${good},"slug":"abc","slug":"abd"}`, { code: 'malformed_request', pointer: '/slug', fault: 'duplicate_name' }],
-  'a name twice, once escaped': [`{${good},"slug":"abc","\\u0073lug":"abd"}`, { code: 'malformed_request', pointer: '/slug', fault: 'duplicate_name' }],
-  'a name twice, further in': ['{"target":{"kind":"search","ref":"a","ref":"b"}}', { code: 'malformed_request', pointer: '/target/ref', fault: 'duplicate_name' }],
+  'a name twice': [
+    `{${good},"slug":"abc","slug":"abd"}`,
+    { code: 'malformed_request', pointer: '/slug', fault: 'duplicate_name' },
+  ],
+  'a name twice, once escaped': [
+    `{${good},"slug":"abc","\\u0073lug":"abd"}`,
+    { code: 'malformed_request', pointer: '/slug', fault: 'duplicate_name' },
+  ],
+  'a name twice, further in': [
+    '{"target":{"kind":"search","ref":"a","ref":"b"}}',
+    { code: 'malformed_request', pointer: '/target/ref', fault: 'duplicate_name' },
+  ],
   '17 levels': [deep(16), { code: 'malformed_request', fault: 'too_deep' }],
   '2,000 levels': [deep(2_000), { code: 'malformed_request', fault: 'too_deep' }],
   '40,000 levels': [deep(40_000), { code: 'malformed_request', fault: 'too_deep' }],
   '200,000 open brackets': ['['.repeat(200_000), { code: 'malformed_request', fault: 'too_deep' }],
   '200,000 closed brackets': [']'.repeat(200_000), { code: 'malformed_json' }],
-  '10,001 members': [`{${good},"sub_ids":[${'1,'.repeat(10_000)}1]}`, { code: 'malformed_request', fault: 'too_many' }],
-  'half a surrogate pair': [`{${good},"campaign":"\\ud800"}`, { code: 'malformed_request', pointer: '/campaign', fault: 'lone_surrogate' }],
-  'half a surrogate pair in a name': [`{${good},"\\udfff":"a"}`, { code: 'malformed_request', pointer: '/\ufffd', fault: 'lone_surrogate' }],
-  '1e400': [`{${good},"metadata":{"a":1e400}}`, { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' }],
-  '2^53+1': [`{${good},"metadata":{"a":9007199254740993}}`, { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' }],
-  'a number of 250,000 digits': [`{${good},"metadata":{"a":${'9'.repeat(250_000)}}}`, { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' }],
-  'NaN': [`{${good},"metadata":{"a":NaN}}`, { code: 'malformed_json' }],
+  '10,001 members': [
+    `{${good},"sub_ids":[${'1,'.repeat(10_000)}1]}`,
+    { code: 'malformed_request', fault: 'too_many' },
+  ],
+  'half a surrogate pair': [
+    `{${good},"campaign":"\\ud800"}`,
+    { code: 'malformed_request', pointer: '/campaign', fault: 'lone_surrogate' },
+  ],
+  'half a surrogate pair in a name': [
+    `{${good},"\\udfff":"a"}`,
+    { code: 'malformed_request', pointer: '/\ufffd', fault: 'lone_surrogate' },
+  ],
+  '1e400': [
+    `{${good},"metadata":{"a":1e400}}`,
+    { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' },
+  ],
+  '2^53+1': [
+    `{${good},"metadata":{"a":9007199254740993}}`,
+    { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' },
+  ],
+  'a number of 250,000 digits': [
+    `{${good},"metadata":{"a":${'9'.repeat(250_000)}}}`,
+    { code: 'malformed_request', pointer: '/metadata/a', fault: 'number_out_of_range' },
+  ],
+  NaN: [`{${good},"metadata":{"a":NaN}}`, { code: 'malformed_json' }],
   'a number in hex': [`{${good},"metadata":{"a":0x10}}`, { code: 'malformed_json' }],
   'a number with a zero in front': [`{${good},"metadata":{"a":01}}`, { code: 'malformed_json' }],
-  'the name __proto__': [`{${good},"__proto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
-  'the name __proto__, escaped': [`{${good},"\\u005f\\u005fproto__":{"admin":true}}`, { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' }],
-  'the name __proto__, further in': [`{${good},"metadata":{"__proto__":"a"}}`, { code: 'malformed_request', pointer: '/metadata/__proto__', fault: 'reserved_name' }],
-  'constructor.prototype': [`{${good},"constructor":{"prototype":{"admin":true}}}`, { code: 'malformed_request', pointer: '/constructor/prototype', fault: 'reserved_name' }],
-  'the name constructor': [`{${good},"constructor":"a"}`, { code: 'validation_failed', pointer: '/constructor', fault: 'unknown_field' }],
-  'toString in metadata': [`{${good},"metadata":{"toString":"a"}}`, { code: 'validation_failed', pointer: '/metadata/toString' }],
+  'the name __proto__': [
+    `{${good},"__proto__":{"admin":true}}`,
+    { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' },
+  ],
+  'the name __proto__, escaped': [
+    `{${good},"\\u005f\\u005fproto__":{"admin":true}}`,
+    { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' },
+  ],
+  'the name __proto__, further in': [
+    `{${good},"metadata":{"__proto__":"a"}}`,
+    { code: 'malformed_request', pointer: '/metadata/__proto__', fault: 'reserved_name' },
+  ],
+  'constructor.prototype': [
+    `{${good},"constructor":{"prototype":{"admin":true}}}`,
+    { code: 'malformed_request', pointer: '/constructor/prototype', fault: 'reserved_name' },
+  ],
+  'the name constructor': [
+    `{${good},"constructor":"a"}`,
+    { code: 'validation_failed', pointer: '/constructor', fault: 'unknown_field' },
+  ],
+  'toString in metadata': [
+    `{${good},"metadata":{"toString":"a"}}`,
+    { code: 'validation_failed', pointer: '/metadata/toString' },
+  ],
   'an array': ['[1,2]', { code: 'validation_failed', pointer: '' }],
   'a string': ['"links"', { code: 'validation_failed', pointer: '' }],
   null: ['null', { code: 'validation_failed', pointer: '' }],
   'a number': ['7', { code: 'validation_failed', pointer: '' }],
   'an empty object': ['{}', { code: 'validation_failed', pointer: '/target', fault: 'required' }],
   'a byte order mark': [`\ufeff{${good}}`, { code: 'malformed_json' }],
-  'bytes that are not UTF-8': [Buffer.from(`{${good},"campaign":"\xff\xfe"}`, 'latin1'), { code: 'malformed_json' }],
-  'an overlong encoding': [Buffer.from(`{${good},"campaign":"\xc0\xaf"}`, 'latin1'), { code: 'malformed_json' }],
-  'a surrogate in UTF-8': [Buffer.from(`{${good},"campaign":"\xed\xa0\x80"}`, 'latin1'), { code: 'malformed_json' }],
+  'bytes that are not UTF-8': [
+    Buffer.from(`{${good},"campaign":"\xff\xfe"}`, 'latin1'),
+    { code: 'malformed_json' },
+  ],
+  'an overlong encoding': [
+    Buffer.from(`{${good},"campaign":"\xc0\xaf"}`, 'latin1'),
+    { code: 'malformed_json' },
+  ],
+  'a surrogate in UTF-8': [
+    Buffer.from(`{${good},"campaign":"\xed\xa0\x80"}`, 'latin1'),
+    { code: 'malformed_json' },
+  ],
   'UTF-16': [Buffer.from(`{${good}}`, 'utf16le'), { code: 'malformed_json' }],
   'spaces only': ['   ', { code: 'malformed_json' }],
   'half an object': [`{${good}`, { code: 'malformed_json' }],
   'two objects': [`{${good}}{}`, { code: 'malformed_json' }],
   'a comment': [`{${good}/* hello */}`, { code: 'malformed_json' }],
   'a comma too many': [`{${good},}`, { code: 'malformed_json' }],
-  'the key in the body': [`{${good},"idempotency_key":"a"}`, { code: 'validation_failed', pointer: '/idempotency_key', fault: 'unknown_field' }],
-  'an owner in the body': [`{${good},"owner_id":"other"}`, { code: 'validation_failed', pointer: '/owner_id', fault: 'unknown_field' }],
+  'the key in the body': [
+    `{${good},"idempotency_key":"a"}`,
+    { code: 'validation_failed', pointer: '/idempotency_key', fault: 'unknown_field' },
+  ],
+  'an owner in the body': [
+    `{${good},"owner_id":"other"}`,
+    { code: 'validation_failed', pointer: '/owner_id', fault: 'unknown_field' },
+  ],
 };
 
 describe('raw bodies', () => {
@@ -103,7 +170,8 @@ describe('raw bodies', () => {
     const problem = expectProblem(await raw(payload), name);
     expect(performance.now() - started).toBeLessThan(1_000);
     expect(problem.code).toBe(code);
-    if (pointer !== undefined) expect(problem.errors?.map((error) => error.pointer)).toContain(pointer);
+    if (pointer !== undefined)
+      expect(problem.errors?.map((error) => error.pointer)).toContain(pointer);
     if (fault !== undefined) expect(problem.errors?.map((error) => error.code)).toContain(fault);
     expect(await written()).toEqual([]);
   });
@@ -122,7 +190,13 @@ describe('raw bodies', () => {
   });
 });
 
-type Write = { id: string; url: string; desk: boolean; base: Record<string, unknown>; schema: Schema };
+type Write = {
+  id: string;
+  url: string;
+  desk: boolean;
+  base: Record<string, unknown>;
+  schema: Schema;
+};
 
 const writesOf = (): Write[] =>
   [
@@ -131,13 +205,23 @@ const writesOf = (): Write[] =>
   ].flatMap(({ operation, desk }) => {
     if (operation.kind !== 'command') return [];
     const input: Record<string, unknown> = { ...operation.examples[0]?.input };
-    const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(input[name]));
+    const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      String(input[name]),
+    );
     const inBody = (name: string) => placeOf(operation, name) === 'body';
     const base = Object.fromEntries(Object.entries(input).filter(([name]) => inBody(name)));
     const schema = inputSchema(operation);
     const properties = Object.entries(schema.properties ?? {}).filter(([name]) => inBody(name));
     const url = (desk ? '/api/desk/v1' : '/api/affiliate/v1') + path;
-    return [{ id: operation.id, url, desk, base, schema: { ...schema, properties: Object.fromEntries(properties) } }];
+    return [
+      {
+        id: operation.id,
+        url,
+        desk,
+        base,
+        schema: { ...schema, properties: Object.fromEntries(properties) },
+      },
+    ];
   });
 
 const refused = async ({ id, url, desk, base }: Write, path: Path, value: unknown) => {
@@ -153,62 +237,87 @@ const pointsAt = (pointers: string[], path: Path): boolean =>
   path.some((_, index) => index > 0 && pointers.includes(pointerOf(path.slice(0, index)))) ||
   pointers.some((pointer) => pointer.startsWith(pointerOf(path)));
 
-describe.each(writesOf().map((write) => [write.id, write] as const))('fields of %s', (_id, write) => {
-  it('of a wrong type or out of bounds are refused by name', async () => {
-    verifies('errors.5');
-    const places = placesOf(write.schema).filter(({ path }) => path.length > 0);
-    for (const { path, schema } of places)
-      for (const value of wrongValues(schema)) {
-        const { problem, hint } = await refused(write, path, value);
-        expect(['validation_failed', 'malformed_request', 'consent_missing'], hint).toContain(problem.code);
-        const pointers = problem.errors?.map(({ pointer }) => pointer) ?? [];
-        expect(pointsAt(pointers, path), `${hint}: ${pointers.join(' ')}`).toBe(true);
-      }
-  });
+describe.each(writesOf().map((write) => [write.id, write] as const))(
+  'fields of %s',
+  (_id, write) => {
+    it('of a wrong type or out of bounds are refused by name', async () => {
+      verifies('errors.5');
+      const places = placesOf(write.schema).filter(({ path }) => path.length > 0);
+      for (const { path, schema } of places)
+        for (const value of wrongValues(schema)) {
+          const { problem, hint } = await refused(write, path, value);
+          expect(['validation_failed', 'malformed_request', 'consent_missing'], hint).toContain(
+            problem.code,
+          );
+          const pointers = problem.errors?.map(({ pointer }) => pointer) ?? [];
+          expect(pointsAt(pointers, path), `${hint}: ${pointers.join(' ')}`).toBe(true);
+        }
+    });
 
-  it('that there are not are refused by name, at every level', async () => {
-    const isClosed = ({ schema }: Place) =>
-      schema.properties !== undefined && (!write.desk || schema.additionalProperties === false);
-    for (const { path } of placesOf(write.schema).filter(isClosed))
-      for (const name of ['surprise', 'owner_id2', 'hasOwnProperty', 'a/b~c', '']) {
-        const place = [...path, name];
-        const { problem, hint } = await refused(write, place, 1);
-        const faults = problem.errors?.map(({ pointer, code }) => [pointer, code]);
-        expect(faults, hint).toContainEqual([pointerOf(place), 'unknown_field']);
-      }
-  });
+    it('that there are not are refused by name, at every level', async () => {
+      const isClosed = ({ schema }: Place) =>
+        schema.properties !== undefined && (!write.desk || schema.additionalProperties === false);
+      for (const { path } of placesOf(write.schema).filter(isClosed))
+        for (const name of ['surprise', 'owner_id2', 'hasOwnProperty', 'a/b~c', '']) {
+          const place = [...path, name];
+          const { problem, hint } = await refused(write, place, 1);
+          const faults = problem.errors?.map(({ pointer, code }) => [pointer, code]);
+          expect(faults, hint).toContainEqual([pointerOf(place), 'unknown_field']);
+        }
+    });
 
-  it('that hold characters nobody sees are refused by name', async () => {
-    if (write.desk) return;
-    const texts = placesOf(write.schema).filter(({ schema }) => schema.type === 'string');
-    for (const { path } of texts)
-      for (const hidden of ['\u0000', '\u001b[31m', '\u202e', '\u200b', '\u2066', '\ufeff', '\u{e0041}', '\r']) {
-        const { problem, hint } = await refused(write, path, `a${hidden}b`);
-        const pointers = problem.errors?.map(({ pointer }) => pointer) ?? [];
-        expect(pointers, hint).toContain(pointerOf(path));
-      }
-  });
+    it('that hold characters nobody sees are refused by name', async () => {
+      if (write.desk) return;
+      const texts = placesOf(write.schema).filter(({ schema }) => schema.type === 'string');
+      for (const { path } of texts)
+        for (const hidden of [
+          '\u0000',
+          '\u001b[31m',
+          '\u202e',
+          '\u200b',
+          '\u2066',
+          '\ufeff',
+          '\u{e0041}',
+          '\r',
+        ]) {
+          const { problem, hint } = await refused(write, path, `a${hidden}b`);
+          const pointers = problem.errors?.map(({ pointer }) => pointer) ?? [];
+          expect(pointers, hint).toContain(pointerOf(path));
+        }
+    });
 
-  it('and nothing of it all was stored', async () => {
-    expect(await written()).toEqual([]);
-  });
-});
+    it('and nothing of it all was stored', async () => {
+      expect(await written()).toEqual([]);
+    });
+  },
+);
 
 describe('values that no schema sees to be wrong', () => {
   const get = (path: string) => app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key });
 
   it('days at both ends of the calendar are answered or refused', async () => {
-    const days = ['from=0000-01-01&to=0000-01-03', 'from=0001-01-01&to=0001-01-03', 'from=9999-12-01&to=9999-12-31'];
+    const days = [
+      'from=0000-01-01&to=0000-01-03',
+      'from=0001-01-01&to=0001-01-03',
+      'from=9999-12-01&to=9999-12-31',
+    ];
     for (const period of days)
       for (const granularity of ['day', 'week', 'month', 'total'])
         for (const compare of ['', '&compare_to=previous_period', '&compare_to=previous_year']) {
           const answer = await get(`/performance?${period}&granularity=${granularity}${compare}`);
-          if (answer.status !== 200) expect(expectProblem(answer, period + compare).code).toBe('parameter_invalid');
+          if (answer.status !== 200)
+            expect(expectProblem(answer, period + compare).code).toBe('parameter_invalid');
         }
   });
 
   it('parameters that would reach a prototype are refused by name', async () => {
-    for (const query of ['__proto__=1', '__proto__=1&__proto__=2', 'constructor=1', 'constructor[prototype]=1', 'toString=1']) {
+    for (const query of [
+      '__proto__=1',
+      '__proto__=1&__proto__=2',
+      'constructor=1',
+      'constructor[prototype]=1',
+      'toString=1',
+    ]) {
       const problem = expectProblem(await get(`/products?${query}`), query);
       expect(problem.errors?.[0]?.code).toBe('unknown_field');
     }

@@ -18,7 +18,6 @@ import { verifies } from '../support/verifies.ts';
 const SEED = Number(process.hrtime.bigint() % 2_147_483_647n);
 const AGENT_RUNS = 400;
 const DESK_RUNS = 60;
-const SLOWEST_MS = 1_000;
 
 type Operation = {
   id: string;
@@ -29,9 +28,6 @@ type Operation = {
   problems: readonly ProblemCode[];
   examples: readonly { input: Record<string, unknown> }[];
 };
-
-/** Answered by operations whose contract does not name them: to be declared, and struck off here. */
-const UNDECLARED = ['not_acceptable', 'parameter_invalid', 'consistency_token_invalid'];
 
 let app: TestApp;
 let key: string;
@@ -58,7 +54,9 @@ beforeAll(async () => {
   const { agentId } = await app.agent('other');
   known.set('agt', [agentId]);
   const skus = ['MUG-1', 'MUG-2', 'BAG-1', '22847'];
-  await app.publish(skus.map((sku) => feedProduct(sku, { title: `Blue mug ${sku}`, category: 'Mugs' })));
+  await app.publish(
+    skus.map((sku) => feedProduct(sku, { title: `Blue mug ${sku}`, category: 'Mugs' })),
+  );
   learn((await app.send({ method: 'GET', url: '/api/affiliate/v1/products', key })).body);
 });
 afterAll(async () => {
@@ -81,21 +79,35 @@ const textOf = (value: unknown): string =>
     ? value.map((item) => (typeof item === 'string' ? item : JSON.stringify(item))).join()
     : typeof value === 'string'
       ? value.toWellFormed()
-      : String(JSON.stringify(value));
+      : JSON.stringify(value ?? null);
 
-const ACCEPTS = ['application/json', '*/*', 'text/*;q=0.5, */*;q=0', 'a', ';;q=x,,', 'application/json;q=0'];
+const ACCEPTS = [
+  'application/json',
+  '*/*',
+  'text/*;q=0.5, */*;q=0',
+  'a',
+  ';;q=x,,',
+  'application/json;q=0',
+];
 
 const headersFor = (input: Record<string, unknown>, choice: number): Record<string, string> => {
   const idempotency = textOf(input['idempotency_key'] ?? `k${choice}`);
   return {
     'idempotency-key': /^[\x20-\x7e]*$/.test(idempotency) ? idempotency : 'k',
     ...(choice % 10 === 9 && { accept: ACCEPTS[choice % ACCEPTS.length] ?? '' }),
-    ...(choice % 13 === 12 && { 'consistency-token': Buffer.from(`x${choice}:1`).toString('base64url') }),
+    ...(choice % 13 === 12 && {
+      'consistency-token': Buffer.from(`x${choice}:1`).toString('base64url'),
+    }),
   };
 };
 
 /** The input as a request, each member from where the contract lets it travel. */
-const requestOf = (operation: Operation, base: string, value: unknown, choice: number): InjectOptions => {
+const requestOf = (
+  operation: Operation,
+  base: string,
+  value: unknown,
+  choice: number,
+): InjectOptions => {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const input = (isObject ? value : {}) as Record<string, unknown>;
   const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
@@ -103,32 +115,41 @@ const requestOf = (operation: Operation, base: string, value: unknown, choice: n
   );
   const { method } = operation.http;
   const headers = headersFor(input, choice);
-  const members = Object.entries(input).filter(([name]) => ['body', 'query'].includes(placeOf(operation, name)));
+  const members = Object.entries(input).filter(([name]) =>
+    ['body', 'query'].includes(placeOf(operation, name)),
+  );
   if (method === 'GET') {
-    const query = new URLSearchParams(members.map(([name, member]) => [name.toWellFormed(), textOf(member)]));
+    const query = new URLSearchParams(
+      members.map(([name, member]) => [name.toWellFormed(), textOf(member)]),
+    );
     return { method, url: `${base}${path}?${query.toString()}`, headers };
   }
   const payload = JSON.stringify(isObject ? Object.fromEntries(members) : value);
-  return { method, url: base + path, headers: { ...headers, 'content-type': 'application/json' }, payload };
+  return {
+    method,
+    url: base + path,
+    headers: { ...headers, 'content-type': 'application/json' },
+    payload,
+  };
 };
 
 const judge = async (operation: Operation, request: InjectOptions, credential: string) => {
   const hint = `${operation.id} ${JSON.stringify(request).slice(0, 600)}`;
-  const started = performance.now();
   const answer = await app.send({ ...request, key: credential });
-  expect(performance.now() - started, hint).toBeLessThan(SLOWEST_MS);
   expect(answer.status, `${hint} ${answer.text}`).toBeLessThan(500);
   const kind = `${operation.id} ${answer.status < 300 ? 'done' : 'refused'}`;
   seen.set(kind, (seen.get(kind) ?? 0) + 1);
   if (answer.status >= 400) {
     const { code } = expectProblem(answer, hint);
-    const allowed: readonly string[] = [...operation.problems, ...UNIVERSAL_PROBLEMS, ...UNDECLARED];
+    const allowed: readonly string[] = [...operation.problems, ...UNIVERSAL_PROBLEMS];
     expect(allowed, `${hint} ${answer.text}`).toContain(code);
     return;
   }
   expect([200, 201], hint).toContain(answer.status);
   const result = operation.output.safeParse(answer.body);
-  expect(result.success, `${hint} ${answer.text.slice(0, 500)} ${result.error?.message}`).toBe(true);
+  expect(result.success, `${hint} ${answer.text.slice(0, 500)} ${result.error?.message}`).toBe(
+    true,
+  );
   learn(answer.body);
 };
 
@@ -152,31 +173,36 @@ const attack = (operation: Operation, base: string, numRuns: number, credential:
 };
 
 describe('random requests of agents', () => {
-  it.each(Object.values(operations as unknown as Record<string, Operation>).map((one) => [one.id, one] as const))(
-    '%s',
-    async (id, operation) => {
-      verifies('errors.5', 'resources.problem');
-      await attack(operation, '/api/affiliate/v1', AGENT_RUNS, () => key);
-      // Else only the shape was tested, and nothing behind it.
-      expect(seen.get(`${id} done`) ?? 0).toBeGreaterThan(AGENT_RUNS / 20);
-      if (id !== 'getConnection') expect(seen.get(`${id} refused`) ?? 0).toBeGreaterThan(AGENT_RUNS / 20);
-    },
-  );
+  it.each(
+    Object.values(operations as unknown as Record<string, Operation>).map(
+      (one) => [one.id, one] as const,
+    ),
+  )('%s', async (id, operation) => {
+    verifies('errors.5', 'resources.problem');
+    await attack(operation, '/api/affiliate/v1', AGENT_RUNS, () => key);
+    // Else only the shape was tested, and nothing behind it.
+    expect(seen.get(`${id} done`) ?? 0).toBeGreaterThan(AGENT_RUNS / 20);
+    if (id !== 'getConnection')
+      expect(seen.get(`${id} refused`) ?? 0).toBeGreaterThan(AGENT_RUNS / 20);
+  });
 
   it('leave nobody else with anything', async () => {
     for (const owner of ['other', 'desk', 'testacme']) {
       const events = await app.service.deps.log.readOwner(owner, { after: 0, limit: 10_000 });
-      const strange = events.filter(({ meta }) => meta.surface === 'rest' && meta.operation !== 'recordActivity');
+      const strange = events.filter(
+        ({ meta }) => meta.surface === 'rest' && meta.operation !== 'recordActivity',
+      );
       expect(strange).toEqual([]);
     }
   });
 });
 
 describe('random requests at the desk', () => {
-  it.each(Object.values(deskOperations as unknown as Record<string, Operation>).map((one) => [one.id, one] as const))(
-    '%s',
-    (_id, operation) => attack(operation, '/api/desk/v1', DESK_RUNS, () => app.deskToken),
-  );
+  it.each(
+    Object.values(deskOperations as unknown as Record<string, Operation>).map(
+      (one) => [one.id, one] as const,
+    ),
+  )('%s', (_id, operation) => attack(operation, '/api/desk/v1', DESK_RUNS, () => app.deskToken));
 
   it('leave the agents with answers of their contract', async () => {
     for (const path of ['/products?limit=100', '/leads?limit=100', '/performance', '/connection']) {

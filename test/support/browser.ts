@@ -1,5 +1,6 @@
 /** Headless Chromium as a buyer's browser, which notes all that it complains about. */
 import { existsSync } from 'node:fs';
+import type { RunOptions } from 'axe-core';
 import axe from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
@@ -9,11 +10,10 @@ const CHROMIUM = CANDIDATES.find((path) => existsSync(path));
 
 export const hasChromium = CHROMIUM !== undefined;
 
-/** The name of a suite in the browser, with the reason where there is none. */
-export const inChromium = (name: string): string =>
-  hasChromium
-    ? `${name}, in Chromium`
-    : `${name} (skipped: no Chromium in ${CANDIDATES.join(', ')})`;
+/** How the name of a suite ends, with the reason where it cannot run. */
+export const IN_CHROMIUM = hasChromium
+  ? 'in Chromium'
+  : `in Chromium (skipped: there is none in ${CANDIDATES.join(', ')})`;
 
 /** The flags keep it off a network that is closed, and let root start it. */
 const FLAGS = [
@@ -92,28 +92,44 @@ export const answered = async (page: Page, act: () => Promise<unknown>): Promise
   return response.status();
 };
 
-/** What axe finds wrong, in light and in dark, one line each. */
+/** What axe finds wrong, one line each; in the dark only colours can be. */
 export const violations = async (page: Page): Promise<string[]> => {
-  const found: string[] = [];
   await page.evaluate(axe.source);
-  for (const colorScheme of ['light', 'dark'] as const) {
+  const check = async (colorScheme: 'light' | 'dark', options: RunOptions): Promise<string[]> => {
     await page.emulateMedia({ colorScheme });
-    const results = await page.evaluate(() =>
-      (globalThis as unknown as { axe: typeof axe }).axe.run({
-        rules: { 'target-size': { enabled: true } },
-        resultTypes: ['violations'],
-      }),
+    const found = await page.evaluate(
+      (asked) => (globalThis as unknown as { axe: typeof axe }).axe.run(asked),
+      { ...options, resultTypes: ['violations' as const] },
     );
-    for (const { id, nodes } of results.violations)
-      for (const { html } of nodes) found.push(`${colorScheme}: ${id}: ${html}`);
-  }
-  return found;
+    return found.violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => `${colorScheme}: ${id}: ${html}`),
+    );
+  };
+  const light = await check('light', { rules: { 'target-size': { enabled: true } } });
+  return [...light, ...(await check('dark', { runOnly: ['color-contrast'] }))];
 };
 
-/** How many pixels stick out sideways. Not of innerWidth: a phone's grows with what sticks out. */
-export const overflow = (page: Page): Promise<number> => {
-  const { width } = page.viewportSize() ?? { width: 0 };
-  return page.evaluate((wide) => document.documentElement.scrollWidth - wide, width);
+/** Bytes of a page and of all that it loads, as they are once unpacked. */
+export const weight = (page: Page): Promise<number> =>
+  page.evaluate(() =>
+    [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+      .map((entry) => (entry as PerformanceResourceTiming).decodedBodySize)
+      .reduce((sum, bytes) => sum + bytes, 0),
+  );
+
+/** The narrowest screen that WCAG asks about (1.4.10), and a common phone. */
+const WIDTHS = [320, 390];
+
+/** Pixels that stick out sideways. Not of innerWidth: a phone's grows with what sticks out. */
+export const overflow = async (page: Page): Promise<number> => {
+  const before = page.viewportSize() ?? PHONE.viewport;
+  let most = 0;
+  for (const width of [...WIDTHS, before.width]) {
+    await page.setViewportSize({ ...before, width });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    most = Math.max(most, wide - width);
+  }
+  return most;
 };
 
 /** The text that describes a field, as a screen reader would read it; fails on a dead reference. */

@@ -20,13 +20,29 @@ export type ChildService = {
 /** Starts take half the time with it; filled by the first process that ends in order. */
 const COMPILED = join(tmpdir(), 'tributary-test-compile-cache');
 
+const running = new Set<ChildProcess>();
+
+/** Ends what a failed test has left behind; for afterAll. */
+export const endChildren = async (): Promise<void> => {
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+};
+
 /** A command line of `tributary`, with the settings of a test. */
-export const runCli = (args: readonly string[], settings: Record<string, string> = {}): ChildProcess =>
-  spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+export const runCli = (
+  args: readonly string[],
+  settings: Record<string, string> = {},
+): ChildProcess => {
+  const child = spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
     cwd: ROOT,
     env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+};
 
 export const serveChild = async (
   directory: string,
@@ -87,7 +103,12 @@ export const atDesk = async (
 /** An approved agent with all that writes need; answers its key. */
 export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
   const scopes = ['products:read', 'links:write', 'handoffs:write', 'leads:write', 'leads:read'];
-  const agent = await atDesk(service, '/agents', { owner_id: owner, name: 'A', purpose: 'Tests', scopes });
+  const agent = await atDesk(service, '/agents', {
+    owner_id: owner,
+    name: 'A',
+    purpose: 'Tests',
+    scopes,
+  });
   await atDesk(service, `/agents/${agent['id']}/approve`, { reason: 'Known' });
   const issued = await atDesk(service, `/agents/${agent['id']}/keys`, {});
   return issued['api_key'] ?? '';

@@ -24,7 +24,11 @@ export const httpClient = (): Client => {
           'content-length': String(Buffer.byteLength(body)),
           'idempotency-key': idempotencyKey,
         };
-        const sending = request(`${url}/api/affiliate/v1${path}`, { method: 'POST', agent, headers });
+        const sending = request(`${url}/api/affiliate/v1${path}`, {
+          method: 'POST',
+          agent,
+          headers,
+        });
         sending.on('error', () => resolve(undefined));
         sending.on('response', (response) => {
           const chunks: Buffer[] = [];
@@ -58,17 +62,29 @@ const sku = (n: number) => `SKU-${n % 5}`;
 export const writeOf = (n: number): Sent => {
   switch (n % 4) {
     case 0:
-      return { path: '/links', body: JSON.stringify({ target: { kind: 'product', ref: sku(n) }, campaign: `c${n}` }) };
+      return {
+        path: '/links',
+        body: JSON.stringify({ target: { kind: 'product', ref: sku(n) }, campaign: `c${n}` }),
+      };
     case 1:
-      return { path: '/links', body: JSON.stringify({ target: { kind: 'search', ref: 'mugs' }, slug: `slug-${n}` }) };
+      return {
+        path: '/links',
+        body: JSON.stringify({ target: { kind: 'search', ref: 'mugs' }, slug: `slug-${n}` }),
+      };
     case 2: {
       const contact = { name: `Buyer ${n}`, email: `buyer${n}@shop.example` };
       const consent = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
       const company = { name: `Shop ${n}`, country: 'GB' };
-      return { path: '/leads', body: JSON.stringify({ external_id: `crm-${n}`, company, contact, consent }) };
+      return {
+        path: '/leads',
+        body: JSON.stringify({ external_id: `crm-${n}`, company, contact, consent }),
+      };
     }
     default: {
-      const line_items = [{ sku: sku(n), quantity: 4 }, { sku: sku(n + 1), quantity: 6 }];
+      const line_items = [
+        { sku: sku(n), quantity: 4 },
+        { sku: sku(n + 1), quantity: 6 },
+      ];
       return { path: '/handoffs', body: JSON.stringify({ title: `List ${n}`, line_items }) };
     }
   }

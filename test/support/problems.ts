@@ -20,7 +20,10 @@ const shape = z.strictObject({
   errors: z
     .array(
       z.strictObject({
-        pointer: z.string().regex(/^(\/|$)/).max(512),
+        pointer: z
+          .string()
+          .regex(/^(\/|$)/)
+          .max(512),
         code: z.string().min(1),
         detail: z.string().min(1),
       }),
@@ -36,7 +39,8 @@ const shape = z.strictObject({
 export type Problem = z.infer<typeof shape>;
 
 // What tells a stranger how this is built, or repeats a credential.
-const LEAKS = /node_modules|SQLITE|at .+\.ts:\d|\bFST_|\bHPE_|zod|trbd?_(live_|test_)?[0-9A-Za-z]{12}_/i;
+const LEAKS =
+  /node_modules|SQLITE|at .+\.ts:\d|\bFST_|\bHPE_|zod|trbd?_(live_|test_)?[0-9A-Za-z]{12}_/i;
 
 /** Fails unless the answer is a problem of the catalogue, whole and consistent with its headers. */
 export const expectProblem = (

@@ -37,7 +37,10 @@ const STRANGE = [
 
 const twoDigits = (max: number, min = 1) =>
   fc.integer({ min, max }).map((value) => String(value).padStart(2, '0'));
-const year = fc.oneof(fc.constantFrom('2025', '2026'), fc.integer({ min: 0, max: 9_999 }).map((value) => String(value).padStart(4, '0')));
+const year = fc.oneof(
+  fc.constantFrom('2025', '2026'),
+  fc.integer({ min: 0, max: 9_999 }).map((value) => String(value).padStart(4, '0')),
+);
 const date = fc.tuple(year, twoDigits(12), twoDigits(28)).map((parts) => parts.join('-'));
 const time = fc
   .tuple(date, twoDigits(23, 0), fc.constantFrom('Z', '+05:30', '-23:59', '+00:00'))
@@ -58,7 +61,16 @@ const text = (schema: Schema): fc.Arbitrary<string> => {
   if (schema.pattern?.includes('(?!')) return fc.constantFrom('acme', 'other', 'nobody');
   if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern));
   const maxLength = Math.min(schema.maxLength ?? 40, 40);
-  const words = fc.constantFrom('mug', 'MUG-1', 'blue mug', 'Mugs', 'en', 'UTC', 'Europe/London', 'GB');
+  const words = fc.constantFrom(
+    'mug',
+    'MUG-1',
+    'blue mug',
+    'Mugs',
+    'en',
+    'UTC',
+    'Europe/London',
+    'GB',
+  );
   const any = fc.string({ unit: 'grapheme', minLength: schema.minLength ?? 0, maxLength });
   return fc.oneof(words, any);
 };
@@ -78,12 +90,18 @@ export const valid = (schema: Schema): fc.Arbitrary<unknown> => {
       return fc.oneof(fc.integer({ min, max: Math.min(max, min + 200) }), fc.integer({ min, max }));
     }
     case 'number':
-      return fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.double({ noNaN: true, noDefaultInfinity: true }));
+      return fc.oneof(
+        fc.integer({ min: 0, max: 1_000 }),
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+      );
     case 'boolean':
       return fc.boolean();
     case 'array': {
       const { minItems = 0, maxItems = 5, items = {} } = schema;
-      return fc.array(valid(items), { minLength: minItems, maxLength: Math.min(maxItems, minItems + 3) });
+      return fc.array(valid(items), {
+        minLength: minItems,
+        maxLength: Math.min(maxItems, minItems + 3),
+      });
     }
     case 'object':
       return object(schema);
@@ -98,7 +116,9 @@ const object = ({ properties = {}, required = [], additionalProperties }: Schema
     { requiredKeys: required.filter((name) => name in properties) },
   );
   if (typeof additionalProperties !== 'object') return named;
-  const more = fc.dictionary(fc.stringMatching(/^[a-z0-9_]{1,10}$/), valid(additionalProperties), { maxKeys: 3 });
+  const more = fc.dictionary(fc.stringMatching(/^[a-z0-9_]{1,10}$/), valid(additionalProperties), {
+    maxKeys: 3,
+  });
   return fc.tuple(named, more).map(([one, other]) => ({ ...one, ...other }));
 };
 
@@ -109,7 +129,11 @@ const wild = fc.oneof(
 );
 
 /** `least` to two places of it changed into something wild, or places added that there are not. */
-const changed = (schema: Schema, base: fc.Arbitrary<unknown>, least: number): fc.Arbitrary<unknown> => {
+const changed = (
+  schema: Schema,
+  base: fc.Arbitrary<unknown>,
+  least: number,
+): fc.Arbitrary<unknown> => {
   const places = placesOf(schema).map(({ path }) => path);
   const paths: fc.Arbitrary<Path> = fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom(...places) },
@@ -122,7 +146,8 @@ const changed = (schema: Schema, base: fc.Arbitrary<unknown>, least: number): fc
 };
 
 /** Valid but for one or two places. */
-export const nearlyValid = (schema: Schema): fc.Arbitrary<unknown> => changed(schema, valid(schema), 1);
+export const nearlyValid = (schema: Schema): fc.Arbitrary<unknown> =>
+  changed(schema, valid(schema), 1);
 
 /** The example, as it is or with up to two places changed. */
 export const likeExample = (schema: Schema, example: unknown): fc.Arbitrary<unknown> =>

@@ -72,7 +72,9 @@ const takes = (schema: Schema, type: string): boolean => {
 
 /** Values of every type that the schema does not take, and of its own type outside its bounds. */
 export const wrongValues = (schema: Schema): unknown[] => {
-  const others = Object.entries(allTypes).flatMap(([type, values]) => (takes(schema, type) ? [] : values));
+  const others = Object.entries(allTypes).flatMap(([type, values]) =>
+    takes(schema, type) ? [] : values,
+  );
   const bounds: unknown[] = [];
   if (schema.type === 'integer') bounds.push(0.1, 1.5, -1e15, '7', 1e300);
   if (schema.maxLength !== undefined) bounds.push('x'.repeat(schema.maxLength + 1));

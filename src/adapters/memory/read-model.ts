@@ -38,8 +38,12 @@ export const memoryStore = (): LocalStore => {
   return {
     checkpoints: async (space) => partitionsOf(spaces, space).map(({ checkpoint }) => checkpoint),
     load: async (space, keys) => {
+      const partitions = spaces.get(space);
       const rows: (Row | undefined)[] = [];
-      for (const { scope, key } of keys) rows.push(peek(space, scope, key));
+      for (const { scope: name, key } of keys) {
+        const scope = partitions?.[partitionOf(name)]?.scopes.get(name);
+        rows.push(scope && rowOf(scope, key));
+      }
       return rows;
     },
     commit: async (space, batches) => {

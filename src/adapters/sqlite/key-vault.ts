@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type { KeyVault } from '#src/ports/system.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import { failureOf, textOf } from './failure.ts';
 import type { StoreKind } from './open.ts';
 import { openStore } from './open.ts';
 
@@ -58,7 +60,12 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault => {
       if (key === null) throw new Error(`${subject} was erased; nothing can be sealed for it`);
       if (key === undefined) {
         key = randomBytes(KEY_BYTES);
-        insert.run(subject, encrypt(wrappingKey, subject, key));
+        try {
+          insert.run(subject, encrypt(wrappingKey, subject, key));
+        } catch (error) {
+          const reason = failureOf(error) === 'full' ? 'full' : 'fault';
+          throw new LogUnavailable(reason, 'no', `no key was stored: ${textOf(error)}`);
+        }
       }
       const sealed = encrypt(key, subject, Buffer.from(text)).toString('base64url');
       return `${PREFIX}.${subject}.${sealed}`;

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ListQuery, LocalStore, PartitionBatch, Row, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { failureOf } from './failure.ts';
+import type { Cell } from './read-model-buffer.ts';
 import { rowBuffer } from './read-model-buffer.ts';
 import { guardedFile } from './read-model-guard.ts';
 import type { KnownSpace, Spaces } from './read-model-spaces.ts';
@@ -63,17 +65,21 @@ const gathered = (options: SqliteStoreOptions) => {
     buffer.clean();
   };
 
+  let failing = false;
   const flushInBackground = (): void => {
     try {
       flush();
+      failing = false;
     } catch (error) {
+      // Nothing is lost: the rows wait in memory, and the log has them. Tried again, but not at once.
+      failing = true;
       options.onFault?.(error);
       flushSoon();
     }
   };
 
   const flushSoon = (): void => {
-    if (buffer.dirtyRows() >= flushRowsMax) flush();
+    if (buffer.dirtyRows() >= flushRowsMax && !failing) flushInBackground();
     else cancel ??= schedule(flushInBackground);
   };
 
@@ -88,6 +94,17 @@ const gathered = (options: SqliteStoreOptions) => {
  */
 export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
   const { buffer, file, spaces, flush, flushSoon } = gathered(options);
+
+  const flushIfThereIsRoom = (): boolean => {
+    try {
+      flush();
+      return true;
+    } catch (error) {
+      if (failureOf(error) !== 'full') throw error;
+      options.onFault?.(error);
+      return false;
+    }
+  };
 
   const read = (id: number, scope: string, key: string): Row | undefined => {
     const known = buffer.get(id, scope, key);
@@ -114,15 +131,23 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
   };
 
   const list = (space: Space, query: ListQuery) => {
-    flush();
+    const written = flushIfThereIsRoom();
     const known = spaces.find(space);
     if (!known) return [];
-    const found: { row: Row; sort: number; key: string }[] = [];
-    for (const { key, sort } of file.use((sql) => sql.list(known.id, query))) {
+    // With no room for them in the file, changed rows are laid over what it has.
+    const isAsked = ({ id, scope }: Cell): boolean => id === known.id && scope === query.scope;
+    const changed = written ? [] : [...buffer.dirty()].filter(isAsked);
+    const places = new Map<string, number>();
+    const wider = { ...query, limit: query.limit + changed.length };
+    for (const { key, sort } of file.use((sql) => sql.list(known.id, wider))) places.set(key, sort);
+    for (const { key, row, sort } of changed)
+      if (row === null || sort === null) places.delete(key);
+      else if (sort < (query.before ?? Infinity)) places.set(key, sort);
+    const newest = [...places].sort(([, one], [, other]) => other - one).slice(0, query.limit);
+    return newest.flatMap(([key, sort]) => {
       const row = read(known.id, query.scope, key);
-      if (row) found.push({ row, sort, key });
-    }
-    return found;
+      return row ? [{ row, sort, key }] : [];
+    });
   };
 
   return {

@@ -86,6 +86,7 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
   if (!isTimeZone(time_zone)) return invalid('/time_zone', 'unknown', 'is not an IANA time zone');
   const to = input.to === undefined ? todayIn(time_zone, at) : dayOf(input.to);
   const from = input.from === undefined ? to - 29 : dayOf(input.from);
+  if (from < 0) return invalid('/from', 'out_of_range', 'must not lie before 1970');
   if (from > to) return invalid('/from', 'out_of_range', 'must not lie after to');
   if (to - from >= LIMITS.PERFORMANCE_DAYS_MAX)
     return invalid(

@@ -10,7 +10,7 @@ import type { Authenticator } from '#src/app/authenticate.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';
-import { dispatch, note } from '#src/app/dispatch.ts';
+import { dispatch, note, pointerOf } from '#src/app/dispatch.ts';
 import type { Limiter, Verdict } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
@@ -48,18 +48,18 @@ export const inputReader = (operation: Routed) => {
   return (request: FastifyRequest): Record<string, unknown> | Refusal => {
     const params = request.params as Record<string, string>;
     if (query) return { ...readQuery(kinds, request.query as Record<string, unknown>), ...params };
-    const unknown = Object.keys(request.query as object).map((name) => `/${name}`);
+    const unknown = Object.keys(request.query as object);
     const { body } = request;
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       return refuse('validation_failed', 'The body must be one JSON object.', {
         errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
       });
     const misplaced = Object.keys(body).filter((name) => placeOf(operation, name) !== 'body');
-    const pointers = [...unknown, ...misplaced.map((name) => `/${name}`)];
-    if (pointers.length > 0)
+    const strangers = [...unknown, ...misplaced];
+    if (strangers.length > 0)
       return refuse('validation_failed', 'Some fields do not belong there.', {
-        errors: pointers.map((pointer) => ({
-          pointer,
+        errors: strangers.map((name) => ({
+          pointer: pointerOf([name]),
           code: 'unknown_field',
           detail: 'does not travel here; see the contract',
         })),
@@ -130,6 +130,9 @@ export const agentRoutes = (
       handler: async (request, reply) => {
         const caller = callers.get(request);
         if (!caller) throw new Error(`${id} was reached without a caller`);
+        // Looked up again after the body has come: a revocation in between counts.
+        const again = authenticator.agent(bearerOf(request) ?? '');
+        if (!again.ok) return refused(id, reply, again);
         const media = negotiate(request.headers.accept, [
           'application/json',
           ...(operation.alsoAs ?? []),
