@@ -207,11 +207,13 @@ const withCell = <Value>(
   cell: string,
   value: Value,
 ): Record<string, Value> => {
-  let kept = cells ?? {};
-  for (const _first in kept) {
-    if (Object.getPrototypeOf(kept) !== null) kept = Object.assign(Object.create(null), kept);
-    break;
-  }
+  if (cells === undefined) return { [cell]: value };
+  let kept = cells;
+  if (Object.getPrototypeOf(kept) !== null)
+    for (const _first in kept) {
+      kept = Object.assign(Object.create(null), kept);
+      break;
+    }
   kept[cell] = value;
   return kept;
 };

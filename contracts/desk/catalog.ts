@@ -31,7 +31,7 @@ const priceTiers = z
 const feedProduct = z.strictObject({
   sku: line(64),
   title: line(200),
-  description: text(5_000),
+  description: text(5_000).or(z.literal('')),
   brand: line(100).optional(),
   gtin: line(50).optional(),
   mpn: line(70).optional(),

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { percentile } from './measure.ts';
 
-/** `[<id>]` anywhere in path, headers or body becomes twelve characters that no other request has. */
+/** Anywhere in path, headers or body: becomes twelve characters that no other request has. */
 export const ID = '[<id>]';
 const ID_CHARS = 12;
 

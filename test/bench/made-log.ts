@@ -1,4 +1,4 @@
-/** Rows of log.db written by hand: a million appends through the adapter take longer than a bench may. */
+/** Rows of log.db written by hand: a million appends through the adapter take too long here. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Meta } from '#src/ports/event-log.ts';

@@ -38,7 +38,7 @@ const callsFor = ({ paths }: Told): Call[] => {
     return {
       path: chance.pick(paths),
       headers: {
-        'user-agent': `Mozilla/5.0 (X11; Linux x86_64; rv:${version}.0) Gecko/20100101 Firefox/${version}.0`,
+        'user-agent': `Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/${version}.0`,
         accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
         referer: 'https://news.example/letter/42',
       },

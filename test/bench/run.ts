@@ -5,7 +5,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
 import { benchFeed } from './feed.ts';
@@ -52,9 +52,12 @@ const commit = (): string => {
   }
 };
 
+/** What others did on this machine when the run began: with it near the cores, trust no figure. */
+const busyBefore = loadavg()[0] ?? 0;
+
 const machine = (): string =>
   `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? 'unknown'}), ` +
-  `node ${process.version}, ${commit()}`;
+  `node ${process.version}, ${commit()}, load ${busyBefore.toFixed(1)} before`;
 
 const context = (): Context => ({
   million: million(),

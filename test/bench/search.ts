@@ -95,6 +95,7 @@ const KINDS: Record<string, (chance: Chance, words: readonly string[]) => Asked>
 };
 
 const CONNECTIONS = 16;
+const COUNT = PRODUCTS.toLocaleString('en');
 const SAMPLE_MS = 1_200;
 
 const callsOf = (make: () => Asked, headers: Record<string, string>): Call[] =>
@@ -124,7 +125,7 @@ export const benchSearch: Bench = async ({ note }) => {
   await Promise.all([load, service].map((child) => child.stop()));
   const { control: front = [] } = taken;
   return Object.keys(KINDS).flatMap((kind) => {
-    const what = `search of ${PRODUCTS.toLocaleString('en')} products, ${kind}, p99, vs getConnection`;
+    const what = `search of ${COUNT} products, ${kind}, p99, vs getConnection`;
     const samples = taken[kind] ?? [];
     return [
       rowOf({ id: 'Q', what, ...compared(samples, front, 'p99') }, { of: 'value', atMost: 10 }),

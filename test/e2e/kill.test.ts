@@ -150,7 +150,7 @@ const expectOnce = (events: readonly StoredEvent[], { acknowledged, sent }: Jour
 
 describe('a service that is killed', () => {
   it(`${KILLS} times under load loses nothing acknowledged and does nothing twice`, {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     process.stdout.write(`kill: seed=${SEED}\n`);
     const random = randomFrom(SEED);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/verify.ts';
+import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
@@ -12,7 +13,7 @@ let { log, store, start, countOf, end } = world();
 beforeEach(() => ({ log, store, start, countOf, end } = world()));
 afterEach(() => end());
 
-const faults = async (projections = [tally()]) =>
+const faults = async (projections: readonly Projection[] = [tally()]) =>
   (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
 
 describe('following', () => {
@@ -80,6 +81,31 @@ describe('following', () => {
     await awaitPassed(two, (await log.head()).position);
     expect(raw('boris')).toMatchObject({ count: 3 });
     expect(raw('anna')).toMatchObject({ count: 3 });
+  });
+});
+
+describe('an event that begins its row', () => {
+  const places = (begins: boolean) => ({
+    ...tally(),
+    ...(begins && { begins: ['RequestBound' as const] }),
+    place: ({ owner, position }: FoldEvent) => ({ scope: owner, key: `${position}` }),
+  });
+
+  test('asks no store for a row, and leaves what it would leave otherwise', async () => {
+    const asked: number[] = [];
+    const counting = {
+      ...store,
+      load: async (...load: Parameters<typeof store.load>) => {
+        asked.push(load[1].length);
+        return store.load(...load);
+      },
+    };
+    const projections = [places(true)];
+    const engine = await start({ store: counting, projections });
+    await awaitPassed(engine, await appendMany(log, OWNERS, 5));
+    expect(asked).toEqual([]);
+    expect(await faults(projections)).toEqual([]);
+    expect(await faults([places(false)])).toEqual([]);
   });
 });
 
