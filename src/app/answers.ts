@@ -2,11 +2,11 @@ import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { Following } from './following.ts';
 
-/** The text of an answer to a query, as it left. */
-export type Answer = { text: string; type: string; position: Position };
+/** An answer to a query, as it left. */
+export type Answer = { body: Buffer; type: string; position: Position; token: string };
 
 /**
- * Texts of answers that would come out the same again: kept until something happens to whom they
+ * Answers that would come out the same again: kept until something happens to whom they
  * speak of. Reads of one owner repeat far more often than its history moves.
  */
 export type Answers = {
@@ -16,7 +16,7 @@ export type Answers = {
 };
 
 const ANSWERS_MAX = 4_096;
-const TEXT_CHARS_MAX = 65_536;
+const BODY_BYTES_MAX = 65_536;
 const SUBJECTS_MAX = 100_000;
 /** States that only time changes (a lapsed claim, a new day) show after this, at the latest. */
 const AGE_MS_MAX = 1_000;
@@ -63,7 +63,7 @@ export const keptAnswers = (deps: {
       return undefined;
     },
     keep(key, answer) {
-      if (answer.text.length > TEXT_CHARS_MAX) return;
+      if (answer.body.length > BODY_BYTES_MAX) return;
       if (answers.size >= ANSWERS_MAX) answers.clear();
       answers.set(key, { ...answer, at: clock.now() });
     },

@@ -65,13 +65,32 @@ export const authenticator = (deps: {
 }): Authenticator => {
   const { credentials, secrets, clock } = deps;
   const remembered = new Map<string, string>();
+  /** By the rows they were made of: another row is another caller. */
+  const callers = new WeakMap<AgentRow, { key: KeyRow; caller: AgentCaller }>();
+
+  const callerOf = (key: KeyRow, agent: AgentRow): AgentCaller => {
+    const made = callers.get(agent);
+    if (made?.key === key) return made.caller;
+    const caller: AgentCaller = {
+      kind: 'agent',
+      ownerId: key.environment === 'test' ? testSpaceOf(key.owner) : key.owner,
+      agentId: key.agent_id,
+      keyId: key.key_id,
+      scopes: new Set(agent.granted),
+      environment: key.environment,
+    };
+    callers.set(agent, { key, caller });
+    return caller;
+  };
+
+  const digestOf = (credential: string): string => hash('sha256', credential, 'base64url');
 
   const proven = (
     purpose: 'api-key' | 'desk-token',
     credential: string,
+    digest: string,
     stored: string,
   ): boolean => {
-    const digest = hash('sha256', credential, 'base64url');
     if (remembered.get(digest) === stored) return true;
     if (!same(secrets.mac(purpose, credential), stored)) return false;
     if (remembered.size >= REMEMBERED_MAX) remembered.clear();
@@ -82,9 +101,14 @@ export const authenticator = (deps: {
   return {
     agent(credential) {
       const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
-      if (!keyId || !wellFormed(credential)) return refuse('credential_invalid', INVALID);
+      if (!keyId) return refuse('credential_invalid', INVALID);
+      const digest = digestOf(credential);
+      // What was right once has its checksum; what was not must pass it before anything is looked up.
+      if (!remembered.has(digest) && !wellFormed(credential))
+        return refuse('credential_invalid', INVALID);
       const key = credentials.key(keyId);
-      if (!key || key.environment !== environment || !proven('api-key', credential, key.hash))
+      if (key?.environment !== environment) return refuse('credential_invalid', INVALID);
+      if (!key || !proven('api-key', credential, digest, key.hash))
         return refuse('credential_invalid', INVALID);
       if (key.status === 'revoked') return refuse('credential_revoked', 'The key was revoked.');
       if (key.expires_at <= clock.now())
@@ -92,21 +116,14 @@ export const authenticator = (deps: {
       const agent = credentials.agent(key.agent_id);
       if (agent?.status !== 'approved')
         return refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);
-      return done({
-        kind: 'agent',
-        ownerId: key.environment === 'test' ? testSpaceOf(key.owner) : key.owner,
-        agentId: key.agent_id,
-        keyId,
-        scopes: new Set(agent.granted),
-        environment: key.environment,
-      });
+      return done(callerOf(key, agent));
     },
 
     desk(credential) {
       const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
       if (!tokenId || !wellFormed(credential)) return refuse('credential_invalid', INVALID);
       const token = credentials.deskToken(tokenId);
-      if (!token || !proven('desk-token', credential, token.hash))
+      if (!token || !proven('desk-token', credential, digestOf(credential), token.hash))
         return refuse('credential_invalid', INVALID);
       if (token.status === 'revoked') return refuse('credential_revoked', 'The token was revoked.');
       if (token.expires_at !== undefined && token.expires_at <= clock.now())

@@ -31,14 +31,26 @@ const PREVIEW =
   /facebookexternalhit|whatsapp|telegrambot|slackbot|discordbot|twitterbot|linkedinbot|skypeuripreview|preview|embedly|iframely/i;
 const MOBILE = /mobi|android|iphone|ipad/i;
 
+const AGENTS_KEPT_MAX = 2_000;
+const agents = new Map<string, Signal | null>();
+
+/** What kind of program a user agent names; the same few come again and again. */
+const programOf = (userAgent: string): Signal | null => {
+  const known = agents.get(userAgent);
+  if (known !== undefined) return known;
+  const program = PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : null;
+  if (agents.size >= AGENTS_KEPT_MAX) agents.clear();
+  agents.set(userAgent, program);
+  return program;
+};
+
 const signalsOf = ({ method, userAgent, purpose }: Visit): Signal[] => {
   const signals: Signal[] = [];
   if (method === 'HEAD') signals.push('head');
   if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
     signals.push('prefetch');
-  if (!userAgent) signals.push('no_user_agent');
-  else if (PREVIEW.test(userAgent)) signals.push('preview');
-  else if (isbot(userAgent)) signals.push('bot');
+  const program = userAgent ? programOf(userAgent) : 'no_user_agent';
+  if (program) signals.push(program);
   return signals;
 };
 

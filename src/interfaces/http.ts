@@ -88,10 +88,11 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     if ('refusal' in result) done(new Refused(result.refusal));
     else done(null, result.value);
   });
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, next) => {
     reply.header('request-id', request.id);
     const refusal = stopping ? STOPPING : admit(request);
-    if (refusal) return sendProblem(reply, refusal, origin());
+    if (refusal) sendProblem(reply, refusal, origin());
+    else next();
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalFor(error);

@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     await visit(journey, { ...PHONE, javaScriptEnabled: false });
   });
 
-  it('needs no pointer: every stop of the keyboard is seen, and Enter and Space do the rest', async () => {
+  it('needs no pointer: each stop of the keyboard shows, Enter and Space do the rest', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);

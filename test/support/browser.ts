@@ -38,7 +38,7 @@ export const PHONE = {
 
 /** What a person's Chromium calls itself: the headless one is taken for a bot, and rightly so. */
 const USER_AGENT =
-  'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36';
 const WAIT_MS = 20_000;
 
 export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
@@ -60,7 +60,7 @@ export const visitor = async (
   return { page: await context.newPage(), context, faults: watch(context, origin) };
 };
 
-/** A form that was not taken is answered by a page with one of these; Chromium grumbles about it. */
+/** A form that was not taken is answered by a page with one of these; Chromium grumbles. */
 const EXPECTED = /^Failed to load resource: the server responded with a status of (?:409|422)\b/;
 
 const watch = (context: BrowserContext, origin: string): string[] => {

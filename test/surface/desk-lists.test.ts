@@ -64,8 +64,9 @@ describe('an owner at the desk', () => {
     const positions = all.data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));
     const [, second] = all.data;
-    const then = (await ask(`/history?owner_id=acme&as_of=${String(second?.['position'])}&limit=100`))
-      .body as Page;
+    const then = (
+      await ask(`/history?owner_id=acme&as_of=${String(second?.['position'])}&limit=100`)
+    ).body as Page;
     expect(then.data).toEqual(all.data.slice(1));
     const short = (await ask('/history?owner_id=acme&limit=1')).body as Page;
     expect(short).toMatchObject({ data: [all.data[0]], next_before: positions[0] });

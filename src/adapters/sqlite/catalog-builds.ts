@@ -54,7 +54,10 @@ export const catalogBuilds = (directory: string | undefined, logId: string): Cat
         while (next.checkpoint() < live.checkpoint()) {
           const events = await log.readFold({ after: next.checkpoint(), limit: BATCH_EVENTS });
           const upTo = Math.min(events.at(-1)?.position ?? Infinity, live.checkpoint());
-          next.apply(events.filter(({ position }) => position <= upTo), upTo);
+          next.apply(
+            events.filter(({ position }) => position <= upTo),
+            upTo,
+          );
           await turn();
         }
       } catch (error) {

@@ -97,6 +97,9 @@ type Arrays = {
   end: number;
 };
 
+/** 800 kB each for 100,000 products. */
+const QUANTITIES_KEPT_MAX = 16;
+
 const record = <Key extends string, Value>(
   keys: readonly Key[],
   make: () => Value,
@@ -135,6 +138,32 @@ export const catalogColumns = () => {
   let live = { count: 0, words: 0 };
   let liveRows: Uint32Array | undefined;
   let scratch = new Float64Array(0);
+  /** Prices of all rows at the quantities asked for last; who compares prices asks again. */
+  const pricesAt = new Map<number, Float64Array>();
+
+  const allPricesAt = (quantity: number): Float64Array => {
+    const known = pricesAt.get(quantity);
+    if (known) return known;
+    const prices = new Float64Array(arrays.size);
+    arrays.tiers.pricesAt(quantity, allLiveRows(), prices);
+    for (const oldest of pricesAt.keys()) {
+      if (pricesAt.size < QUANTITIES_KEPT_MAX) break;
+      pricesAt.delete(oldest);
+    }
+    pricesAt.set(quantity, prices);
+    return prices;
+  };
+
+  const allLiveRows = (): Uint32Array => {
+    if (liveRows) return liveRows;
+    const rows = new Uint32Array(live.count);
+    let found = 0;
+    for (let row = 0; row < arrays.end; row += 1) {
+      if (arrays.counted.live[row] === 1) rows[found++] = row;
+    }
+    liveRows = rows;
+    return rows;
+  };
 
   const tally = (row: number, step: 1 | -1): void => {
     if (arrays.counted.live[row] !== 1) return;
@@ -149,6 +178,7 @@ export const catalogColumns = () => {
       write(arrays, row, facts);
       tally(row, 1);
       liveRows = undefined;
+      pricesAt.clear();
     },
     of: (field: Counted) => arrays.counted[field],
     values: (field: Coded) => arrays.coded[field],
@@ -157,19 +187,11 @@ export const catalogColumns = () => {
     wordsMean: () => live.words / Math.max(1, live.count),
     /** One above the highest row. */
     end: () => arrays.end,
-    liveRows(): Uint32Array {
-      if (liveRows) return liveRows;
-      const rows = new Uint32Array(live.count);
-      let found = 0;
-      for (let row = 0; row < arrays.end; row += 1) {
-        if (arrays.counted.live[row] === 1) rows[found++] = row;
-      }
-      liveRows = rows;
-      return rows;
-    },
+    liveRows: allLiveRows,
     /** Unit prices by row: of `rows` only, and until the next call. */
     prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
       if (quantity === undefined) return arrays.counted.price;
+      if (pricesAt.has(quantity) || rows.length * 4 > live.count) return allPricesAt(quantity);
       if (scratch.length < arrays.size) scratch = new Float64Array(arrays.size);
       arrays.tiers.pricesAt(quantity, rows, scratch);
       return scratch;
@@ -178,6 +200,7 @@ export const catalogColumns = () => {
       arrays = noArrays();
       live = { count: 0, words: 0 };
       liveRows = undefined;
+      pricesAt.clear();
     },
   };
 };

@@ -44,7 +44,13 @@ export const rowsIn = (
        (select row from product where ${field} in (select value from json_each(?))
         order by product_id)`,
   );
+  const selectOne = db.prepare(`select row from product where ${field} = ? order by product_id`);
   return (values: readonly string[]): Uint32Array => {
+    if (values.length === 0) return new Uint32Array(0);
+    if (values.length === 1) {
+      const rows = selectOne.all(values[0] ?? '').map(({ row }) => Number(row));
+      return Uint32Array.from(rows.filter(isLive));
+    }
     const rows = JSON.parse(String(select.get(JSON.stringify(values))?.['rows'])) as number[];
     return Uint32Array.from(rows.filter(isLive));
   };

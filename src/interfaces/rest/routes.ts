@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { z } from 'zod';
 import type { OperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
@@ -76,16 +76,6 @@ export const inputReader = (operation: Routed) => {
 /** The draft's form is a quoted string; the bare one means the same key. */
 const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
-const limitHeaders = (
-  reply: FastifyReply,
-  name: string,
-  perMinute: number,
-  verdict: Verdict,
-): void => {
-  reply.header('ratelimit-policy', `"${name}";q=${perMinute};w=60`);
-  reply.header('ratelimit', `"${name}";r=${verdict.remaining};t=${verdict.windowS}`);
-};
-
 const SUNSET_NOTICE_MS = 14 * 86_400_000;
 
 /** Routes of the agents' operations: credential and limit before the body is read, then the one road. */
@@ -104,20 +94,34 @@ export const agentRoutes = (
     return sendProblem(reply, refusal, deps.origin());
   };
 
-  const admit = (operation: Routed) => async (request: FastifyRequest, reply: FastifyReply) => {
-    reply.header('cache-control', 'no-store');
-    const caller = identify(request, authenticator, limiters);
-    if (!caller.ok) return sendProblem(reply, caller, deps.origin());
-    callers.set(request, caller.value);
-    const limiter = operation.kind === 'query' ? limiters.read : limiters.write;
-    const verdict = limiter.take(caller.value.keyId);
-    limitHeaders(reply, operation.kind === 'query' ? 'read' : 'write', limiter.perMinute, verdict);
-    if (!verdict.allowed) return refused(operation.id, reply, tooMany(verdict, limiter));
-    noticeEnd(reply, deps, caller.value);
+  // With a callback, not async: a promise per hook shows in the time of a kept answer.
+  const admit = (operation: Routed): onRequestHookHandler => {
+    const name = operation.kind === 'query' ? 'read' : 'write';
+    const limiter = limiters[name];
+    const policy = `"${name}";q=${limiter.perMinute};w=60`;
+    return (request, reply, next) => {
+      reply.header('cache-control', 'no-store');
+      const caller = identify(request, authenticator, limiters);
+      if (!caller.ok) {
+        sendProblem(reply, caller, deps.origin());
+        return;
+      }
+      callers.set(request, caller.value);
+      const verdict = limiter.take(caller.value.keyId);
+      reply.header('ratelimit-policy', policy);
+      reply.header('ratelimit', `"${name}";r=${verdict.remaining};t=${verdict.windowS}`);
+      if (!verdict.allowed) {
+        void refused(operation.id, reply, tooMany(verdict, limiter));
+        return;
+      }
+      noticeEnd(reply, deps, caller.value);
+      next();
+    };
   };
 
   for (const [id, operation] of Object.entries(operations) as [OperationId, Routed][]) {
     const read = inputReader(operation);
+    const offered = ['application/json', ...(operation.alsoAs ?? [])];
     server.route({
       method: operation.http.method,
       url: routePath(AGENT_BASE, operation.http.path),
@@ -130,39 +134,50 @@ export const agentRoutes = (
       handler: async (request, reply) => {
         const caller = callers.get(request);
         if (!caller) throw new Error(`${id} was reached without a caller`);
-        // Looked up again after the body has come: a revocation in between counts.
-        const again = authenticator.agent(bearerOf(request) ?? '');
-        if (!again.ok) return refused(id, reply, again);
-        const media = negotiate(request.headers.accept, [
-          'application/json',
-          ...(operation.alsoAs ?? []),
-        ]);
+        if (operation.kind === 'command') {
+          // Looked up again after the body has come: a revocation in between counts.
+          const again = authenticator.agent(bearerOf(request) ?? '');
+          if (!again.ok) return refused(id, reply, again);
+        }
+        const media = negotiate(request.headers.accept, offered);
         if (media === undefined) return refused(id, reply, notAcceptable(operation));
         const incoming = { caller, surface: 'rest' as const, requestId: request.id };
-        const token = headerOf(request, 'consistency-token');
-        const kept = operation.kind === 'query' && token === undefined && id !== 'getConnection';
+        const consistency = headerOf(request, 'consistency-token');
+        const kept =
+          operation.kind === 'query' && consistency === undefined && id !== 'getConnection';
         const key = `${caller.keyId} ${media} ${request.url}`;
         if (kept && mayAsk(operation, caller)) {
           const found = deps.answers.find(key, subjectOf(id, caller));
           if (found) {
-            note(deps, id, incoming, { ok: true, value: null });
-            reply.header('consistency-token', consistencyToken(deps.log.id, found.position));
-            return reply.type(found.type).send(found.text);
+            note(deps, id, incoming, READ);
+            return reply
+              .header('consistency-token', found.token)
+              .header('content-type', found.type)
+              .send(found.body);
           }
         }
         const input = read(request);
         if (isRefusal(input)) return refused(id, reply, input);
         const { position } = deps.following.asOf();
-        const outcome = await dispatch(deps, id, { ...incoming, input, consistencyToken: token });
+        const outcome = await dispatch(deps, id, {
+          ...incoming,
+          input,
+          consistencyToken: consistency,
+        });
         const text = answer(reply, outcome, { operation, media, deps });
         if (text === undefined) return reply;
-        if (kept && media === 'application/json')
-          deps.answers.keep(key, { text, type: media, position });
+        if (kept && media === 'application/json') {
+          const type = 'application/json; charset=utf-8';
+          const token = consistencyToken(deps.log.id, position);
+          deps.answers.keep(key, { body: Buffer.from(text), type, position, token });
+        }
         return reply.send(text);
       },
     });
   }
 };
+
+const READ = { ok: true, value: null } as const;
 
 const mayAsk = ({ scope }: { scope?: string | null }, { scopes }: AgentCaller): boolean =>
   scope === null || (scope !== undefined && scopes.has(scope));
