@@ -10,7 +10,8 @@ import type { Outcome } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
 import { sendProblem } from '../http.ts';
 import type { Limiters } from './routes.ts';
-import { answer, bearerOf, inputReader, routePath } from './routes.ts';
+import { bearerOf, inputReader, routePath } from './request.ts';
+import { answer } from './routes.ts';
 
 export const DESK_BASE = '/api/desk/v1';
 

@@ -1,16 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { z } from 'zod';
 import type { OperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
-import type { HttpMethod } from '#contracts/operation.ts';
-import { placeOf } from '#contracts/places.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Authenticator } from '#src/app/authenticate.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';
-import { dispatch, note, pointerOf } from '#src/app/dispatch.ts';
+import { dispatch, note } from '#src/app/dispatch.ts';
 import type { Limiter, Verdict } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
@@ -18,63 +14,12 @@ import { iso } from '#src/app/time.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
-import { kindsOf, readQuery } from './query.ts';
+import type { Routed } from './request.ts';
+import { bearerOf, inputReader, routePath } from './request.ts';
 
 export const AGENT_BASE = '/api/affiliate/v1';
 
 export type Limiters = { read: Limiter; write: Limiter; failed: Limiter };
-
-type Routed = {
-  id: string;
-  kind: 'query' | 'command';
-  http: { method: HttpMethod; path: string; status: 200 | 201 };
-  input: z.ZodObject;
-  problems: readonly ProblemCode[];
-  alsoAs?: readonly string[];
-  scope?: string | null;
-};
-
-/** {name} in a contract's path is :name in fastify's. */
-export const routePath = (base: string, path: string): string =>
-  base + path.replaceAll(/\{(\w+)\}/g, ':$1');
-
-export const bearerOf = (request: FastifyRequest): string | undefined =>
-  /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-
-/** The flat input of a call, each field from where it travels; a body that repeats one is refused. */
-export const inputReader = (operation: Routed) => {
-  const kinds = kindsOf(operation);
-  const query = operation.http.method === 'GET';
-  return (request: FastifyRequest): Record<string, unknown> | Refusal => {
-    const params = request.params as Record<string, string>;
-    if (query) return { ...readQuery(kinds, request.query as Record<string, unknown>), ...params };
-    const unknown = Object.keys(request.query as object);
-    const { body } = request;
-    if (typeof body !== 'object' || body === null || Array.isArray(body))
-      return refuse('validation_failed', 'The body must be one JSON object.', {
-        errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
-      });
-    const misplaced = Object.keys(body).filter((name) => placeOf(operation, name) !== 'body');
-    const strangers = [...unknown, ...misplaced];
-    if (strangers.length > 0)
-      return refuse('validation_failed', 'Some fields do not belong there.', {
-        errors: strangers.map((name) => ({
-          pointer: pointerOf([name]),
-          code: 'unknown_field',
-          detail: 'does not travel here; see the contract',
-        })),
-      });
-    const header = request.headers['idempotency-key'];
-    return {
-      ...body,
-      ...params,
-      ...(header !== undefined && { idempotency_key: unquoted(String(header)) }),
-    };
-  };
-};
-
-/** The draft's form is a quoted string; the bare one means the same key. */
-const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
 const SUNSET_NOTICE_MS = 14 * 86_400_000;
 

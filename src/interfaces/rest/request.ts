@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { HttpMethod } from '#contracts/operation.ts';
+import { placeOf } from '#contracts/places.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import { pointerOf } from '#src/app/dispatch.ts';
+import type { Refusal } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+import { kindsOf, readQuery } from './query.ts';
+
+/** What a route needs of an operation, of either registry. */
+export type Routed = {
+  id: string;
+  kind: 'query' | 'command';
+  http: { method: HttpMethod; path: string; status: 200 | 201 };
+  input: z.ZodObject;
+  problems: readonly ProblemCode[];
+  alsoAs?: readonly string[];
+  scope?: string | null;
+};
+
+/** {name} in a contract's path is :name in fastify's. */
+export const routePath = (base: string, path: string): string =>
+  base + path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+export const bearerOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+
+/** The flat input of a call, each field from where it travels; a body that repeats one is refused. */
+export const inputReader = (operation: Routed) => {
+  const kinds = kindsOf(operation);
+  const query = operation.http.method === 'GET';
+  return (request: FastifyRequest): Record<string, unknown> | Refusal => {
+    const params = request.params as Record<string, string>;
+    if (query) return { ...readQuery(kinds, request.query as Record<string, unknown>), ...params };
+    const unknown = Object.keys(request.query as object);
+    const { body } = request;
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      return refuse('validation_failed', 'The body must be one JSON object.', {
+        errors: [{ pointer: '', code: 'invalid_type', detail: 'must be an object' }],
+      });
+    const misplaced = Object.keys(body).filter((name) => placeOf(operation, name) !== 'body');
+    const strangers = [...unknown, ...misplaced];
+    if (strangers.length > 0)
+      return refuse('validation_failed', 'Some fields do not belong there.', {
+        errors: strangers.map((name) => ({
+          pointer: pointerOf([name]),
+          code: 'unknown_field',
+          detail: 'does not travel here; see the contract',
+        })),
+      });
+    const header = request.headers['idempotency-key'];
+    return {
+      ...body,
+      ...params,
+      ...(header !== undefined && { idempotency_key: unquoted(String(header)) }),
+    };
+  };
+};
+
+/** The draft's form is a quoted string; the bare one means the same key. */
+const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
