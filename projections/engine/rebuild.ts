@@ -1,6 +1,5 @@
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import { fill } from './fill.ts';
 import type { Engine } from './run.ts';
@@ -99,21 +98,14 @@ const examine = async (store: ProjectionStore, target: Target): Promise<Rebuilt>
     ({ partition, position }) => (reached[partition] ?? 0) >= position,
   );
   if (worse) throw new RebuildRefused(`${space} stopped before ${told(worse)}`);
-  const rows = await countRows(store, space);
-  if (rows === 0 && live !== null && (await countRows(store, live)) > 0)
+  const rows = await store.count(space);
+  if (rows === 0 && live !== null && (await store.count(live)) > 0)
     throw new RebuildRefused(`${space} is empty and ${live} is not`);
   return { projection: projection.name, space, previous: live, rows };
 };
 
 const told = ({ partition, position, reason }: Parked): string =>
   `position ${position} in partition ${partition}: ${reason}`;
-
-const countRows = async (store: ProjectionStore, space: Space): Promise<number> => {
-  let rows = 0;
-  for (let partition = 0; partition < PARTITIONS; partition++)
-    rows += (await store.digest(space, partition)).rows;
-  return rows;
-};
 
 const isNewer = (
   all: readonly Space[],

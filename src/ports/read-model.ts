@@ -76,6 +76,8 @@ export type ProjectionStore = {
     space: Space,
     partition: number,
   ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
+  /** Rows of all partitions; without reading them, as a digest must. */
+  count(space: Space): Promise<number>;
   /** The space that answers for `name`, and every other that still stands. */
   spaces(name: string): Promise<{ live: Space | null; all: Space[] }>;
   goLive(name: string, space: Space): Promise<void>;

@@ -150,6 +150,8 @@ export const readModelConformance = (
       const again = [...writes].reverse();
       for (const [i, write] of again.entries())
         await store.commit(NEXT, [batch('anna', i, i + 1, [write])]);
+      expect(await store.count(SPACE)).toBe(3);
+      expect(await store.count('never@1.1')).toBe(0);
       const one = await store.digest(SPACE, ANNA);
       expect(one).toEqual({ checkpoint: 4, rows: 3, digest: expect.any(String) });
       expect(await store.digest(NEXT, ANNA)).toEqual({ ...one, checkpoint: 3 });

@@ -58,6 +58,12 @@ export const memoryStore = (): LocalStore => {
         ...digestOf(partition?.scopes ?? new Map()),
       };
     },
+    count: async (space) => {
+      let rows = 0;
+      for (const { scopes } of partitionsOf(spaces, space))
+        for (const scope of scopes.values()) rows += scope.rows?.size ?? 1;
+      return rows;
+    },
     spaces: async (name) => ({
       live: live.get(name) ?? null,
       all: [...spaces.keys()].filter((space) => space.startsWith(`${name}@`)),

@@ -20,6 +20,7 @@ export const statements = (db: DatabaseSync) => {
   const remove = db.prepare(
     'DELETE FROM rows WHERE space_id = ? AND partition = ? AND scope = ? AND key = ?',
   );
+  const count = db.prepare('SELECT count(*) AS rows FROM rows WHERE space_id = ?');
   const removeAll = db.prepare('DELETE FROM rows WHERE space_id = ? AND partition = ?');
   const move = db.prepare(`
     INSERT INTO checkpoints (space_id, partition, position) VALUES (?, ?, ?)
@@ -51,6 +52,7 @@ export const statements = (db: DatabaseSync) => {
         key: string;
         sort: number;
       }[],
+    count: (id: number): number => Number(count.get(id)?.['rows']),
     rowsOf: (id: number, partition: number) =>
       rowsOf.iterate(id, partition) as Iterable<{ scope: string; key: string; text: string }>,
     write({ id, partition, scope, key, row, sort, renewed }: Cell): void {

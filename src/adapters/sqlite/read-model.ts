@@ -166,6 +166,11 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       const found = file.use((sql) => digestOf(sql.rowsOf(known.id, partition)));
       return { checkpoint: known.checkpoints[partition] ?? 0, ...found };
     },
+    count: async (space) => {
+      flush();
+      const known = spaces.find(space);
+      return known ? file.use((sql) => sql.count(known.id)) : 0;
+    },
     spaces: async (name) => ({
       live: spaces.live(name),
       all: spaces.all().flatMap(({ space }) => (space.startsWith(`${name}@`) ? [space] : [])),
