@@ -19,15 +19,14 @@ export const CELL = {
   clicks_raw: 0,
   clicks_valid: 1,
   clicks_unique: 2,
-  links_created: 3,
-  handoffs_created: 4,
-  handoffs_opened: 5,
-  handoffs_declined: 6,
-  rfqs_submitted: 7,
-  leads_submitted: 8,
-  leads_accepted: 9,
-  leads_qualified: 10,
-  leads_won: 11,
+  handoffs_created: 3,
+  handoffs_opened: 4,
+  handoffs_declined: 5,
+  rfqs_submitted: 6,
+  leads_submitted: 7,
+  leads_accepted: 8,
+  leads_qualified: 9,
+  leads_won: 10,
 } as const;
 
 export type PerformanceRow = PerformanceRecord & {
@@ -37,7 +36,6 @@ export type PerformanceRow = PerformanceRecord & {
 };
 
 const COUNTED = {
-  LinkCreated: CELL.links_created,
   VisitRecorded: CELL.clicks_raw,
   HandoffCreated: CELL.handoffs_created,
   HandoffOpenedByBuyer: CELL.handoffs_opened,
@@ -72,7 +70,7 @@ export const performance: Projection<PerformanceRow> = {
   version: 1,
   handles: Object.keys(COUNTED) as Counted[],
   // Not LeadSubmitted: leads of one source share a row.
-  begins: ['LinkCreated', 'HandoffCreated'],
+  begins: ['HandoffCreated'],
   place: (event) => ({ scope: event.owner, key: keyOf(event) }),
   evolve(row, event) {
     const { type, data } = happened<Counted>(event);

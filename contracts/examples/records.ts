@@ -103,7 +103,6 @@ const day = {
   clicks_raw: 14,
   clicks_valid: 11,
   clicks_unique: 9,
-  links_created: 1,
   handoffs_created: 2,
   handoffs_opened: 1,
   handoffs_declined: 0,

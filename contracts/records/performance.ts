@@ -22,7 +22,6 @@ export const METRICS = [
   'clicks_raw',
   'clicks_valid',
   'clicks_unique',
-  'links_created',
   'handoffs_created',
   'handoffs_opened',
   'handoffs_declined',

@@ -3,7 +3,7 @@ import type { Clock } from '#src/ports/system.ts';
 import type { Following } from './following.ts';
 
 /** An answer to a query, as it left. */
-export type Answer = { body: Buffer; type: string; position: Position; token: string };
+export type Answer = { text: string; bytes: number; position: Position; token: string };
 
 /**
  * Answers that would come out the same again: kept until something happens to whom they
@@ -63,7 +63,7 @@ export const keptAnswers = (deps: {
       return undefined;
     },
     keep(key, answer) {
-      if (answer.body.length > BODY_BYTES_MAX) return;
+      if (answer.bytes > BODY_BYTES_MAX) return;
       if (answers.size >= ANSWERS_MAX) answers.clear();
       answers.set(key, { ...answer, at: clock.now() });
     },

@@ -166,9 +166,11 @@ const admit = (request: FastifyRequest): Refusal | undefined => {
 
 /** Escape by escape, so that a bad one hides nothing that stands beside it. */
 const decoded = (url: string): string =>
-  url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
+  !url.includes('%')
+    ? url
+    : url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
+        String.fromCharCode(Number.parseInt(hex, 16)),
+      );
 
 const parseJson = (
   body: Buffer,

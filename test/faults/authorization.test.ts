@@ -238,7 +238,7 @@ describe('records of other owners', () => {
     const filtered = await get(`/leads?link_id=${rivalLink}`, acme.key);
     expect((filtered.body as { data: object[] }).data).toEqual([]);
     const numbers = await get(`/performance?granularity=total&link_id=${rivalLink}`, acme.key);
-    expect(numbers.body).toMatchObject({ totals: { links_created: 0 } });
+    expect(numbers.body).toMatchObject({ totals: { handoffs_created: 0 } });
     const listed = await get('/leads?limit=100', acme.key);
     expect(listed.text).not.toContain('"owner_id":"rival"');
     const page = await get('/leads?limit=1', rival.key);

@@ -75,7 +75,6 @@ describe('getPerformance', () => {
       clicks_raw: 8,
       clicks_valid: 4,
       clicks_unique: 3,
-      links_created: 2,
     });
   });
 

@@ -14,6 +14,7 @@ import { iso } from '#src/app/time.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
+import { keptAnswers } from './kept-answers.ts';
 import type { Routed } from './request.ts';
 import { bearerOf, inputReader, routePath } from './request.ts';
 
@@ -40,7 +41,7 @@ export const agentRoutes = (
   };
 
   // With a callback, not async: a promise per hook shows in the time of a kept answer.
-  const admit = (operation: Routed): onRequestHookHandler => {
+  const admit = (operation: Routed, kept: ReturnType<typeof keptAnswers>): onRequestHookHandler => {
     const name = operation.kind === 'query' ? 'read' : 'write';
     const limiter = limiters[name];
     const policy = `"${name}";q=${limiter.perMinute};w=60`;
@@ -60,17 +61,18 @@ export const agentRoutes = (
         return;
       }
       noticeEnd(reply, deps, caller.value);
-      next();
+      if (!kept.send(request, reply, caller.value)) next();
     };
   };
 
   for (const [id, operation] of Object.entries(operations) as [OperationId, Routed][]) {
     const read = inputReader(operation);
+    const kept = keptAnswers(deps, id, operation);
     const offered = ['application/json', ...(operation.alsoAs ?? [])];
     server.route({
       method: operation.http.method,
       url: routePath(AGENT_BASE, operation.http.path),
-      onRequest: admit(operation),
+      onRequest: admit(operation, kept),
       errorHandler: (error, _request, reply) => {
         const refusal = refusalFor(error);
         if (PROBLEMS[refusal.code].status >= 500) throw error;
@@ -86,50 +88,25 @@ export const agentRoutes = (
         }
         const media = negotiate(request.headers.accept, offered);
         if (media === undefined) return refused(id, reply, notAcceptable(operation));
-        const incoming = { caller, surface: 'rest' as const, requestId: request.id };
-        const consistency = headerOf(request, 'consistency-token');
-        const kept =
-          operation.kind === 'query' && consistency === undefined && id !== 'getConnection';
-        const key = `${caller.keyId} ${media} ${request.url}`;
-        if (kept && mayAsk(operation, caller)) {
-          const found = deps.answers.find(key, subjectOf(id, caller));
-          if (found) {
-            note(deps, id, incoming, READ);
-            return reply
-              .header('consistency-token', found.token)
-              .header('content-type', found.type)
-              .send(found.body);
-          }
-        }
         const input = read(request);
         if (isRefusal(input)) return refused(id, reply, input);
+        // Taken before the question is: an answer may know more than it says, never less.
         const { position } = deps.following.asOf();
         const outcome = await dispatch(deps, id, {
-          ...incoming,
+          caller,
+          surface: 'rest',
+          requestId: request.id,
           input,
-          consistencyToken: consistency,
+          consistencyToken: headerOf(request, 'consistency-token'),
         });
         const text = answer(reply, outcome, { operation, media, deps });
         if (text === undefined) return reply;
-        if (kept && media === 'application/json') {
-          const type = 'application/json; charset=utf-8';
-          const token = consistencyToken(deps.log.id, position);
-          deps.answers.keep(key, { body: Buffer.from(text), type, position, token });
-        }
+        if (media === 'application/json') kept.keep(request, caller, { text, position });
         return reply.send(text);
       },
     });
   }
 };
-
-const READ = { ok: true, value: null } as const;
-
-const mayAsk = ({ scope }: { scope?: string | null }, { scopes }: AgentCaller): boolean =>
-  scope === null || (scope !== undefined && scopes.has(scope));
-
-/** Whose events an operation's answer is a fold of. */
-const subjectOf = (id: OperationId, { ownerId }: AgentCaller): string =>
-  id === 'searchProducts' ? 'catalog' : ownerId;
 
 const isRefusal = (input: Record<string, unknown> | Refusal): input is Refusal =>
   'ok' in input && input.ok === false && 'code' in input;
