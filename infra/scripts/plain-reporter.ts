@@ -10,7 +10,11 @@ export default class PlainReporter implements Reporter {
       (module) => module.state() === 'failed' && [...module.children.allTests()].length === 0,
     );
     const skipped = of('skipped');
-    const lines = skipped.map((test) => `skipped: ${test.fullName}`);
+    const lines = skipped.map((test) => {
+      const result = test.result();
+      const reason = result.state === 'skipped' && result.note ? ` (${result.note})` : '';
+      return `skipped: ${test.fullName}${reason}`;
+    });
     const failed = of('failed').length + broken.length + errors.length;
     lines.push(`${of('passed').length} passed, ${failed} failed, ${skipped.length} skipped`);
     process.stdout.write(`\n${lines.join('\n')}\n`);
