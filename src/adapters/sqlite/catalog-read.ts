@@ -5,8 +5,8 @@ import { recentlyUsed } from './catalog-cache.ts';
 import { decodeProducts } from './catalog-fold.ts';
 import type { Ranks } from './catalog-search.ts';
 
-/** Decoded products kept: about 20 MB, and most of what is looked at again. */
-const PRODUCTS_KEPT_MAX = 10_000;
+/** Decoded products kept: about 100 MB when full, and most of what is looked at again. */
+const PRODUCTS_KEPT_MAX = 50_000;
 
 export const ranksIn = (db: DatabaseSync) => {
   const order = (by: string) =>

@@ -9,8 +9,8 @@ export type Matches = { rows: Uint32Array; scores: Float64Array };
 
 const NOTHING: Matches = { rows: new Uint32Array(0), scores: new Float64Array(0) };
 
-/** Three million postings are 36 MB, and every common word of 100,000 products. */
-const POSTINGS_MAX = 3_000_000;
+/** Eight million postings are 96 MB, and most words of 100,000 products. */
+const POSTINGS_MAX = 8_000_000;
 
 /** What an entry without any posting costs, or words that match nothing would fill the memory. */
 const ENTRY_POSTINGS = 64;
