@@ -19,6 +19,9 @@ export type Activity = {
 const GATHER_MS = 1_000;
 const ENTRIES_MAX = 256;
 const DAY_MS = 86_400_000;
+const AGENTS_WAITING_MAX = 10_000;
+
+type Batch = { ownerId: string; agentId: string; entries: Map<string, Entry> };
 
 export const activityLog = (deps: {
   recorder: Recorder;
@@ -29,40 +32,53 @@ export const activityLog = (deps: {
   onLost(error: unknown): void;
 }): Activity => {
   const { recorder, clock, ids } = deps;
-  const waiting = new Map<
-    string,
-    { ownerId: string; agentId: string; entries: Map<string, Entry> }
-  >();
-  let scheduled = false;
+  const waiting = new Map<string, Batch>();
+  /** When the next writing is due: nothing, within the gathering time, or at once. */
+  let due: 'not' | 'later' | 'now' = 'not';
   let writing: Promise<void> = Promise.resolve();
 
-  const write = async (): Promise<void> => {
-    scheduled = false;
-    const batches = [...waiting.values()];
-    waiting.clear();
+  const writeBatch = async (of: string, batch: Batch): Promise<void> => {
+    const { ownerId, agentId, entries } = batch;
     const at = clock.now();
-    const day = Math.floor(at / DAY_MS);
-    await Promise.all(
-      batches.map(async ({ ownerId, agentId, entries }) => {
-        const call: Call = {
-          ownerId,
-          actor: agentId,
-          surface: 'rest',
-          operation: 'recordActivity',
-          requestId: ids.uuid(),
-          at,
-        };
-        const data = { agent_id: agentId, entries: [...entries.values()] };
-        const events = attribute(call, [{ type: 'ActivityRecorded', data }], ids);
-        const name = agentId.slice(agentId.indexOf('_') + 1);
-        await recorder.record(`${ownerId}-activity_${name}_${day}`, events).catch(deps.onLost);
-      }),
-    );
+    const call: Call = {
+      ownerId,
+      actor: agentId,
+      surface: 'rest',
+      operation: 'recordActivity',
+      requestId: ids.uuid(),
+      at,
+    };
+    const data = { agent_id: agentId, entries: [...entries.values()] };
+    const events = attribute(call, [{ type: 'ActivityRecorded', data }], ids);
+    const name = agentId.slice(agentId.indexOf('_') + 1);
+    const stream = `${ownerId}-activity_${name}_${Math.floor(at / DAY_MS)}`;
+    try {
+      await recorder.record(stream, events);
+    } catch (error) {
+      // A full disk may have room again: kept, as long as there is room to keep it.
+      if (waiting.size < AGENTS_WAITING_MAX && !waiting.has(of)) {
+        waiting.set(of, batch);
+        schedule('later');
+      } else deps.onLost(error);
+    }
+  };
+
+  const write = async (): Promise<void> => {
+    due = 'not';
+    const batches = [...waiting];
+    waiting.clear();
+    await Promise.all(batches.map(([of, batch]) => writeBatch(of, batch)));
   };
 
   const writeSoon = (): Promise<void> => {
     writing = writing.then(write);
     return writing;
+  };
+
+  const schedule = (when: 'later' | 'now'): void => {
+    if (due === 'now' || due === when) return;
+    due = when;
+    deps.schedule(() => void writeSoon(), when === 'now' ? 0 : GATHER_MS);
   };
 
   return {
@@ -75,19 +91,8 @@ export const activityLog = (deps: {
       const known = batch.entries.get(like);
       if (known) known.count += 1;
       else batch.entries.set(like, { ...entry, key_id: keyId, at: clock.now(), count: 1 });
-      if (
-        entry.decision === 'denied' ||
-        entry.decision === 'refused' ||
-        batch.entries.size >= ENTRIES_MAX
-      ) {
-        if (!scheduled) {
-          scheduled = true;
-          deps.schedule(() => void writeSoon(), 0);
-        }
-      } else if (!scheduled) {
-        scheduled = true;
-        deps.schedule(() => void writeSoon(), GATHER_MS);
-      }
+      const urgent = entry.decision === 'denied' || entry.decision === 'refused';
+      schedule(urgent || batch.entries.size >= ENTRIES_MAX ? 'now' : 'later');
     },
     flush: writeSoon,
   };

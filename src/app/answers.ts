@@ -16,6 +16,7 @@ export type Answers = {
 };
 
 const ANSWERS_MAX = 4_096;
+const BYTES_MAX = 67_108_864;
 const BODY_BYTES_MAX = 65_536;
 const SUBJECTS_MAX = 100_000;
 /** States that only time changes (a lapsed claim, a new day) show after this, at the latest. */
@@ -32,6 +33,8 @@ export const keptAnswers = (deps: {
 }): Answers => {
   const { log, clock, following, signal } = deps;
   const answers = new Map<string, Answer & { at: number }>();
+  /** Of all that was put in since it was empty. */
+  let bytes = 0;
   const moved = new Map<string, Position>();
   // Nothing is known of what happened before: an answer from then is not kept.
   let unknownUpTo = following.asOf().position;
@@ -64,7 +67,11 @@ export const keptAnswers = (deps: {
     },
     keep(key, answer) {
       if (answer.bytes > BODY_BYTES_MAX) return;
-      if (answers.size >= ANSWERS_MAX) answers.clear();
+      if (answers.size >= ANSWERS_MAX || bytes + answer.bytes > BYTES_MAX) {
+        answers.clear();
+        bytes = 0;
+      }
+      bytes += answer.bytes;
       answers.set(key, { ...answer, at: clock.now() });
     },
   };

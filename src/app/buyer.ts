@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { LIMITS } from '#contracts/limits.ts';
 import { line } from '#contracts/fields.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffCommand, HandoffRejection, HandoffState } from '#src/domain/handoff.ts';
@@ -173,20 +172,31 @@ export const submitRfq = (
 
 /** Leads that came from this handoff learn that their buyer has asked. */
 const observeRfq = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
-  const rows = await deps.readModels.list<LeadState>('leads', {
-    scope: call.ownerId,
-    limit: LIMITS.HANDOFF_LINES_MAX,
-  });
-  for (const { row } of rows) {
-    if (row.handoff_id !== handoffId) continue;
-    await decideAndAppend(
-      deps,
-      { ...call, operation: 'observeRfq' },
+  let before: number | undefined;
+  for (;;) {
+    const rows: { row: LeadState; sort: number }[] = await deps.readModels.list<LeadState>(
+      'leads',
       {
-        stream: streamOf(call.ownerId, 'lead', row.lead_id),
-        decider: lead,
-        command: () => ({ type: 'ObserveRfq' as const, at: call.at }),
+        scope: call.ownerId,
+        limit: LEADS_IN_PAGE,
+        ...(before !== undefined && { before }),
       },
     );
+    for (const { row } of rows) {
+      if (row.handoff_id !== handoffId) continue;
+      await decideAndAppend(
+        deps,
+        { ...call, operation: 'observeRfq' },
+        {
+          stream: streamOf(call.ownerId, 'lead', row.lead_id),
+          decider: lead,
+          command: () => ({ type: 'ObserveRfq' as const, at: call.at }),
+        },
+      );
+    }
+    before = rows.at(-1)?.sort;
+    if (rows.length < LEADS_IN_PAGE) return;
   }
 };
+
+const LEADS_IN_PAGE = 500;

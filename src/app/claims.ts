@@ -41,10 +41,14 @@ export const releaseClaim = async (
   deps: Claims & Pick<Deps, 'vault'>,
   call: Call,
   { lead_id, contact }: { lead_id: string; contact?: string | undefined },
+  /** The address that the lead goes on with, which it keeps. */
+  keeps?: string,
 ): Promise<void> => {
   const opened = contact ? deps.vault.unseal(contact) : null;
   if (opened === null) return;
   const { email } = JSON.parse(opened) as { email: string };
+  if (keeps !== undefined && claimStream(deps, call, keeps) === claimStream(deps, call, email))
+    return;
   const stream = claimStream(deps, call, email);
   const stored = await deps.log.readStream(stream);
   const last = stored.at(-1);

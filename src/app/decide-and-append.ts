@@ -134,6 +134,8 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     const stored = await writer.log.readStream(stream);
     const again = replayed(decider, stored, call);
     if (again) return again;
+    const elsewhere = await boundElsewhere(writer, call);
+    if (elsewhere) return elsewhere;
     const before = fold(decider, asEvents<E>(stored));
     const command = await target.command(before);
     if (isRefusal(command)) return command;
@@ -142,7 +144,7 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
       return { ok: false, rejected: decision.reason, detail: decision.detail };
     if (decision.events.length === 0) {
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
-      return { ok: true, state: before };
+      return (await bindKey(writer, call, stream)) ?? { ok: true, state: before };
     }
     const bound = await bindKey(writer, call, stream);
     if (bound) return bound;
@@ -160,18 +162,24 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
 const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'ok' in value && value.ok === false;
 
+const bindingOf = ({ ownerId, idem }: Call): string => `${ownerId}-request_${idem}`;
+
+/** Refuses a key that is tied to another request, before that one's facts leave any trace. */
+export const boundElsewhere = async (writer: Writer, call: Call): Promise<Refusal | undefined> => {
+  if (call.idem === undefined) return undefined;
+  const [first] = await writer.log.readStream(bindingOf(call));
+  return first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
+};
+
 /** Ties the key to stream and fingerprint; refuses when it is tied to others. */
-const bindKey = async (
+export const bindKey = async (
   writer: Writer,
   call: Call,
   stream: string,
 ): Promise<Refusal | undefined> => {
   if (call.idem === undefined || call.fingerprint === undefined) return undefined;
-  const binding = `${call.ownerId}-request_${call.idem}`;
   const data = { stream, fingerprint: call.fingerprint };
   const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
-  const result = await writer.log.append(binding, NO_STREAM, events);
-  if (result.outcome === 'appended') return undefined;
-  const [first] = await writer.log.readStream(binding);
-  return first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
+  const result = await writer.log.append(bindingOf(call), NO_STREAM, events);
+  return result.outcome === 'appended' ? undefined : boundElsewhere(writer, call);
 };

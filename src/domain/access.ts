@@ -23,6 +23,8 @@ export type AgentState = {
   agent_id: string;
   name: string;
   purpose: string;
+  /** Of a request that is not decided: what an approved agent would be called. */
+  asked?: { name: string; purpose: string };
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
@@ -39,21 +41,23 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       const kept = state ?? { granted: [], created_at: event.at, version: -1, status: 'requested' };
       // A wider request of an approved agent leaves what it has in force until it is decided.
       const status = kept.status === 'approved' ? 'approved' : 'requested';
-      return {
-        ...kept,
-        agent_id,
-        name,
-        purpose,
-        requested: scopes,
-        status,
-        version: kept.version + 1,
-      };
+      const version = kept.version + 1;
+      // Buyers read the name: it changes with the approval, not with the wish.
+      if (state && status === 'approved')
+        return { ...state, asked: { name, purpose }, requested: scopes, version };
+      return { ...kept, agent_id, name, purpose, requested: scopes, status, version };
     }
     if (!state) throw new Error(`${event.type} on an agent that was never requested`);
     const next = { ...state, reason: event.data.reason, version: state.version + 1 };
     switch (event.type) {
       case 'AccessApproved':
-        return { ...next, status: 'approved', granted: event.data.scopes, decided_at: event.at };
+        return {
+          ...next,
+          ...state.asked,
+          status: 'approved',
+          granted: event.data.scopes,
+          decided_at: event.at,
+        };
       case 'AccessDenied':
         return {
           ...next,

@@ -146,9 +146,12 @@ const changed = (state: HandoffState, event: Event & { at: number }): Partial<Ha
       return { status: 'invalidated', status_reason: event.data.reason };
     case 'SubjectErased': {
       const { email: _erased, ...buyer } = state.buyer;
+      const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
       return {
         buyer,
         erased: true,
+        // Nobody is left to review it.
+        ...(waiting && { status: 'withdrawn', status_reason: 'erased' }),
         ...(state.rfq && { rfq: { contact: '', submitted_at: state.rfq.submitted_at } }),
       };
     }

@@ -63,6 +63,9 @@ const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
 export const stateAt = (state: LeadState, at: number): LeadStatus =>
   AMENDABLE.includes(state.state) && at >= state.claim_expires_at ? 'lapsed' : state.state;
 
+export const isAmendable = (state: LeadState, at: number): boolean =>
+  !state.erased && AMENDABLE.includes(stateAt(state, at));
+
 export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
   evolve(state, event) {
     if (event.type === 'LeadSubmitted') {
@@ -114,7 +117,7 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
     };
     switch (command.type) {
       case 'AmendLead':
-        return AMENDABLE.includes(now)
+        return isAmendable(state, command.at)
           ? accept({ type: 'LeadAmended', data: { lead_id, ...command.content } })
           : reject(
               'lead_closed',

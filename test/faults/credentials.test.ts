@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
 import { mintCredential } from '#src/app/authenticate.ts';
@@ -195,6 +196,8 @@ describe('a key', () => {
         const begun = revoked;
         const { status } = await send(sent);
         if (begun) statuses.push(status);
+        // Refusals need no turn of the event loop; without one nothing else would ever run.
+        await turn();
       }
     });
     await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });

@@ -46,7 +46,9 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault => {
   db.exec('PRAGMA secure_delete = ON');
   const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
   const insert = db.prepare('INSERT INTO keys VALUES (?, ?)');
-  const forget = db.prepare('UPDATE keys SET wrapped = NULL WHERE subject = ?');
+  const forget = db.prepare(
+    'INSERT INTO keys VALUES (?, NULL) ON CONFLICT (subject) DO UPDATE SET wrapped = NULL',
+  );
 
   const keyOf = (subject: string): Buffer | null | undefined => {
     const row = find.get(subject) as { wrapped: Uint8Array | null } | undefined;
@@ -77,8 +79,10 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault => {
     },
     destroy(subject) {
       const had = keyOf(subject);
-      if (!had) return false;
+      if (had === null) return false;
+      // Also without a key: whoever was erased must not come back under a first one.
       forget.run(subject);
+      if (had === undefined) return false;
       db.exec('PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
       return true;
     },

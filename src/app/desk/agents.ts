@@ -70,7 +70,7 @@ export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, c
   if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
   if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== owner_id)
     return NO_AGENT;
-  const agentId = agent_id ?? `agt_${nameOf('agent', call.idem ?? '')}`;
+  const agentId = agent_id ?? `agt_${nameOf('agent', owner_id, call.idem ?? '')}`;
   return change(deps, call, agentId, owner_id, () => ({
     type: 'RequestAccess',
     request: { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] },

@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../attribution.ts';
 import type { DeskCall } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
@@ -55,7 +55,7 @@ const publish = async (
     );
     if (result.outcome === 'appended') return 'appended';
   }
-  throw new Error(`product ${product.sku} is written by too many at once`);
+  throw new LogUnavailable('overloaded', 'no', `product ${product.sku} is written by many at once`);
 };
 
 /**

@@ -3,6 +3,7 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { DeskCall, DeskCaller, Surface } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
+import { bindKey, boundElsewhere } from '../decide-and-append.ts';
 import { checkOutput, parseInput, unavailable } from '../dispatch.ts';
 import { digestOf, fingerprintOf } from '../hash.ts';
 import type { Outcome } from '../outcome.ts';
@@ -36,8 +37,12 @@ export const dispatchDesk = async (
   try {
     // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
     const handler = handlers[id] as unknown as AnyHandler;
+    // A desk key is one request's whoever it was for; each owner's own binding is not enough.
+    const elsewhere = await boundElsewhere(deps, call);
+    if (elsewhere) return elsewhere;
     const outcome = await handler(deps, parsed.input, call);
     if (!outcome.ok) return outcome;
+    await bindKey(deps, call, 'desk');
     checkOutput(operation, outcome.value);
     await awaitOwnWrite(deps, outcome.position);
     return outcome;

@@ -7,7 +7,7 @@ import type { KeyRow } from '#src/ports/rows.ts';
 import { mintCredential } from '../authenticate.ts';
 import type { DeskCall } from '../call.ts';
 import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
-import type { Outcome } from '../outcome.ts';
+import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { DAY_MS, HOUR_MS, iso } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
@@ -53,7 +53,7 @@ type Wanted = {
 /** Mints a key and stores its keyed hash. The key itself leaves in this answer and is gone. */
 const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Outcome<Issued>> => {
   const { ownerId, agentId, environment } = wanted;
-  const keyId = keyIdOf(call.idem ?? '');
+  const keyId = keyIdOf(ownerId, call.idem ?? '');
   const credential = mintCredential(`trb_${environment}`, keyId, deps.ids.base62(SECRET_CHARS));
   const written = await createOnce(
     deps,
@@ -86,22 +86,34 @@ const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Ou
   );
 };
 
+/** Refuses one more key where an agent has as many live ones as it may. */
+const keysFull = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { owner, agent_id }: { owner: string; agent_id: string },
+  environment: 'live' | 'test',
+): Promise<Refusal | undefined> => {
+  const live = (await keysOf(deps, owner)).filter(
+    (key) =>
+      key.agent_id === agent_id &&
+      key.environment === environment &&
+      key.status !== 'revoked' &&
+      key.expires_at > call.at &&
+      key.key_id !== keyIdOf(owner, call.idem ?? ''),
+  );
+  return live.length >= LIMITS.KEYS_PER_AGENT_MAX
+    ? refuse('state_conflict', `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys.`)
+    : undefined;
+};
+
 export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
   const agent = deps.credentials.agent(input.agent_id);
   if (!agent || !mayActFor(call, agent.owner))
     return refuse('resource_not_found', 'There is no such agent.');
   if (agent.status !== 'approved')
     return refuse('state_conflict', `The agent is ${agent.status}; a key needs an approved one.`);
-  const live = (await keysOf(deps, agent.owner)).filter(
-    (key) =>
-      key.agent_id === agent.agent_id &&
-      key.environment === input.environment &&
-      key.status !== 'revoked' &&
-      key.expires_at > call.at &&
-      key.key_id !== keyIdOf(call.idem ?? ''),
-  );
-  if (live.length >= LIMITS.KEYS_PER_AGENT_MAX)
-    return refuse('state_conflict', `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys.`);
+  const full = await keysFull(deps, call, agent, input.environment);
+  if (full) return full;
   return issue(deps, call, {
     ownerId: agent.owner,
     agentId: agent.agent_id,
@@ -113,8 +125,17 @@ export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
 export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => {
   const old = deps.credentials.key(input.key_id);
   if (!old || !mayActFor(call, old.owner)) return NO_KEY;
-  if (old.status !== 'active' || old.expires_at <= call.at)
-    return refuse('state_conflict', `The key is ${old.status}; only an active one can be rotated.`);
+  const newId = keyIdOf(old.owner, call.idem ?? '');
+  const again = deps.credentials.key(newId) !== undefined;
+  if (!again) {
+    if (old.status !== 'active' || old.expires_at <= call.at)
+      return refuse(
+        'state_conflict',
+        `The key is ${old.status}; only an active one can be rotated.`,
+      );
+    const full = await keysFull(deps, call, old, old.environment);
+    if (full) return full;
+  }
   const issued = await issue(deps, call, {
     ownerId: old.owner,
     agentId: old.agent_id,
@@ -122,7 +143,7 @@ export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => 
     expiresInDays: input.expires_in_days,
     rotatedFrom: old.key_id,
   });
-  if (!issued.ok) return issued;
+  // Also when the new key was issued before and cannot be shown again: a first try may have ended here.
   const { idem: _idem, fingerprint: _fingerprint, ...retiring } = call;
   const retired = await decideAndAppend(
     deps,
@@ -132,18 +153,19 @@ export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => 
       decider: apiKey,
       command: () => ({
         type: 'RetireKey' as const,
-        replacedBy: issued.value.id,
+        replacedBy: newId,
         expiresAt: call.at + input.overlap_hours * HOUR_MS,
         at: call.at,
       }),
     },
   );
+  if (!issued.ok) return issued;
   if (!retired.ok)
     return refuse(
       'state_conflict',
       'The new key was issued; the old one could not be retired: revoke it.',
     );
-  return { ...issued, ...(retired.position !== undefined && { position: retired.position }) };
+  return { ...issued, ...traceOf({ position: retired.position ?? issued.position ?? 0 }) };
 };
 
 export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason }, call) => {

@@ -16,7 +16,7 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
         { pointer: '/roles', code: 'not_together', detail: 'must be owner when owner_id is given' },
       ],
     });
-  const id = keyIdOf(call.idem ?? '');
+  const id = keyIdOf('desk', call.idem ?? '');
   const token = mintCredential('trbd', id, deps.ids.base62(SECRET_CHARS));
   const expires_at = expires_in_days === undefined ? undefined : call.at + expires_in_days * DAY_MS;
   const data = {

@@ -22,11 +22,6 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   const stream = `${call.ownerId}-handoff_${name}`;
   const reviewToken = (handoffId: string) => reviewTokenOf(deps.secrets, handoffId);
   const answer = (written: { state: HandoffState; position?: number; replayOf?: string }) => {
-    if (
-      written.replayOf !== undefined &&
-      deps.vault.knows(written.state.handoff_id) === 'destroyed'
-    )
-      return refuse('resource_erased', 'The personal data of this handoff was erased.');
     return done(
       renderHandoff(call.ownerId, written.state, written.state.created_at, {
         vault: deps.vault,
@@ -39,6 +34,8 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
     );
   };
 
+  if (deps.vault.knows(`hnd_${name}`) === 'destroyed')
+    return refuse('resource_erased', 'The personal data of this handoff was erased.');
   const facts = await gather(deps, input, call, `hnd_${name}`);
   if ('ok' in facts) {
     const again = await replayOf(deps, call, { stream, decider: handoff });

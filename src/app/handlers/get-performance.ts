@@ -150,6 +150,7 @@ const rowsOf = async (
   { rows: PerformanceRecord[]; asOf: { position: Position; at: number | null } } | Refusal
 > => {
   if (asOf !== undefined) return rowsAt(deps, ownerId, asOf);
+  const now = deps.following.asOf();
   // A local day reaches at most one UTC day beyond its own on either side.
   const rows: PerformanceRecord[] = [];
   let before: number | undefined = sortBefore(toDay + 2);
@@ -165,7 +166,7 @@ const rowsOf = async (
     if (!last || page.length < PAGE_ROWS || last.row.day < fromDay - 1) break;
     before = last.sort;
   }
-  return { rows, asOf: deps.following.asOf() };
+  return { rows, asOf: now };
 };
 
 /** Everything of the days before `day`: rows sort by day first (projections/performance.ts). */

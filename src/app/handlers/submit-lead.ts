@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { LeadCommand, LeadState } from '#src/domain/lead.ts';
-import { lead } from '#src/domain/lead.ts';
+import { isAmendable, lead } from '#src/domain/lead.ts';
 import type { AgentCall } from '../call.ts';
 import { clashOf, releaseClaim } from '../claims.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
@@ -27,15 +27,21 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const source = await sourceOf(deps, call, input);
   if ('ok' in source) return source;
 
+  let before: LeadState | undefined;
   const written = await decideAndAppend(deps, call, {
     stream: `${call.ownerId}-lead_${name}`,
     decider: lead,
-    command: (state) => commandFor(deps, call, input, { state, leadId, source }),
+    command: (state) => {
+      before = state;
+      return commandFor(deps, call, input, { state, leadId, source });
+    },
   });
   if (!written.ok)
     return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
   const { state } = written;
   if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
+  if (before && input.contact && written.replayOf === undefined)
+    await releaseClaim(deps, call, before, input.contact.email);
   return done(renderLead(call.ownerId, state, state.updated_at, deps.vault), {
     ...traceOf(written),
     ...(isFirstAnswer(state) ? {} : { status: 200 }),
@@ -65,9 +71,10 @@ const missing = (input: Input): Refusal | undefined => {
     return refuse('consent_missing', 'A contact needs a lawful basis.', {
       errors: [{ pointer: '/consent', code: 'required', detail: 'say basis and obtained_at' }],
     });
-  const needsRef = input.source.kind === 'link' || input.source.kind === 'handoff';
-  return needsRef && input.source.ref === undefined
-    ? said('/source/ref', 'required', `name the ${input.source.kind}`)
+  const { kind, ref = '' } = input.source;
+  const shape = kind === 'link' ? /^lnk_[0-9a-z]{24}$/ : /^hnd_[0-9a-z]{24}$/;
+  return (kind === 'link' || kind === 'handoff') && !shape.test(ref)
+    ? said('/source/ref', 'required', `name the ${kind} by its id`)
     : undefined;
 };
 
@@ -112,9 +119,11 @@ const commandFor = async (
   }
   const content = contentOf(deps, input, leadId);
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
-  const clash = input.contact
-    ? await clashOf(deps, call, { leadId, email: input.contact.email, expiresAt })
-    : 'none';
+  const asks = input.contact && (!state || isAmendable(state, call.at));
+  const clash =
+    input.contact && asks
+      ? await clashOf(deps, call, { leadId, email: input.contact.email, expiresAt })
+      : 'none';
   if (state)
     return clash === 'none'
       ? { type: 'AmendLead', at: call.at, content }

@@ -83,7 +83,11 @@ export const aggregate = (rows: Iterable<PerformanceRecord>, query: Query): Buck
       addMoney(sum.won, Object.entries(row.won_value?.[cell] ?? {}));
     }
   }
-  return hideFewVisitors([...buckets.values()], query.groupBy.indexOf('country'));
+  const found = [...buckets.values()];
+  // Asked for by name, a country with few visitors is not shown either.
+  if (query.filters.country !== undefined)
+    return found.filter(({ sum }) => (sum.counts[UNIQUE] ?? 0) >= COUNTRY_VISITORS_MIN);
+  return hideFewVisitors(found, query.groupBy.indexOf('country'));
 };
 
 /** A country with very few visitors could point at a person: it goes under `other`. */

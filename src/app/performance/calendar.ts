@@ -13,6 +13,8 @@ const QUARTER_MS = 900_000;
 const QUARTERS = 96;
 
 export const isTimeZone = (name: string): boolean => {
+  // An offset is no zone: Intl would take it.
+  if (/^[+-]/.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;

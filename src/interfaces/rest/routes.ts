@@ -10,7 +10,6 @@ import { dispatch, note } from '#src/app/dispatch.ts';
 import type { Limiter, Verdict } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
-import { iso } from '#src/app/time.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
@@ -176,9 +175,21 @@ export const answer = (
   const write = media === 'application/json' ? undefined : FORMATS[media];
   reply.code(status ?? operation.http.status);
   reply.type(media === 'application/json' ? 'application/json' : `${media}; charset=utf-8`);
-  if (media !== 'application/json') {
-    const { position: folded, at: time } = deps.following.asOf();
-    reply.header('as-of', `${folded}${time === null ? '' : ` ${iso(time)}`}`);
-  }
+  if (media !== 'application/json') fileHeaders(reply, value as Listed);
   return write ? write(value as never) : JSON.stringify(value);
+};
+
+type Listed = {
+  as_of: { position: number; at: string | null };
+  page: { next_cursor: string | null };
+};
+
+/** What a file has no place for: where the log stood, and where the rest is. */
+const fileHeaders = (reply: FastifyReply, { as_of, page }: Listed): void => {
+  reply.header('as-of', `${as_of.position}${as_of.at === null ? '' : ` ${as_of.at}`}`);
+  if (page.next_cursor === null) return;
+  const [path = '', query] = reply.request.url.split('?');
+  const next = new URLSearchParams(query);
+  next.set('cursor', page.next_cursor);
+  reply.header('link', `<${path}?${next.toString()}>; rel="next"`);
 };

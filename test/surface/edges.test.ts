@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+
+/* What a careful reader found once: each a case of its own, so that it stays found. */
+
+const V1 = '/api/affiliate/v1';
+let app: TestApp;
+let acme: string;
+let rival: string;
+beforeAll(async () => {
+  app = await testApp();
+  acme = (await app.agent('acme')).key;
+  rival = (await app.agent('rival')).key;
+  await app.publish([feedProduct('MUG-1')]);
+});
+afterAll(() => app.close());
+
+const post = (key: string, path: string, payload: object, idempotencyKey = freshKey()) =>
+  app.send({
+    method: 'POST',
+    url: V1 + path,
+    key,
+    payload,
+    headers: { 'idempotency-key': idempotencyKey },
+  });
+const company = { name: 'Shop', country: 'GB' };
+const person = (email: string) => ({
+  contact: { name: 'Ada', email },
+  consent: { basis: 'consent', obtained_at: '2026-11-19T09:00:00Z' },
+});
+const claimable = async (email: string): Promise<boolean> => {
+  const sent = await post(rival, '/leads', { external_id: freshKey(), company, ...person(email) });
+  const { state, id } = sent.body as { state: string; id: string };
+  await app.desk('POST', `/leads/${id}/move`, { owner_id: 'rival', to: 'rejected' });
+  return state === 'submitted';
+};
+
+describe('an owner at the desk', () => {
+  it('reads no stream of another owner under its own name', async () => {
+    const issued = await app.desk('POST', '/desk-tokens', {
+      name: 'Acme',
+      roles: ['owner'],
+      owner_id: 'acme',
+    });
+    const { token } = issued.body as { token: string };
+    const lead = await post(rival, '/leads', { external_id: 'secret', company });
+    const name = (lead.body as { id: string }).id.slice(4);
+    const peek = (stream: string) =>
+      app.send({
+        method: 'GET',
+        url: `/api/desk/v1/events?owner_id=acme&stream=${stream}`,
+        key: token,
+      });
+    expect((await peek(`rival-lead_${name}`)).status).toBe(404);
+    expect((await peek('desk-token_abc')).status).toBe(404);
+  });
+
+  it('spends a key once, whomever it is for', async () => {
+    const ask = (owner: string) =>
+      app.send({
+        method: 'POST',
+        url: '/api/desk/v1/agents',
+        key: app.deskToken,
+        payload: { owner_id: owner, name: 'A', purpose: 'P', scopes: ['leads:read'] },
+        headers: { 'idempotency-key': 'one-for-all' },
+      });
+    expect((await ask('alpha')).status).toBe(201);
+    expect(await ask('beta')).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    });
+  });
+
+  it('renames an approved agent by approval only', async () => {
+    const { agentId, key } = await app.agent('named', ['leads:read']);
+    const wish = {
+      owner_id: 'named',
+      agent_id: agentId,
+      name: 'Your bank',
+      purpose: 'P',
+      scopes: ['leads:read', 'links:write'],
+    };
+    await app.desk('POST', '/agents', wish);
+    const name = async () =>
+      (
+        (await app.send({ method: 'GET', url: `${V1}/connection`, key })).body as {
+          agent: { name: string };
+        }
+      ).agent.name;
+    expect(await name()).toBe('Test agent');
+    await app.desk('POST', `/agents/${agentId}/approve`, { reason: 'Fine' });
+    expect(await name()).toBe('Your bank');
+  });
+});
+
+describe('a contact', () => {
+  it('is claimed by no lead that was refused', async () => {
+    await post(acme, '/leads', { external_id: 'gone', company });
+    await post(acme, '/leads', { external_id: 'gone', withdraw: true });
+    const late = await post(acme, '/leads', {
+      external_id: 'gone',
+      company,
+      ...person('late@x.example'),
+    });
+    expect(late.status).toBe(409);
+    expect(await claimable('late@x.example')).toBe(true);
+    await post(acme, '/leads', { external_id: 'k-1', company }, 'spent');
+    const reused = await post(
+      acme,
+      '/leads',
+      { external_id: 'k-2', company, ...person('reused@x.example') },
+      'spent',
+    );
+    expect(reused.status).toBe(422);
+    expect(await claimable('reused@x.example')).toBe(true);
+  });
+
+  it('is given back when a lead goes on with another', async () => {
+    await post(acme, '/leads', { external_id: 'moved', company, ...person('old@x.example') });
+    await post(acme, '/leads', { external_id: 'moved', company, ...person('new@x.example') });
+    expect(await claimable('old@x.example')).toBe(true);
+    expect(await claimable('new@x.example')).toBe(false);
+  });
+});
+
+describe('a key', () => {
+  it('is spent by a write that changes nothing, too', async () => {
+    await post(acme, '/leads', { external_id: 'noop', company });
+    await post(acme, '/leads', { external_id: 'noop', withdraw: true });
+    expect((await post(acme, '/leads', { external_id: 'noop', withdraw: true }, 'w1')).status).toBe(
+      200,
+    );
+    const other = await post(acme, '/leads', { external_id: 'other', company }, 'w1');
+    expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
+  });
+
+  it('of a rotation counts among the live ones', async () => {
+    const { keyId } = await app.agent('rotor');
+    const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, {});
+    const { id } = rotated.body as { id: string };
+    expect((await app.desk('POST', `/keys/${id}/rotate`, {})).status).toBe(409);
+  });
+});
+
+describe('an erasure', () => {
+  it('is final for a handoff, before and after', async () => {
+    const body = {
+      title: 'L',
+      buyer: { email: 'b@x.example' },
+      line_items: [{ sku: 'MUG-1', quantity: 4 }],
+    };
+    const made = await post(acme, '/handoffs', body, 'erased-1');
+    const { id, review_url } = made.body as { id: string; review_url: string };
+    await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
+    expect(await post(acme, '/handoffs', body, 'erased-1')).toMatchObject({
+      status: 410,
+      body: { code: 'resource_erased' },
+    });
+    const sent = await app.send({
+      method: 'POST',
+      url: `${new URL(review_url).pathname}/send`,
+      payload: 'list_revision=1&name=B&email=b%40x.example&consent=yes',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+    expect(sent.status).toBe(409);
+  });
+
+  it('holds for a lead that had nothing to erase yet', async () => {
+    const made = await post(acme, '/leads', { external_id: 'bare', company });
+    const { id } = made.body as { id: string };
+    const erased = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
+    expect(erased.body).toMatchObject({ key: 'never' });
+    const later = await post(acme, '/leads', {
+      external_id: 'bare',
+      company,
+      ...person('back@x.example'),
+    });
+    expect(later).toMatchObject({ status: 410, body: { code: 'resource_erased' } });
+  });
+});
+
+describe('a source', () => {
+  it('is named by its own id', async () => {
+    const ref = `lnk_${'0'.repeat(24)}`;
+    for (const source of [
+      { kind: 'handoff', ref },
+      { kind: 'link', ref: 'bare' },
+    ])
+      expect(
+        await post(acme, '/leads', { external_id: freshKey(), company, source }),
+      ).toMatchObject({
+        status: 422,
+        body: { errors: [{ pointer: '/source/ref' }] },
+      });
+  });
+});
+
+describe('a file of numbers', () => {
+  it('says where the log stood and where the rest is', async () => {
+    const answer = await app.send({
+      method: 'GET',
+      url: `${V1}/performance?limit=2&as_of=3`,
+      key: acme,
+      headers: { accept: 'text/csv' },
+    });
+    expect(answer.headers['as-of']).toMatch(/^3\b/);
+    expect(answer.headers['link']).toMatch(/cursor=.+>; rel="next"$/);
+    const offset = await app.send({
+      method: 'GET',
+      url: `${V1}/performance?time_zone=%2B00:01`,
+      key: acme,
+    });
+    expect(offset).toMatchObject({ status: 400, body: { errors: [{ pointer: '/time_zone' }] } });
+  });
+});
