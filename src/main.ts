@@ -1,4 +1,3 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
@@ -13,17 +12,16 @@ import { catalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
 import type { SqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
+import { StartupError } from '#src/adapters/sqlite/open.ts';
 import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';
+import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import { activityLog } from '#src/app/activity.ts';
 import { keptAnswers } from '#src/app/answers.ts';
 import type { Credentials } from '#src/app/authenticate.ts';
-import { authenticator, CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
-import type { DeskCaller } from '#src/app/call.ts';
-import { dispatchDesk } from '#src/app/desk/dispatch.ts';
-import { deskHandlers } from '#src/app/desk/handlers.ts';
+import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
 import { recorder } from '#src/app/recorder.ts';
 import { visitLog } from '#src/app/visits.ts';
 import { buildServer } from '#src/interfaces/server.ts';
@@ -34,6 +32,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
 import { projectionDesk } from './projection-desk.ts';
+import { ensureRootToken } from './root-token.ts';
 
 export type Service = {
   deps: ServerDeps;
@@ -143,6 +142,15 @@ export const openService = async (
   };
 };
 
+const prepareDirectory = (directory: string): void => {
+  try {
+    makeDirectory(directory);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartupError(`the data directory ${directory} cannot be made: ${reason}`);
+  }
+};
+
 /** A projection that is far behind goes on catching up while requests are served. */
 const CATCH_UP_WAIT_MS = 2_000;
 
@@ -156,7 +164,7 @@ const openStores = (
   const { dataDirectory, eventLogUrl, readModelUrl } = config;
   const inMemory = eventLogUrl.protocol === 'memory:';
   const file = (name: string): string => (inMemory ? ':memory:' : join(dataDirectory, name));
-  if (!inMemory) mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  if (!inMemory) prepareDirectory(dataDirectory);
   const sqlite: SqliteEventLog | undefined = inMemory
     ? undefined
     : sqliteEventLog({ directory: dataDirectory, ...(onFatal && { onFatal }) });
@@ -195,36 +203,6 @@ const credentialsOf = (store: LocalStore): Credentials => {
 const shownHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
-};
-
-/**
- * The first desk token, with every role: issued once, through the command that issues all others,
- * and kept in the data directory for the command line, readable by us alone.
- */
-const ensureRootToken = async (deps: ServerDeps, directory: string): Promise<void> => {
-  const file = join(directory, 'desk.token');
-  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-  // A token of another log, or a revoked one, would leave the command line outside.
-  if (kept !== '' && authenticator(deps).desk(kept).ok) return;
-  const caller: DeskCaller = {
-    kind: 'desk',
-    tokenId: 'system',
-    name: 'first start',
-    roles: new Set(['operator'] as const),
-  };
-  const outcome = await dispatchDesk(deps, deskHandlers, 'issueDeskToken', {
-    caller,
-    surface: 'cli',
-    requestId: deps.ids.uuid(),
-    input: {
-      idempotency_key: deps.ids.uuid(),
-      name: 'root',
-      roles: ['operator', 'staff', 'auditor', 'owner'],
-    },
-  });
-  if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${(outcome.value as { token: string }).token}\n`, { mode: 0o600 });
 };
 
 /** Requests first, then what they left behind, then the stores under it all. */

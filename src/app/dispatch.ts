@@ -103,7 +103,7 @@ export const parseInput = (
   }
   const result = operation.input.safeParse(raw);
   if (!result.success) {
-    const errors = result.error.issues.flatMap(faultsOf);
+    const errors = result.error.issues.flatMap((issue) => faultsOf(issue, raw));
     const code = operation.kind === 'query' ? 'parameter_invalid' : 'validation_failed';
     const what = operation.kind === 'query' ? 'parameter' : 'field';
     const detail = `${errors.length} ${what}${errors.length === 1 ? ' is' : 's are'} not valid.`;
@@ -127,21 +127,33 @@ export const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /** Issues of zod as faults; an unknown field is named by its own pointer. */
-const faultsOf = (issue: z.core.$ZodIssue): InputFault[] => {
+const faultsOf = (issue: z.core.$ZodIssue, raw: unknown): InputFault[] => {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
       pointer: pointerOf([...issue.path, key]),
       code: 'unknown_field',
       detail: 'is not a field of this operation',
     }));
-  const missing = issue.code === 'invalid_type' && issue.input === undefined;
-  return [
-    {
-      pointer: pointerOf(issue.path),
-      code: missing ? 'required' : issue.code,
-      detail: missing ? 'is required' : issue.message,
-    },
-  ];
+  const given = issue.path.reduce<unknown>(
+    (value, part) => (value as Record<PropertyKey, unknown> | undefined | null)?.[part],
+    raw,
+  );
+  const pointer = pointerOf(issue.path);
+  if (issue.code !== 'invalid_type') return [{ pointer, code: issue.code, detail: issue.message }];
+  return given === undefined
+    ? [{ pointer, code: 'required', detail: 'is required' }]
+    : [
+        {
+          pointer,
+          code: 'invalid_type',
+          detail: `must be ${issue.expected}, not ${kindOf(given)}`,
+        },
+      ];
+};
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
 };
 
 const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);

@@ -19,7 +19,6 @@ export type Done<Value> = {
   position?: Position;
   /** Another success than the operation's own: an amended lead answers 200. */
   status?: 200 | 201;
-  location?: string;
   /** The first request's id, when this answer was given before. */
   replayOf?: string;
 };

@@ -56,11 +56,14 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
           ...state.asked,
           status: 'approved',
           granted: event.data.scopes,
+          // Decided is decided: more, or the rest, is asked for anew.
+          requested: event.data.scopes,
           decided_at: event.at,
         };
       case 'AccessDenied':
         return {
           ...next,
+          requested: state.granted.length > 0 ? state.granted : state.requested,
           status: state.granted.length > 0 ? 'approved' : 'denied',
           decided_at: event.at,
         };
@@ -88,6 +91,8 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
           return reject('scopes_not_requested', `not requested: ${extra.join(', ')}`);
         if (state.status === 'suspended')
           return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
+        if (state.status === 'denied')
+          return reject('agent_not_in_state', 'the request was refused; ask for access again');
         if (state.status === 'approved' && scopes.join() === state.granted.join()) return accept();
         return accept({ type: 'AccessApproved', data: { agent_id, scopes, reason } });
       }

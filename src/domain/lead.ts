@@ -200,5 +200,5 @@ const changed = (state: LeadState, event: Event): Partial<LeadState> => {
 const erased = (state: LeadState): Partial<LeadState> => ({
   erased: true,
   ...(state.contact && { contact: '' }),
-  ...(state.interest && { interest: { ...state.interest, note: '' } }),
+  ...(state.interest?.note && { interest: { ...state.interest, note: '' } }),
 });

@@ -106,6 +106,12 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const allowed = options.methodsOf(path);
+    if (allowed.length === 0 && isForbiddenAct(request.method, path))
+      return sendProblem(
+        reply,
+        refuse('boundary_forbidden', 'No agent can do this here, with whatever key.'),
+        origin(),
+      );
     if (allowed.length === 0)
       return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
     reply.header('allow', allowed.join(', '));
@@ -138,6 +144,12 @@ export class Refused extends Error {
 }
 
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
+/** A write that is named like one of the five acts gets told why it is not there. */
+const isForbiddenAct = (method: string, path: string): boolean =>
+  method === 'POST' &&
+  path.startsWith('/api/affiliate/v1/') &&
+  /quot|rfq|order|reserv|checkout|pay/i.test(path);
+
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
 /** What every request must be before any route sees it. */

@@ -64,6 +64,16 @@ describe('an unknown route under v1', () => {
     expect((answer.body as { request_id: string }).request_id).toBe(answer.headers['request-id']);
   });
 
+  it('tells an agent that tries one of the five acts why there is no such route', async () => {
+    for (const path of ['orders', 'rfqs', 'quotations/1/accept', 'reservations', 'payments']) {
+      const answer = await app.send({ method: 'POST', url: `/api/affiliate/v1/${path}` });
+      expect(answer, path).toMatchObject({
+        status: 403,
+        body: { code: 'boundary_forbidden', recovery: { action: 'hand_to_buyer' } },
+      });
+    }
+  });
+
   it('answers 405 with Allow where the path exists under another method', async () => {
     const answer = await app.send({ method: 'DELETE', url: '/api/affiliate/v1/links' });
     expect(answer).toMatchObject({ status: 405, body: { code: 'method_not_allowed' } });

@@ -128,12 +128,11 @@ describe('createLink', () => {
       status: 'active',
       version: 0,
     });
-    const { short_url, destination_url, id } = first.body as Record<string, string>;
+    const { short_url, destination_url } = first.body as Record<string, string>;
     expect(destination_url).toMatch(
       /^https:\/\/t\.example\/p\/prd_[0-9a-z]{24}\?utm_source=letter$/,
     );
     expect(short_url).toMatch(/^https:\/\/t\.example\/l\/[0-9a-z]{12}$/);
-    expect(first.headers['location']).toContain(id);
     app.clock.advance(60_000);
     const again = await post('/links', { ...body, sub_ids: ['a', 'b'] }, '"link-1"');
     expect(again.status).toBe(201);
@@ -262,6 +261,23 @@ const history = async (owner: string) => {
   const answer = await app.desk('GET', `/events?owner_id=${owner}&limit=1000`);
   return { events: list(answer.body).map(({ type }) => String(type)) };
 };
+
+describe('a field of the wrong type', () => {
+  it('is told from one that is missing', async () => {
+    const line_items = [{ sku: 'MUG-1', quantity: '48' }, { sku: 'MUG-1' }];
+    const { body } = await post('/handoffs', { title: 'List', line_items });
+    expect(body).toMatchObject({
+      errors: [
+        {
+          pointer: '/line_items/0/quantity',
+          code: 'invalid_type',
+          detail: 'must be number, not string',
+        },
+        { pointer: '/line_items/1/quantity', code: 'required' },
+      ],
+    });
+  });
+});
 
 describe('the seven operations', () => {
   it('are all routed where the contract says', () => {

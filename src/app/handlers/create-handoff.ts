@@ -29,7 +29,6 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
       }),
       {
         ...traceOf(written),
-        location: `/api/affiliate/v1/handoffs/${written.state.handoff_id}`,
       },
     );
   };

@@ -33,7 +33,6 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   }) =>
     done(renderLink(call.ownerId, written.state, written.state.created_at), {
       ...traceOf(written),
-      location: `/api/affiliate/v1/links/${written.state.link_id}`,
     });
 
   const facts = gather(deps, input, call, name);

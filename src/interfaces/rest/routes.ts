@@ -164,10 +164,9 @@ export const answer = (
     sendProblem(reply, outcome, deps.origin());
     return undefined;
   }
-  const { value, position, status, location, replayOf } = outcome;
+  const { value, position, status, replayOf } = outcome;
   const at = position ?? deps.following.asOf().position;
   reply.header('consistency-token', consistencyToken(deps.log.id, at));
-  if (location !== undefined) reply.header('location', `${deps.origin()}${location}`);
   if (replayOf !== undefined) {
     reply.header('idempotent-replayed', 'true');
     reply.header('original-request-id', replayOf);

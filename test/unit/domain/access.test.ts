@@ -39,6 +39,15 @@ describe('access of an agent', () => {
     expect(spec.given(requested, denied).state).toMatchObject({ status: 'denied', granted: [] });
   });
 
+  it('is decided once: the rest, or what was refused, is asked for anew', () => {
+    expect(spec.given(requested, approved).state?.requested).toEqual(['links:write']);
+    expect(spec.given(requested, approved, requested, denied).state?.requested).toEqual([
+      'links:write',
+    ]);
+    const approve: AgentCommand = { type: 'ApproveAccess', scopes: ['links:write'], reason: 'x' };
+    spec.given(requested, denied).when(approve).rejected('agent_not_in_state');
+  });
+
   it('is suspended and given back', () => {
     spec.given(requested, approved).when({ type: 'SuspendAgent', reason: 'Odd' }).then(suspended);
     spec
