@@ -1,4 +1,7 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { deskOperations } from '#contracts/desk/index.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
@@ -7,9 +10,28 @@ import { problemBody } from '#src/interfaces/problem.ts';
 import { openService } from '#src/main.ts';
 import type { Transport } from './desk-client.ts';
 import { tokenIn } from './desk-client.ts';
+import { EXIT, Failure } from './exit.ts';
 import { refused } from './problem-text.ts';
 
-export const inProcess = async (config: Config): Promise<Transport> => {
+/** Opens the data directory at once where there is a log, else with the first write. */
+export const inProcess = async (config: Config): Promise<Transport> =>
+  existsSync(join(config.dataDirectory, 'log.db')) ? opened(config) : withFirstWrite(config);
+
+/** Who only looks into a mistyped directory must not find a new service there. */
+const withFirstWrite = (config: Config): Transport => {
+  let made: Promise<Transport> | undefined;
+  return {
+    async send(id, input) {
+      if (!made && deskOperations[id].kind === 'query')
+        throw new Failure(EXIT.cannotStart, `${config.dataDirectory} holds no Tributary data`);
+      made ??= opened(config);
+      return (await made).send(id, input);
+    },
+    close: async () => (await made)?.close(),
+  };
+};
+
+const opened = async (config: Config): Promise<Transport> => {
   const service = await openService(config);
   const { deps } = service;
   const found = authenticator(deps).desk(tokenIn(config.dataDirectory));

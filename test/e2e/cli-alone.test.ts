@@ -121,13 +121,24 @@ describe('the command line itself', () => {
     const folder = directory.fresh();
     const child = spawn(
       'sh',
-      ['-c', `ln -s '${COMMAND}' t && ./t access list --owner acme --data in`],
+      [
+        '-c',
+        `ln -s '${COMMAND}' t && ./t access request --owner acme --name N --purpose P --scopes links:write --data in`,
+      ],
       {
         cwd: folder,
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
-    expect(await ended(child)).toMatchObject({ code: 0, stdout: 'No agents.\n' });
+    expect(await ended(child)).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
+  });
+
+  it('makes no service where somebody only looks', async () => {
+    const folder = join(directory.fresh(), 'mistyped');
+    const { code, stderr } = await run('projections', 'status', '--data', folder);
+    expect(code).toBe(3);
+    expect(stderr).toContain('holds no Tributary data');
+    expect(existsSync(folder)).toBe(false);
   });
 });
