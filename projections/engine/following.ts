@@ -2,7 +2,7 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { Folding } from './advance.ts';
 import type { CatalogFollower } from './catalog-follower.ts';
 import { router } from './fold.ts';
-import type { RunOptions } from './run.ts';
+import type { RunOptions } from './run-options.ts';
 import type { Progress } from './status.ts';
 import type { Target } from './target.ts';
 import { lowest } from './target.ts';

@@ -1,9 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Catalog } from '#src/ports/catalog.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import type { Projection } from '../projection.ts';
 import { adopt } from './adoption.ts';
 import { catalogFollower } from './catalog-follower.ts';
 import { foldMail, settle, startFollowing, stopFollowing } from './follower.ts';
@@ -11,30 +8,11 @@ import type { Following } from './following.ts';
 import { following, reached } from './following.ts';
 import type { Mailbox } from './mailbox.ts';
 import { mailbox } from './mailbox.ts';
+import type { RunOptions } from './run-options.ts';
 import type { Progress, ProjectionStatus } from './status.ts';
 import { catalogStatus, targetStatus, unbornStatus } from './status.ts';
 import type { Parked, Target } from './target.ts';
 import { waiters } from './waiters.ts';
-
-export type RunOptions = {
-  log: EventLog;
-  store: ProjectionStore;
-  projections: readonly Projection[];
-  catalog?: Catalog;
-  /** Ends the run; what is folded is flushed first. */
-  signal: AbortSignal;
-  /** The partitions that this process folds; others fold the rest. Without: all. */
-  partitions?: readonly number[];
-  onParked?(projection: string, parked: Parked): void;
-  /** Log or store gave no answer; the engine tries again until they do. */
-  onFault?(error: unknown): void;
-  /** Events in one batch at most. */
-  batchEvents?: number;
-  /** How often checkpoints of partitions without events are moved. */
-  moveOnEvents?: number;
-  /** How often the store is asked whether it still has what it had. */
-  recheckMs?: number;
-};
 
 export type Engine = {
   /** True once every live read model that is not parked has folded up to `position`. */

@@ -1,7 +1,8 @@
 /** An engine over a log in memory, and a read model that any event applied twice would spoil. */
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { Engine, RunOptions } from '#projections/engine/run.ts';
+import type { RunOptions } from '#projections/engine/run-options.ts';
+import type { Engine } from '#projections/engine/run.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { EventLog, NewEvent, Position } from '#src/ports/event-log.ts';
