@@ -45,3 +45,7 @@ export type DeskCall = Call & { caller: DeskCaller };
 
 /** The owner under whom a test key's records live: other streams, same code. */
 export const testSpaceOf = (ownerId: string): string => `test${ownerId}`;
+
+/** The same call as the cause of an event that is not its own effect, and so not found by its key. */
+export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>
+  call;

@@ -1,6 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from './call.ts';
+import { unkeyed } from './call.ts';
 import type { Deps } from './deps.ts';
 
 type Claims = Pick<Deps, 'log' | 'ids' | 'secrets'>;
@@ -19,7 +20,7 @@ export const clashOf = async (
   { leadId, email, expiresAt }: Claim,
 ): Promise<'none' | 'known' | 'own'> => {
   const stream = claimStream(deps, call, email);
-  const { idem: _idem, fingerprint: _fingerprint, ...claiming } = call;
+  const claiming = unkeyed(call);
   for (let race = 0; race < RACES_MAX; race++) {
     const stored = await deps.log.readStream(stream);
     const last = stored.at(-1);
@@ -54,7 +55,7 @@ export const releaseClaim = async (
   const last = stored.at(-1);
   const held = last?.type === 'LeadClaimed' ? (last.data as EventData<'LeadClaimed'>) : undefined;
   if (held?.lead_id !== lead_id || held.owner_id !== call.ownerId) return;
-  const { idem: _idem, fingerprint: _fingerprint, ...releasing } = call;
+  const releasing = unkeyed(call);
   const data = { owner_id: call.ownerId, lead_id };
   const events = attribute(releasing, [{ type: 'LeadClaimReleased', data }], deps.ids);
   // A conflict means that somebody claims it at this moment: then it is theirs.

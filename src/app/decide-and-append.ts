@@ -62,6 +62,12 @@ const fold = <State, Command, E extends Event, Reason extends string>(
   return state;
 };
 
+/** A stream's state as its events leave it; undefined where there is no stream. */
+export const stateOf = async <State, Command, E extends Event, Reason extends string>(
+  { log }: Pick<Writer, 'log'>,
+  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
+): Promise<State | undefined> => fold(decider, asEvents<E>(await log.readStream(stream)));
+
 /** The first request's answer again: the stream folded up to and with what that request wrote. */
 const replayed = <State, Command, E extends Event, Reason extends string>(
   decider: Decider<State, Command, E, Reason>,

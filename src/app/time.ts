@@ -6,3 +6,9 @@ export const epoch = (time: string): number => Date.parse(time);
 
 export const DAY_MS = 86_400_000;
 export const HOUR_MS = 3_600_000;
+
+/** Where the log stood, as answers show it. */
+export const renderAsOf = <P>({ position, at }: { position: P; at: number | null }) => ({
+  position,
+  at: at === null ? null : iso(at),
+});

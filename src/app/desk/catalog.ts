@@ -2,6 +2,7 @@ import type { EventData } from '#contracts/events/index.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../attribution.ts';
 import type { DeskCall } from '../call.ts';
+import { unkeyed } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
 import { digestOf, nameOf } from '../hash.ts';
 import { done, refuse } from '../outcome.ts';
@@ -78,7 +79,7 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
       });
     skus.add(sku);
   }
-  const { idem: _idem, fingerprint: _fingerprint, ...importing } = call;
+  const importing = unkeyed(call);
   const changes = await Promise.all(products.map((entry) => publish(deps, importing, entry)));
   const appended = changes.filter((change) => change === 'appended').length;
   const { position } = await deps.log.head();

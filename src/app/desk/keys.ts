@@ -6,6 +6,7 @@ import { apiKey } from '#src/domain/access.ts';
 import type { KeyRow } from '#src/ports/rows.ts';
 import { mintCredential } from '../authenticate.ts';
 import type { DeskCall } from '../call.ts';
+import { unkeyed } from '../call.ts';
 import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
@@ -144,7 +145,7 @@ export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => 
     rotatedFrom: old.key_id,
   });
   // Also when the new key was issued before and cannot be shown again: a first try may have ended here.
-  const { idem: _idem, fingerprint: _fingerprint, ...retiring } = call;
+  const retiring = unkeyed(call);
   const retired = await decideAndAppend(
     deps,
     { ...retiring, ownerId: old.owner },

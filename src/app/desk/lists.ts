@@ -5,16 +5,13 @@ import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
 import { historyEntries } from '#src/ports/rows.ts';
 import { done, refuse } from '../outcome.ts';
 import { renderHandoff, renderLink } from '../render.ts';
-import { iso } from '../time.ts';
+import { iso, renderAsOf } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
 import { mayActFor } from './handler.ts';
 
 const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');
 
-const asOfNow = (deps: DeskDeps) => {
-  const { position, at } = deps.following.asOf();
-  return { position, at: at === null ? null : iso(at) };
-};
+const asOfNow = (deps: DeskDeps) => renderAsOf(deps.following.asOf());
 
 /** A page of an owner's rows, newest first, and where the next one starts. */
 const pageOf = async <R extends Row>(

@@ -5,6 +5,7 @@ import { link } from '#src/domain/link.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../attribution.ts';
 import type { AgentCall } from '../call.ts';
+import { unkeyed } from '../call.ts';
 import { createOnce, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
@@ -159,7 +160,7 @@ const claimCode = async (
 ): Promise<Refusal | undefined> => {
   const stream = `codes-code_${code}`;
   const data = { code, link_id, owner_id: call.ownerId };
-  const { idem: _idem, fingerprint: _fingerprint, ...claiming } = call;
+  const claiming = unkeyed(call);
   const events = attribute(claiming, [{ type: 'CodeClaimed', data }], deps.ids);
   const result = await deps.log.append(stream, NO_STREAM, events);
   if (result.outcome === 'appended') return undefined;

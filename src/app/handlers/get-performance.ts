@@ -24,7 +24,7 @@ import {
   todayIn,
   yearBefore,
 } from '../performance/calendar.ts';
-import { iso } from '../time.ts';
+import { renderAsOf } from '../time.ts';
 
 type Input = InputOf<'getPerformance'>;
 
@@ -73,10 +73,7 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
       next_cursor: more ? writeCursor(deps, binding, offset + shown.length) : null,
       has_more: more,
     },
-    as_of: {
-      position: source.asOf.position,
-      at: source.asOf.at === null ? null : iso(source.asOf.at),
-    },
+    as_of: renderAsOf(source.asOf),
     classifier_version: deps.classifierVersion,
   });
 };

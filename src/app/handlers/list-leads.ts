@@ -5,7 +5,7 @@ import type { Handler, InputOf } from '../handler.ts';
 import type { Refusal } from '../outcome.ts';
 import { done } from '../outcome.ts';
 import { renderLead } from '../render.ts';
-import { epoch, iso } from '../time.ts';
+import { epoch, renderAsOf } from '../time.ts';
 
 /** Rows looked at for one page: a filter that matches little costs bounded work, and says so. */
 const ROWS_SCANNED_MAX = 10_000;
@@ -47,7 +47,7 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
       next_cursor: more && before !== undefined ? writeCursor(deps, binding, before) : null,
       has_more: more,
     },
-    as_of: { position: asOf.position, at: asOf.at === null ? null : iso(asOf.at) },
+    as_of: renderAsOf(asOf),
   });
 };
 

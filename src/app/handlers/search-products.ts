@@ -2,7 +2,7 @@ import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
 import type { Handler } from '../handler.ts';
 import { done, refuse } from '../outcome.ts';
 import { renderProduct } from '../render.ts';
-import { epoch, iso } from '../time.ts';
+import { epoch, renderAsOf } from '../time.ts';
 
 export const searchProducts: Handler<'searchProducts'> = async (deps, input, { caller }) => {
   const { cursor, limit, facets = [], updated_since, ...filters } = input;
@@ -32,7 +32,6 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
   });
   const next = offset + hits.products.length;
   const more = next < hits.total && hits.products.length > 0;
-  const { position, at } = deps.following.asOf();
   return done({
     data: hits.products.map((product) => renderProduct(product, input.at_quantity)),
     page: {
@@ -41,6 +40,6 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
       total: hits.total,
     },
     ...(facets.length > 0 && { facets: hits.facets }),
-    as_of: { position, at: at === null ? null : iso(at) },
+    as_of: renderAsOf(deps.following.asOf()),
   });
 };
