@@ -30,6 +30,37 @@ export const BOUNDARIES = [
   },
 ] as const;
 
+export type BoundaryId = (typeof BOUNDARIES)[number]['id'];
+
+/** How words begin that name one of the five acts. */
+const NAMED: readonly [BoundaryId, RegExp][] = [
+  ['accept_quotation', /^quot/],
+  ['submit_rfq', /^rfq/],
+  ['place_order', /^(order|purchas|checkout|buy$)/],
+  ['reserve_stock', /^(reserv|allocat|backorder)/],
+  ['send_payment', /^(pay$|paym|payout|charge|refund|invoic|settle)/],
+];
+
+/**
+ * The act beyond an agent's bounds that a name speaks of: a path, a tool, a skill, a method, an
+ * action; undefined for every other name. For whoever tries one to be told what to do instead.
+ */
+export const boundaryOf = (name: string): BoundaryId | undefined => {
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/);
+  return NAMED.find(([, pattern]) => words.some((word) => pattern.test(word)))?.[0];
+};
+
+/** Events that only the holder of a review link may cause, whatever else changes. */
+export const BUYER_EVENTS = [
+  'HandoffOpenedByBuyer',
+  'HandoffListRevisedByBuyer',
+  'HandoffDeclinedByBuyer',
+  'RfqSubmittedByBuyer',
+] as const;
+
 /** What every handoff says of itself, to the agent and to the buyer. */
 export const HANDOFF_DISCLAIMER =
   'Creating this handoff did not submit an RFQ, reserve stock, place an order or accept a price. ' +
@@ -38,3 +69,6 @@ export const HANDOFF_DISCLAIMER =
 /** What a promoter must show beside an attributed link. */
 export const LINK_DISCLOSURE =
   'Promotional link: the promoter who shared it may be rewarded for what comes of it.';
+
+/** What counts as disclosure in a text that carries a link: one of these, as it stands. */
+export const DISCLOSURES = [LINK_DISCLOSURE, 'Promotional link', '#ad'] as const;

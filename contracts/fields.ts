@@ -36,6 +36,8 @@ export const country = z
 export const quantity = z.int().min(1).max(100_000_000);
 export const url = z.url({ protocol: /^https?$/ }).max(2_048);
 
+export const agentUrl = z.url({ protocol: /^https$/ }).max(2_048);
+
 export const money = z.object({
   amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),
   currency,

@@ -1,4 +1,11 @@
-import type { Operation } from './operation.ts';
+import type { Operation, ToolOperation } from './operation.ts';
+
+/** Of the contract, as every published document says it. */
+export const CONTRACT_VERSION = '1.0.0';
+
+/** Below these paths lie the operations of agents, and those of people. */
+export const AGENT_BASE = '/api/affiliate/v1';
+export const DESK_BASE = '/api/desk/v1';
 
 export type Place = 'path' | 'header' | 'query' | 'body';
 
@@ -11,3 +18,7 @@ export const placeOf = (operation: Pick<Operation, 'http'>, field: string): Plac
   if (field === 'idempotency_key') return 'header';
   return operation.http.method === 'GET' ? 'query' : 'body';
 };
+
+/** Name of the MCP tool: the operation's id in snake_case. */
+export const toolName = ({ id }: Pick<ToolOperation, 'id'>): string =>
+  id.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

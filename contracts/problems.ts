@@ -21,6 +21,9 @@ export type RecoveryAction =
   | 're_read'
   | 'choose_other'
   | 'obtain_consent'
+  | 'verify_channel'
+  | 'upgrade'
+  | 'use_server_side'
   | 'wait'
   | 'report_with_request_id';
 
@@ -278,6 +281,69 @@ export const PROBLEMS = define({
     title: 'A contact needs a lawful basis',
     action: 'obtain_consent',
     hint: 'Send consent with basis and obtained_at, or leave the contact out.',
+    retryable: false,
+  },
+  disclosure_missing: {
+    status: 422,
+    title: 'A text with a link needs its disclosure',
+    action: 'fix_fields',
+    hint: 'Put the disclosure of the link record, "Promotional link" or #ad into the text.',
+    retryable: false,
+  },
+  approver_missing: {
+    status: 409,
+    title: 'Nobody can approve outreach yet',
+    action: 'contact_owner',
+    hint: 'Nothing was proposed. Staff set who approves, and where it goes, at the desk.',
+    retryable: false,
+  },
+  channel_not_verified: {
+    status: 422,
+    title: 'No channel for this kind of outreach',
+    action: 'verify_channel',
+    hint: 'Staff connect a channel for this kind at the desk, or enable it again.',
+    retryable: false,
+  },
+  outreach_halted: {
+    status: 409,
+    title: 'Outreach is halted',
+    action: 'contact_owner',
+    hint: 'Nothing is proposed, approved or sent until a person resumes it.',
+    retryable: true,
+  },
+  approval_expired: {
+    status: 409,
+    title: 'The request has expired',
+    action: 'stop',
+    hint: 'It was not approved in time. The agent may propose it again.',
+    retryable: false,
+  },
+  approval_mismatch: {
+    status: 409,
+    title: 'This is not the content that was shown',
+    action: 're_read',
+    hint: 'The content was revised. Look at it again and decide on its new content_sha256.',
+    retryable: false,
+  },
+  origin_not_allowed: {
+    status: 403,
+    title: 'Not from a browser of another site',
+    action: 'use_server_side',
+    hint: 'Call from a server, without an Origin header; a key never belongs in a browser.',
+    retryable: false,
+  },
+  header_mismatch: {
+    status: 400,
+    title: 'Headers and body say different things',
+    action: 'fix_request',
+    hint: 'Send MCP-Protocol-Version, Mcp-Method and Mcp-Name as the body has them.',
+    retryable: false,
+  },
+  version_unsupported: {
+    status: 400,
+    title: 'This protocol version is not spoken here',
+    action: 'upgrade',
+    hint: 'Use one of the versions that the answer lists.',
     retryable: false,
   },
   rate_limited: {

@@ -28,6 +28,16 @@ export type Scope = keyof typeof SCOPES;
 
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]];
 
+/** Scopes that only propose; what came of a proposal, any of them may ask. */
+export const OUTBOUND_SCOPES = ['social:write', 'messages:write', 'agents:notify'] as const;
+
+/** What an operation needs: a scope, one of several, or null for any valid key. */
+export type NeededScope = Scope | readonly Scope[] | null;
+
+/** Whether `granted` opens what needs `needed`. */
+export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boolean =>
+  needed === null || [needed].flat().some((scope) => granted.has(scope));
+
 /** Who may act at the desk. An agent is not among them, and a desk role opens no agent interface. */
 export const ROLES = {
   owner: 'The promoter: asks for access, manages keys, reads own history',

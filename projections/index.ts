@@ -5,9 +5,11 @@ import { handoffs } from './handoffs.ts';
 import { history } from './history.ts';
 import { leads } from './leads.ts';
 import { links } from './links.ts';
+import { openOutbound, outbound } from './outbound.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { reviewTokens } from './review-tokens.ts';
+import { tasks } from './tasks.ts';
 
 export { CLASSIFIER_VERSION, foldPerformance } from './performance.ts';
 
@@ -16,6 +18,9 @@ export const PROJECTIONS: readonly Projection[] = [
   links,
   handoffs,
   leads,
+  outbound,
+  openOutbound,
+  tasks,
   codes,
   reviewTokens,
   credentials,

@@ -16,6 +16,11 @@ export type Config = {
   logLevel: string;
   readsPerMinute: number;
   writesPerMinute: number;
+  outreachPerMinute: number;
+  /** Where the file channel puts what was approved; `outbox` in the data directory when it is not set. */
+  outboxDirectory: string | undefined;
+  /** `host:port` of outreach receivers that may be private and plain HTTP. */
+  outreachPrivateHosts: readonly string[];
   production: boolean;
 };
 
@@ -23,6 +28,17 @@ const perMinute = z.coerce.number().int().min(1).max(100_000_000);
 const schemes = (...allowed: string[]) =>
   z.string().refine((value) => URL.canParse(value) && allowed.includes(new URL(value).protocol), {
     error: `must be a URL that starts with one of ${allowed.join(' ')}`,
+  });
+
+/** As a URL shows host and port, since that is what it is compared with. */
+const hostPort = z
+  .string()
+  .refine((value) => /^[^/?#@\s]+:\d{1,5}$/.test(value) && URL.canParse(`http://${value}`), {
+    error: 'must be host:port, several separated by commas',
+  })
+  .transform((value) => {
+    const { hostname } = new URL(`http://${value}`);
+    return `${hostname}:${Number(value.slice(value.lastIndexOf(':') + 1))}`;
   });
 
 const environment = z.object({
@@ -40,6 +56,13 @@ const environment = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   READS_PER_MINUTE: perMinute.default(LIMITS.READS_PER_MINUTE),
   WRITES_PER_MINUTE: perMinute.default(LIMITS.WRITES_PER_MINUTE),
+  OUTREACH_PER_MINUTE: perMinute.default(LIMITS.OUTREACH_PER_MINUTE),
+  OUTBOX_DIR: z.string().min(1).optional(),
+  OUTREACH_PRIVATE_HOSTS: z
+    .string()
+    .default('')
+    .transform((value) => value.split(',').flatMap((host) => host.trim() || []))
+    .pipe(z.array(hostPort)),
   NODE_ENV: z.string().optional(),
 });
 
@@ -70,6 +93,9 @@ export const readConfig = (env: Record<string, string | undefined> = process.env
     logLevel: e.LOG_LEVEL,
     readsPerMinute: e.READS_PER_MINUTE,
     writesPerMinute: e.WRITES_PER_MINUTE,
+    outreachPerMinute: e.OUTREACH_PER_MINUTE,
+    outboxDirectory: e.OUTBOX_DIR,
+    outreachPrivateHosts: e.OUTREACH_PRIVATE_HOSTS,
     production: e.NODE_ENV === 'production',
   };
 };

@@ -22,6 +22,7 @@ import { activityLog } from '#src/app/activity.ts';
 import { keptAnswers } from '#src/app/answers.ts';
 import type { Credentials } from '#src/app/authenticate.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
+import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { recorder } from '#src/app/recorder.ts';
 import { visitLog } from '#src/app/visits.ts';
 import { buildServer } from '#src/interfaces/server.ts';
@@ -31,6 +32,7 @@ import type { LocalStore } from '#src/ports/read-model.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
+import { dispatcherOf } from './outreach-dispatcher.ts';
 import { projectionDesk } from './projection-desk.ts';
 import { ensureRootToken } from './root-token.ts';
 
@@ -38,6 +40,8 @@ export type Service = {
   deps: ServerDeps;
   config: Config;
   server: FastifyInstance;
+  /** Sends approved outreach once it is started; close() stops it. */
+  dispatcher: Dispatcher;
   /** Starts the HTTP server; answers the URL it listens on. */
   listen(): Promise<string>;
   /** Stops taking requests, drains, flushes, releases the lock. */
@@ -117,7 +121,7 @@ export const openService = async (
     foldPerformance,
     classifierVersion: CLASSIFIER_VERSION,
     origin: () => origin,
-    limits: { readsPerMinute: config.readsPerMinute, writesPerMinute: config.writesPerMinute },
+    limits: config,
     visits: visitLog({ recorder: records, secrets, clock, ids }),
     projections: projectionDesk({ ...stores, engine, logger }),
   };
@@ -127,17 +131,19 @@ export const openService = async (
     countryHeader: config.countryHeader,
   });
   await ensureRootToken(deps, config.dataDirectory);
+  const outreach = dispatcherOf(deps, config, logger);
   return {
     deps,
     config,
     server,
+    dispatcher: outreach,
     async listen() {
       const address = await server.listen({ host: config.host, port: config.port });
       const { port } = new URL(address);
       if (config.publicUrl === undefined) origin = `http://${shownHost(config.host)}:${port}`;
       return `http://${shownHost(config.host)}:${port}`;
     },
-    close: () => closeAll({ server, deps, stopping, engine, stores }),
+    close: () => closeAll({ server, outreach, deps, stopping, engine, stores }),
     verifyLog: (onProgress) => stores.verify(onProgress),
   };
 };
@@ -205,15 +211,16 @@ const shownHost = (host: string): string => {
   return host.includes(':') ? `[${host}]` : host;
 };
 
-/** Requests first, then what they left behind, then the stores under it all. */
+/** Requests and sendings first, then what they left behind, then the stores under it all. */
 const closeAll = async (open: {
   server: FastifyInstance;
+  outreach: Dispatcher;
   deps: ServerDeps;
   stopping: AbortController;
   engine: Engine;
   stores: Stores;
 }): Promise<void> => {
-  await open.server.close();
+  await Promise.all([open.server.close(), open.outreach.stop()]);
   await open.deps.activity.flush();
   await open.deps.following.passed((await open.stores.log.head()).position, CATCH_UP_WAIT_MS);
   open.stopping.abort();

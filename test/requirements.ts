@@ -77,6 +77,5 @@ export const NOT_BUILT: Record<string, { since: string; waitsFor: string }> = {
   'endpoints.rules.4': { since: '2026-11-21', waitsFor: 'MCP' },
   'endpoints.rules.7': { since: '2026-11-21', waitsFor: 'MCP' },
   'endpoints.rules.9': { since: '2026-11-21', waitsFor: 'MCP and A2A; llms.txt has its place' },
-  'authentication.5.outbound': { since: '2026-11-21', waitsFor: 'outreach over MCP and A2A' },
   'versioning.4': { since: '2026-11-21', waitsFor: 'MCP and A2A' },
 };

@@ -1,6 +1,8 @@
 import * as access from './access.ts';
+import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
 import * as lists from './lists.ts';
+import * as outreach from './outreach.ts';
 import * as records from './records.ts';
 import * as system from './system.ts';
 
@@ -29,6 +31,17 @@ export const deskOperations = {
   readRfq: records.readRfq,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
+  configureOutreach: outreach.configureOutreach,
+  getOutreach: outreach.getOutreach,
+  haltOutreach: outreach.haltOutreach,
+  resumeOutreach: outreach.resumeOutreach,
+  listApprovals: approvals.listApprovals,
+  showApproval: approvals.showApproval,
+  approveOutbound: approvals.approveOutbound,
+  refuseOutbound: approvals.refuseOutbound,
+  requestOutboundChanges: approvals.requestOutboundChanges,
+  cancelOutbound: approvals.cancelOutbound,
+  observeOutbound: approvals.observeOutbound,
   listLinks: lists.listLinks,
   listHandoffs: lists.listHandoffs,
   listHistory: lists.listHistory,

@@ -36,6 +36,9 @@ export const HandoffCreated = z.object({
   token_hash: z.string(),
   review_origin: z.string(),
   expires_at: z.number(),
+  /** The A2A task that made it, and the context of that one. */
+  task_id: z.string().optional(),
+  context_id: z.string().optional(),
   metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 });
 

@@ -5,6 +5,8 @@ import * as catalog from './catalog.ts';
 import * as handoff from './handoff.ts';
 import * as lead from './lead.ts';
 import * as link from './link.ts';
+import * as outbound from './outbound.ts';
+import * as task from './task.ts';
 
 /**
  * Every event that a log can hold. The name is the stored format: past tense, never renamed. Checked
@@ -49,6 +51,26 @@ export const EVENTS = {
   ProductRevised: catalog.ProductRevised,
   ProductStockObserved: catalog.ProductStockObserved,
   ProductWithdrawn: catalog.ProductWithdrawn,
+  OutboundProposed: outbound.OutboundProposed,
+  OutboundRevised: outbound.OutboundRevised,
+  OutboundApproved: outbound.OutboundApproved,
+  OutboundRejected: outbound.OutboundRejected,
+  OutboundChangesRequested: outbound.OutboundChangesRequested,
+  OutboundExpired: outbound.OutboundExpired,
+  OutboundCanceled: outbound.OutboundCanceled,
+  OutboundDispatched: outbound.OutboundDispatched,
+  OutboundDeferred: outbound.OutboundDeferred,
+  OutboundConfirmed: outbound.OutboundConfirmed,
+  OutboundFailed: outbound.OutboundFailed,
+  OutboundOutcomeUnknown: outbound.OutboundOutcomeUnknown,
+  OutreachConfigured: outbound.OutreachConfigured,
+  OutreachHalted: outbound.OutreachHalted,
+  OutreachResumed: outbound.OutreachResumed,
+  OutreachChannelDisabled: outbound.OutreachChannelDisabled,
+  TaskReceived: task.TaskReceived,
+  TaskCompleted: task.TaskCompleted,
+  TaskRejected: task.TaskRejected,
+  TaskCanceled: task.TaskCanceled,
   VisitRecorded: activity.VisitRecorded,
   ActivityRecorded: activity.ActivityRecorded,
   RequestBound: activity.RequestBound,
@@ -102,3 +124,22 @@ export type ProductEventType =
   | 'ProductRevised'
   | 'ProductStockObserved'
   | 'ProductWithdrawn';
+export type OutboundEventType =
+  | 'OutboundProposed'
+  | 'OutboundRevised'
+  | 'OutboundApproved'
+  | 'OutboundRejected'
+  | 'OutboundChangesRequested'
+  | 'OutboundExpired'
+  | 'OutboundCanceled'
+  | 'OutboundDispatched'
+  | 'OutboundDeferred'
+  | 'OutboundConfirmed'
+  | 'OutboundFailed'
+  | 'OutboundOutcomeUnknown';
+export type OutreachEventType =
+  | 'OutreachConfigured'
+  | 'OutreachHalted'
+  | 'OutreachResumed'
+  | 'OutreachChannelDisabled';
+export type TaskEventType = 'TaskReceived' | 'TaskCompleted' | 'TaskRejected' | 'TaskCanceled';

@@ -10,11 +10,13 @@ export const createHandoff = defineOperation({
   id: 'createHandoff',
   kind: 'command',
   scope: 'handoffs:write',
+  writes: ['HandoffCreated'],
   http: { method: 'POST', path: '/handoffs', status: 201 },
   summary: 'Prepare a list for a buyer to review; this submits no RFQ',
   guidance:
     'Give review_url to the buyer and to nobody else. Warnings do not stop a handoff: the buyer sees them. ' +
     'A product that is not published is refused by line, so that you can send the list without it.',
+  next: 'getPerformance counts what the buyer opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     title: line(120),

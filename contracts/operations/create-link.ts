@@ -21,11 +21,13 @@ export const createLink = defineOperation({
   id: 'createLink',
   kind: 'command',
   scope: 'links:write',
+  writes: ['LinkCreated', 'CodeClaimed'],
   http: { method: 'POST', path: '/links', status: 201 },
   summary: 'Create a link attributed to the promoter',
   guidance:
     'Show the disclosure beside the link. After a time-out send it again with the same idempotency key: ' +
     'the first answer comes again, and there is still one link.',
+  next: 'getPerformance counts its clicks; requestSocialPost proposes a post with it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     target,

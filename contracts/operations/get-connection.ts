@@ -11,6 +11,7 @@ export const getConnection = defineOperation({
   summary: 'Who this key is: scopes granted and missing, limits, boundaries, links',
   guidance:
     'Call it first. What is missing says how to get it; boundaries say what no agent can ever do here.',
+  next: 'searchProducts, or whatever the granted scopes open.',
   input: z.strictObject({}),
   output: connection,
   problems: ['parameter_invalid', 'consistency_token_invalid', 'consistency_timeout'],

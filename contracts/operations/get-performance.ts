@@ -18,6 +18,7 @@ export const getPerformance = defineOperation({
     'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch and HEAD, clicks_unique ' +
     'counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file. ' +
     'as_of=<position> answers as the log stood then.',
+  next: 'createLink for what does well.',
   input: z.strictObject({
     from: date.optional().describe('First day, in time_zone; default 29 days before to'),
     to: date.optional().describe('Last day, inclusive; default today'),

@@ -13,6 +13,7 @@ export const listLeads = defineOperation({
   guidance:
     'Follow next_cursor while has_more is true. A narrow filter may give a page with fewer rows, even none, ' +
     'and still more to come. Present the Consistency-Token of a write to be sure to see it.',
+  next: 'submitLead with the same external_id amends a lead.',
   input: z.strictObject({
     state: z.enum(LEAD_STATES).optional(),
     source: z.enum(['link', 'handoff', 'manual', 'agent']).optional(),

@@ -9,12 +9,25 @@ export const submitLead = defineOperation({
   id: 'submitLead',
   kind: 'command',
   scope: 'leads:write',
+  // A withdrawal gives up the claim on the contact.
+  destructive: true,
+  writes: [
+    'LeadSubmitted',
+    'LeadAmended',
+    'LeadRejected',
+    'LeadMarkedDuplicate',
+    'LeadWithdrawn',
+    'LeadClaimed',
+    'LeadClaimReleased',
+    'RequestBound',
+  ],
   http: { method: 'POST', path: '/leads', status: 201 },
   summary: 'Submit a lead, amend it or withdraw it, by your own external_id',
   guidance:
     'The first call with an external_id submits; a later one replaces what was said, while the lead is ' +
     'submitted or accepted; withdraw: true withdraws it. A contact that another promoter has already brought is answered ' +
     'with state rejected and reason already_known. Agents set no commercial state.',
+  next: 'listLeads shows what staff made of it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),

@@ -43,7 +43,7 @@ export const activityLog = (deps: {
     const call: Call = {
       ownerId,
       actor: agentId,
-      surface: 'rest',
+      surface: 'system',
       operation: 'recordActivity',
       requestId: ids.uuid(),
       at,

@@ -5,7 +5,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import { testSpaceOf } from './call.ts';
-import type { Outcome } from './outcome.ts';
+import type { Done, Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 
 /** Credentials on this node, followed live: no promise, because every request asks. */
@@ -46,10 +46,19 @@ const wellFormed = (credential: string): boolean =>
 const same = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
+/** A refusal of a key that is right in itself says whose it is, so that the attempt is on record. */
+export type KeyRefusal = Refusal & {
+  of?: Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>;
+};
+
 export type Authenticator = {
-  agent(credential: string): Outcome<AgentCaller>;
+  agent(credential: string): Done<AgentCaller> | KeyRefusal;
   desk(credential: string): Outcome<DeskCaller>;
 };
+
+/** A test key acts in the test space of its owner. */
+const ownerOf = ({ environment, owner }: KeyRow): string =>
+  environment === 'test' ? testSpaceOf(owner) : owner;
 
 const REMEMBERED_MAX = 10_000;
 const INVALID = 'The credential is not one of ours, or not complete.';
@@ -73,7 +82,7 @@ export const authenticator = (deps: {
     if (made?.key === key) return made.caller;
     const caller: AgentCaller = {
       kind: 'agent',
-      ownerId: key.environment === 'test' ? testSpaceOf(key.owner) : key.owner,
+      ownerId: ownerOf(key),
       agentId: key.agent_id,
       keyId: key.key_id,
       scopes: new Set(agent.granted),
@@ -110,12 +119,17 @@ export const authenticator = (deps: {
       if (key?.environment !== environment) return refuse('credential_invalid', INVALID);
       if (!key || !proven('api-key', credential, digest, key.hash))
         return refuse('credential_invalid', INVALID);
-      if (key.status === 'revoked') return refuse('credential_revoked', 'The key was revoked.');
+      const of = { ownerId: ownerOf(key), agentId: key.agent_id, keyId };
+      if (key.status === 'revoked')
+        return { ...refuse('credential_revoked', 'The key was revoked.'), of };
       if (key.expires_at <= clock.now())
-        return refuse('credential_expired', 'The key has expired.');
+        return { ...refuse('credential_expired', 'The key has expired.'), of };
       const agent = credentials.agent(key.agent_id);
       if (agent?.status !== 'approved')
-        return refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);
+        return {
+          ...refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`),
+          of,
+        };
       return done(callerOf(key, agent));
     },
 

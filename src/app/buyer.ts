@@ -5,6 +5,7 @@ import type { HandoffCommand, HandoffRejection, HandoffState } from '#src/domain
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import type { LeadState } from '#src/domain/lead.ts';
 import { lead } from '#src/domain/lead.ts';
+import { BUYER } from './attribution.ts';
 import type { Call } from './call.ts';
 import { awaitOwnWrite } from './consistency.ts';
 import { decideAndAppend } from './decide-and-append.ts';
@@ -39,7 +40,7 @@ const act = async (
   if ('ok' in found) return found;
   const { ownerId, state } = found;
   const at = deps.clock.now();
-  const call: Call = { ownerId, actor: 'buyer', surface: 'portal', operation, requestId, at };
+  const call: Call = { ownerId, actor: BUYER, surface: 'portal', operation, requestId, at };
   const written = await decideAndAppend(deps, call, {
     stream: streamOf(ownerId, 'handoff', state.handoff_id),
     decider: handoff,

@@ -1,6 +1,7 @@
 import type { Role, Scope } from '#contracts/scopes.ts';
 
-export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli';
+/** `system` is the service itself, on nobody's call. */
+export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';
 
 /** An agent behind a valid key. ownerId of a test key is the owner's test space. */
 export type AgentCaller = {
@@ -40,11 +41,18 @@ export type Call = {
   fingerprint?: string;
 };
 
-export type AgentCall = Call & { caller: AgentCaller };
+/** The A2A task that a call makes, pinned into what the call creates. */
+export type TaskRef = { task_id: string; context_id: string };
+
+export type AgentCall = Call & { caller: AgentCaller; task?: TaskRef };
 export type DeskCall = Call & { caller: DeskCaller };
 
 /** The owner under whom a test key's records live: other streams, same code. */
 export const testSpaceOf = (ownerId: string): string => `test${ownerId}`;
+
+/** The owner behind a test space; any other owner is its own. No owner's name begins with `test`. */
+export const liveOwnerOf = (ownerId: string): string =>
+  ownerId.startsWith('test') ? ownerId.slice(4) : ownerId;
 
 /** The same call as the cause of an event that is not its own effect, and so not found by its key. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>

@@ -40,12 +40,12 @@ export const readCursor = (
 const mac = (secrets: Secrets, binding: readonly string[], body: string): string =>
   secrets.mac('cursor', digestOf(...binding, body)).slice(0, MAC_CHARS);
 
-/** What a cursor is bound to: the owner and every parameter but the cursor itself. */
+/** What a cursor is bound to: the owner, and every parameter that decides which rows come in which order. */
 export const bindingOf = (
   ownerId: string,
   operation: string,
   input: Record<string, unknown>,
 ): string[] => {
-  const { cursor: _cursor, ...rest } = input;
+  const { cursor: _cursor, limit: _limit, ...rest } = input;
   return [ownerId, operation, JSON.stringify(rest)];
 };

@@ -27,5 +27,5 @@ export type Deps = {
   classifierVersion: number;
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
-  limits: { readsPerMinute: number; writesPerMinute: number };
+  limits: { readsPerMinute: number; writesPerMinute: number; outreachPerMinute: number };
 };

@@ -1,18 +1,20 @@
 import type { z } from 'zod';
-import { operations } from '#contracts/index.ts';
 import type { OperationId } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/index.ts';
 import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { NeededScope, Scope } from '#contracts/scopes.ts';
+import { allows } from '#contracts/scopes.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { AgentCall, AgentCaller, Surface } from './call.ts';
+import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
 import { handlers } from './handlers.ts';
 import { digestOf, fingerprintOf } from './hash.ts';
 import type { Outcome, Refusal } from './outcome.ts';
-import { refuse } from './outcome.ts';
+import { refuse, scopeMissing } from './outcome.ts';
 
 /** A call as an interface hands it over: who, what, and the flat input as it came. */
 export type Incoming = {
@@ -20,6 +22,8 @@ export type Incoming = {
   surface: Surface;
   requestId: string;
   input: Record<string, unknown>;
+  /** The A2A task that this call makes. */
+  task?: TaskRef;
   /** Presented on reads: waits until the read models have passed it. */
   consistencyToken?: string | undefined;
 };
@@ -41,12 +45,9 @@ export const dispatch = async (
 };
 
 const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
-  const operation = operations[id];
+  const operation = agentOperations[id];
   const { caller } = incoming;
-  if (operation.scope !== null && !caller.scopes.has(operation.scope))
-    return refuse('scope_missing', `${id} needs ${operation.scope}.`, {
-      extra: { required_scope: operation.scope, granted_scopes: [...caller.scopes] },
-    });
+  if (!allows(operation.scope, caller.scopes)) return scopeMissing(id, operation.scope, caller);
   const parsed = parseInput(operation, incoming.input);
   if ('refusal' in parsed) return parsed.refusal;
   const call = callOf(deps, id, incoming, parsed.input);
@@ -71,7 +72,7 @@ const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Out
 
 const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object): AgentCall => {
   const { caller, surface, requestId } = incoming;
-  const operation = operations[id];
+  const operation = agentOperations[id];
   const base: AgentCall = {
     caller,
     ownerId: caller.ownerId,
@@ -79,15 +80,21 @@ const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object):
     keyId: caller.keyId,
     surface,
     operation: id,
-    ...(operation.scope !== null && { scope: operation.scope }),
+    ...scopeUsed(operation.scope, caller),
     requestId,
     at: deps.clock.now(),
+    ...(incoming.task && { task: incoming.task }),
   };
   if (!('idempotency_key' in input)) return base;
   const { idempotency_key, ...asked } = input as { idempotency_key: string };
   // The agent, not the key: a rotation must not execute again. Not the surface: a retry may change it.
   const idem = digestOf(caller.ownerId, caller.agentId, id, idempotency_key);
   return { ...base, idem, fingerprint: fingerprintOf(id, asked) };
+};
+
+const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): { scope?: Scope } => {
+  const scope = [needed ?? []].flat().find((name) => scopes.has(name));
+  return scope === undefined ? {} : { scope };
 };
 
 type Parsable = { kind: 'query' | 'command'; input: z.ZodObject };
@@ -196,11 +203,15 @@ export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   }
 };
 
+type Noted = Pick<Incoming, 'surface' | 'requestId'> & {
+  caller: Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>;
+};
+
 /** Writes that happened are on record as their events; everything else is noted. */
 export const note = (
   deps: Pick<Deps, 'activity'>,
   id: string,
-  { caller, surface, requestId }: Pick<Incoming, 'caller' | 'surface' | 'requestId'>,
+  { caller, surface, requestId }: Noted,
   outcome: Outcome<unknown>,
 ): void => {
   const written = outcome.ok && outcome.position !== undefined && outcome.replayOf === undefined;

@@ -6,6 +6,8 @@ import { getPerformance } from './handlers/get-performance.ts';
 import { listLeads } from './handlers/list-leads.ts';
 import { searchProducts } from './handlers/search-products.ts';
 import { submitLead } from './handlers/submit-lead.ts';
+import { requestAgentNotification, requestMessage, requestSocialPost } from './outreach/propose.ts';
+import { cancelOutboundRequest, getOutboundRequest } from './outreach/requests.ts';
 
 /** The handler of each operation, one line each. */
 export const handlers: Handlers = {
@@ -16,4 +18,9 @@ export const handlers: Handlers = {
   listLeads,
   submitLead,
   getPerformance,
+  requestSocialPost,
+  requestMessage,
+  requestAgentNotification,
+  getOutboundRequest,
+  cancelOutboundRequest,
 };

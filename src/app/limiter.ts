@@ -13,6 +13,8 @@ export type Limiter = {
 
 const WINDOW_MS = 60_000;
 const KEYS_MAX = 100_000;
+/** What adding and taking away fractions of a millisecond leaves over. */
+const ROUNDING_MS = 1e-6;
 
 export const limiter = (perMinute: number, monotonic: () => number): Limiter => {
   const interval = WINDOW_MS / perMinute;
@@ -22,7 +24,7 @@ export const limiter = (perMinute: number, monotonic: () => number): Limiter => 
     const now = monotonic();
     const arrival = Math.max(arrivals.get(key) ?? 0, now);
     const next = arrival + interval * cost;
-    const allowed = next - now <= WINDOW_MS;
+    const allowed = next - now <= WINDOW_MS + ROUNDING_MS;
     if (allowed && cost > 0) {
       if (arrivals.size >= KEYS_MAX && !arrivals.has(key)) forget(now);
       arrivals.set(key, next);
@@ -30,7 +32,7 @@ export const limiter = (perMinute: number, monotonic: () => number): Limiter => 
     const used = (allowed ? next : arrival) - now;
     return {
       allowed,
-      remaining: Math.max(0, Math.floor((WINDOW_MS - used) / interval)),
+      remaining: Math.max(0, Math.floor((WINDOW_MS - used + ROUNDING_MS) / interval)),
       // Draft -11: at most `remaining` requests within this window keep a client from a 429.
       windowS: Math.max(1, Math.ceil(used / 1000)),
       retryAfterS: allowed ? 0 : Math.max(1, Math.ceil((next - now - WINDOW_MS) / 1000)),

@@ -1,4 +1,6 @@
+import type { BoundaryId } from '#contracts/boundaries.ts';
 import type { InputFault, ProblemCode } from '#contracts/problems.ts';
+import type { NeededScope } from '#contracts/scopes.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** A refusal on its way to the caller: which, why, and where in the input. */
@@ -39,3 +41,21 @@ export const refuse = (
   detail: string,
   more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS'> = {},
 ): Refusal => ({ ok: false, code, detail, ...more });
+
+/** Several scopes stand in one text with spaces between, as in a challenge: one of them is enough. */
+export const scopeMissing = (
+  id: string,
+  needed: NeededScope,
+  { scopes }: { scopes: ReadonlySet<string> },
+): Refusal => {
+  const required = [needed ?? []].flat();
+  return refuse('scope_missing', `${id} needs ${required.join(' or ')}.`, {
+    extra: { required_scope: required.join(' '), granted_scopes: [...scopes] },
+  });
+};
+
+/** The answer to an attempt at one of the five acts, whoever tries, by whatever name. */
+export const forbidden = (boundary: BoundaryId): Refusal =>
+  refuse('boundary_forbidden', 'No agent can do this here, with whatever key.', {
+    extra: { boundary },
+  });

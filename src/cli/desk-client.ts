@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { placeOf } from '#contracts/places.ts';
+import { DESK_BASE, placeOf } from '#contracts/places.ts';
 import { StartupError } from '#src/adapters/sqlite/open.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
@@ -34,8 +34,6 @@ export type Transport = {
   close(): Promise<void>;
 };
 
-/** As in interfaces/rest/desk-routes.ts, which would load the whole server for this one word. */
-const DESK_BASE = '/api/desk/v1';
 const ANSWER_MS = 60_000;
 const KEY_CHARS = 22;
 

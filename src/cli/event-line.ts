@@ -38,12 +38,12 @@ const memberText = (name: string, value: unknown): string[] => {
 const itemText = (item: unknown): string => {
   if (typeof item !== 'object' || item === null) return valueText(item);
   if (isMoney(item)) return `${item.amount}:${item.currency}`;
-  const { sku, quantity, min_quantity, unit_price, operation, decision, code, count } =
+  const { sku, quantity, min_quantity, unit_price, operation, surface, decision, code, count } =
     item as Record<string, string | number | undefined>;
   if (sku !== undefined) return `${sku}x${quantity}`;
   if (min_quantity !== undefined) return `${min_quantity}:${unit_price}`;
   if (operation === undefined) return '{…}';
-  return `${operation}:${code ?? decision}${count === 1 ? '' : `x${count}`}`;
+  return `${surface}/${operation}:${code ?? decision}${count === 1 ? '' : `x${count}`}`;
 };
 
 /** Without what the stream and the actor say already; what numbers are grouped by comes last. */

@@ -1,11 +1,13 @@
 import { Command } from 'commander';
 import { accessCommands } from './access.ts';
+import { approvalCommands } from './approvals.ts';
 import { catalogCommands } from './catalog.ts';
 import { doctorCommand } from './doctor.ts';
 import { eventsCommands } from './events.ts';
 import { EXIT_HELP } from './exit.ts';
 import { keyCommands } from './keys.ts';
 import { logCommands } from './log.ts';
+import { outreachCommands } from './outreach.ts';
 import { projectionsCommands } from './projections.ts';
 import { recordCommands } from './records.ts';
 import { serveCommand } from './serve.ts';
@@ -31,6 +33,8 @@ export const program = (): Command => {
   accessCommands(root);
   keyCommands(root);
   recordCommands(root);
+  approvalCommands(root);
+  outreachCommands(root);
   eventsCommands(root);
   projectionsCommands(root);
   logCommands(root);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Option } from 'commander';
 import { leaf, whole } from './command.ts';
 import type { ServeOptions } from './serving.ts';
 
@@ -7,6 +8,11 @@ export const serveCommand = (program: Command): void => {
     .option('--port <n>', 'port; 0 picks a free one (default: PORT, or 3000)', whole(0, 65_535))
     .option('--host <host>', 'address (default: HOST, or 127.0.0.1)')
     .option('--demo', 'with a demo story, a demo key and lines to paste; loopback only')
+    .addOption(
+      new Option('--role <role>', 'api: everything but the dispatcher of outreach')
+        .choices(['all', 'api'])
+        .default('all'),
+    )
     .addHelpText(
       'after',
       '\nWith --json the first line on stdout, once it is ready, is one object: url, port, owner,\n' +

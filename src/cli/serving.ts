@@ -17,7 +17,12 @@ import { EXIT } from './exit.ts';
 import { note, say } from './output.ts';
 import { removeServerFile, writeServerFile } from './server-file.ts';
 
-export type ServeOptions = Common & { port?: number; host?: string; demo?: boolean };
+export type ServeOptions = Common & {
+  port?: number;
+  host?: string;
+  demo?: boolean;
+  role?: 'all' | 'api';
+};
 
 const STOP_MS_MAX = 10_000;
 /** As long as a handler may take: who is not done by then is sending slowly, or nothing at all. */
@@ -127,6 +132,8 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   // Links and review pages carry the origin, which is known only once the port is.
   const url = await listen(service);
   const facts = options.demo ? await ensureDemo(service, clock) : undefined;
+  // After the story, in which time jumps.
+  if (options.role !== 'api') service.dispatcher.start();
   writeServerFile(config.dataDirectory, { url, pid: process.pid });
   await announce(service, { url, facts, options });
   await stopped;

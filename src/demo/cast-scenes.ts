@@ -1,6 +1,7 @@
 /** The desk's part of the story: people, catalog, and what becomes of each agent. */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
+import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
 import type { ProductInput } from '#src/app/feed.ts';
 import { readFeed } from '#src/app/feed.ts';
 import type { Agent } from './cast.ts';
@@ -34,6 +35,15 @@ export const openingScenes = (stage: Stage): Scene[] => [
       }
     },
   },
+  ...Object.keys(OWNERS).map((owner_id) => ({
+    day: 0.05,
+    play: () =>
+      stage.desk(STAFF, 'configureOutreach', {
+        owner_id,
+        mode: 'owner_controlled',
+        channels: OUTBOUND_KINDS.map((kind) => ({ kind, adapter: 'file' as const })),
+      }),
+  })),
   {
     day: 0.1,
     play: async () => stage.desk(STAFF, 'importProducts', { products: await feedProducts() }),

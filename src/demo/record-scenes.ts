@@ -19,7 +19,7 @@ export const linkScene = (stage: Stage, { links }: Memory, plot: LinkPlot): Scen
     const { id, code } = await stage.agent(by, 'createLink', { ...asked, utm });
     const row = await stage.service.deps.readModels.get<CodeRow>('codes', code, '');
     if (!row) throw new Error(`demo story: the code of ${name} leads nowhere`);
-    links.set(name, { id, code: row });
+    links.set(name, { id, code: row, shortCode: code });
   },
 });
 

@@ -6,7 +6,7 @@ export type Scene = { day: number; play(): Promise<unknown> };
 /** What the story remembers of what the service answered, by the plot's names. */
 export type Memory = {
   agents: Map<string, string>;
-  links: Map<string, { id: string; code: CodeRow }>;
+  links: Map<string, { id: string; code: CodeRow; shortCode: string }>;
   handoffs: Map<string, { id: string; token: string }>;
   leads: Map<string, string>;
 };

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { OperationId } from '#contracts/index.ts';
-import { operations } from '#contracts/index.ts';
+import { agentOperations, outreachOperations } from '#contracts/index.ts';
 import type { Authenticator } from '#src/app/authenticate.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
@@ -20,10 +20,10 @@ type DeskAsked<Id extends DeskOperationId> = Omit<
 >;
 type DeskAnswer<Id extends DeskOperationId> = z.output<DeskOperations[Id]['output']>;
 type Asked<Id extends OperationId> = Omit<
-  z.input<(typeof operations)[Id]['input']>,
+  z.input<(typeof agentOperations)[Id]['input']>,
   'idempotency_key'
 >;
-type Answer<Id extends OperationId> = z.output<(typeof operations)[Id]['output']>;
+type Answer<Id extends OperationId> = z.output<(typeof agentOperations)[Id]['output']>;
 
 export type Stage = {
   service: Service;
@@ -70,9 +70,9 @@ export const openStage = (service: Service): Stage => {
   const ask = (who: string, id: OperationId, asked: object): Promise<Outcome<unknown>> =>
     dispatch(deps, id, {
       caller: granted(auth.agent(credentialOf(who)), `the key of ${who}`),
-      surface: 'rest',
+      surface: id in outreachOperations ? 'mcp' : 'rest',
       requestId: deps.ids.uuid(),
-      input: keyed(operations[id], asked),
+      input: keyed(agentOperations[id], asked),
     });
   return {
     service,

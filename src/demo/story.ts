@@ -14,6 +14,7 @@ import { demoFactsIn, keepDemoFacts } from './facts.ts';
 import { HANDOFFS, WAITING } from './handoffs.ts';
 import { LEADS } from './leads.ts';
 import { LINKS } from './links.ts';
+import { outreachScenes } from './outreach-scenes.ts';
 import { handoffScenes, leadScenes, linkScene } from './record-scenes.ts';
 import type { Memory, Scene } from './scenes.ts';
 import { known, memory } from './scenes.ts';
@@ -23,6 +24,7 @@ import { arrivals } from './traffic.ts';
 
 const OWNER = 'northwind';
 const SKU = 'KIT-101';
+const CANDLES = 'letter candles';
 
 /** What agents ask between their writes, and the one thing that none of the scopes of one allows. */
 const readingScenes = (stage: Stage): Scene[] => [
@@ -85,6 +87,7 @@ const stepsOf = (stage: Stage, recalled: Memory): Step[] => {
     ...LINKS.map((plot) => linkScene(stage, recalled, plot)),
     ...HANDOFFS.flatMap((plot) => handoffScenes(stage, recalled, plot)),
     ...LEADS.flatMap((plot) => leadScenes(stage, recalled, plot)),
+    ...outreachScenes(stage, recalled, CANDLES),
     ...readingScenes(stage),
     ...catalogScenes(stage),
     ...activityScenes(stage),

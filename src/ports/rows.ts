@@ -62,6 +62,12 @@ export type DeskTokenRow = {
   created_at: number;
 };
 
+/** The one scope of the list of open outreach requests, which no owner's name can be. */
+export const OPEN_OUTBOUND = 'open';
+
+/** An outreach request that is not at an end: whose it is, and its state as src/domain folds it. */
+export type OpenOutboundRow<State = object> = { owner: string; sort: number; state: State };
+
 /** What happened to one subject (a link, a handoff, a lead source) on one UTC day. */
 export type PerformanceRecord = {
   /** Days since the epoch. */

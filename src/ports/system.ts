@@ -17,10 +17,27 @@ export type Ids = {
 export type Secrets = {
   /** HMAC-SHA-256, hex, under a key of its own per `purpose`. */
   mac(
-    purpose: 'api-key' | 'desk-token' | 'cursor' | 'handoff-token' | 'visitor' | 'claim',
+    purpose:
+      | 'api-key'
+      | 'desk-token'
+      | 'cursor'
+      | 'handoff-token'
+      | 'visitor'
+      | 'claim'
+      | 'webhook'
+      | 'task-context',
     value: string,
   ): string;
   readonly pepperVersion: number;
+  /** Signs what strangers are to believe is ours (Ed25519). */
+  readonly signing: {
+    /** RFC 7638 thumbprint of the public key. */
+    readonly kid: string;
+    /** The public key, 32 bytes as base64url: `x` of its JWK. */
+    readonly publicKey: string;
+    /** 64 bytes as base64url. */
+    sign(bytes: Uint8Array): string;
+  };
 };
 
 /** Keys of personal data, one per subject, in a store of their own: destroying one erases the subject. */

@@ -70,8 +70,8 @@ describe('an eighth operation', () => {
     writeFileSync(join(scratch, 'src/app/handlers/get-greeting.ts'), HANDLER);
     edit('src/app/handlers.ts', (text) =>
       `import { getGreeting } from './handlers/get-greeting.ts';\n${text}`.replace(
-        '  getPerformance,\n}',
-        '  getPerformance,\n  getGreeting,\n}',
+        '  getPerformance,\n',
+        '  getPerformance,\n  getGreeting,\n',
       ),
     );
     expect(typecheck().stdout).toBe('');

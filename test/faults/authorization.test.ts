@@ -1,7 +1,7 @@
 /** Who may do what: decisions against a table of its own, written from the specification. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
-import type { OperationId } from '#contracts/index.ts';
+import type { RestOperationId } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { dispatch } from '#src/app/dispatch.ts';
 import type { TestApp } from '../support/app.ts';
@@ -11,7 +11,7 @@ import { expectProblem } from '../support/problems.ts';
 import { verifies } from '../support/verifies.ts';
 
 // Not taken from the registry: the registry is what is judged here.
-const NEEDS: Record<OperationId, string | null> = {
+const NEEDS: Record<RestOperationId, string | null> = {
   getConnection: null,
   searchProducts: 'products:read',
   createLink: 'links:write',
@@ -31,7 +31,7 @@ const SCOPES = [
   'messages:write',
   'agents:notify',
 ];
-const IDS = Object.keys(NEEDS) as OperationId[];
+const IDS = Object.keys(NEEDS) as RestOperationId[];
 const V1 = '/api/affiliate/v1';
 
 let app: TestApp;
@@ -53,7 +53,7 @@ afterAll(() => app.close());
 
 let intents = 0;
 /** A right input of each operation, each time another intent. */
-const bodyOf = (id: OperationId): Record<string, unknown> => {
+const bodyOf = (id: RestOperationId): Record<string, unknown> => {
   intents += 1;
   switch (id) {
     case 'createLink':
@@ -67,7 +67,7 @@ const bodyOf = (id: OperationId): Record<string, unknown> => {
   }
 };
 
-const call = (id: OperationId, key: string | undefined, over: object = {}) => {
+const call = (id: RestOperationId, key: string | undefined, over: object = {}) => {
   const { http } = operations[id];
   const write = http.method === 'POST';
   return app.send({
@@ -214,7 +214,7 @@ describe('records of other owners', () => {
       lnk: idOf(await call('createLink', rival.key)),
       hnd: idOf(await call('createHandoff', rival.key)),
     };
-    const NAMED: [OperationId, (ids: typeof own) => object][] = [
+    const NAMED: [RestOperationId, (ids: typeof own) => object][] = [
       ['createHandoff', ({ lnk }) => ({ link_id: lnk })],
       ['submitLead', ({ lnk }) => ({ source: { kind: 'link', ref: lnk } })],
       ['submitLead', ({ hnd }) => ({ source: { kind: 'handoff', ref: hnd } })],

@@ -68,7 +68,8 @@ afterAll(async () => {
 const withKnownIds = (value: unknown, choice: number): unknown => {
   if (choice % 2 === 0) return value;
   return JSON.parse(JSON.stringify(value ?? null), (_name, member: unknown) => {
-    const [, prefix] = /^(prd|lnk|hnd|led|agt)_[0-9a-z]{24}$/.exec(String(member)) ?? [];
+    const [, prefix] =
+      /^(prd|lnk|hnd|led|agt)_[0-9a-z]{24}$/.exec(typeof member === 'string' ? member : '') ?? [];
     const ids = prefix === undefined ? undefined : known.get(prefix);
     return ids?.[choice % ids.length] ?? member;
   }) as unknown;

@@ -67,6 +67,8 @@ export const feedProduct = (sku: string, over: object = {}, stock: object = {}) 
   stock: { level: 'in_stock', available_quantity: 100, ...stock },
 });
 
+const isJson = (type: string): boolean => type.includes('json') && !type.includes('ndjson');
+
 let keys = 0;
 /** An idempotency key that no other call of this run has. */
 export const freshKey = (): string => `test-${(keys += 1)}`;
@@ -93,7 +95,7 @@ export const testApp = async (env: Record<string, string> = {}): Promise<TestApp
     const type = response.headers['content-type'] ?? '';
     return {
       status: response.statusCode,
-      body: (type.includes('json') && !type.includes('ndjson') ? response.json() : {}) as never,
+      body: (isJson(type) && response.body !== '' ? response.json() : {}) as never,
       text: response.body,
       headers: response.headers as Record<string, string>,
     };

@@ -80,12 +80,17 @@ export const LAYERS: Layer[] = [
       'zod',
       'openapi3-ts',
       'hono/',
+      'marked',
       'uqr',
       'node:',
       'src/ports/event-log.ts',
       'src/ports/read-model.ts',
     ],
     types: ['src/ports/', 'src/domain/', 'pino'],
+  },
+  {
+    place: 'src/adapters/delivery/',
+    may: ['src/adapters/delivery/', 'src/ports/', 'node:', 'zod', 'ipaddr.js', 'standardwebhooks'],
   },
   {
     place: 'src/adapters/',
@@ -113,7 +118,11 @@ type Ban = { pattern: RegExp; instead: string; except?: RegExp };
 export const BANS: Ban[] = [
   { pattern: /^\s*(?:export )?(?:const )?enum\s/m, instead: 'a const table and its keys' },
   { pattern: /^\s*(?:export )?namespace\s/m, instead: 'a module' },
-  { pattern: /\bprocess\.env\b/, instead: 'src/config.ts', except: /^src\/config\.ts$/ },
+  {
+    pattern: /\bprocess\.env\b/,
+    instead: 'src/config.ts',
+    except: /^src\/config\.ts$|^contracts\/examples\/sessions\//,
+  },
   { pattern: /\bDate\.now\(/, instead: 'the clock', except: /^src\/adapters\/system\// },
   { pattern: /\bnew Date\(\)/, instead: 'the clock', except: /^src\/adapters\/system\// },
   { pattern: /\brandomUUID\(/, instead: 'ids', except: /^src\/adapters\/system\// },

@@ -35,7 +35,7 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       : { outcome: 'conflict' };
 
   return {
-    id: options.id ?? 'memory',
+    id: options.id ?? 'memory-log',
     async append(stream, expected, events) {
       const encoded = encodeAppend(stream, expected, events);
       open();

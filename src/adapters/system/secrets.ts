@@ -1,10 +1,28 @@
-import { createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Secrets } from '#src/ports/system.ts';
 
 const ROOT_BYTES = 32;
-const PURPOSES = ['api-key', 'desk-token', 'cursor', 'handoff-token', 'visitor', 'claim'] as const;
+const PURPOSES = [
+  'api-key',
+  'desk-token',
+  'cursor',
+  'handoff-token',
+  'visitor',
+  'claim',
+  'webhook',
+  'task-context',
+] as const;
 
 export type SystemSecrets = Secrets & {
   /** Wraps the keys of personal data. */
@@ -25,11 +43,31 @@ export const systemSecrets = (source: { directory: string } | { root: Buffer }):
   return {
     pepperVersion: 1,
     vaultKey: derive('vault'),
+    signing: signingKey(derive('signing')),
     mac(purpose, value) {
       const key = keys.get(purpose);
       if (!key) throw new Error(`no key for ${purpose}`);
       return createHmac('sha256', key).update(value).digest('hex');
     },
+  };
+};
+
+/** DER of an Ed25519 private key (RFC 8410), up to the seed. */
+const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Derived, so that every node of a service signs with the same key, and no key file is kept. */
+const signingKey = (seed: Buffer): Secrets['signing'] => {
+  const key = createPrivateKey({
+    key: Buffer.concat([PKCS8_HEAD, seed]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
+  const thumbprint = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x });
+  return {
+    kid: createHash('sha256').update(thumbprint).digest('base64url'),
+    publicKey: x,
+    sign: (bytes) => sign(null, bytes, key).toString('base64url'),
   };
 };
 

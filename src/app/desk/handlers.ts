@@ -1,10 +1,12 @@
 import * as agents from './agents.ts';
+import * as approvals from './approvals.ts';
 import type { DeskHandlers } from './handler.ts';
 import { importProducts, withdrawProduct } from './catalog.ts';
 import { eraseSubject } from './erase.ts';
 import { readEvents } from './events.ts';
 import { listHandoffs, listHistory, listLinks } from './lists.ts';
 import * as keys from './keys.ts';
+import * as outreach from './outreach.ts';
 import { listProjections, rebuildProjection, verifyProjection } from './projections.ts';
 import { disableLink, invalidateHandoff, moveLead, withdrawHandoff } from './records.ts';
 import { readRfq } from './rfq.ts';
@@ -32,6 +34,17 @@ export const deskHandlers: DeskHandlers = {
   readRfq,
   disableLink,
   eraseSubject,
+  configureOutreach: outreach.configureOutreach,
+  getOutreach: outreach.getOutreach,
+  haltOutreach: outreach.haltOutreach,
+  resumeOutreach: outreach.resumeOutreach,
+  listApprovals: approvals.listApprovals,
+  showApproval: approvals.showApproval,
+  approveOutbound: approvals.approveOutbound,
+  refuseOutbound: approvals.refuseOutbound,
+  requestOutboundChanges: approvals.requestOutboundChanges,
+  cancelOutbound: approvals.cancelOutbound,
+  observeOutbound: approvals.observeOutbound,
   listLinks,
   listHandoffs,
   listHistory,

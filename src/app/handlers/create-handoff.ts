@@ -112,6 +112,7 @@ const gather = async (
     token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
     review_origin: deps.origin(),
     expires_at: expiresAt,
+    ...call.task,
   };
 };
 

@@ -1,7 +1,7 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { operations } from '#contracts/index.ts';
+import { agentOperations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
+import { allows, SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
 import type { Handler } from '../handler.ts';
 import { done, refuse } from '../outcome.ts';
 import { iso } from '../time.ts';
@@ -36,9 +36,9 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
       status: agent.status,
       decided_at: agent.decided_at === undefined ? null : iso(agent.decided_at),
     },
-    operations: Object.values(operations).map(({ id, scope }) => ({
+    operations: Object.values(agentOperations).map(({ id, scope }) => ({
       id,
-      allowed: scope === null || caller.scopes.has(scope),
+      allowed: allows(scope, caller.scopes),
     })),
     limits: {
       ...Object.fromEntries(
@@ -46,6 +46,7 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
       ),
       reads_per_minute: deps.limits.readsPerMinute,
       writes_per_minute: deps.limits.writesPerMinute,
+      outreach_per_minute: deps.limits.outreachPerMinute,
     },
     boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
     links: {

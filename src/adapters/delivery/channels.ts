@@ -1,0 +1,27 @@
+import type { Channels } from '#src/ports/delivery.ts';
+import type { Clock } from '#src/ports/system.ts';
+import { a2aChannel } from './a2a.ts';
+import { fileChannel } from './file.ts';
+import type { GuardOptions } from './guarded-request.ts';
+import { guardedRequest } from './guarded-request.ts';
+import { webhookChannel } from './webhook.ts';
+
+/** The three ways out: the outbox directory, and what goes over one guarded request. */
+export const deliveryChannels = ({
+  outboxDirectory,
+  makeDirectory,
+  guard,
+  clock,
+}: {
+  outboxDirectory: string;
+  makeDirectory(path: string): void;
+  guard: GuardOptions;
+  clock: Pick<Clock, 'now'>;
+}): Channels => {
+  const request = guardedRequest(guard);
+  return {
+    file: fileChannel({ directory: outboxDirectory, makeDirectory }),
+    webhook: webhookChannel({ request, clock }),
+    a2a: a2aChannel({ request, clock }),
+  };
+};

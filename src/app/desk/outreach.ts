@@ -1,0 +1,148 @@
+import type { z } from 'zod';
+import type { deskOperations } from '#contracts/desk/index.ts';
+import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
+import type { EventData } from '#contracts/events/index.ts';
+import type { OutreachState } from '#src/domain/outreach.ts';
+import { outreach } from '#src/domain/outreach.ts';
+import type { DeskCall } from '../call.ts';
+import { decideAndAppend, stateOf, traceOf } from '../decide-and-append.ts';
+import type { Outcome } from '../outcome.ts';
+import { done, refuse } from '../outcome.ts';
+import { EVERYBODY, settingsStream } from '../outreach/settings.ts';
+import { webhookSecret } from '../outreach/webhook-secret.ts';
+import { DAY_MS } from '../time.ts';
+import type { DeskDeps, DeskHandler, DeskInput } from './handler.ts';
+import { mayActFor } from './handler.ts';
+
+type Settings = EventData<'OutreachConfigured'>;
+type Shown = z.output<(typeof deskOperations)['getOutreach']['output']>;
+
+const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');
+
+const everybodysHalt = async (deps: DeskDeps): Promise<string | null> => {
+  const state = await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach });
+  return state?.halted ?? null;
+};
+
+/** The settings as the contract shows them; `secretOf` only where secrets may be shown. */
+const render = (
+  ownerId: string,
+  state: OutreachState | undefined,
+  halted: string | null,
+  secretOf?: (kind: (typeof OUTBOUND_KINDS)[number], version: number) => string,
+): Shown => ({
+  owner_id: ownerId,
+  mode: state?.settings?.mode ?? null,
+  approvals_required: state?.settings?.approvals_required ?? null,
+  channels: OUTBOUND_KINDS.flatMap((kind) => {
+    const channel = state?.settings?.channels[kind];
+    if (!channel) return [];
+    const { adapter, url, receiver_idempotent, secret_version } = channel;
+    const disabled = state?.disabled[kind];
+    return [
+      {
+        kind,
+        adapter,
+        ...(url !== undefined && { url }),
+        receiver_idempotent: receiver_idempotent ?? adapter === 'file',
+        ...(secretOf &&
+          secret_version !== undefined && { webhook_secret: secretOf(kind, secret_version) }),
+        ...(disabled !== undefined && { disabled }),
+      },
+    ];
+  }),
+  halted: state?.halted ?? null,
+  halted_for_everybody: halted,
+});
+
+/** The channels asked for; a webhook goes on with its secret, or gets the next. */
+const channelsOf = (
+  asked: DeskInput<'configureOutreach'>['channels'],
+  before: Settings | undefined,
+  at: number,
+): Settings['channels'] =>
+  Object.fromEntries(
+    asked.map(({ kind, adapter, url, receiver_idempotent, rotate_secret }) => {
+      if (adapter !== 'webhook') return [kind, { adapter }];
+      const known = before?.channels[kind];
+      const last = known?.secret_version;
+      const rotates = rotate_secret && last !== undefined;
+      return [
+        kind,
+        {
+          adapter,
+          ...(url !== undefined && { url }),
+          receiver_idempotent,
+          secret_version: (last ?? 1) + (rotates ? 1 : 0),
+          ...(rotates
+            ? { rotating_until: at + DAY_MS }
+            : known?.rotating_until !== undefined && { rotating_until: known.rotating_until }),
+        },
+      ];
+    }),
+  );
+
+export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, input, call) => {
+  const { owner_id, mode, approvals_required, channels } = input;
+  if (!mayActFor(call, owner_id)) return NO_OWNER;
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: owner_id },
+    {
+      stream: settingsStream(owner_id),
+      decider: outreach,
+      command: (state) => ({
+        type: 'Configure' as const,
+        settings: {
+          mode,
+          approvals_required,
+          channels: channelsOf(channels, state?.settings, call.at),
+        },
+      }),
+    },
+  );
+  if (!written.ok)
+    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+  const secretOf = (kind: (typeof OUTBOUND_KINDS)[number], version: number) =>
+    webhookSecret(deps.secrets, { ownerId: owner_id, kind, version });
+  const shown = render(owner_id, written.state, await everybodysHalt(deps), secretOf);
+  return done(shown, traceOf(written));
+};
+
+export const getOutreach: DeskHandler<'getOutreach'> = async (deps, { owner_id }, call) => {
+  if (!mayActFor(call, owner_id)) return NO_OWNER;
+  const state = await stateOf(deps, { stream: settingsStream(owner_id), decider: outreach });
+  return done(render(owner_id, state, await everybodysHalt(deps)));
+};
+
+type Turned = { owner_id: string | null; halted: string | null };
+
+const turn = async (
+  deps: DeskDeps,
+  { owner_id, reason }: DeskInput<'haltOutreach'>,
+  call: DeskCall,
+  type: 'Halt' | 'Resume',
+): Promise<Outcome<Turned>> => {
+  // Everybody is no owner's: a token bound to one cannot speak for them.
+  const unbound = call.caller.ownerId === undefined;
+  const mayAct = owner_id === undefined ? unbound : mayActFor(call, owner_id);
+  if (!mayAct) return NO_OWNER;
+  const ownerId = owner_id ?? EVERYBODY;
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId },
+    { stream: settingsStream(ownerId), decider: outreach, command: () => ({ type, reason }) },
+  );
+  if (!written.ok)
+    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+  return done(
+    { owner_id: owner_id ?? null, halted: written.state.halted ?? null },
+    traceOf(written),
+  );
+};
+
+export const haltOutreach: DeskHandler<'haltOutreach'> = (deps, input, call) =>
+  turn(deps, input, call, 'Halt');
+
+export const resumeOutreach: DeskHandler<'resumeOutreach'> = (deps, input, call) =>
+  turn(deps, input, call, 'Resume');

@@ -1,0 +1,71 @@
+import { DISCLOSURES } from '#contracts/boundaries.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import type { Deps } from '../deps.ts';
+import type { Refusal } from '../outcome.ts';
+import { refuse } from '../outcome.ts';
+import { linkOf } from '../records.ts';
+import { DAY_MS, epoch } from '../time.ts';
+
+type Content = { subject?: string; text: string; link_ids: string[] };
+type Asked = { subject?: string | undefined; text: string; link_ids: string[] };
+type Schedule = { not_before?: number; not_after: number };
+
+const fault = (pointer: string, code: string, detail: string): InputFault => ({
+  pointer,
+  code,
+  detail,
+});
+
+const invalid = (...errors: InputFault[]): Refusal =>
+  refuse('validation_failed', 'Some fields are not valid.', { errors });
+
+/** The content as people will see it: links are the owner's own and stand in it, and are disclosed. */
+export const contentOf = async (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+  { subject, text, link_ids }: Asked,
+): Promise<Content | Refusal> => {
+  const links = await Promise.all(link_ids.map((id) => linkOf(deps, ownerId, id)));
+  const strangers = links.flatMap((link, i) =>
+    link ? [] : [fault(`/link_ids/${i}`, 'not_found', 'no link of yours has this id')],
+  );
+  if (strangers.length > 0)
+    return refuse('resource_not_found', 'There is no such link.', { errors: strangers });
+  const absent = links.flatMap((link, i) =>
+    link && !text.includes(link.short_url)
+      ? [fault(`/link_ids/${i}`, 'not_in_text', 'its short_url must stand in the text')]
+      : [],
+  );
+  if (absent.length > 0) return invalid(...absent);
+  const said = subject === undefined ? text : `${subject}\n${text}`;
+  const hasLink = link_ids.length > 0 || /https?:\/\//i.test(said);
+  if (hasLink && !DISCLOSURES.some((disclosure) => disclosed(text, disclosure)))
+    return refuse('disclosure_missing', 'The text carries a link and does not disclose it.', {
+      errors: [fault('/text', 'disclosure_missing', `put in one of: ${DISCLOSURES.join(' | ')}`)],
+    });
+  return { ...(subject !== undefined && { subject }), text, link_ids };
+};
+
+/** As a whole word: #adventure discloses nothing. */
+const disclosed = (text: string, disclosure: string): boolean => {
+  const start = text.indexOf(disclosure);
+  return start >= 0 && !/\w/.test(text.charAt(start + disclosure.length));
+};
+
+export const scheduleOf = (
+  { not_before, not_after }: { not_before?: string | undefined; not_after?: string | undefined },
+  at: number,
+): Schedule | Refusal => {
+  const until =
+    not_after === undefined ? at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS : epoch(not_after);
+  if (until <= at || until > at + LIMITS.OUTREACH_DAYS_MAX * DAY_MS)
+    return invalid(
+      fault('/not_after', 'out_of_range', `must lie within ${LIMITS.OUTREACH_DAYS_MAX} days`),
+    );
+  if (not_before === undefined) return { not_after: until };
+  const from = epoch(not_before);
+  return from >= until
+    ? invalid(fault('/not_before', 'out_of_range', 'must lie before not_after'))
+    : { not_before: from, not_after: until };
+};

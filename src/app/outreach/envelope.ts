@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { iso } from '../time.ts';
+
+type Enveloped = Pick<
+  OutboundState,
+  'outbound_id' | 'agent_id' | 'revision' | 'kind' | 'target' | 'content' | 'schedule' | 'via'
+>;
+
+/**
+ * The bytes that leave, as text: JCS (RFC 8785). What people approve is their hash, so one changed
+ * character of content, target, schedule or destination is another request.
+ */
+export const envelopeOf = (
+  ownerId: string,
+  { outbound_id, agent_id, revision, kind, target, content, schedule, via }: Enveloped,
+): string => {
+  const { not_before, not_after } = schedule;
+  const text = canonicalize({
+    type: 'tributary.outbound',
+    version: 1,
+    id: outbound_id,
+    revision,
+    owner_id: ownerId,
+    agent_id,
+    kind,
+    target,
+    content,
+    schedule: {
+      ...(not_before !== undefined && { not_before: iso(not_before) }),
+      not_after: iso(not_after),
+    },
+    via,
+  });
+  if (text === undefined) throw new Error(`${outbound_id} has no canonical form`);
+  return text;
+};
+
+/** Hex SHA-256 of an envelope's bytes in UTF-8. */
+export const envelopeHash = (envelope: string): string => hash('sha256', envelope, 'hex');

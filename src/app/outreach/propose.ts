@@ -1,0 +1,141 @@
+import type { EventData } from '#contracts/events/index.ts';
+import type { Outbound } from '#contracts/records/outbound.ts';
+import type { OutboundRejection } from '#src/domain/outbound.ts';
+import { outbound } from '#src/domain/outbound.ts';
+import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutreachKind } from '#src/domain/outreach.ts';
+import type { AgentCall } from '../call.ts';
+import type { Written } from '../decide-and-append.ts';
+import { createOnce, decideAndAppend, replayOf, traceOf } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Handler, InputOf } from '../handler.ts';
+import { nameOf } from '../hash.ts';
+import type { Outcome, Refusal } from '../outcome.ts';
+import { done, refuse } from '../outcome.ts';
+import { streamOf } from '../records.ts';
+import { contentOf, scheduleOf } from './content.ts';
+import { envelopeHash, envelopeOf } from './envelope.ts';
+import { renderOutbound } from './render.ts';
+import { routeOf } from './settings.ts';
+
+type Input =
+  | InputOf<'requestSocialPost'>
+  | InputOf<'requestMessage'>
+  | InputOf<'requestAgentNotification'>;
+type Proposal = EventData<'OutboundProposed'>;
+type Asked = { kind: OutreachKind; target: Record<string, string>; subject?: string | undefined };
+
+export const requestSocialPost: Handler<'requestSocialPost'> = (deps, input, call) => {
+  const { network, account_ref } = input;
+  return propose(deps, input, call, { kind: 'social_post', target: { network, account_ref } });
+};
+
+export const requestMessage: Handler<'requestMessage'> = (deps, input, call) => {
+  const { channel, recipient_ref, subject } = input;
+  const target = { channel, recipient_ref };
+  return propose(deps, input, call, { kind: 'message', target, subject });
+};
+
+export const requestAgentNotification: Handler<'requestAgentNotification'> = (
+  deps,
+  input,
+  call,
+) => {
+  const { agent_card_url } = input;
+  return propose(deps, input, call, { kind: 'agent_notification', target: { agent_card_url } });
+};
+
+const answerOf = (call: AgentCall, written: Written<OutboundState>): Outcome<Outbound> =>
+  done(renderOutbound(call.ownerId, written.state, written.state.updated_at), traceOf(written));
+
+const propose = async (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  asked: Asked,
+): Promise<Outcome<Outbound>> => {
+  if (input.revises !== undefined) return revise(deps, input, call, asked, input.revises);
+  const name = nameOf('outbound', call.idem ?? '');
+  const stream = `${call.ownerId}-outbound_${name}`;
+  const facts = await gather(deps, input, call, asked, { id: `out_${name}`, revision: 1 });
+  if ('ok' in facts) {
+    // A retry must get its first answer even when the world has moved on.
+    const again = await replayOf(deps, call, { stream, decider: outbound });
+    if (!again) return facts;
+    return again.ok ? answerOf(call, again) : again;
+  }
+  const proposal = { ...facts, ...call.task };
+  const written = await createOnce(deps, call, {
+    stream,
+    decider: outbound,
+    command: { type: 'Propose', proposal },
+  });
+  if (written.ok) return answerOf(call, written);
+  if ('rejected' in written) throw new Error(`a new request was rejected: ${written.rejected}`);
+  return written;
+};
+
+const revise = async (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  asked: Asked,
+  id: string,
+): Promise<Outcome<Outbound>> => {
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOf(call.ownerId, 'outbound', id),
+    decider: outbound,
+    command: async (state) => {
+      if (!state) return notFound();
+      const facts = await gather(deps, input, call, asked, { id, revision: state.revision + 1 });
+      return 'ok' in facts ? facts : { type: 'Revise' as const, at: call.at, proposal: facts };
+    },
+  });
+  if (written.ok) return answerOf(call, written);
+  return 'rejected' in written ? refusalOf(written) : written;
+};
+
+export const notFound = (): Refusal =>
+  refuse('resource_not_found', 'There is no such outreach request.');
+
+/** What a rejection of the decider means for whoever asked. */
+export const refusalOf = ({
+  rejected,
+  detail,
+}: {
+  rejected: OutboundRejection;
+  detail: string;
+}): Refusal =>
+  rejected === 'outbound_unknown' ? notFound() : refuse('state_conflict', `${detail}.`);
+
+/** What the decision needs to know, or why there is nothing to decide. */
+const gather = async (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  { kind, target, subject }: Asked,
+  { id, revision }: { id: string; revision: number },
+): Promise<Proposal | Refusal> => {
+  const schedule = scheduleOf(input, call.at);
+  if ('ok' in schedule) return schedule;
+  const route = await routeOf(deps, call.ownerId, kind);
+  if ('ok' in route) return route;
+  const content = await contentOf(deps, call.ownerId, { ...input, subject });
+  if ('ok' in content) return content;
+  const what = {
+    outbound_id: id,
+    agent_id: call.caller.agentId,
+    kind,
+    target,
+    content,
+    schedule,
+    via: route.channel,
+    revision,
+  };
+  return {
+    ...what,
+    content_sha256: envelopeHash(envelopeOf(call.ownerId, what)),
+    approval: { mode: route.mode, required: route.required },
+    ...(input.external_id !== undefined && { external_id: input.external_id }),
+  };
+};

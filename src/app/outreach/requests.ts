@@ -1,0 +1,72 @@
+import { allows } from '#contracts/scopes.ts';
+import type { Scope } from '#contracts/scopes.ts';
+import { outbound } from '#src/domain/outbound.ts';
+import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutreachKind } from '#src/domain/outreach.ts';
+import type { AgentCall } from '../call.ts';
+import { decideAndAppend, stateOf, traceOf } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Handler } from '../handler.ts';
+import type { Refusal } from '../outcome.ts';
+import { done, scopeMissing } from '../outcome.ts';
+import { streamOf } from '../records.ts';
+import { notFound, refusalOf } from './propose.ts';
+import { renderOutbound } from './render.ts';
+
+const SCOPE_OF: Record<OutreachKind, Scope> = {
+  social_post: 'social:write',
+  message: 'messages:write',
+  agent_notification: 'agents:notify',
+};
+
+/** The owner's request, from the log itself; undefined for another owner's id as for a made-up one. */
+export const outboundOf = (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+  id: string,
+): Promise<OutboundState | undefined> =>
+  stateOf(deps, { stream: streamOf(ownerId, 'outbound', id), decider: outbound });
+
+/** Any outbound scope opens the tool; the request itself needs the one of its kind. */
+const refusalFor = (call: AgentCall, state: OutboundState | undefined): Refusal | undefined => {
+  if (!state) return notFound();
+  const needed = SCOPE_OF[state.kind];
+  return allows(needed, call.caller.scopes)
+    ? undefined
+    : scopeMissing(call.operation, needed, call.caller);
+};
+
+export const getOutboundRequest: Handler<'getOutboundRequest'> = async (
+  deps,
+  { outbound_id },
+  call,
+) => {
+  const state = await outboundOf(deps, call.ownerId, outbound_id);
+  const refused = refusalFor(call, state);
+  if (refused || !state) return refused ?? notFound();
+  return done(renderOutbound(call.ownerId, state, call.at));
+};
+
+export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = async (
+  deps,
+  { outbound_id, reason },
+  call,
+) => {
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOf(call.ownerId, 'outbound', outbound_id),
+    decider: outbound,
+    command: (state) =>
+      refusalFor(call, state) ?? {
+        type: 'Cancel' as const,
+        at: call.at,
+        by: call.caller.agentId,
+        ...(reason !== undefined && { reason }),
+      },
+  });
+  if (written.ok)
+    return done(
+      renderOutbound(call.ownerId, written.state, written.state.updated_at),
+      traceOf(written),
+    );
+  return 'rejected' in written ? refusalOf(written) : written;
+};

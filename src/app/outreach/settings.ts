@@ -1,0 +1,64 @@
+import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
+import { outreach } from '#src/domain/outreach.ts';
+import { liveOwnerOf } from '../call.ts';
+import { stateOf } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Refusal } from '../outcome.ts';
+import { refuse } from '../outcome.ts';
+
+/** The owner under whom the halt that binds everybody stands. */
+export const EVERYBODY = 'desk';
+
+export const settingsStream = (ownerId: string): string => `${ownerId}-outreach_settings`;
+
+/** An owner's settings; a test space has those of its owner. */
+export const settingsOf = async (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+): Promise<OutreachState | undefined> =>
+  stateOf(deps, { stream: settingsStream(liveOwnerOf(ownerId)), decider: outreach });
+
+/** Why nothing of this owner may leave now: its own halt, or everybody's. */
+export const haltOf = async (
+  deps: Pick<Deps, 'log'>,
+  own: OutreachState | undefined,
+): Promise<string | undefined> => {
+  if (own?.halted !== undefined) return own.halted;
+  const everybody = await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach });
+  return everybody?.halted;
+};
+
+export const halted = (reason: string): Refusal =>
+  refuse('outreach_halted', 'Outreach is halted by a person.', { extra: { reason } });
+
+export type Route = {
+  mode: 'owner_controlled' | 'admin_approved';
+  required: number;
+  channel: Pick<OutreachChannel, 'adapter' | 'url'>;
+};
+
+/** Who decides on a request of this kind, and where it would go; or why nothing can be proposed. */
+export const routeOf = async (
+  deps: Pick<Deps, 'log'>,
+  ownerId: string,
+  kind: OutreachKind,
+): Promise<Route | Refusal> => {
+  const own = await settingsOf(deps, ownerId);
+  const halt = await haltOf(deps, own);
+  if (halt !== undefined) return halted(halt);
+  const settings = own?.settings;
+  if (!settings) return refuse('approver_missing', 'No approver is configured for this owner.');
+  const channel = settings.channels[kind];
+  if (!channel) return refuse('channel_not_verified', `No channel is connected for ${kind}.`);
+  if (own.disabled[kind] !== undefined)
+    return refuse('channel_not_verified', `The channel for ${kind} is disabled.`);
+  // What a test key proposes goes the whole way, and never leaves the machine.
+  const isTest = liveOwnerOf(ownerId) !== ownerId;
+  return {
+    mode: settings.mode,
+    required: settings.approvals_required,
+    channel: isTest
+      ? { adapter: 'file' }
+      : { adapter: channel.adapter, ...(channel.url !== undefined && { url: channel.url }) },
+  };
+};

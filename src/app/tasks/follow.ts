@@ -1,0 +1,118 @@
+import { handoff } from '#src/domain/handoff.ts';
+import { outbound } from '#src/domain/outbound.ts';
+import { isTerminal, task } from '#src/domain/task.ts';
+import type { TaskRow } from '#src/domain/task.ts';
+import type { EventLog, FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
+import type { AgentCaller } from '../call.ts';
+import type { Deps } from '../deps.ts';
+import { renderOutbound } from '../outreach/render.ts';
+import { streamOf } from '../records.ts';
+import { renderHandoff } from '../render.ts';
+import { reviewTokenOf } from '../review-token.ts';
+import { permitted, rowOf, viewOfRow } from './read.ts';
+import type { TaskView } from './view.ts';
+import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
+import type { TaskWatch } from './watch.ts';
+
+/**
+ * The task as it stands, then as each of its events leaves it, in the order of the log, up to its
+ * end or until `signal` aborts. Everybody who follows a task is told the same.
+ */
+export async function* followTask(
+  deps: Deps,
+  watch: TaskWatch,
+  { caller, taskId, signal }: { caller: AgentCaller; taskId: string; signal: AbortSignal },
+): AsyncGenerator<TaskView> {
+  const news = queueOf<FoldEvent>(signal);
+  const stops = [await watch.on(`${caller.ownerId}/${taskId}`, news.push)];
+  try {
+    const row = await rowOf(deps, caller, taskId);
+    if (!row) return;
+    let { record } = row;
+    let streams: string | undefined;
+    const follow = async (): Promise<void> => {
+      const stream = record && streamOf(caller.ownerId, kindOf(record), record);
+      if (!stream || stream === streams) return;
+      streams = stream;
+      // Events of a record that no task made do not name one.
+      stops.push(await watch.on(stream, news.push));
+    };
+    await follow();
+    let last = await viewOfRow(deps, caller, row);
+    if (!last) return;
+    yield last;
+    for (let seen = 0; !isTerminal(last.status); ) {
+      const event = await news.next();
+      if (!event) return;
+      if (event.position <= seen) continue;
+      seen = event.position;
+      const view = await viewAfter(deps, caller, { ...row, ...(record && { record }) }, event);
+      if (!view || (view.record === last.record && view.version <= last.version)) continue;
+      last = view;
+      record = view.record ?? record;
+      await follow();
+      yield view;
+    }
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+const kindOf = (record: string): string => (record.startsWith('out_') ? 'outbound' : 'handoff');
+
+/** The task as this event left it, whatever has happened since. */
+const viewAfter = async (
+  deps: Deps,
+  caller: AgentCaller,
+  row: TaskRow,
+  { stream, revision, at }: FoldEvent,
+): Promise<TaskView | undefined> => {
+  const { ownerId } = caller;
+  const stored = (await deps.log.readStream(stream)).slice(0, revision + 1);
+  const kind = stream.slice(ownerId.length + 1).split('_', 1)[0];
+  if (kind === 'outbound') {
+    const state = folded(outbound, stored);
+    return state && permitted(caller, viewOfOutbound(renderOutbound(ownerId, state, at), row));
+  }
+  if (kind === 'handoff') {
+    const state = folded(handoff, stored);
+    const reviewToken = (id: string) => reviewTokenOf(deps.secrets, id);
+    const help = { vault: deps.vault, reviewToken };
+    return state && permitted(caller, viewOfHandoff(renderHandoff(ownerId, state, at, help), row));
+  }
+  const state = folded(task, stored);
+  if (!state) return undefined;
+  return state.record === undefined
+    ? permitted(caller, viewOfTask(state))
+    : viewOfRow(deps, caller, { ...row, record: state.record });
+};
+
+const folded = <State, E>(
+  decider: { evolve(state: State | undefined, event: E & { at: number }): State },
+  stored: Awaited<ReturnType<EventLog['readStream']>>,
+): State | undefined =>
+  stored.reduce<State | undefined>(
+    (state, { type, data, meta }: StoredEvent) =>
+      decider.evolve(state, { type, data, at: meta.at } as never),
+    undefined,
+  );
+
+/** What was pushed, one by one; undefined once the signal has aborted. */
+const queueOf = <Item>(signal: AbortSignal) => {
+  const items: Item[] = [];
+  let wake: (() => void) | undefined;
+  signal.addEventListener('abort', () => wake?.(), { once: true });
+  return {
+    push: (item: Item): void => {
+      items.push(item);
+      wake?.();
+    },
+    async next(): Promise<Item | undefined> {
+      while (items.length === 0 && !signal.aborted)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      return signal.aborted ? undefined : items.shift();
+    },
+  };
+};

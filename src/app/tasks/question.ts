@@ -1,0 +1,119 @@
+import { attributionQuestion, LEAD_QUESTION_SCOPE, SKILLS } from '#contracts/skills.ts';
+import type { AttributionAnswer } from '#contracts/skills.ts';
+import type { NeededScope } from '#contracts/scopes.ts';
+import { allows } from '#contracts/scopes.ts';
+import { lead } from '#src/domain/lead.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { awaitToken } from '../consistency.ts';
+import { stateOf } from '../decide-and-append.ts';
+import type { Deps } from '../deps.ts';
+import type { Incoming } from '../dispatch.ts';
+import { note, parseInput } from '../dispatch.ts';
+import { nameOf } from '../hash.ts';
+import type { Outcome } from '../outcome.ts';
+import { done, refuse, scopeMissing } from '../outcome.ts';
+import { handoffOf, linkOf, streamOf } from '../records.ts';
+import { renderAsOf } from '../time.ts';
+import { chainOf } from './chain.ts';
+import { RULE, statementOf } from './statement.ts';
+
+const ID = 'a2a:attribution_question';
+
+type Asking = Omit<Incoming, 'input'>;
+type Question = {
+  link_id?: string;
+  handoff_id?: string;
+  lead_id?: string;
+  external_id?: string;
+  position?: number;
+};
+
+/** What the question is about, and the records that led there. */
+export type Subject = {
+  kind: AttributionAnswer['subject']['kind'];
+  id: string;
+  link_id?: string | undefined;
+  handoff_id?: string | undefined;
+  lead_id?: string | undefined;
+  /** The event itself, of a click. */
+  event?: StoredEvent;
+};
+
+/** Why something of the owner's is attributed as it is: from the log itself, in its order. */
+export const answerQuestion = async (
+  deps: Deps,
+  asking: Asking,
+  input: Record<string, unknown>,
+): Promise<Outcome<AttributionAnswer>> => {
+  const outcome = await answer(deps, asking, input);
+  note(deps, ID, asking, outcome);
+  return outcome;
+};
+
+const answer = async (
+  deps: Deps,
+  { caller, consistencyToken }: Asking,
+  raw: Record<string, unknown>,
+): Promise<Outcome<AttributionAnswer>> => {
+  const lacks = (needed: NeededScope) =>
+    allows(needed, caller.scopes) ? undefined : scopeMissing(ID, needed, caller);
+  const refused = lacks(SKILLS.attribution_question.scope);
+  if (refused) return refused;
+  const parsed = parseInput({ kind: 'query', input: attributionQuestion }, raw);
+  if ('refusal' in parsed) return parsed.refusal;
+  const behind = await awaitToken(deps, consistencyToken);
+  if (behind) return behind;
+  const asOf = deps.following.asOf();
+  const subject = await subjectOf(deps, caller.ownerId, parsed.input);
+  const nobodys = refuse('resource_not_found', 'No record of yours has this id or position.');
+  if (!subject) return nobodys;
+  const unread = subject.kind === 'lead' ? lacks(LEAD_QUESTION_SCOPE) : undefined;
+  if (unread) return unread;
+  const { chain, more } = await chainOf(deps, caller.ownerId, subject);
+  return done({
+    subject: { kind: subject.kind, id: subject.id },
+    statement: statementOf(subject),
+    rule: { name: RULE, classifier_version: deps.classifierVersion },
+    chain,
+    more,
+    as_of: renderAsOf(asOf),
+  });
+};
+
+const subjectOf = async (
+  deps: Deps,
+  ownerId: string,
+  { link_id, handoff_id, lead_id, external_id, position }: Question,
+): Promise<Subject | undefined> => {
+  if (link_id !== undefined) {
+    const found = await linkOf(deps, ownerId, link_id);
+    return found && { kind: 'link', id: link_id, link_id };
+  }
+  if (handoff_id !== undefined) {
+    const found = await handoffOf(deps, ownerId, handoff_id);
+    return found && { kind: 'handoff', id: handoff_id, handoff_id, link_id: found.link_id };
+  }
+  if (position !== undefined) return subjectAt(deps, ownerId, position);
+  const id = lead_id ?? `led_${nameOf('lead', ownerId, external_id ?? '')}`;
+  const found = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
+  if (!found) return undefined;
+  return { kind: 'lead', id, lead_id: id, handoff_id: found.handoff_id, link_id: found.link_id };
+};
+
+/** What the event at a position is of; only clicks, links, handoffs and leads are attributed. */
+const subjectAt = async (
+  deps: Deps,
+  ownerId: string,
+  position: number,
+): Promise<Subject | undefined> => {
+  const at = { after: position - 1, upTo: position, limit: 1 };
+  const [event] = await deps.log.readOwner(ownerId, at);
+  if (!event) return undefined;
+  const { lead_id, handoff_id, link_id } = event.data as Question;
+  if (event.type === 'VisitRecorded')
+    return { kind: 'click', id: String(position), link_id, event };
+  const named = [{ lead_id }, { handoff_id }, { link_id }].find((one) =>
+    Object.values(one).some((id) => id !== undefined),
+  );
+  return named && subjectOf(deps, ownerId, named as Question);
+};

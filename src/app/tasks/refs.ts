@@ -1,0 +1,57 @@
+import { idempotencyKey } from '#contracts/fields.ts';
+import type { OperationId } from '#contracts/index.ts';
+import type { AgentCaller, TaskRef } from '../call.ts';
+import type { Deps } from '../deps.ts';
+import { digestOf, nameOf } from '../hash.ts';
+
+const NAME_CHARS = 12;
+
+const macOf = ({ secrets }: Pick<Deps, 'secrets'>, caller: AgentCaller, name: string): string =>
+  secrets.mac('task-context', digestOf(caller.ownerId, caller.agentId, name)).slice(0, NAME_CHARS);
+
+/** A context of this agent, named by the message that began it: it proves itself, and is kept nowhere. */
+export const contextFor = (
+  deps: Pick<Deps, 'secrets'>,
+  caller: AgentCaller,
+  messageId: string,
+): string => {
+  const name = nameOf('context', caller.ownerId, caller.agentId, messageId).slice(0, NAME_CHARS);
+  return `ctx_${name}${macOf(deps, caller, name)}`;
+};
+
+export const isContextOf = (
+  deps: Pick<Deps, 'secrets'>,
+  caller: AgentCaller,
+  contextId: string,
+): boolean => {
+  const [, name = ''] = /^ctx_([0-9a-z]{12})[0-9a-f]{12}$/.exec(contextId) ?? [];
+  return name !== '' && contextId === `ctx_${name}${macOf(deps, caller, name)}`;
+};
+
+/** The task that a first message makes: the same message again names the same one. */
+export const taskIdFor = ({ ownerId, agentId }: AgentCaller, messageId: string): string =>
+  `tsk_${nameOf('task', ownerId, agentId, messageId)}`;
+
+export const refFor = (
+  deps: Pick<Deps, 'secrets'>,
+  caller: AgentCaller,
+  { messageId, contextId }: { messageId: string; contextId?: string | undefined },
+): TaskRef => ({
+  task_id: taskIdFor(caller, messageId),
+  context_id: contextId ?? contextFor(deps, caller, messageId),
+});
+
+/** A message's id as an idempotency key: any text may be an id, and not any text a key. */
+export const keyFor = (messageId: string): string =>
+  idempotencyKey.safeParse(messageId).success ? messageId : `msg.${digestOf(messageId)}`;
+
+/** Which record an operation makes under a key: its stream's name is a function of both. */
+export const recordFor = (caller: AgentCaller, operation: OperationId, key: string): string => {
+  const idem = digestOf(caller.ownerId, caller.agentId, operation, key);
+  return operation === 'createHandoff'
+    ? `hnd_${nameOf('handoff', idem)}`
+    : `out_${nameOf('outbound', idem)}`;
+};
+
+export const taskStream = (ownerId: string, taskId: string): string =>
+  `${ownerId}-task_${taskId.slice(taskId.indexOf('_') + 1)}`;

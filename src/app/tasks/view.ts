@@ -1,0 +1,204 @@
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import type { Handoff } from '#contracts/records/handoff.ts';
+import type { Outbound } from '#contracts/records/outbound.ts';
+import type { SkillId } from '#contracts/skills.ts';
+import { isSkill, SKILLS } from '#contracts/skills.ts';
+import { PROBLEMS } from '#contracts/problems.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import type { TaskState, TaskStatus } from '#src/domain/task.ts';
+import { TASK_STATUS_OF } from '#src/domain/task.ts';
+import type { TaskRef } from '../call.ts';
+import { iso } from '../time.ts';
+import { guideTo } from './ask.ts';
+
+/** What a task gives: its content may hold words of buyers, shops and agents, and is data only. */
+export type TaskArtifact = { id: string; name: string; content: object; cut?: boolean };
+
+/** A task as a caller may see it, before a wire gives it its form. */
+export type TaskView = {
+  id: string;
+  contextId: string;
+  skill?: SkillId;
+  status: TaskStatus;
+  /** When it came to that status, or to the newest event in it. */
+  at: string;
+  /** Tells one status from the next of the same name. */
+  version: number;
+  /** Constant words, ids and times: nothing that anybody wrote. */
+  says: string;
+  /** The same for machines, where there is more to say. */
+  detail?: object;
+  artifacts: TaskArtifact[];
+  record?: string;
+};
+
+const DECIDERS = { owner_controlled: 'owner', admin_approved: 'staff' } as const;
+
+const SAYS: Record<Outbound['status'], string> = {
+  pending_approval: 'Waits for people to approve exactly this content. No message can approve it.',
+  changes_requested:
+    'An approver asks for changes. Send a message with this taskId and a data part with the new text.',
+  approved: 'Approved; waits to be sent.',
+  dispatched: 'Handed over for delivery.',
+  confirmed: 'The receiver confirmed it.',
+  failed: 'It was not delivered.',
+  outcome_unknown: 'It may have been delivered. Do not send it again before a person has looked.',
+  expired: 'It was not approved and sent in time.',
+  rejected: 'An approver refused it.',
+  canceled: 'Canceled before it was sent.',
+};
+
+/** Stable codes of the ends that are no success. */
+const CODES: Partial<Record<Outbound['status'], string>> = {
+  pending_approval: 'approval_required',
+  changes_requested: 'changes_requested',
+  failed: 'delivery_failed',
+  outcome_unknown: 'outcome_unknown',
+  expired: 'approval_expired',
+  rejected: 'approval_refused',
+};
+
+/** An outreach request as the task that it is. */
+export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRef): TaskView => {
+  const { status, approval, schedule, revision, content_sha256 } = record;
+  const code = CODES[status];
+  const given = approval.decisions.filter(({ decision }) => decision === 'approve').length;
+  const until =
+    status === 'pending_approval'
+      ? ` The ${DECIDERS[approval.mode]} decides until ${schedule.not_after}.`
+      : '';
+  return {
+    id: task_id,
+    contextId: context_id,
+    skill: 'coordinate_promotion',
+    status: TASK_STATUS_OF[status],
+    at: status === 'expired' ? schedule.not_after : record.updated_at,
+    version: record.version,
+    says: SAYS[status] + until,
+    detail: {
+      ...(code !== undefined && { code }),
+      outbound_id: record.id,
+      status,
+      revision,
+      content_sha256,
+      ...(status === 'pending_approval' && {
+        approval: {
+          decided_by: DECIDERS[approval.mode],
+          required: approval.required,
+          given,
+          until: schedule.not_after,
+        },
+      }),
+      ...(status === 'changes_requested' && {
+        data_part: { skill: 'coordinate_promotion', kind: record.kind, text: 'the new text' },
+      }),
+      ...(TASK_STATUS_OF[status] === 'FAILED' && { retryable: false }),
+    },
+    artifacts: [...decisionOf(record), ...receiptOf(record)],
+    record: record.id,
+  };
+};
+
+/** What an approver wrote: their words, so an artifact and not a status. */
+const decisionOf = ({ status, approval, revision }: Outbound): TaskArtifact[] => {
+  if (status !== 'rejected' && status !== 'changes_requested') return [];
+  const last = approval.decisions.at(-1);
+  if (!last) return [];
+  const { decision, role, at, note } = last;
+  const content = { decision, role, at, ...(note !== undefined && { note }) };
+  return [{ id: `decision-${revision}`, name: 'decision', content }];
+};
+
+const receiptOf = (record: Outbound): TaskArtifact[] => {
+  if (record.status !== 'confirmed') return [];
+  const { id, revision, content_sha256, delivery, updated_at } = record;
+  const { adapter, attempts, evidence } = delivery;
+  const content = {
+    outbound_id: id,
+    revision,
+    content_sha256,
+    adapter,
+    attempts,
+    ...(evidence !== undefined && { evidence }),
+    confirmed_at: updated_at,
+  };
+  return [{ id: 'receipt', name: 'receipt', content }];
+};
+
+/** A handoff as the task that made it: done when it stands, whatever the buyer does with it. */
+export const viewOfHandoff = (record: Handoff, { task_id, context_id }: TaskRef): TaskView => ({
+  id: task_id,
+  contextId: context_id,
+  skill: 'prepare_handoff',
+  status: 'COMPLETED',
+  at: record.created_at,
+  version: 0,
+  says: 'The handoff is ready for the buyer. Give review_url to the buyer and to nobody else.',
+  artifacts: [{ id: 'handoff', name: 'handoff', content: record }],
+  record: record.id,
+});
+
+/** A task that made no record. */
+export const viewOfTask = (state: TaskState): TaskView => {
+  const { task_id, context_id, status, missing = [], artifact, code, boundary } = state;
+  const skill = isSkill(state.skill) ? state.skill : undefined;
+  return {
+    id: task_id,
+    contextId: context_id,
+    ...(skill && { skill }),
+    status,
+    at: iso(state.updated_at),
+    version: state.version,
+    ...saidOf(status, { skill, missing, code, boundary }),
+    artifacts: artifact
+      ? [
+          {
+            id: artifact.name,
+            name: artifact.name,
+            content: JSON.parse(artifact.content) as object,
+            ...(artifact.cut && { cut: true }),
+          },
+        ]
+      : [],
+  };
+};
+
+type Told = {
+  skill: SkillId | undefined;
+  missing: string[];
+  code: string | undefined;
+  boundary: string | undefined;
+};
+
+const saidOf = (
+  status: TaskState['status'],
+  { skill, missing, code, boundary }: Told,
+): Pick<TaskView, 'says' | 'detail'> => {
+  switch (status) {
+    case 'INPUT_REQUIRED':
+      return {
+        says:
+          'Send a message with this taskId and one data part like the example. Words alone are not ' +
+          `acted on.${skill ? ` The skill is ${SKILLS[skill].id}.` : ''}`,
+        detail: { code: 'input_required', missing, ...guideTo(skill, missing) },
+      };
+    case 'REJECTED': {
+      const known = PROBLEMS[code as ProblemCode];
+      return {
+        says: `${known.title}. ${known.hint} Afterwards send a message with a new messageId.`,
+        detail: {
+          code,
+          ...BOUNDARIES.filter(({ id }) => id === boundary).map(({ id, instead }) => ({
+            boundary: id,
+            instead,
+          }))[0],
+          recovery: { action: known.action, retryable: false },
+        },
+      };
+    }
+    case 'COMPLETED':
+      return { says: 'Answered; see the artifact.' };
+    case 'CANCELED':
+      return { says: 'Canceled.' };
+  }
+};

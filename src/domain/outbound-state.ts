@@ -1,0 +1,180 @@
+import type { EventData, Happened, OutboundEventType } from '#contracts/events/index.ts';
+
+export type OutboundStatus =
+  | 'pending_approval'
+  | 'changes_requested'
+  | 'approved'
+  | 'dispatched'
+  | 'confirmed'
+  | 'failed'
+  | 'outcome_unknown'
+  | 'rejected'
+  | 'expired'
+  | 'canceled';
+
+export type OutboundDecision = {
+  by: string;
+  role: string;
+  at: number;
+  decision: 'approve' | 'reject' | 'request_changes';
+  note?: string;
+  revision: number;
+  content_sha256: string;
+};
+
+export type OutboundState = EventData<'OutboundProposed'> & {
+  status: OutboundStatus;
+  status_reason?: string | undefined;
+  /** On the content as it is now, and the one that brought it here. */
+  decisions: OutboundDecision[];
+  attempts: number;
+  attempted_at?: number;
+  /** Until then the sender of the last attempt may still be at it. */
+  until?: number;
+  /** There while an attempt is to be repeated. */
+  retry_at?: number | undefined;
+  /** An attempt may have had its effect, though nobody said so. */
+  uncertain?: boolean;
+  outcome: 'none' | 'unknown' | 'rejected' | 'observed';
+  evidence?: string;
+  created_at: number;
+  updated_at: number;
+  version: number;
+};
+
+const ENDS: readonly OutboundStatus[] = [
+  'confirmed',
+  'failed',
+  'outcome_unknown',
+  'rejected',
+  'expired',
+  'canceled',
+];
+
+/** Nothing more happens by itself. */
+export const isAtItsEnd = ({ status }: Pick<OutboundState, 'status'>): boolean =>
+  ENDS.includes(status);
+
+/** The status as of `at`: a request whose time is over has expired, also before anybody says so. */
+export const statusAt = (state: OutboundState, at: number): OutboundStatus => {
+  const waits = ['pending_approval', 'changes_requested', 'approved'].includes(state.status);
+  return waits && at >= state.schedule.not_after ? 'expired' : state.status;
+};
+
+/** The state after the event. Throws on a story that cannot have happened. */
+export const outboundEvolve = (
+  state: OutboundState | undefined,
+  event: Happened<OutboundEventType>,
+): OutboundState => {
+  if (event.type === 'OutboundProposed')
+    return {
+      ...event.data,
+      status: 'pending_approval',
+      decisions: [],
+      attempts: 0,
+      outcome: 'none',
+      created_at: event.at,
+      updated_at: event.at,
+      version: 0,
+    };
+  if (!state) throw new Error(`${event.type} on a request that was never proposed`);
+  return { ...state, ...changed(state, event), updated_at: event.at, version: state.version + 1 };
+};
+
+const changed = (
+  state: OutboundState,
+  event: Happened<OutboundEventType>,
+): Partial<OutboundState> => {
+  switch (event.type) {
+    case 'OutboundProposed':
+      throw new Error('a request was proposed twice');
+    case 'OutboundRevised':
+      return {
+        ...event.data,
+        status: 'pending_approval',
+        status_reason: undefined,
+        decisions: [],
+      };
+    case 'OutboundApproved':
+      return approved(state, event);
+    case 'OutboundRejected':
+      return { ...decided(state, event, 'reject'), status: 'rejected' };
+    case 'OutboundChangesRequested':
+      return { ...decided(state, event, 'request_changes'), status: 'changes_requested' };
+    case 'OutboundExpired':
+      return { status: 'expired', retry_at: undefined };
+    case 'OutboundCanceled': {
+      const { reason } = event.data;
+      return {
+        status: 'canceled',
+        retry_at: undefined,
+        ...(reason !== undefined && { status_reason: reason }),
+      };
+    }
+    default:
+      return delivered(event);
+  }
+};
+
+const approved = (
+  state: OutboundState,
+  { data, at }: Happened<'OutboundApproved'>,
+): Partial<OutboundState> => {
+  const { by, role, revision, content_sha256, note } = data;
+  const said = { by, role, at, revision, content_sha256, ...(note !== undefined && { note }) };
+  const decisions = [...state.decisions, { ...said, decision: 'approve' as const }];
+  const count = decisions.filter(({ decision }) => decision === 'approve').length;
+  return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
+};
+
+const decided = (
+  state: OutboundState,
+  { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
+  decision: 'reject' | 'request_changes',
+): Partial<OutboundState> => {
+  const { by, role, revision, content_sha256, reason } = data;
+  const said = { by, role, at, decision, revision, content_sha256, note: reason };
+  return { decisions: [...state.decisions, said], status_reason: reason };
+};
+
+type Delivery =
+  | 'OutboundDispatched'
+  | 'OutboundDeferred'
+  | 'OutboundConfirmed'
+  | 'OutboundFailed'
+  | 'OutboundOutcomeUnknown';
+
+const delivered = (event: Happened<Delivery>): Partial<OutboundState> => {
+  switch (event.type) {
+    case 'OutboundDispatched':
+      return {
+        status: 'dispatched',
+        attempts: event.data.attempt,
+        attempted_at: event.at,
+        until: event.data.until,
+        retry_at: undefined,
+      };
+    case 'OutboundDeferred':
+      return {
+        retry_at: event.data.retry_at,
+        status_reason: event.data.reason,
+        ...(event.data.uncertain && { uncertain: true }),
+      };
+    case 'OutboundConfirmed':
+      return { status: 'confirmed', outcome: 'observed', evidence: event.data.evidence };
+    case 'OutboundFailed':
+      return {
+        status: 'failed',
+        outcome: 'rejected',
+        status_reason: event.data.reason,
+        retry_at: undefined,
+      };
+    case 'OutboundOutcomeUnknown':
+      return {
+        status: 'outcome_unknown',
+        outcome: 'unknown',
+        status_reason: event.data.reason,
+        retry_at: undefined,
+      };
+  }
+};

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
+import { makeDirectory } from '#src/adapters/system/directory.ts';
+import type { Deps } from '#src/app/deps.ts';
+import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { dispatcher } from '#src/app/outreach/dispatcher.ts';
+import type { Config } from './config.ts';
+
+/** The dispatcher on its real channels; it does nothing before it is started. */
+export const dispatcherOf = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
+  dispatcher({
+    ...deps,
+    channels: deliveryChannels({
+      outboxDirectory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),
+      makeDirectory,
+      guard: { privateHosts: config.outreachPrivateHosts },
+      clock: deps.clock,
+    }),
+    schedule(task, ms) {
+      const timer = setTimeout(task, ms).unref();
+      return () => clearTimeout(timer);
+    },
+    onFault: (error) => logger.error({ err: error }, 'outreach waits'),
+  });

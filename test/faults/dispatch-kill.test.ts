@@ -1,0 +1,176 @@
+/** SIGKILL and SIGTERM between the write-ahead and the result: what left once does not leave twice. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { envelopeOf } from '#src/app/outreach/envelope.ts';
+import { readConfig } from '#src/config.ts';
+import type { OutreachChannel } from '#src/domain/outreach.ts';
+import type { Service } from '#src/main.ts';
+import { openService } from '#src/main.ts';
+import { endChildren, runCli, serveChild } from '../support/child-service.ts';
+import { directories } from '../support/directories.ts';
+import { outreachActs } from '../support/outreach-acts.ts';
+import type { Received } from '../support/receivers.ts';
+import { endReceivers, receiver } from '../support/receivers.ts';
+
+const { fresh, removeAll } = directories('dispatch-');
+afterEach(endReceivers);
+afterAll(async () => {
+  await endChildren();
+  removeAll();
+});
+
+type Opened = { service: Service; acts: ReturnType<typeof outreachActs> };
+
+/** The service in this process, its dispatcher not started, as if `laterMs` had passed. */
+const opened = async <Value>(
+  { directory, hosts, laterMs = 0 }: { directory: string; hosts: string; laterMs?: number },
+  act: (open: Opened) => Promise<Value>,
+): Promise<Value> => {
+  const real = systemClock();
+  const clock = { ...real, now: () => real.now() + laterMs };
+  const config = readConfig({ DATA_DIR: directory, OUTREACH_PRIVATE_HOSTS: hosts });
+  const service = await openService(config, { clock, log: pino({ level: 'silent' }) });
+  const { log, ids } = service.deps;
+  try {
+    return await act({ service, acts: outreachActs({ log, ids, now: clock.now }) });
+  } finally {
+    await service.close();
+  }
+};
+
+/** A directory with one approved request for `channel`; answers its id, and where the log stands. */
+const prepared = async (directory: string, hosts: string, channel: OutreachChannel) =>
+  opened({ directory, hosts }, async ({ service, acts }) => {
+    const { adapter, url } = channel;
+    await acts.configure('acme', channel);
+    const id = await acts.propose('acme', { adapter, ...(url !== undefined && { url }) });
+    await acts.approve('acme', id);
+    return { id, position: (await service.deps.log.head()).position };
+  });
+
+/** What a dispatcher makes of it once the time of the dead sender is over. */
+const afterwards = (directory: string, hosts: string, id: string) =>
+  opened({ directory, hosts, laterMs: 60_000 }, async ({ service, acts }) => {
+    service.dispatcher.start();
+    await service.dispatcher.idle();
+    return { state: await acts.state('acme', id), events: await acts.events('acme', id) };
+  });
+
+/** As many turns of a service's loop as its dispatcher, if there is one, needs to act. */
+const turns = async (url: string): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await fetch(`${url}/readyz`);
+};
+
+/** Answers nothing, and tells when somebody has sent. */
+const silent = async () => {
+  let arrive = (_received: Received): void => {};
+  const arrived = new Promise<Received>((resolve) => {
+    arrive = resolve;
+  });
+  const made = await receiver({ answer: (received) => arrive(received) });
+  return { ...made, arrived };
+};
+
+describe('a service that is killed while it sends', () => {
+  it('to a webhook has sent once, and says that it does not know', async () => {
+    const directory = fresh();
+    const { host, received, arrived } = await silent();
+    const settings = { OUTREACH_PRIVATE_HOSTS: host };
+    const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
+    const service = await serveChild(directory, settings);
+    await arrived;
+    await service.end('SIGKILL');
+    // Started again at once, it leaves the attempt to a sender that might still live.
+    const second = await serveChild(directory, settings);
+    await turns(second.url);
+    expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
+    const waiting = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    expect(waiting.status).toBe('dispatched');
+    const { state, events } = await afterwards(directory, host, id);
+    expect(state).toMatchObject({ status: 'outcome_unknown', status_reason: 'sender_gone' });
+    expect(events.filter((type) => type === 'OutboundDispatched')).toHaveLength(1);
+    expect(received).toHaveLength(1);
+  });
+
+  it('to a webhook that takes each id once sends the same again', async () => {
+    const directory = fresh();
+    const { host, received, arrived, answers } = await silent();
+    const channel = {
+      adapter: 'webhook',
+      url: `http://${host}/`,
+      receiver_idempotent: true,
+    } as const;
+    const { id } = await prepared(directory, host, channel);
+    const service = await serveChild(directory, { OUTREACH_PRIVATE_HOSTS: host });
+    await arrived;
+    await service.end('SIGKILL');
+    answers((_received, response) => response.writeHead(200).end());
+    const { state } = await afterwards(directory, host, id);
+    expect(state).toMatchObject({ status: 'confirmed', attempts: 2 });
+    const [first, second] = received.map(({ headers, body }) => [headers['webhook-id'], body]);
+    expect(second).toEqual(first);
+  });
+
+  it('to the outbox leaves one whole file', async () => {
+    const directory = fresh();
+    const { id, position } = await prepared(directory, '', { adapter: 'file' });
+    const folder = join(directory, 'outbox/acme');
+    mkdirSync(folder, { recursive: true });
+    // A pipe that nobody reads holds the first attempt where it writes.
+    execFileSync('mkfifo', [join(folder, `.${id}.1.1.tmp`)]);
+    const service = await serveChild(directory);
+    for (let at = position; at <= position; ) {
+      const answer = await fetch(`${service.url}/readyz`);
+      at = ((await answer.json()) as { position: number }).position;
+    }
+    await service.end('SIGKILL');
+    expect(readdirSync(folder)).toEqual([`.${id}.1.1.tmp`]);
+    const { state, events } = await afterwards(directory, '', id);
+    expect(events.slice(-4)).toEqual([
+      'OutboundDispatched',
+      'OutboundDeferred',
+      'OutboundDispatched',
+      'OutboundConfirmed',
+    ]);
+    expect(readdirSync(folder)).toEqual([`${id}.1.json`]);
+    const file = join(directory, 'outbox', state.evidence ?? '');
+    expect(readFileSync(file, 'utf8')).toBe(envelopeOf('acme', state));
+  });
+});
+
+describe('a service that is told to stop while it sends', () => {
+  it('records what it knows, and stops in time', async () => {
+    const directory = fresh();
+    const { host, received, arrived } = await silent();
+    const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
+    const service = await serveChild(directory, { OUTREACH_PRIVATE_HOSTS: host });
+    await arrived;
+    expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+    const state = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    expect(state).toMatchObject({ status: 'outcome_unknown', status_reason: 'timeout' });
+    expect(received).toHaveLength(1);
+  });
+
+  it('does not send at all in the role of the API', async () => {
+    const directory = fresh();
+    const { host, received } = await silent();
+    const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
+    const child = runCli(['serve', '--role', 'api', '--port', '0', '--json', '--data', directory], {
+      OUTREACH_PRIVATE_HOSTS: host,
+    });
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const { url } = JSON.parse(line.toString()) as { url: string };
+    await turns(url);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    const state = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    expect(state.status).toBe('approved');
+    expect(received).toEqual([]);
+  });
+});

@@ -1,0 +1,169 @@
+/** A dispatcher over a log in memory, with time that tests move and channels that they play. */
+import { openOutbound, outbound as outboundRows } from '#projections/outbound.ts';
+import { localReadModels } from '#projections/engine/readers.ts';
+import { runProjections } from '#projections/engine/run.ts';
+import type { Projection } from '#projections/projection.ts';
+import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import type { DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
+import { dispatcher } from '#src/app/outreach/dispatcher.ts';
+import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
+import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { Schedule, Via } from './outreach-acts.ts';
+import { outreachActs } from './outreach-acts.ts';
+
+const START = Date.parse('2026-11-20T10:00:00Z');
+
+type Timer = { at: number; task: () => void };
+type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promise<DeliveryResult>;
+
+const PROJECTIONS: Projection[] = [openOutbound, outboundRows];
+
+/** Those who wait for something countable to come true. */
+const waits = () => {
+  const waiting = new Set<() => void>();
+  return {
+    look: () => waiting.forEach((check) => check()),
+    until: (holds: () => boolean): Promise<void> =>
+      new Promise((resolve) => {
+        const check = (): void => {
+          if (!holds()) return;
+          waiting.delete(check);
+          resolve();
+        };
+        waiting.add(check);
+        check();
+      }),
+  };
+};
+
+/** Time that stands until it is moved; what was scheduled runs on the way, in order. */
+const manualTime = () => {
+  let now = START;
+  const timers = new Set<Timer>();
+  const { look, until } = waits();
+  return {
+    clock: { now: () => now, monotonic: () => now },
+    schedule: (task: () => void, ms: number) => {
+      const timer = { at: now + ms, task };
+      timers.add(timer);
+      look();
+      return () => void timers.delete(timer);
+    },
+    async advance(ms: number, settle: () => Promise<void>): Promise<void> {
+      const end = now + ms;
+      await settle();
+      for (;;) {
+        const [due] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+        if (!due) break;
+        timers.delete(due);
+        now = Math.max(now, due.at);
+        due.task();
+        await settle();
+      }
+      now = end;
+    },
+    /** Runs what is due within `ms` and waits for nothing: for what is under way until it is fired. */
+    fire(ms: number) {
+      now += ms;
+      for (const timer of [...timers].filter(({ at }) => at <= now)) {
+        timers.delete(timer);
+        timer.task();
+      }
+    },
+    jump: (ms: number) => {
+      now += ms;
+    },
+    waiting: () => timers.size,
+    /** Resolves once something waits for exactly this long. */
+    scheduled: (ms: number) => until(() => [...timers].some(({ at }) => at === now + ms)),
+  };
+};
+
+/** The log, who may write to it, and as many dispatchers as a test starts. */
+export const dispatching = async (log: EventLog = memoryEventLog()) => {
+  const time = manualTime();
+  const ids = systemIds(time.clock.now);
+  const secrets = systemSecrets({ root: Buffer.alloc(32, 7) });
+  const store = memoryStore();
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const engine = await runProjections({ log, store, projections: PROJECTIONS, signal });
+  const sent: Delivery[] = [];
+  const faults: unknown[] = [];
+  const sendings = waits();
+  let play: Play = () => ({ outcome: 'delivered', evidence: 'seen' });
+  const channel = {
+    limitMs: 20_000,
+    async deliver(delivery: Delivery, cut: AbortSignal) {
+      sent.push(delivery);
+      sendings.look();
+      return play(delivery, cut);
+    },
+  };
+  const deps: DispatcherDeps = {
+    log,
+    ids,
+    clock: time.clock,
+    readModels: localReadModels(store, PROJECTIONS),
+    secrets,
+    following: engine,
+    schedule: time.schedule,
+    channels: { file: channel, webhook: channel, a2a: channel },
+    onFault: (error) => faults.push(error),
+  };
+  const running: ReturnType<typeof dispatcher>[] = [];
+  const acts = outreachActs({ log, ids, now: time.clock.now });
+  const settle = async (): Promise<void> => {
+    for (const one of running) await one.idle();
+    await engine.passed((await log.head()).position, 5_000);
+    for (const one of running) await one.idle();
+  };
+
+  return {
+    ...acts,
+    log,
+    deps,
+    sent,
+    faults,
+    time,
+    secrets,
+    settle,
+    play: (next: Play) => {
+      play = next;
+    },
+    /** Resolves once so many deliveries have begun. */
+    sending: (count: number) => sendings.until(() => sent.length >= count),
+    start(over: Partial<DispatcherDeps> = {}) {
+      const one = dispatcher({ ...deps, ...over });
+      running.push(one);
+      one.start();
+      return one;
+    },
+    advance: (ms: number) => time.advance(ms, settle),
+    async settings(owner: string, asked: OutreachCommand) {
+      await acts.settings(owner, asked);
+      await settle();
+    },
+    async configure(owner: string, to: OutreachChannel) {
+      await acts.configure(owner, to);
+      await settle();
+    },
+    /** Proposed, approved, and done with as far as it is due. */
+    async approved(owner: string, via: Via, schedule: Schedule = {}) {
+      const id = await acts.propose(owner, via, schedule);
+      await acts.approve(owner, id);
+      await settle();
+      return id;
+    },
+    async end() {
+      await Promise.all(running.map((one) => one.stop()));
+      stopping.abort();
+      await engine.done;
+      await log.close();
+    },
+  };
+};

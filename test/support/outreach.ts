@@ -1,0 +1,56 @@
+import type { OperationId } from '#contracts/index.ts';
+import { authenticator } from '#src/app/authenticate.ts';
+import type { Surface } from '#src/app/call.ts';
+import { dispatch } from '#src/app/dispatch.ts';
+import type { Outcome } from '#src/app/outcome.ts';
+import type { TestApp } from './app.ts';
+import { freshKey } from './app.ts';
+
+/** Channels that need nothing but the outbox. */
+export const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
+  kind,
+  adapter: 'file',
+}));
+
+/** Lets the owner's outreach be approved: by one person, into the outbox, unless told otherwise. */
+export const configure = async (app: TestApp, owner: string, over: object = {}): Promise<void> => {
+  const settings = { mode: 'owner_controlled', approvals_required: 1, channels: FILES, ...over };
+  const { status, text } = await app.desk('POST', `/outreach/${owner}`, settings);
+  if (status !== 200) throw new Error(text);
+};
+
+/** A token of one person at the desk. */
+export const person = async (
+  app: TestApp,
+  roles: readonly string[],
+  owner?: string,
+): Promise<string> => {
+  const asked = { name: 'Test person', roles, ...(owner !== undefined && { owner_id: owner }) };
+  const { body, text } = await app.desk('POST', '/desk-tokens', asked);
+  const { token } = body as { token?: string };
+  if (token === undefined) throw new Error(text);
+  return token;
+};
+
+/** An agent's call on the one road, below every interface. */
+export const asAgent = (
+  app: TestApp,
+  key: string,
+  id: OperationId,
+  input: Record<string, unknown>,
+  surface: Surface = 'mcp',
+): Promise<Outcome<never>> => {
+  const { deps } = app.service;
+  const caller = authenticator(deps).agent(key);
+  if (!caller.ok) throw new Error(caller.code);
+  const requestId = deps.ids.uuid();
+  return dispatch(deps, id, { caller: caller.value, surface, requestId, input }) as never;
+};
+
+export const post = (over: object = {}): Record<string, unknown> => ({
+  idempotency_key: freshKey(),
+  network: 'mastodon',
+  account_ref: 'shop',
+  text: 'Mugs are back in stock.',
+  ...over,
+});

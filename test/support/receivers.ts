@@ -1,0 +1,116 @@
+/** Receivers of outreach on loopback sockets, that answer or break as a test wants. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer as createRawServer } from 'node:net';
+import { once } from 'node:events';
+
+export type Received = {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  servername?: string;
+};
+
+type Answer = (received: Received, response: ServerResponse) => void;
+
+const open = new Set<{ server: Server; sockets: Set<Socket> }>();
+
+const track = async (server: Server, host: string): Promise<number> => {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+  });
+  open.add({ server, sockets });
+  server.listen(0, host);
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+/** Ends every receiver of the test file; for afterEach. */
+export const endReceivers = async (): Promise<void> => {
+  const ends = [...open].map(async ({ server, sockets }) => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  });
+  open.clear();
+  await Promise.all(ends);
+};
+
+const read = async (request: IncomingMessage): Promise<Received> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const { servername } = request.socket as Socket & { servername?: string };
+  return {
+    method: request.method ?? '',
+    url: request.url ?? '',
+    headers: request.headers as Record<string, string>,
+    body: Buffer.concat(chunks).toString('utf8'),
+    ...(servername && { servername }),
+  };
+};
+
+/** Answers 204 unless told otherwise; keeps what it received. */
+export const receiver = async (
+  options: { answer?: Answer; host?: string; tls?: { key: string; cert: string } } = {},
+) => {
+  const {
+    answer = (_received, response) => response.writeHead(204).end(),
+    host = '127.0.0.1',
+    tls,
+  } = options;
+  const received: Received[] = [];
+  const state = { answer };
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const got = async (): Promise<void> => {
+      const kept = await read(request);
+      received.push(kept);
+      state.answer(kept, response);
+    };
+    // A sender that hung up half-way has sent nothing to keep.
+    got().catch(() => {});
+  };
+  const server = tls ? createTlsServer(tls, handle) : createServer(handle);
+  let connections = 0;
+  server.on('connection', () => (connections += 1));
+  const port = await track(server, host);
+  return {
+    port,
+    host: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    received,
+    connections: () => connections,
+    answers: (next: Answer) => {
+      state.answer = next;
+    },
+  };
+};
+
+/** A server that only knows sockets; `behave` gets each one and its first bytes. */
+export const rawReceiver = async (behave: (socket: Socket, first: string) => void) => {
+  const heard: string[] = [];
+  const server = createRawServer((socket) => {
+    socket.once('data', (data) => {
+      heard.push(data.toString('latin1'));
+      behave(socket, data.toString('latin1'));
+    });
+  });
+  const port = await track(server, '127.0.0.1');
+  return { port, host: `127.0.0.1:${port}`, heard };
+};
+
+/** A loopback port on which nobody listens. */
+export const deadPort = async (): Promise<number> => {
+  const server = createRawServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
