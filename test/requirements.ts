@@ -66,16 +66,4 @@ export const REQUIREMENTS: Record<string, string> = {
 };
 
 /** What is not built yet, since when, and what it waits for. Nothing may stand in both lists. */
-export const NOT_BUILT: Record<string, { since: string; waitsFor: string }> = {
-  'service.2': { since: '2026-11-21', waitsFor: 'MCP and A2A' },
-  'service.4': { since: '2026-11-21', waitsFor: 'MCP' },
-  'service.8.mcp-status': { since: '2026-11-21', waitsFor: 'MCP' },
-  'service.8.agent-card': { since: '2026-11-21', waitsFor: 'A2A' },
-  'endpoints.3': { since: '2026-11-21', waitsFor: 'MCP' },
-  'endpoints.rules.2': { since: '2026-11-21', waitsFor: 'MCP' },
-  'endpoints.rules.3': { since: '2026-11-21', waitsFor: 'MCP' },
-  'endpoints.rules.4': { since: '2026-11-21', waitsFor: 'MCP' },
-  'endpoints.rules.7': { since: '2026-11-21', waitsFor: 'MCP' },
-  'endpoints.rules.9': { since: '2026-11-21', waitsFor: 'MCP and A2A; llms.txt has its place' },
-  'versioning.4': { since: '2026-11-21', waitsFor: 'MCP and A2A' },
-};
+export const NOT_BUILT: Record<string, { since: string; waitsFor: string }> = {};

@@ -3,15 +3,18 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { Logger } from 'pino';
+import type { BoundaryId } from '#contracts/boundaries.ts';
+import { boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
 import type { Refusal } from '#src/app/outcome.ts';
-import { refuse } from '#src/app/outcome.ts';
+import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { brokenRequests } from './broken-requests.ts';
 import { scanJson } from './json-scan.ts';
+import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 
 export type HttpOptions = {
@@ -19,6 +22,8 @@ export type HttpOptions = {
   origin(): string;
   log: Logger;
   trustProxy: boolean | string;
+  /** Told of every attempt at an act beyond the bounds, so that it is on record. */
+  onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
   /** Path to the methods it answers, for 405 and Allow. */
   methodsOf(path: string): readonly string[];
 };
@@ -75,6 +80,8 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
   broken.follow(server.server);
   const sockets = openSockets(server.server);
+  const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
+    ownRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
   let stopping = false;
   server.addHook('preClose', async () => {
     stopping = true;
@@ -91,7 +98,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.addHook('onRequest', (request, reply, next) => {
     reply.header('request-id', request.id);
     const refusal = stopping ? STOPPING : admit(request);
-    if (refusal) sendProblem(reply, refusal, origin());
+    if (refusal) answerRefusal(reply, refusal);
     else next();
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
@@ -101,17 +108,16 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
         { err: error, request: request.id, route: request.routeOptions.url },
         'request failed',
       );
-    return sendProblem(reply, refusal, origin());
+    return answerRefusal(reply, refusal);
   });
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const allowed = options.methodsOf(path);
-    if (allowed.length === 0 && isForbiddenAct(request.method, path))
-      return sendProblem(
-        reply,
-        refuse('boundary_forbidden', 'No agent can do this here, with whatever key.'),
-        origin(),
-      );
+    const boundary = allowed.length === 0 ? forbiddenAct(request.method, path) : undefined;
+    if (boundary !== undefined) {
+      options.onForbidden(request, boundary);
+      return sendProblem(reply, forbidden(boundary), origin());
+    }
     if (allowed.length === 0)
       return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
     reply.header('allow', allowed.join(', '));
@@ -145,10 +151,10 @@ export class Refused extends Error {
 
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
 /** A write that is named like one of the five acts gets told why it is not there. */
-const isForbiddenAct = (method: string, path: string): boolean =>
-  method === 'POST' &&
-  path.startsWith('/api/affiliate/v1/') &&
-  /quot|rfq|order|reserv|checkout|pay/i.test(path);
+const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>
+  method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/v1/')
+    ? boundaryOf(decoded(path))
+    : undefined;
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 

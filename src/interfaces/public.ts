@@ -1,28 +1,27 @@
-import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { documentRoute } from './documents.ts';
 import { deskOpenApi, openApi } from './rest/openapi.ts';
+import { apiCatalog } from './text/api-catalog.ts';
 import { llmsText } from './text/llms.ts';
 
-/** Documents that need no credential: made once, the same bytes for everyone, cacheable. */
+/** Written by the test that tries the bounds, and committed. */
+const BOUNDARIES_REPORT = new URL('../../contracts/published/boundaries.json', import.meta.url);
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Documents that speak of the whole service; those of one protocol stand with it. */
 export const publicRoutes = (server: FastifyInstance, origin: () => string): void => {
-  const serve = (
-    paths: readonly string[],
-    type: string,
-    make: (origin: string) => string,
-  ): void => {
-    let made: { text: string; etag: string } | undefined;
-    for (const url of paths)
-      server.get(url, async (request, reply) => {
-        if (!made) {
-          const text = make(origin());
-          made = { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` };
-        }
-        reply.header('cache-control', 'public, max-age=60').header('etag', made.etag);
-        if (request.headers['if-none-match'] === made.etag) return reply.code(304).send();
-        return reply.type(type).send(made.text);
-      });
-  };
-  serve(['/api/affiliate/openapi.json'], 'application/json', openApi);
-  serve(['/api/desk/openapi.json'], 'application/json', deskOpenApi);
+  const serve = (paths: string[], type: string, make: (origin: string) => string): void =>
+    documentRoute(server, origin, { paths, type, make });
+  serve(['/api/affiliate/openapi.json'], JSON_TYPE, openApi);
+  serve(['/api/desk/openapi.json'], JSON_TYPE, deskOpenApi);
+  serve(['/boundaries.json'], JSON_TYPE, () => readFileSync(BOUNDARIES_REPORT, 'utf8'));
   serve(['/llms.txt', '/api/affiliate/llms.txt'], 'text/plain; charset=utf-8', llmsText);
+  documentRoute(server, origin, {
+    paths: ['/.well-known/api-catalog'],
+    type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+    make: apiCatalog,
+    headers: () => ({ link: `<${origin()}/.well-known/api-catalog>; rel="api-catalog"` }),
+  });
 };

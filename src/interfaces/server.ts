@@ -4,15 +4,21 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
+import { note } from '#src/app/dispatch.ts';
 import { limiter } from '#src/app/limiter.ts';
+import { forbidden } from '#src/app/outcome.ts';
 import type { Visits } from '#src/app/visits.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
+import { A2A_ROUTES, a2aRoutes } from './a2a/routes.ts';
+import { agentGate } from './gate.ts';
 import { healthRoutes } from './health.ts';
 import { httpServer } from './http.ts';
+import { MCP_ROUTES, mcpRoutes } from './mcp/routes.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
-import { DESK_BASE, deskRoutes } from './rest/desk-routes.ts';
-import { AGENT_BASE, agentRoutes } from './rest/routes.ts';
+import { deskRoutes } from './rest/desk-routes.ts';
+import { agentRoutes } from './rest/routes.ts';
 
 export type ServerDeps = DeskDeps & { visits: Visits };
 
@@ -25,24 +31,35 @@ export type ServerOptions = {
 /** Every route of the service on one HTTP server, not yet listening. */
 export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyInstance => {
   const { clock, ids, limits } = deps;
+  const guards = {
+    authenticator: authenticator(deps),
+    limiters: {
+      read: limiter(limits.readsPerMinute, clock.monotonic),
+      write: limiter(limits.writesPerMinute, clock.monotonic),
+      outreach: limiter(limits.outreachPerMinute, clock.monotonic),
+      failed: limiter(LIMITS.FAILED_CREDENTIALS_PER_MINUTE, clock.monotonic),
+    },
+  };
+  const gate = agentGate(deps, guards);
   const server = httpServer({
     ids,
     origin: deps.origin,
     log: options.log,
     trustProxy: options.trustProxy,
     methodsOf: allowedMethods(),
-  });
-  const guards = {
-    authenticator: authenticator(deps),
-    limiters: {
-      read: limiter(limits.readsPerMinute, clock.monotonic),
-      write: limiter(limits.writesPerMinute, clock.monotonic),
-      failed: limiter(LIMITS.FAILED_CREDENTIALS_PER_MINUTE, clock.monotonic),
+    onForbidden: (request, boundary) => {
+      const operation = `boundary:${boundary}`;
+      const caller = gate.identify(request, { operation, surface: 'rest' });
+      if (!caller.ok) return;
+      const attempt = { caller: caller.value, surface: 'rest' as const, requestId: request.id };
+      note(deps, operation, attempt, forbidden(boundary));
     },
-  };
+  });
   healthRoutes(server, deps);
   publicRoutes(server, deps.origin);
-  agentRoutes(server, deps, guards);
+  agentRoutes(server, deps, gate);
+  mcpRoutes(server, deps, gate);
+  a2aRoutes(server, deps, gate);
   deskRoutes(server, deps, guards);
   const { countryHeader } = options;
   portalRoutes(server, { ...deps, ...(countryHeader !== undefined && { countryHeader }) });
@@ -54,10 +71,14 @@ const allowedMethods = (): ((path: string) => readonly string[]) => {
   const routes = [
     ...Object.values(operations).map(({ http }) => ({ ...http, path: AGENT_BASE + http.path })),
     ...Object.values(deskOperations).map(({ http }) => ({ ...http, path: DESK_BASE + http.path })),
+    ...MCP_ROUTES,
+    ...A2A_ROUTES,
     ...[
       '/api/affiliate/openapi.json',
       '/api/desk/openapi.json',
       '/llms.txt',
+      '/boundaries.json',
+      '/.well-known/api-catalog',
       '/api/affiliate/llms.txt',
       '/livez',
       '/readyz',

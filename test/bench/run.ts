@@ -6,9 +6,11 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
+import { benchA2a } from './a2a.ts';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
 import { benchFeed } from './feed.ts';
+import { benchMcp } from './mcp.ts';
 import { million } from './million.ts';
 import { readOptions } from './options.ts';
 import { benchReads } from './read.ts';
@@ -31,6 +33,8 @@ const BENCHES: Record<string, Bench> = {
   I: benchFeed,
   S: benchReady,
   Q: benchSearch,
+  M: benchMcp,
+  A: benchA2a,
 };
 
 /** Above this the generator may be what was measured. */

@@ -80,6 +80,7 @@ describe('an eighth operation', () => {
   it('is served, documented and guarded', () => {
     const probe = `
       import { openApi } from './src/interfaces/rest/openapi.ts';
+      import { toolNamed } from './src/interfaces/mcp/tools.ts';
       import { llmsText } from './src/interfaces/text/llms.ts';
       import { openService } from './src/main.ts';
       import { readConfig } from './src/config.ts';
@@ -90,6 +91,7 @@ describe('an eighth operation', () => {
         code: answer.json().code,
         documented: openApi('https://t.example').includes('"getGreeting"'),
         listed: llmsText('https://t.example').includes('getGreeting'),
+        tool: toolNamed('get_greeting')?.entry.annotations.readOnlyHint,
       }));
       await service.close();
     `;
@@ -105,6 +107,7 @@ describe('an eighth operation', () => {
       code: 'credential_missing',
       documented: true,
       listed: true,
+      tool: true,
     });
   });
 });

@@ -1,5 +1,3 @@
-import type { FastifyReply } from 'fastify';
-
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -32,18 +30,3 @@ export const LINK_HEADERS = {
 
 /** Pages that are the same for everybody. */
 export const PUBLIC_PAGE = { 'cache-control': 'public, max-age=60' } as const;
-
-/** Sends bytes that have a digest, or 304 to who holds them already. */
-export const sendTagged = (
-  reply: FastifyReply,
-  file: { type: string; body: Buffer | string; digest: string },
-  cacheControl: string,
-): FastifyReply => {
-  const tag = `"${file.digest}"`;
-  reply.headers({ etag: tag, 'cache-control': cacheControl });
-  const held = reply.request.headers['if-none-match'] ?? '';
-  // A proxy that compresses makes the tag weak; the bytes behind it are the same.
-  const isHeld = held.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
-  if (isHeld || held.trim() === '*') return reply.code(304).send();
-  return reply.type(file.type).send(file.body);
-};

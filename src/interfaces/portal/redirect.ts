@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { notFoundPage, sendErrorPage } from './error-pages.ts';
-import { LINK_HEADERS, sendTagged } from './headers.ts';
+import { sendTagged } from '../documents.ts';
+import { LINK_HEADERS } from './headers.ts';
 import type { PortalDeps } from './portal-deps.ts';
 import { qrPng, qrSvg } from './qr.ts';
 

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { sendTagged } from '../documents.ts';
 import { ASSETS } from './asset-files.ts';
+import { docRoutes } from './doc-routes.ts';
 import { errorPages, notFoundPage } from './error-pages.ts';
-import { PORTAL_HEADERS, PUBLIC_PAGE, sendTagged } from './headers.ts';
+import { PORTAL_HEADERS, PUBLIC_PAGE } from './headers.ts';
 import { sendPage } from './layout.ts';
 import type { PortalDeps } from './portal-deps.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './problem-pages.ts';
@@ -24,12 +26,13 @@ export const portalRoutes = (server: FastifyInstance, deps: PortalDeps): void =>
     await scope.register(async (links) => linkRoutes(links, deps), { prefix: '/l' });
     await scope.register((reviews) => reviewRoutes(reviews, deps), { prefix: '/h' });
     productRoutes(scope, deps);
+    problemRoutes(scope, deps);
     docRoutes(scope, deps);
     assetRoutes(scope);
   });
 };
 
-const docRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
+const problemRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
   scope.get('/', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, startPage()));
 
   scope.get('/problems', (_request, reply) =>

@@ -16,8 +16,8 @@ Everything that an agent does is on record.</p></header>
 quotation, or decline. You need no account.</dd></div>
 <div><dt>Promoters</dt><dd>Your agents act under your name, within what you and staff allowed; you
 see what came of each link and list.</dd></div>
-<div><dt>Agents</dt><dd>One key and seven operations. Start with the contract below, and with
-<code>getConnection</code>.</dd></div>
+<div><dt>Agents</dt><dd>One key, over REST, MCP or A2A. Start with <code>getConnection</code>, and with
+the documentation below.</dd></div>
 <div><dt>Staff</dt><dd>You review access, control prices and stock, and answer the
 requests.</dd></div>
 </dl></section>
@@ -26,7 +26,8 @@ requests.</dd></div>
     ({ statement, instead }) => html`<li>${statement} <span class="quiet">${instead}</span></li>`,
   )}</ul></section>
 <section aria-labelledby="look"><h2 id="look">Look around</h2>${searchForm('')}
-<ul class="links"><li><a href="/api/affiliate/openapi.json">OpenAPI contract</a></li>
+<ul class="links"><li><a href="/docs">Documentation</a></li>
+<li><a href="/api/affiliate/openapi.json">OpenAPI contract</a></li>
 <li><a href="/llms.txt">llms.txt, for language models</a></li>
 <li><a href="/problems">Problems, and what to do about each</a></li></ul></section>`,
 });

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
+import { DESK_BASE } from '#contracts/places.ts';
 import type { Authenticator } from '#src/app/authenticate.ts';
 import type { Surface } from '#src/app/call.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
@@ -8,12 +9,11 @@ import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { Outcome } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
+import type { Limiters } from '../gate.ts';
+import { bearerOf } from '../gate.ts';
 import { sendProblem } from '../http.ts';
-import type { Limiters } from './routes.ts';
-import { bearerOf, inputReader, routePath } from './request.ts';
+import { inputReader, routePath } from './request.ts';
 import { answer } from './routes.ts';
-
-export const DESK_BASE = '/api/desk/v1';
 
 /** Imports and erasures may take longer than an agent's call; the socket's own limits stay. */
 const IMPORT_BYTES_MAX = 1_048_576;

@@ -4,19 +4,15 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { DeskOperation, Operation } from '#contracts/operation.ts';
-import { placeOf } from '#contracts/places.ts';
+import { AGENT_BASE, CONTRACT_VERSION, DESK_BASE, placeOf } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
-import { DESK_BASE } from './desk-routes.ts';
 import type { Shared } from './openapi-parts.ts';
 import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
-import { AGENT_BASE } from './routes.ts';
 
 type AnyOperation = (Operation | DeskOperation) & {
   scope?: string | null;
   roles?: readonly string[];
 };
-
-const VERSION = '1.0.0';
 
 const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) => {
   const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
@@ -119,7 +115,7 @@ const document = (
     openapi: '3.1.0',
     info: {
       title: about.title,
-      version: VERSION,
+      version: CONTRACT_VERSION,
       description: about.description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

@@ -23,9 +23,6 @@ export type Routed = {
 export const routePath = (base: string, path: string): string =>
   base + path.replaceAll(/\{(\w+)\}/g, ':$1');
 
-export const bearerOf = (request: FastifyRequest): string | undefined =>
-  /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-
 /** The flat input of a call, each field from where it travels; a body that repeats one is refused. */
 export const inputReader = (operation: Routed) => {
   const kinds = kindsOf(operation);

@@ -1,34 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { OperationId } from '#contracts/index.ts';
+import type { RestOperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
+import { AGENT_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import type { Authenticator } from '#src/app/authenticate.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';
 import { dispatch, note } from '#src/app/dispatch.ts';
-import type { Limiter, Verdict } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
+import type { Gate } from '../gate.ts';
+import { policyOf } from '../gate.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
 import { keptAnswers } from './kept-answers.ts';
 import type { Routed } from './request.ts';
-import { bearerOf, inputReader, routePath } from './request.ts';
-
-export const AGENT_BASE = '/api/affiliate/v1';
-
-export type Limiters = { read: Limiter; write: Limiter; failed: Limiter };
-
-const SUNSET_NOTICE_MS = 14 * 86_400_000;
+import { inputReader, routePath } from './request.ts';
 
 /** Routes of the agents' operations: credential and limit before the body is read, then the one road. */
-export const agentRoutes = (
-  server: FastifyInstance,
-  deps: Deps,
-  { authenticator, limiters }: { authenticator: Authenticator; limiters: Limiters },
-): void => {
+export const agentRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void => {
   const callers = new WeakMap<FastifyRequest, AgentCaller>();
 
   /** A refusal before the one road is on record, too, once it is known who asked. */
@@ -41,30 +32,26 @@ export const agentRoutes = (
 
   // With a callback, not async: a promise per hook shows in the time of a kept answer.
   const admit = (operation: Routed, kept: ReturnType<typeof keptAnswers>): onRequestHookHandler => {
-    const name = operation.kind === 'query' ? 'read' : 'write';
-    const limiter = limiters[name];
-    const policy = `"${name}";q=${limiter.perMinute};w=60`;
+    const policy = policyOf(operation);
+    const attempt = { operation: operation.id, surface: 'rest' as const };
     return (request, reply, next) => {
       reply.header('cache-control', 'no-store');
-      const caller = identify(request, authenticator, limiters);
+      const caller = gate.identify(request, attempt);
       if (!caller.ok) {
         sendProblem(reply, caller, deps.origin());
         return;
       }
       callers.set(request, caller.value);
-      const verdict = limiter.take(caller.value.keyId);
-      reply.header('ratelimit-policy', policy);
-      reply.header('ratelimit', `"${name}";r=${verdict.remaining};t=${verdict.windowS}`);
-      if (!verdict.allowed) {
-        void refused(operation.id, reply, tooMany(verdict, limiter));
+      const overdrawn = gate.admit(reply, caller.value, policy);
+      if (overdrawn) {
+        void refused(operation.id, reply, overdrawn);
         return;
       }
-      noticeEnd(reply, deps, caller.value);
       if (!kept.send(request, reply, caller.value)) next();
     };
   };
 
-  for (const [id, operation] of Object.entries(operations) as [OperationId, Routed][]) {
+  for (const [id, operation] of Object.entries(operations) as [RestOperationId, Routed][]) {
     const read = inputReader(operation);
     const kept = keptAnswers(deps, id, operation);
     const offered = ['application/json', ...(operation.alsoAs ?? [])];
@@ -82,7 +69,7 @@ export const agentRoutes = (
         if (!caller) throw new Error(`${id} was reached without a caller`);
         if (operation.kind === 'command') {
           // Looked up again after the body has come: a revocation in between counts.
-          const again = authenticator.agent(bearerOf(request) ?? '');
+          const again = gate.again(request);
           if (!again.ok) return refused(id, reply, again);
         }
         const media = negotiate(request.headers.accept, offered);
@@ -115,41 +102,11 @@ const headerOf = (request: FastifyRequest, name: string): string | undefined => 
   return value === undefined ? undefined : String(value);
 };
 
-/** The caller behind the bearer token; failures from one address are limited, successes are not. */
-const identify = (
-  request: FastifyRequest,
-  authenticator: Authenticator,
-  limiters: Limiters,
-): Outcome<AgentCaller> => {
-  const credential = bearerOf(request);
-  if (credential === undefined)
-    return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
-  const caller = authenticator.agent(credential);
-  if (caller.ok || caller.code === 'agent_suspended') return caller;
-  const verdict = limiters.failed.take(request.ip);
-  return verdict.allowed ? caller : tooMany(verdict, limiters.failed);
-};
-
-const tooMany = (verdict: Verdict, limiter: Limiter): Refusal =>
-  refuse('rate_limited', `At most ${limiter.perMinute} a minute.`, {
-    retryAfterS: verdict.retryAfterS,
-  });
-
 const notAcceptable = (operation: Routed): Refusal =>
   refuse(
     'not_acceptable',
     `${operation.id} answers ${['application/json', ...(operation.alsoAs ?? [])].join(', ')}.`,
   );
-
-/** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
-const noticeEnd = (reply: FastifyReply, deps: Deps, caller: AgentCaller): void => {
-  const key = deps.credentials.key(caller.keyId);
-  if (!key) return;
-  if (key.status === 'rotating')
-    reply.header('deprecation', `@${Math.floor(key.created_at / 1000)}`);
-  if (key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS)
-    reply.header('sunset', new Date(key.expires_at).toUTCString());
-};
 
 /**
  * Status and headers of an outcome, and its text to send; undefined when it was a refusal, which is

@@ -1,0 +1,94 @@
+import { CONTRACT_VERSION } from '#contracts/places.ts';
+import type { NeededScope } from '#contracts/scopes.ts';
+import { allows } from '#contracts/scopes.ts';
+import type { Skill } from '#contracts/skills.ts';
+import { PROMOTIONS, SKILLS } from '#contracts/skills.ts';
+import type { Deps } from '#src/app/deps.ts';
+import { signDocument } from '#src/app/tasks/jws.ts';
+
+export const A2A_BASE = '/api/affiliate/a2a';
+export const CARD_PATH = '/.well-known/agent-card.json';
+export const KEYS_PATH = '/.well-known/jwks.json';
+
+/** Major and minor of the protocol: a patch is nothing to negotiate about. */
+export const A2A_VERSION = '1.0';
+
+const MODES = ['application/json', 'text/plain'];
+
+const securityOf = (scope: NeededScope): object[] =>
+  [scope ?? []].flat().map((name) => ({ schemes: { apiKey: { list: [name] } } }));
+
+const skillOf = ({ id, name, description, tags, examples, scope }: Skill): object => ({
+  id,
+  name,
+  description,
+  tags,
+  examples: examples.map((example) => JSON.stringify(example)),
+  inputModes: MODES,
+  outputModes: ['application/json'],
+  securityRequirements: securityOf(scope),
+});
+
+/** The agent card of A2A 1.0, and no member that is not in its schema. Constants, and the origin. */
+export const agentCard = (origin: string, skills: readonly Skill[] = Object.values(SKILLS)) => ({
+  name: 'Tributary',
+  description:
+    'Promotion-coordination intake for agents of promoters: outreach that people approve, handoffs that ' +
+    'buyers review, performance and its attribution. It accepts no quotation, submits no RFQ, places no ' +
+    'order, reserves no stock and sends no payment.',
+  supportedInterfaces: [
+    { url: origin + A2A_BASE, protocolBinding: 'JSONRPC', protocolVersion: A2A_VERSION },
+    { url: origin + A2A_BASE, protocolBinding: 'HTTP+JSON', protocolVersion: A2A_VERSION },
+  ],
+  provider: { organization: 'Tributary', url: `${origin}/` },
+  version: CONTRACT_VERSION,
+  documentationUrl: `${origin}/docs/a2a`,
+  capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+  securitySchemes: {
+    apiKey: {
+      httpAuthSecurityScheme: {
+        scheme: 'Bearer',
+        description:
+          'An API key, issued by the owner after an access review. Keep it on a server, never in a URL.',
+      },
+    },
+  },
+  securityRequirements: [{ schemes: { apiKey: { list: [] } } }],
+  defaultInputModes: MODES,
+  defaultOutputModes: ['application/json'],
+  skills: skills.map(skillOf),
+});
+
+const signed = (deps: Pick<Deps, 'secrets' | 'origin'>, card: object): object => ({
+  ...card,
+  signatures: [signDocument(deps.secrets, card, deps.origin() + KEYS_PATH)],
+});
+
+/** The public card, signed. */
+export const signedCard = (deps: Pick<Deps, 'secrets' | 'origin'>): object =>
+  signed(deps, agentCard(deps.origin()));
+
+/** The card for a key: only skills that its scopes open, only examples that they permit. */
+export const extendedCard = (
+  deps: Pick<Deps, 'secrets' | 'origin'>,
+  scopes: ReadonlySet<string>,
+): object => {
+  const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
+  return signed(
+    deps,
+    agentCard(
+      deps.origin(),
+      open.map((skill) => narrowed(skill, scopes)),
+    ),
+  );
+};
+
+const narrowed = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
+  const scope = [skill.scope ?? []].flat().filter((name) => scopes.has(name));
+  const operations = skill.operations.filter((operation) => allows(operation.scope, scopes));
+  const examples = skill.examples.filter(({ kind }) => {
+    const operation = Object.entries(PROMOTIONS).find(([name]) => name === kind)?.[1];
+    return operation === undefined || operations.some(({ id }) => id === operation);
+  });
+  return { ...skill, scope, operations, examples };
+};

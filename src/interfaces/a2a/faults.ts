@@ -1,0 +1,173 @@
+import type { ProblemCode } from '#contracts/problems.ts';
+import { PROBLEMS } from '#contracts/problems.ts';
+import type { Refusal } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+import { problemBody } from '../problem.ts';
+
+/** A refusal in the words of the standard: number for JSON-RPC, status for HTTP, reason for both. */
+export type Fault = {
+  rpc: number;
+  /** Over HTTP+JSON, and over JSON-RPC where the door itself refused. */
+  http: number;
+  /** HTTP status of the JSON-RPC answer: an error of a method is an answer. */
+  rpcHttp: number;
+  /** google.rpc.Code by name. */
+  status: string;
+  reason: string;
+  isStandard: boolean;
+  refusal: Refusal;
+};
+
+type Standard = readonly [rpc: number, http: number, status: string];
+
+const PRECONDITION = 'FAILED_PRECONDITION';
+const INVALID = 'INVALID_ARGUMENT';
+
+/** The errors that A2A 1.0 names (5.4), by reason. */
+const STANDARD = {
+  TASK_NOT_FOUND: [-32001, 404, 'NOT_FOUND'],
+  TASK_NOT_CANCELABLE: [-32002, 400, PRECONDITION],
+  PUSH_NOTIFICATION_NOT_SUPPORTED: [-32003, 400, PRECONDITION],
+  UNSUPPORTED_OPERATION: [-32004, 400, PRECONDITION],
+  CONTENT_TYPE_NOT_SUPPORTED: [-32005, 400, INVALID],
+  VERSION_NOT_SUPPORTED: [-32009, 400, PRECONDITION],
+} as const satisfies Record<string, Standard>;
+
+const isStandard = (reason: string): reason is keyof typeof STANDARD =>
+  Object.hasOwn(STANDARD, reason);
+
+/** Codes of the catalogue that mean: the method's own input is at fault. */
+const INPUT: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'secret_in_payload',
+  'resource_not_found',
+  'resource_erased',
+  'validation_failed',
+  'parameter_invalid',
+  'cursor_invalid',
+  'cursor_expired',
+  'consistency_token_invalid',
+  'idempotency_key_required',
+  'idempotency_key_invalid',
+  'idempotency_key_reused',
+  'product_unavailable',
+  'link_target_invalid',
+  'consent_missing',
+  'disclosure_missing',
+]);
+
+const NAMES: Record<number, string> = {
+  400: INVALID,
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: PRECONDITION,
+  413: INVALID,
+  415: INVALID,
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+  507: 'RESOURCE_EXHAUSTED',
+};
+
+export const faultOf = (refusal: Refusal): Fault => {
+  const { code, extra } = refusal;
+  const said = extra?.['reason'];
+  const reason = typeof said === 'string' ? said : code.toUpperCase();
+  const { status } = PROBLEMS[code];
+  const standard = code === 'version_unsupported' ? 'VERSION_NOT_SUPPORTED' : reason;
+  const named = isStandard(standard) ? STANDARD[standard] : undefined;
+  if (named) {
+    const [rpc, http, name] = named;
+    return { rpc, http, rpcHttp: 200, status: name, reason: standard, isStandard: true, refusal };
+  }
+  const base = { reason, isStandard: false, refusal, status: NAMES[status] ?? 'UNKNOWN' };
+  if (INPUT.has(code)) return { ...base, rpc: -32602, http: 400, rpcHttp: 200, status: INVALID };
+  switch (code) {
+    case 'malformed_json':
+      return { ...base, rpc: -32700, http: 400, rpcHttp: 400 };
+    case 'malformed_request':
+      return { ...base, rpc: -32600, http: 400, rpcHttp: 400 };
+    case 'route_not_found':
+      return { ...base, rpc: -32601, http: 404, rpcHttp: 200 };
+    case 'state_conflict':
+    case 'approver_missing':
+    case 'outreach_halted':
+    case 'channel_not_verified':
+      return { ...base, rpc: -32004, http: 400, rpcHttp: 200, status: PRECONDITION };
+    case 'storage_unavailable':
+    case 'storage_full':
+    case 'read_model_rebuilding':
+    case 'consistency_timeout':
+      return { ...base, rpc: -32603, http: status, rpcHttp: 200 };
+    case 'internal_error':
+      return { ...base, rpc: -32603, http: 500, rpcHttp: 500 };
+    default:
+      // What the door refuses is told by HTTP; the number says the same to who reads only the body.
+      return { ...base, rpc: status * 100, http: status, rpcHttp: status };
+  }
+};
+
+const TYPE = 'type.googleapis.com/google.rpc.';
+
+/** error.data of JSON-RPC, error.details of HTTP+JSON. */
+const detailsOf = (
+  { reason, isStandard, refusal }: Fault,
+  about: { origin: string; requestId: string },
+): object[] => {
+  const { code, request_id, recovery, links, errors = [] } = problemBody(refusal, about);
+  const { required_scope, boundary } = refusal.extra ?? {};
+  return [
+    {
+      '@type': `${TYPE}ErrorInfo`,
+      reason,
+      domain: isStandard ? 'a2a-protocol.org' : new URL(about.origin).host,
+      metadata: {
+        code,
+        request_id,
+        action: recovery.action,
+        hint: recovery.hint,
+        retryable: String(recovery.retryable),
+        docs: links.docs,
+        ...(typeof required_scope === 'string' && { required_scope }),
+        ...(typeof boundary === 'string' && { boundary }),
+      },
+    },
+    ...(errors.length > 0
+      ? [
+          {
+            '@type': `${TYPE}BadRequest`,
+            fieldViolations: errors.map(({ pointer, code, detail }) => ({
+              field: pointer.slice(1).replaceAll('/', '.'),
+              description: detail,
+              reason: code.toUpperCase(),
+            })),
+          },
+        ]
+      : []),
+    ...(refusal.retryAfterS === undefined
+      ? []
+      : [{ '@type': `${TYPE}RetryInfo`, retryDelay: `${refusal.retryAfterS}s` }]),
+  ];
+};
+
+type About = { origin: string; requestId: string };
+
+export const rpcError = (fault: Fault, id: string | number | null, about: About): object => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: fault.rpc, message: fault.refusal.detail, data: detailsOf(fault, about) },
+});
+
+export const httpError = (fault: Fault, about: About): object => ({
+  error: {
+    code: fault.http,
+    status: fault.status,
+    message: fault.refusal.detail,
+    details: detailsOf(fault, about),
+  },
+});
+
+export const pushUnsupported = (): Refusal =>
+  refuse('state_conflict', 'Push notifications are not offered; follow the task by a stream.', {
+    extra: { reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' },
+  });

@@ -1,0 +1,92 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ToolOperation } from '#contracts/operation.ts';
+import type { Authenticator } from '#src/app/authenticate.ts';
+import type { AgentCaller, Surface } from '#src/app/call.ts';
+import type { Deps } from '#src/app/deps.ts';
+import { note } from '#src/app/dispatch.ts';
+import type { Limiter, Verdict } from '#src/app/limiter.ts';
+import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/outcome.ts';
+
+/** What a call is counted against: names of the RateLimit fields. */
+export type Policy = 'read' | 'write' | 'outreach';
+
+export type Limiters = Record<Policy | 'failed', Limiter>;
+
+export const policyOf = ({
+  kind,
+  openWorld,
+}: Pick<ToolOperation, 'kind' | 'openWorld'>): Policy => {
+  if (kind === 'query') return 'read';
+  return openWorld ? 'outreach' : 'write';
+};
+
+/** What a call is recorded as, when it gets no further than the door. */
+type Attempt = { operation: string; surface: Surface };
+
+/** The door of every agent interface: who asks, and whether there is room; the same on all of them. */
+export type Gate = {
+  /**
+   * The caller behind the bearer token; failures from one address are limited, successes are not. A
+   * key that is right but no longer good is refused on the record of its agent.
+   */
+  identify(request: FastifyRequest, as: Attempt): Outcome<AgentCaller>;
+  /** Looked up once more, after the body has come: a revocation in between counts. */
+  again(request: FastifyRequest): Outcome<AgentCaller>;
+  /** Takes one call from the key's budget and tells what is left, in headers; a refusal when nothing is. */
+  admit(reply: FastifyReply, caller: AgentCaller, policy: Policy): Refusal | undefined;
+};
+
+const SUNSET_NOTICE_MS = 14 * 86_400_000;
+
+export const bearerOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+
+export const agentGate = (
+  deps: Deps,
+  { authenticator, limiters }: { authenticator: Authenticator; limiters: Limiters },
+): Gate => {
+  const headers = new Map<Policy, string>();
+  for (const name of ['read', 'write', 'outreach'] as const)
+    headers.set(name, `"${name}";q=${limiters[name].perMinute};w=60`);
+  return {
+    identify(request, { operation, surface }) {
+      const credential = bearerOf(request);
+      if (credential === undefined)
+        return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
+      const caller = authenticator.agent(credential);
+      if (caller.ok) return caller;
+      const { of, ...refusal } = caller;
+      const verdict =
+        caller.code === 'agent_suspended' ? undefined : limiters.failed.take(request.ip);
+      const told = verdict?.allowed === false ? tooMany(verdict, limiters.failed) : refusal;
+      if (of) note(deps, operation, { caller: of, surface, requestId: request.id }, told);
+      return told;
+    },
+    again: (request) => authenticator.agent(bearerOf(request) ?? ''),
+    admit(reply, caller, policy) {
+      const limiter = limiters[policy];
+      const verdict = limiter.take(caller.keyId);
+      reply.header('ratelimit-policy', headers.get(policy));
+      reply.header('ratelimit', `"${policy}";r=${verdict.remaining};t=${verdict.windowS}`);
+      if (!verdict.allowed) return tooMany(verdict, limiter);
+      noticeEnd(reply, deps, caller);
+      return undefined;
+    },
+  };
+};
+
+const tooMany = (verdict: Verdict, limiter: Limiter): Refusal =>
+  refuse('rate_limited', `At most ${limiter.perMinute} a minute.`, {
+    retryAfterS: verdict.retryAfterS,
+  });
+
+/** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
+const noticeEnd = (reply: FastifyReply, deps: Deps, caller: AgentCaller): void => {
+  const key = deps.credentials.key(caller.keyId);
+  if (!key) return;
+  if (key.status === 'rotating')
+    reply.header('deprecation', `@${Math.floor(key.created_at / 1000)}`);
+  if (key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS)
+    reply.header('sunset', new Date(key.expires_at).toUTCString());
+};

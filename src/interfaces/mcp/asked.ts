@@ -1,0 +1,24 @@
+import type { AgentCaller } from '#src/app/call.ts';
+import type { Deps } from '#src/app/deps.ts';
+import type { Era, Fault, Params } from './wire.ts';
+
+/** One request of a known caller, on its way to the method that answers it. */
+export type Asked = {
+  deps: Deps;
+  caller: AgentCaller;
+  requestId: string;
+  era: Era;
+  params: Params;
+  /** From the header, or from _meta. */
+  consistencyToken: string | undefined;
+};
+
+export type Answered = {
+  ok: true;
+  /** The result, as JSON text; as bytes where it is kept, because text costs as much to encode. */
+  result: string | Buffer;
+  headers?: Record<string, string>;
+};
+
+/** Whether the road below has put the call on record; otherwise whoever asked the method does. */
+export type Answer = (Answered | Fault) & { onRecord?: true };

@@ -1,0 +1,101 @@
+import type { BoundaryId } from '#contracts/boundaries.ts';
+import { boundaryOf } from '#contracts/boundaries.ts';
+import type { Activity } from '#src/app/activity.ts';
+import { consistencyToken } from '#src/app/consistency.ts';
+import { dispatch, note } from '#src/app/dispatch.ts';
+import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import { forbidden, refuse } from '#src/app/outcome.ts';
+import type { Policy } from '../gate.ts';
+import { policyOf } from '../gate.ts';
+import type { Answer, Asked } from './asked.ts';
+import type { Fitted } from './fit.ts';
+import { fitted, truncationNote } from './fit.ts';
+import type { Tool } from './tools.ts';
+import { toolNamed } from './tools.ts';
+import { faultOf, invalidParams, isForModel, isRecord, META, resultOf, SERVER } from './wire.ts';
+import { problemOf } from './wording.ts';
+
+/** What a call is recorded as and counted against, before anything of it is done. */
+export const toolAsked = ({ name }: Record<string, unknown>): About => {
+  const tool = typeof name === 'string' ? toolNamed(name) : undefined;
+  return tool
+    ? { operation: tool.id, policy: policyOf(tool.operation) }
+    : { operation: 'mcp:tools/call', policy: 'read' };
+};
+
+type About = { operation: string; policy: Policy };
+
+/** tools/call: the same road as REST, under the name of the tool. */
+export const callTool = async (asked: Asked): Promise<Answer> => {
+  const { name, arguments: input = {} } = asked.params;
+  if (typeof name !== 'string') return invalidParams('/params/name', 'required', 'names the tool');
+  const tool = toolNamed(name);
+  if (!tool) return unknownTool(asked, boundaryOf(name));
+  if (!isRecord(input))
+    return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
+  const outcome = await ask(asked, tool, input);
+  if (!outcome.ok)
+    return isForModel(outcome)
+      ? { ok: true, result: refusedResult(asked, outcome), onRecord: true }
+      : { ...faultOf(outcome), onRecord: true };
+  const fit = await fitted(outcome, input, (limit) => {
+    const unrecorded = { ...asked, deps: { ...asked.deps, activity: UNRECORDED } };
+    return ask(unrecorded, tool, { ...input, limit });
+  });
+  return { ...success(asked, tool, fit), onRecord: true };
+};
+
+/** For the second look at a page whose first was too heavy: one call is one entry of the record. */
+const UNRECORDED: Activity = { note: () => {}, flush: async () => {} };
+
+const ask = (
+  { deps, caller, requestId, consistencyToken: token }: Asked,
+  { id }: Tool,
+  input: Record<string, unknown>,
+): Promise<Outcome<unknown>> =>
+  dispatch(deps, id, { caller, surface: 'mcp', requestId, input, consistencyToken: token });
+
+/** One of the five acts is answered to the model, which is then told who can do it. */
+const unknownTool = (asked: Asked, boundary: BoundaryId | undefined): Answer => {
+  if (boundary === undefined)
+    return faultOf(refuse('route_not_found', 'There is no such tool; tools/list shows yours.'), {
+      code: -32602,
+      status: 200,
+    });
+  const { deps, caller, requestId } = asked;
+  const refusal = forbidden(boundary);
+  note(deps, `boundary:${boundary}`, { caller, surface: 'mcp', requestId }, refusal);
+  return { ok: true, result: refusedResult(asked, refusal), onRecord: true };
+};
+
+/** A problem for the model: as text alone, because clients check structuredContent even on errors. */
+const refusedResult = ({ deps, requestId, era }: Asked, refusal: Refusal): string => {
+  const text = JSON.stringify(problemOf(refusal, { origin: deps.origin(), requestId }));
+  const members = { content: [{ type: 'text', text }], isError: true };
+  return JSON.stringify(resultOf(era, members, { meta: { requestId } }));
+};
+
+/** Around a record that is JSON text already: written twice, made once. */
+const success = ({ deps, requestId, era }: Asked, tool: Tool, fit: Fitted): Answer => {
+  const { outcome, json, cuts, how } = fit;
+  const at = outcome.position ?? deps.following.asOf().position;
+  const token = consistencyToken(deps.log.id, at);
+  const { replayOf } = outcome;
+  const truncated = cuts.length > 0;
+  const meta = {
+    requestId,
+    consistencyToken: token,
+    ...(replayOf !== undefined && { replayed: true, originalRequestId: replayOf }),
+    ...(tool.untrusted.length > 0 && { untrusted: tool.untrusted }),
+    ...(truncated && { truncated: { cuts, how } }),
+    ...(era === 'modern' && { [META.server]: SERVER }),
+  };
+  const remark = truncated ? `,{"type":"text","text":${JSON.stringify(truncationNote(fit))}}` : '';
+  const complete = era === 'modern' ? '"resultType":"complete",' : '';
+  const text = `{"type":"text","text":${JSON.stringify(json)}}`;
+  return {
+    ok: true,
+    result: `{"content":[${text}${remark}],"structuredContent":${json},${complete}"_meta":${JSON.stringify(meta)}}`,
+    headers: { 'consistency-token': token },
+  };
+};

@@ -1,0 +1,92 @@
+import { line } from '#contracts/fields.ts';
+import type { Answer, Asked } from './asked.ts';
+import { faultOf, invalidParams, isRecord, resultOf } from './wire.ts';
+import { refuse } from '#src/app/outcome.ts';
+
+type Argument = { name: string; description: string; required: boolean };
+
+type Prompt = {
+  name: string;
+  title: string;
+  description: string;
+  arguments: readonly Argument[];
+  /** The task, around what the arguments say. */
+  text(given: Record<string, string>): string;
+};
+
+const PROMPTS: readonly Prompt[] = [
+  {
+    name: 'promote_product',
+    title: 'Promote a product',
+    description: 'Find a ready-stock product, link it, and prepare what people approve',
+    arguments: [
+      { name: 'product', description: 'Words, sku or id of the product', required: true },
+      { name: 'campaign', description: 'Name of the campaign, for reports', required: false },
+    ],
+    text: ({ product, campaign }) =>
+      [
+        `Promote a wholesale product of the catalog. What to look for, as the user said it: "${product}".`,
+        ...(campaign === undefined ? [] : [`The campaign is called "${campaign}".`]),
+        '1. get_connection: see which scopes are granted; leave out the steps that are not open.',
+        '2. search_products: choose one published product; prices are indicative, stock is a signal.',
+        '3. create_link to it, with an idempotency_key of its own. Show its disclosure beside it.',
+        '4. request_social_post or request_message: propose one text with the link and the disclosure. ' +
+          'People approve exactly that text; get_outbound_request shows what they decided.',
+        '5. create_handoff when a buyer wants a list: give review_url to the buyer, who alone can send the RFQ.',
+      ].join('\n'),
+  },
+  {
+    name: 'review_performance',
+    title: 'Review performance',
+    description: 'Compare a period with the one before and say what to do next',
+    arguments: [
+      {
+        name: 'days',
+        description: 'Length of the period in days, for example 28',
+        required: false,
+      },
+    ],
+    text: ({ days = '28' }) =>
+      [
+        `Review how the promotion did over the last ${days} days, compared with the days before.`,
+        '1. get_performance with granularity total and compare_to previous_period; then again with ' +
+          'group_by campaign, and with group_by link_id.',
+        '2. list_leads with state accepted, qualified and won, if leads:read is granted.',
+        '3. Say which links and campaigns gained or lost, in clicks_unique, handoffs and leads, and what ' +
+          'to do next. Name the numbers as they are; amounts are minor units, never summed across currencies.',
+      ].join('\n'),
+  },
+];
+
+export const promptList = (): object => ({
+  prompts: PROMPTS.map(({ text: _text, ...entry }) => entry),
+});
+
+const argument = line(200);
+
+/** prompts/get: the task as a message of the user. */
+export const getPrompt = ({ era, params }: Asked): Answer => {
+  const { name, arguments: sent = {} } = params;
+  const prompt = PROMPTS.find((entry) => entry.name === name);
+  if (!prompt)
+    return faultOf(refuse('route_not_found', 'There is no such prompt; see prompts/list.'), {
+      code: -32602,
+      status: 200,
+    });
+  if (!isRecord(sent))
+    return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
+  const given: Record<string, string> = {};
+  for (const { name: field, required } of prompt.arguments) {
+    const pointer = `/params/arguments/${field}`;
+    const value = sent[field];
+    if (value === undefined && required) return invalidParams(pointer, 'required', 'is required');
+    if (value === undefined) continue;
+    const read = argument.safeParse(value);
+    if (!read.success)
+      return invalidParams(pointer, 'invalid', 'must be one line of 1 to 200 characters');
+    given[field] = read.data;
+  }
+  const { description, text } = prompt;
+  const messages = [{ role: 'user', content: { type: 'text', text: text(given) } }];
+  return { ok: true, result: JSON.stringify(resultOf(era, { description, messages })) };
+};

@@ -1,0 +1,156 @@
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { allows, SCOPES } from '#contracts/scopes.ts';
+import type { Scope } from '#contracts/scopes.ts';
+import type { RecordKind } from '#src/app/read-record.ts';
+import { RECORDS, readRecord } from '#src/app/read-record.ts';
+import { agentOperations } from '#contracts/index.ts';
+import { refuse } from '#src/app/outcome.ts';
+import { openApi } from '../rest/openapi.ts';
+import { llmsText } from '../text/llms.ts';
+import type { Answer, Asked } from './asked.ts';
+import { toolSchema } from './schema.ts';
+import { TOOLS } from './tools.ts';
+import { untrustedIn } from './untrusted.ts';
+import type { Caching } from './wire.ts';
+import { faultOf, invalidParams, resultOf } from './wire.ts';
+
+type Document = {
+  uri: string;
+  name: string;
+  title: string;
+  description: string;
+  mimeType: string;
+};
+
+const SCHEME = 'tributary://';
+
+const scopeGuide = (): string => {
+  const lines = (Object.keys(SCOPES) as Scope[]).map((scope) => {
+    const opened = TOOLS.filter(({ operation }) => allows(operation.scope, new Set([scope])));
+    const names = opened.filter(({ operation }) => operation.scope !== null);
+    const { meaning } = SCOPES[scope];
+    return `- \`${scope}\`: ${meaning}. Opens ${names.map(({ entry }) => entry.name).join(', ')}.`;
+  });
+  return [
+    '# Scopes',
+    '',
+    'No scope implies another. get_connection shows what is granted; the owner asks for more.',
+    '',
+    ...lines,
+    '',
+  ].join('\n');
+};
+
+/** The same for every key: what an agent may want to have read before it acts. */
+const DOCUMENTS: readonly (Document & { text(origin: string): string })[] = [
+  {
+    uri: `${SCHEME}boundaries`,
+    name: 'boundaries',
+    title: 'Safety boundaries',
+    description: 'The five acts that no agent can do here, and who can',
+    mimeType: 'application/json',
+    text: () => JSON.stringify(BOUNDARIES, undefined, 2),
+  },
+  {
+    uri: `${SCHEME}scopes`,
+    name: 'scopes',
+    title: 'Scope guide',
+    description: 'What each scope is for, and which tools it opens',
+    mimeType: 'text/markdown',
+    text: scopeGuide,
+  },
+  {
+    uri: `${SCHEME}llms.txt`,
+    name: 'llms.txt',
+    title: 'llms.txt',
+    description: 'Which operation for which use, boundaries, links',
+    mimeType: 'text/plain',
+    text: llmsText,
+  },
+  {
+    uri: `${SCHEME}openapi.json`,
+    name: 'openapi.json',
+    title: 'OpenAPI contract',
+    description: 'The REST operations that the same key opens',
+    mimeType: 'application/json',
+    text: openApi,
+  },
+];
+
+const JSON_TYPE = 'application/json';
+
+type Template = { kind: RecordKind; path: string; title: string; untrusted: readonly string[] };
+
+const TEMPLATES: readonly Template[] = (
+  [
+    ['link', 'Link', agentOperations.createLink.output],
+    ['handoff', 'Handoff', agentOperations.createHandoff.output],
+    ['lead', 'Lead', agentOperations.submitLead.output],
+    ['product', 'Product', agentOperations.searchProducts.output.shape.data.element],
+  ] as const
+).map(([kind, title, schema]) => ({
+  kind,
+  path: `${SCHEME}${kind}s/`,
+  title,
+  untrusted: untrustedIn(toolSchema(schema, 'output')),
+}));
+
+export const resourceList = (): object => ({
+  resources: DOCUMENTS.map(({ text: _text, ...entry }) => entry),
+});
+
+/** The records that a key with these scopes can read. */
+export const templateList = (scopes: ReadonlySet<string>): object => ({
+  resourceTemplates: TEMPLATES.filter(({ kind }) => scopes.has(RECORDS[kind].scope)).map(
+    ({ kind, path, title }) => ({
+      uriTemplate: `${path}{id}`,
+      name: kind,
+      title,
+      description: `A ${kind} by its id, whole; needs ${RECORDS[kind].scope}`,
+      mimeType: JSON_TYPE,
+    }),
+  ),
+});
+
+const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
+const OWN: Caching = { ttlMs: 0, cacheScope: 'private' };
+
+/** resources/read: a document, or a record of the caller's own. */
+export const readResource = async (asked: Asked): Promise<Answer> => {
+  const { deps, era, params } = asked;
+  const { uri } = params;
+  if (typeof uri !== 'string')
+    return invalidParams('/params/uri', 'required', 'names the resource');
+  const document = DOCUMENTS.find((entry) => entry.uri === uri);
+  if (document) {
+    const { mimeType, text } = document;
+    const contents = [{ uri, mimeType, text: text(deps.origin()) }];
+    return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
+  }
+  const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
+  return template ? readOwn(asked, template, uri) : notFound(asked, uri);
+};
+
+const readOwn = async (asked: Asked, template: Template, uri: string): Promise<Answer> => {
+  const { deps, caller, era, requestId, consistencyToken } = asked;
+  const { kind, path, untrusted } = template;
+  const id = uri.slice(path.length);
+  const outcome = await readRecord(deps, { caller, kind, id, consistencyToken });
+  if (!outcome.ok)
+    return outcome.code === 'resource_not_found' ? notFound(asked, uri) : faultOf(outcome);
+  const text = JSON.stringify(outcome.value);
+  const contents = [{ uri, mimeType: JSON_TYPE, text, _meta: { untrusted } }];
+  const parts = { caching: OWN, meta: { requestId } };
+  return { ok: true, result: JSON.stringify(resultOf(era, { contents }, parts)) };
+};
+
+const URI_CHARS_MAX = 200;
+
+/** Wrong params in the modern era, a code of its own in the legacy one. */
+const notFound = ({ era }: Asked, uri: string): Answer =>
+  faultOf(
+    refuse('resource_not_found', 'There is no such resource.', {
+      extra: { uri: uri.slice(0, URI_CHARS_MAX).toWellFormed() },
+    }),
+    { code: era === 'modern' ? -32602 : -32002, status: 200 },
+  );

@@ -1,0 +1,58 @@
+import type { Schema } from './schema.ts';
+
+/**
+ * Free text that only this service writes: ids, addresses and constants. Any other is taken for text
+ * of others, so that a field that is added later is marked until somebody says otherwise here.
+ */
+const OURS: ReadonlySet<string> = new Set([
+  'agent_id',
+  'basis',
+  'bucket_start',
+  'code',
+  'content_sha256',
+  'destination_url',
+  'disclaimer',
+  'disclosure',
+  'expired_url',
+  'field',
+  'how_to_get',
+  'id',
+  'instead',
+  'last4',
+  'line_id',
+  'links',
+  'locale',
+  'meaning',
+  'next_cursor',
+  'obtained_at',
+  'owner_id',
+  'prefix',
+  'qr_png_url',
+  'qr_svg_url',
+  'review_url',
+  'short_url',
+  'statement',
+  'status',
+  'task_id',
+  'time_zone',
+]);
+
+const isFreeText = ({ type, enum: values, const: value, pattern, format }: Schema): boolean =>
+  type === 'string' && !values && value === undefined && pattern === undefined && !format;
+
+/** JSON Pointers, `*` for every item or member, of the fields of a result that hold text of others. */
+export const untrustedIn = (schema: Schema): string[] => {
+  const found = new Set<string>();
+  const look = (node: Schema, pointer: string, name: string): void => {
+    if (OURS.has(name)) return;
+    if (isFreeText(node)) found.add(pointer);
+    for (const [member, value] of Object.entries(node.properties ?? {}))
+      look(value, `${pointer}/${member}`, member);
+    const { additionalProperties, items, anyOf = [] } = node;
+    if (typeof additionalProperties === 'object') look(additionalProperties, `${pointer}/*`, name);
+    if (items) look(items, `${pointer}/*`, name);
+    for (const option of anyOf) look(option, pointer, name);
+  };
+  look(schema, '', '');
+  return [...found];
+};

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { agentOperations, operations } from '#contracts/index.ts';
+import { toolName } from '#contracts/places.ts';
+import { SKILLS } from '#contracts/skills.ts';
+import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
+import type { TestApp } from '../support/app.ts';
+import { testApp } from '../support/app.ts';
+import { verifies } from '../support/verifies.ts';
+
+const ORIGIN = 'https://t.example';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:' });
+});
+afterAll(() => app.close());
+
+const get = (url: string, headers: Record<string, string> = {}) =>
+  app.send({ method: 'GET', url, headers });
+const here = (url: string): string => url.slice(ORIGIN.length) || '/';
+
+describe('llms.txt', () => {
+  it('routes every use case, states the bounds, and keeps to the form', async () => {
+    const { text, headers } = await get('/llms.txt');
+    expect(headers['content-type']).toContain('text/plain');
+    expect((await get('/api/affiliate/llms.txt')).text).toBe(text);
+    for (const { id } of Object.values(operations)) expect(text).toContain(`\`${id}\``);
+    for (const operation of Object.values(agentOperations))
+      expect(text).toContain(`\`${toolName(operation)}\``);
+    for (const id of Object.keys(SKILLS)) expect(text).toContain(`\`${id}\``);
+    for (const { statement } of BOUNDARIES) expect(text).toContain(statement);
+    // llmstxt.org: one H1, a quote, then sections that hold nothing but links.
+    const [head = '', ...sections] = text.split(/^## /m);
+    expect(head).toMatch(/^# Tributary\n\n> /);
+    for (const section of sections) {
+      const [, ...lines] = section.trim().split('\n');
+      const odd = lines.filter((line) => line !== '' && !/^- \[[^\]]+\]\(https:[^)]+\)/.test(line));
+      expect(odd).toEqual([]);
+    }
+  });
+
+  it('leads nowhere that is not there', async () => {
+    const { text } = await get('/llms.txt');
+    const links = new Set([...text.matchAll(/\]\((https:[^)]+)\)/g)].map(([, url = '']) => url));
+    for (const url of links) expect((await get(here(url))).status, url).toBe(200);
+  });
+});
+
+describe('the api-catalog', () => {
+  it('names every interface with its description, documentation and status', async () => {
+    const { body, headers } = await get('/.well-known/api-catalog');
+    expect(headers['content-type']).toContain('application/linkset+json');
+    const head = await app.send({ method: 'HEAD', url: '/.well-known/api-catalog' });
+    expect(head.headers['link']).toBe(`<${ORIGIN}/.well-known/api-catalog>; rel="api-catalog"`);
+    type Target = { href: string; type?: string };
+    const { linkset } = body as { linkset: (Record<string, Target[]> & { anchor: string })[] };
+    expect(linkset.map(({ anchor }) => here(anchor))).toEqual([
+      '/api/affiliate/v1',
+      '/api/affiliate/mcp',
+      '/api/affiliate/a2a',
+    ]);
+    const targets = linkset.flatMap(({ anchor: _anchor, ...relations }) =>
+      Object.values(relations).flat(),
+    );
+    for (const { href, type } of targets) {
+      const answer = await get(here(href));
+      expect(answer.status, href).toBe(200);
+      if (type !== undefined) expect(answer.headers['content-type'], href).toContain(type);
+    }
+  });
+});
+
+describe('the documentation', () => {
+  it('is there for people and, word for word the same, for programs', async () => {
+    for (const { slug, title } of DOC_PAGES) {
+      const page = await get(`/docs/${slug}`);
+      expect(page.headers['content-type'], slug).toContain('text/html');
+      expect(page.text).toContain(`<title>${title} · Tributary</title>`);
+      const markdown = await get(`/docs/${slug}.md`);
+      expect(markdown.headers['content-type'], slug).toContain('text/markdown');
+      expect(markdown.text).toMatch(/^# /);
+      expect((await get(`/docs/${slug}`, { accept: 'text/markdown' })).text).toBe(markdown.text);
+    }
+    const { text } = await get('/docs');
+    for (const { slug } of DOC_PAGES) expect(text).toContain(`href="/docs/${slug}"`);
+    expect((await get('/docs/nothing')).status).toBe(404);
+  });
+
+  it('leads nowhere that is not there', async () => {
+    const pages = await Promise.all(DOC_PAGES.map(({ slug }) => get(`/docs/${slug}.md`)));
+    const links = new Set(
+      pages.flatMap(({ text }) =>
+        [...text.matchAll(/\]\((https:\/\/t\.example[^)]*)\)/g)].map(([, url = '']) => url),
+      ),
+    );
+    expect(links.size).toBeGreaterThan(20);
+    for (const url of links) expect((await get(here(url))).status, url).toBe(200);
+  });
+});
+
+verifies('service.7', 'service.8.llms');
