@@ -1,0 +1,344 @@
+/*
+ * What no agent can do, tried: by the words of every interface, by fields smuggled into what is
+ * allowed, by random stories, and by reading the source. What was found is written into
+ * contracts/published/boundaries.json, where a stranger can read it.
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import type { BoundaryId } from '#contracts/boundaries.ts';
+import { BOUNDARIES, boundaryOf, BUYER_EVENTS } from '#contracts/boundaries.ts';
+import type { EventData, EventType } from '#contracts/events/index.ts';
+import { EVENTS } from '#contracts/events/index.ts';
+import type { OperationId } from '#contracts/index.ts';
+import { agentOperations, operations } from '#contracts/index.ts';
+import type { ToolOperation } from '#contracts/operation.ts';
+import { toolName } from '#contracts/places.ts';
+import { SKILLS } from '#contracts/skills.ts';
+import type { Surface } from '#src/app/call.ts';
+import { attribute } from '#src/app/attribution.ts';
+import { message, rpc } from '../support/a2a.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { mcpAgent } from '../support/mcp.ts';
+import { asAgent, configure } from '../support/outreach.ts';
+import { reachedFrom } from '../support/reach.ts';
+import { valid } from '../support/schema-arbitrary.ts';
+import { inputSchema } from '../support/schema-values.ts';
+import { verifies } from '../support/verifies.ts';
+
+const SEED = 20_261_121;
+const STORIES = 150;
+const REGISTRY: readonly ToolOperation[] = Object.values(agentOperations);
+
+/** How somebody would try each act, in the words of each interface. */
+const ATTEMPTS: Record<BoundaryId, { paths: string[]; names: string[] }> = {
+  accept_quotation: {
+    paths: ['/quotations/q_1/accept', '/quotes', '/quotes/accept'],
+    names: ['accept_quotation', 'acceptQuote', 'quotation.accept'],
+  },
+  submit_rfq: {
+    paths: ['/rfqs', '/handoffs/hnd_1/submit-rfq', '/rfq'],
+    names: ['submit_rfq', 'submitRfq', 'rfq/send'],
+  },
+  place_order: {
+    paths: ['/orders', '/checkout', '/purchases'],
+    names: ['place_order', 'createOrder', 'purchase_products', 'checkout'],
+  },
+  reserve_stock: {
+    paths: ['/reservations', '/products/prd_1/reserve', '/stock/allocate'],
+    names: ['reserve_stock', 'allocateStock', 'stock.reservation'],
+  },
+  send_payment: {
+    paths: ['/payments', '/payouts', '/invoices/1/pay'],
+    names: ['send_payment', 'payInvoice', 'payments/create', 'refund'],
+  },
+};
+/** Arguments with which an allowed call might be talked into it. */
+const SMUGGLED: Record<string, unknown> = {
+  submit_rfq: true,
+  rfq: { submit: true },
+  status: 'rfq_submitted',
+  accept_quotation: true,
+  place_order: { sku: 'MUG-1', quantity: 4 },
+  reserve: 4,
+  payment: { amount: 1, currency: 'GBP' },
+  approved_by: 'desk:root',
+  approve: true,
+};
+
+let app: TestApp;
+let agent: Awaited<ReturnType<TestApp['agent']>>;
+beforeAll(async () => {
+  const many = '100000000';
+  app = await testApp({
+    EVENT_LOG_URL: 'memory:',
+    READS_PER_MINUTE: many,
+    WRITES_PER_MINUTE: many,
+    OUTREACH_PER_MINUTE: many,
+  });
+  await app.publish([feedProduct('MUG-1')]);
+  await configure(app, 'acme');
+  agent = await app.agent('acme');
+});
+afterAll(() => app.close());
+
+const allEvents = async () => app.service.deps.log.readAll({ after: 0, limit: 1_000_000 });
+
+/** What the record of the agent has of attempts, by the act. */
+const onRecord = async (boundary: BoundaryId, surface: Surface): Promise<number> => {
+  await app.service.deps.activity.flush();
+  const entries = (await allEvents()).flatMap(({ type, data }) =>
+    type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],
+  );
+  return entries
+    .filter(
+      (entry) =>
+        entry.surface === surface &&
+        entry.decision === 'denied' &&
+        entry.code === 'boundary_forbidden' &&
+        (entry.operation === `boundary:${boundary}` || entry.operation.startsWith('a2a:')),
+    )
+    .reduce((sum, { count }) => sum + count, 0);
+};
+
+type Tried = { boundary: BoundaryId; interface: string; attempt: string; answer: string };
+const tried: Tried[] = [];
+
+describe.each(BOUNDARIES.map(({ id }) => id))('%s', (boundary) => {
+  const { paths, names } = ATTEMPTS[boundary];
+  const note = (over: string, attempt: string, answer: string) =>
+    tried.push({ boundary, interface: over, attempt, answer });
+
+  it('has no route, under any method, and the attempt is on record', async () => {
+    const before = await onRecord(boundary, 'rest');
+    for (const path of paths)
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+        const url = `/api/affiliate/v1${path}`;
+        const headers = { 'idempotency-key': freshKey() };
+        const { status, body } = await app.send({
+          method,
+          url,
+          key: agent.key,
+          payload: { sku: 'MUG-1' },
+          headers,
+        });
+        expect({ status, body }, `${method} ${path}`).toMatchObject({
+          status: 403,
+          body: { code: 'boundary_forbidden', boundary, recovery: { action: 'hand_to_buyer' } },
+        });
+        note('REST', `${method} ${path}`, '403 boundary_forbidden');
+      }
+    expect(await onRecord(boundary, 'rest')).toBe(before + paths.length * 4);
+  });
+
+  it('has no tool and no method, and the attempt is on record', async () => {
+    const before = await onRecord(boundary, 'mcp');
+    const mcp = mcpAgent(app, agent.key);
+    for (const name of names) {
+      const result = await mcp.call(name, { sku: 'MUG-1', idempotency_key: freshKey() });
+      expect(result, name).toMatchObject({ isError: true });
+      expect(JSON.parse(result.content[0]?.text ?? '')).toMatchObject({
+        code: 'boundary_forbidden',
+        boundary,
+      });
+      note('MCP', `tools/call ${name}`, 'boundary_forbidden');
+      const { body } = await mcp.legacy(name, {});
+      expect(body.error, name).toMatchObject({
+        code: -32601,
+        data: { code: 'boundary_forbidden' },
+      });
+      note('MCP', `method ${name}`, '-32601 boundary_forbidden');
+    }
+    expect(await onRecord(boundary, 'mcp')).toBe(before + names.length * 2);
+  });
+
+  it('has no skill, no action and no method, and the attempt is on record', async () => {
+    const before = await onRecord(boundary, 'a2a');
+    for (const skill of names) {
+      for (const data of [{ skill }, { skill: 'prepare_handoff', action: skill }]) {
+        const { result } = await rpc<{ task: { status: object } }>(app, agent.key, 'SendMessage', {
+          message: message(data),
+        });
+        expect(result.task.status, skill).toMatchObject({ state: 'TASK_STATE_REJECTED' });
+        expect(JSON.stringify(result.task.status)).toContain('boundary_forbidden');
+        note(
+          'A2A',
+          `SendMessage ${JSON.stringify(data)}`,
+          'TASK_STATE_REJECTED boundary_forbidden',
+        );
+      }
+      const { error } = await rpc(app, agent.key, skill, {});
+      expect(error, skill).toMatchObject({ code: 40300 });
+      note('A2A', `method ${skill}`, '40300 boundary_forbidden');
+    }
+    expect(await onRecord(boundary, 'a2a')).toBeGreaterThanOrEqual(before + names.length * 2);
+  });
+});
+
+describe('what is allowed', () => {
+  it('takes no field that would make more of it', async () => {
+    for (const { id, examples, kind } of REGISTRY)
+      for (const [field, value] of Object.entries(SMUGGLED)) {
+        if (field in (agentOperations[id as OperationId].input as z.ZodObject).shape) continue;
+        const input = { ...examples[0]?.input, [field]: value };
+        const outcome = await asAgent(app, agent.key, id as OperationId, input);
+        expect(outcome, `${id} ${field}`).toMatchObject({
+          ok: false,
+          code: kind === 'query' ? 'parameter_invalid' : 'validation_failed',
+        });
+        expect(JSON.stringify(outcome)).toContain(`/${field}`);
+      }
+  });
+
+  it('leaves only the events that its contract lists, whatever is asked in whatever order', async () => {
+    const surfaces = fc.constantFrom<Surface>('rest', 'mcp', 'a2a');
+    const asked = fc.oneof(
+      ...REGISTRY.map(({ id, input, examples }) => {
+        const schema = inputSchema({ input });
+        const plausible = fc.constant({ ...examples[0]?.input, ...REAL[id] });
+        return fc.tuple(
+          fc.constant(id as OperationId),
+          fc.oneof(plausible, valid(schema)),
+          surfaces,
+        );
+      }),
+    );
+    let proposed = '';
+    await fc.assert(
+      fc.asyncProperty(fc.array(asked, { minLength: 5, maxLength: 25 }), async (calls) => {
+        for (const [id, input, surface] of calls) {
+          const said = {
+            ...(input as object),
+            ...(agentOperations[id].kind === 'command' && { idempotency_key: freshKey() }),
+            ...(id === 'cancelOutboundRequest' && proposed && { outbound_id: proposed }),
+          };
+          const outcome = await asAgent(app, agent.key, id, said, surface);
+          if (outcome.ok && id.startsWith('request'))
+            proposed = (outcome.value as { id: string }).id;
+        }
+      }),
+      { numRuns: STORIES, seed: SEED },
+    );
+    const written = new Map<string, Set<string>>();
+    for (const { type, meta } of await allEvents()) {
+      expect(BUYER_EVENTS, `${type} by ${meta.actor}`).not.toContain(type);
+      if (!(meta.operation in agentOperations)) continue;
+      written.set(meta.operation, (written.get(meta.operation) ?? new Set()).add(type));
+    }
+    for (const { id, kind, writes = [] } of REGISTRY) {
+      const found = [...(written.get(id) ?? [])];
+      expect(
+        found.filter((type) => !writes.includes(type as EventType)),
+        id,
+      ).toEqual([]);
+      // A story in which nothing ever happens would prove nothing.
+      if (kind === 'command') expect(found.length, id).toBeGreaterThan(0);
+    }
+  });
+
+  it('could not write more even if its handler tried', () => {
+    const { deps } = app.service;
+    const call = {
+      ownerId: 'acme',
+      actor: 'agt_1',
+      surface: 'mcp' as const,
+      requestId: 'r',
+      at: 0,
+    };
+    for (const { id, writes = [] } of REGISTRY)
+      for (const type of Object.keys(EVENTS) as EventType[]) {
+        const write = () => attribute({ ...call, operation: id }, [{ type, data: {} }], deps.ids);
+        if (writes.includes(type)) expect(write()).toHaveLength(1);
+        else expect(write, `${id} ${type}`).toThrow(/would write/);
+      }
+  });
+});
+
+/** What makes an example speak of what is there. */
+const REAL: Record<string, object> = {
+  createLink: { target: { kind: 'product', ref: 'MUG-1' }, slug: undefined },
+  createHandoff: { line_items: [{ sku: 'MUG-1', quantity: 4 }], link_id: undefined },
+  submitLead: { external_id: 'crm-1', source: { kind: 'agent' } },
+  requestSocialPost: { text: 'Mugs', link_ids: [] },
+};
+
+describe('the source', () => {
+  const ENTRIES = [
+    'src/app/handlers.ts',
+    'src/interfaces/rest/routes.ts',
+    'src/interfaces/mcp/routes.ts',
+    'src/interfaces/a2a/routes.ts',
+  ];
+
+  it('of the agent interfaces reaches nothing that acts for a buyer or at the desk', () => {
+    const reached = reachedFrom(ENTRIES);
+    expect(reached.length).toBeGreaterThan(50);
+    const paths = reached.map(({ path }) => path);
+    expect(paths.filter((path) => /src\/app\/(buyer|desk\/)|portal\//.test(path))).toEqual([]);
+    const commands =
+      /'(SubmitRfq|ReviseList|DeclineHandoff|OpenHandoff|Approve|Reject|RequestChanges|Observe|Dispatch)'/;
+    const said = reached.filter(
+      ({ path, text }) => !/^src\/(domain|app\/tasks)\//.test(path) && commands.test(text),
+    );
+    expect(said.map(({ path }) => path)).toEqual([]);
+    const events = new RegExp(`'(${BUYER_EVENTS.join('|')})'`);
+    const named = reached.filter(({ text }) => events.test(text)).map(({ path }) => path);
+    expect(named.filter((path) => !EVENT_READERS.test(path))).toEqual([]);
+  });
+
+  it('can see that what acts for a buyer would be found', () => {
+    expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
+      'src/app/buyer.ts',
+    );
+  });
+
+  it('knows no event of the other four acts, and no operation, tool or skill is named after any', () => {
+    const named = (Object.keys(EVENTS) as EventType[]).filter((type) => boundaryOf(type));
+    expect(named).toEqual(['RfqSubmittedByBuyer', 'LeadRfqObserved']);
+    const offered = [
+      ...REGISTRY.flatMap((operation) => [operation.id, toolName(operation)]),
+      ...Object.values(operations).map(({ http }) => http.path),
+      ...Object.keys(SKILLS),
+      ...Object.values(SKILLS).flatMap(({ tags }) => tags),
+    ];
+    expect(offered.filter((name) => boundaryOf(name))).toEqual([]);
+  });
+});
+
+/** Schemas, deciders and folds, which read these events and cannot append any. */
+const EVENT_READERS =
+  /^(contracts\/|src\/domain\/|projections\/)|src\/app\/tasks\/|src\/app\/attribution/;
+
+describe('the report', () => {
+  it('is what is published', async () => {
+    const report = {
+      title: 'What no agent can do here',
+      boundaries: BOUNDARIES,
+      kept_by: [
+        'No interface of agents has such an operation, tool, skill or method: see attempts.',
+        'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/app/attribution.ts.',
+        'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/guard.ts.',
+        'The source behind the agent interfaces reaches no code that acts for a buyer or at the desk.',
+        `${STORIES} random stories over every operation left no event that is not listed (seed ${SEED}).`,
+      ],
+      shown_by: 'test/faults/boundaries.test.ts',
+      only_by_buyers: BUYER_EVENTS,
+      operations: REGISTRY.map(({ id, kind, scope, writes = [] }) => ({
+        operation: id,
+        tool: toolName({ id }),
+        kind,
+        scope,
+        may_write: writes,
+      })),
+      fields_refused: Object.keys(SMUGGLED),
+      attempts: tried,
+    };
+    expect(tried.length).toBeGreaterThan(100);
+    await expect(`${JSON.stringify(report, null, 2)}\n`).toMatchFileSnapshot(
+      '../../contracts/published/boundaries.json',
+    );
+  });
+});
+
+verifies('service.5');
