@@ -46,6 +46,14 @@ describe('the house', () => {
       },
       { path: 'src/interfaces/planted.ts', text: "import { link } from '#src/domain/link.ts';" },
       { path: 'src/adapters/planted.ts', text: "import { dispatch } from '../app/dispatch.ts';" },
+      {
+        path: 'src/adapters/eventstoredb/planted.ts',
+        text: "import { reading } from '../sqlite/failure.ts';",
+      },
+      {
+        path: 'src/adapters/memory/planted.ts',
+        text: "import { END } from '@eventstore/db-client';",
+      },
       { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
     ];
     expect(layerFaults(planted)).toHaveLength(planted.length);

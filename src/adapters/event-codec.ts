@@ -1,6 +1,7 @@
 /** What every log adapter does to an event: check it before it is written and when it is read. */
 import { EVENTS } from '#contracts/events/index.ts';
 import type { NewEvent, StoredEvent } from '#src/ports/event-log.ts';
+import { AppendTooLarge } from '#src/ports/event-log.ts';
 
 /** Of data and attribution. A stream is read whole: a giant would cost every later command. */
 const EVENT_BYTES_MAX = 1_048_576;
@@ -47,7 +48,9 @@ const encodeEvent = (event: NewEvent): EncodedEvent => {
   const meta = JSON.stringify(event.meta);
   const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);
   if (bytes > EVENT_BYTES_MAX) {
-    throw new RangeError(`${event.type} of ${bytes} bytes; at most ${EVENT_BYTES_MAX} are stored`);
+    throw new AppendTooLarge(
+      `${event.type} of ${bytes} bytes; at most ${EVENT_BYTES_MAX} are stored`,
+    );
   }
   return { id: event.id, type: event.type, at: event.meta.at, data, meta, bytes };
 };

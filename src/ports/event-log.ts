@@ -74,6 +74,11 @@ export class LogUnavailable extends Error {
   }
 }
 
+/** More than this log takes in one append. Nothing was written, and no repetition will help. */
+export class AppendTooLarge extends RangeError {
+  override readonly name = 'AppendTooLarge';
+}
+
 /** A record that is not what was written. Never served; carries where. */
 export class LogCorrupted extends Error {
   override readonly name = 'LogCorrupted';

@@ -93,6 +93,17 @@ export const LAYERS: Layer[] = [
     may: ['src/adapters/delivery/', 'src/ports/', 'node:', 'zod', 'ipaddr.js', 'standardwebhooks'],
   },
   {
+    place: 'src/adapters/eventstoredb/',
+    may: [
+      'src/adapters/eventstoredb/',
+      'src/adapters/event-codec.ts',
+      'src/adapters/startup-error.ts',
+      'src/ports/',
+      'node:',
+      '@eventstore/db-client',
+    ],
+  },
+  {
     place: 'src/adapters/',
     may: ['src/adapters/', 'src/ports/', 'contracts/events/', 'node:'],
     types: ['zod'],

@@ -1,10 +1,8 @@
 /** The one way a SQLite file of ours is opened: what it is and how durable it is are read back. */
 import { DatabaseSync } from 'node:sqlite';
+import { StartupError } from '../startup-error.ts';
 
-/** The service cannot start. The message is for the operator: what is so, and what to do. */
-export class StartupError extends Error {
-  override readonly name = 'StartupError';
-}
+export { StartupError } from '../startup-error.ts';
 
 export type StoreKind = {
   /** For messages: "event log". */

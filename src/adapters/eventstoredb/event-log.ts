@@ -1,0 +1,103 @@
+/**
+ * The log in EventStoreDB or KurrentDB, from version 23.10 on. Its own database: an event is taken
+ * for ours by its stream's name and its attribution. One log of it in a process: the client's
+ * appends share their fate (C4), which costs repetitions.
+ */
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { Upcasts } from '../event-codec.ts';
+import { encodeAppend, UPCASTS } from '../event-codec.ts';
+import { appends } from './appends.ts';
+import { awaitServer, clientOf } from './connect.ts';
+import { reads } from './reads.ts';
+import { foldedOf, storedOf } from './records.ts';
+import { subscription } from './subscription.ts';
+import type { Timing } from './timing.ts';
+import { TIMING } from './timing.ts';
+
+export type EventStoreLogOptions = {
+  /** `esdb://` or `esdb+discover://`, with credentials and TLS options as the client knows them. */
+  url: string;
+  timing?: Partial<Timing>;
+  /** A subscriber this far behind is read for no more until it has caught up. */
+  subscriberEventsMax?: number;
+  /** Told of each subscription that the server dropped; it is taken up again. */
+  onDropped?: (reason: string) => void;
+  upcasts?: Upcasts;
+};
+
+/** Throws StartupError when the server cannot be used, within five seconds. */
+export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventLog> => {
+  const { url, upcasts = UPCASTS, onDropped, subscriberEventsMax } = options;
+  const timing = { ...TIMING, ...options.timing };
+  const client = clientOf(url);
+  const reader = reads(client, timing);
+  const writer = appends(client, reader, timing);
+  const id = await awaitServer(url, client, reader, timing).catch(async (error: unknown) => {
+    await client.dispose();
+    throw error;
+  });
+  const ending = new AbortController();
+  let closing: Promise<void> | undefined;
+  const requireOpen = (): void => {
+    if (closing) throw new LogUnavailable('closed', 'no', 'the log is closed');
+  };
+  const close = async (): Promise<void> => {
+    ending.abort();
+    await writer.settled();
+    await client.dispose();
+  };
+  return {
+    id,
+    async append(stream, expected, events) {
+      const encoded = encodeAppend(stream, expected, events);
+      requireOpen();
+      return writer.append({ stream, expected, events: encoded.events });
+    },
+    async readStream(stream, from = 0) {
+      requireOpen();
+      const events = await reader.ours(stream, Math.max(0, from));
+      return events.map((event) => storedOf(upcasts, event));
+    },
+    async readAll({ after, limit, types }) {
+      requireOpen();
+      if (types?.length === 0) return [];
+      const events = await (types
+        ? reader.scan({ types }, { after, limit })
+        : reader.all(after, limit));
+      return events.map((event) => storedOf(upcasts, event));
+    },
+    async readOwner(owner, { after, limit, upTo }) {
+      requireOpen();
+      const events = await reader.scan(
+        { owner },
+        { after, limit, ...(upTo !== undefined && { upTo }) },
+      );
+      return events.map((event) => storedOf(upcasts, event));
+    },
+    subscribe({ after, signal }: { after: Position; signal: AbortSignal }) {
+      const either = AbortSignal.any([signal, ending.signal]);
+      const following = {
+        client,
+        upcasts,
+        timing,
+        head: reader.head,
+        ...(onDropped && { onDropped }),
+        ...(subscriberEventsMax && { queueEventsMax: subscriberEventsMax }),
+      };
+      return { [Symbol.asyncIterator]: () => subscription(following, after, either) };
+    },
+    async readFold({ after, limit }) {
+      requireOpen();
+      return (await reader.all(after, limit)).map((event) => foldedOf(upcasts, event));
+    },
+    async head() {
+      requireOpen();
+      return reader.head();
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+};

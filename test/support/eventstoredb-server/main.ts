@@ -1,0 +1,147 @@
+/** A server that speaks EventStoreDB's protocol, in a process of its own, told what to do by IPC. */
+import { argv } from 'node:process';
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { append, batchAppend } from './appends.ts';
+import { faultQueue } from './faults.ts';
+import { read } from './reads.ts';
+import type { Command, State, Stats } from './state.ts';
+import { freshStats, SETTINGS } from './state.ts';
+import { openStore } from './store.ts';
+import { nameOf } from './wire.ts';
+
+type Deleting = {
+  getOptions(): { getStreamIdentifier(): Parameters<typeof nameOf>[0] } | undefined;
+};
+
+const STREAMS = 'event_store.client.streams.Streams';
+const LEADER = 8;
+const FOLLOWER = 6;
+const [port = '0', file] = argv.slice(2);
+const { now } = systemClock();
+
+const state: State = {
+  store: openStore(now, file),
+  faults: faultQueue(),
+  stats: freshStats(),
+  settings: { ...SETTINGS },
+  withheld: [],
+  subscriptions: new Set(),
+  now,
+};
+
+const remove =
+  <Reply>(how: 'soft' | 'hard', reply: Reply) =>
+  ({ request }: ServerUnaryCall<Deleting, Reply>, answer: sendUnaryData<Reply>): void => {
+    state.store.remove(nameOf(request.getOptions()?.getStreamIdentifier()), how);
+    answer(null, reply);
+  };
+
+const supported = (_: unknown, answer: sendUnaryData<unknown>): void => {
+  const methods = ['read', 'append', 'delete', 'tombstone'];
+  if (state.settings.batches) methods.push('batchappend');
+  const list = methods.map((name) =>
+    new features.SupportedMethod().setMethodName(name).setServiceName(STREAMS.toLowerCase()),
+  );
+  const reply = new features.SupportedMethods().setMethodsList(list);
+  answer(null, reply.setEventStoreServerVersion(state.settings.version));
+};
+
+const members = (_: unknown, answer: sendUnaryData<unknown>): void => {
+  const list = state.settings.nodes.map((node, index) =>
+    new gossip.MemberInfo()
+      .setState(index === 0 ? LEADER : FOLLOWER)
+      .setIsAlive(true)
+      .setTimeStamp('0')
+      .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(node)),
+  );
+  answer(null, new gossip.ClusterInfo().setMembersList(list));
+};
+
+const until = async (stat: keyof Stats, { least = 0, most = Infinity }): Promise<void> => {
+  while (state.stats[stat] < least || state.stats[stat] > most)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+};
+
+const obey = (command: Command): Promise<void> | Stats | void => {
+  const { store, faults } = state;
+  switch (command.name) {
+    case 'reset':
+      for (const drop of state.subscriptions) drop('end');
+      store.reset();
+      faults.clear();
+      state.withheld = [];
+      Object.assign(state.stats, freshStats());
+      Object.assign(state.settings, SETTINGS, { nodes: state.settings.nodes });
+      return;
+    case 'fault':
+      return faults.add(command.on, command.fault, command.times);
+    case 'set':
+      return void Object.assign(state.settings, command.settings);
+    case 'hold':
+      return store.hold();
+    case 'release':
+      return store.release();
+    case 'erase':
+      return store.erase();
+    case 'releaseAnswers':
+      for (const answer of state.withheld.splice(0)) answer();
+      return;
+    case 'drop':
+      for (const drop of state.subscriptions) drop(command.how);
+      return;
+    case 'write':
+      return void store.append(command.stream, 'none', [
+        {
+          id: 'f'.repeat(8),
+          type: 'Foreign',
+          json: false,
+          data: new Uint8Array(1),
+          meta: new Uint8Array(),
+        },
+      ]);
+    case 'flood':
+      return store.flood(command.count, command.stream, command.type);
+    case 'remove':
+      return void store.remove(command.stream, command.how);
+    case 'stats':
+      return { ...state.stats };
+    case 'await':
+      return until(command.stat, command);
+  }
+};
+
+// The numbers of a Kestrel server as it is shipped.
+const server = new Server({
+  'grpc.max_concurrent_streams': 100,
+  'grpc.max_receive_message_length': 20 * 1_048_576,
+});
+server.addService(streamsGrpc.StreamsService, {
+  read: read(state),
+  append: append(state),
+  batchAppend: batchAppend(state),
+  delete: remove('soft', new streams.DeleteResp()),
+  tombstone: remove('hard', new streams.TombstoneResp()),
+});
+server.addService(featuresGrpc.ServerFeaturesService, { getSupportedMethods: supported });
+server.addService(gossipGrpc.GossipService, {
+  read: members,
+});
+
+server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+  if (error) throw error;
+  state.settings.nodes = [bound];
+  process.send?.({ ready: bound });
+});
+process.on('message', ({ id, command }: { id: number; command: Command }) => {
+  void Promise.resolve(obey(command)).then((answer) => process.send?.({ id, answer }));
+});
+// Without the test there is nobody left to serve.
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,233 @@
+/** Reads and subscriptions. */
+import { once } from 'node:events';
+import type { ServerWritableStream } from '@grpc/grpc-js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { leaderElsewhere } from './appends.ts';
+import type { Drop, State } from './state.ts';
+import type { Kept } from './store.ts';
+import type { CallError, ReadResp } from './wire.ts';
+import {
+  caughtUpReply,
+  checkpointReply,
+  confirmationReply,
+  ERRORS,
+  eventReply,
+  nameOf,
+  notFoundReply,
+  notLeader,
+  streamDeleted,
+} from './wire.ts';
+
+type ReadReq = InstanceType<typeof streams.ReadReq>;
+type Options = NonNullable<ReturnType<ReadReq['getOptions']>>;
+type Call = ServerWritableStream<ReadReq, ReadResp>;
+
+const { FORWARDS } = streams.ReadReq.Options.ReadDirection;
+const WINDOW = 32;
+// Two queues of 32 stand between the log and a live subscriber.
+const LIVE_QUEUE_MAX = 64;
+
+const fail = (call: Call, error: CallError): void => void call.emit('error', error);
+
+/** Waits while the reader takes nothing. false: it is gone. */
+const send = async (call: Call, reply: ReadResp): Promise<boolean> => {
+  if (call.cancelled || call.destroyed) return false;
+  if (call.write(reply)) return true;
+  const gone = new AbortController();
+  const stop = (): void => gone.abort();
+  for (const end of ['cancelled', 'close', 'error']) call.once(end, stop);
+  await once(call, 'drain', { signal: gone.signal }).catch(() => {});
+  for (const end of ['cancelled', 'close', 'error']) call.off(end, stop);
+  return !gone.signal.aborted;
+};
+
+/** Where the record at `position` stands; undefined where none begins there. */
+const placeOf = (all: readonly Kept[], position: number): number | undefined => {
+  let low = 0;
+  let high = all.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >>> 1;
+    const at = all[middle]?.position ?? 0;
+    if (at === position) return middle;
+    if (at < position) low = middle + 1;
+    else high = middle - 1;
+  }
+  return undefined;
+};
+
+/** Forwards with the record it is told to begin at, backwards before it. */
+const pageOfAll = (all: readonly Kept[], options: Options): readonly Kept[] | undefined => {
+  const from = options.getAll();
+  const count = Number(options.getCount());
+  const position = from?.getPosition();
+  const place = position && placeOf(all, Number(position.getCommitPosition()));
+  if (position && place === undefined) return undefined;
+  const forwards = options.getReadDirection() === FORWARDS;
+  if (forwards) {
+    const start = place ?? (from?.hasEnd() ? all.length : 0);
+    return all.slice(start, start + count);
+  }
+  const end = place ?? (from?.hasStart() ? 0 : all.length);
+  return all.slice(Math.max(0, end - count), end).toReversed();
+};
+
+const pageOfStream = (kept: readonly Kept[], options: Options): readonly Kept[] => {
+  const from = options.getStream();
+  const count = Number(options.getCount());
+  const revision = from?.hasRevision() ? Number(from.getRevision()) : undefined;
+  if (options.getReadDirection() === FORWARDS) {
+    const start = revision ?? (from?.hasEnd() ? Infinity : 0);
+    return kept.filter((record) => record.revision >= start).slice(0, count);
+  }
+  const end = revision ?? (from?.hasStart() ? 0 : Infinity);
+  return kept
+    .filter((record) => record.revision <= end)
+    .toReversed()
+    .slice(0, count);
+};
+
+const readOnce = async (state: State, call: Call, options: Options): Promise<void> => {
+  let page: readonly Kept[] | undefined;
+  if (options.hasAll()) {
+    page = pageOfAll(state.store.committed(), options);
+    if (!page) return fail(call, ERRORS.noPlace);
+  } else {
+    const name = nameOf(options.getStream()?.getStreamIdentifier());
+    const found = state.store.stream(name);
+    if (found?.tombstone) return fail(call, streamDeleted(name));
+    if (!found) {
+      call.write(notFoundReply(name));
+      call.end();
+      return;
+    }
+    page = pageOfStream(found.kept, options);
+  }
+  for (const record of page) if (!(await send(call, eventReply(record)))) return;
+  call.end();
+};
+
+const filterOf = (options: Options): ((record: Kept) => boolean) => {
+  const filter = options.getFilter();
+  const expression = filter?.getStreamIdentifier() ?? filter?.getEventType();
+  if (!filter || !expression) return () => true;
+  const prefixes = expression.getPrefixList();
+  const regex = new RegExp(expression.getRegex(), 'u');
+  return ({ stream, type }) => {
+    const text = filter.hasStreamIdentifier() ? stream : type;
+    return prefixes.length > 0
+      ? prefixes.some((prefix) => text.startsWith(prefix))
+      : regex.test(text);
+  };
+};
+
+const subscribe = async (state: State, call: Call, options: Options): Promise<void> => {
+  const { store, stats } = state;
+  const passes = filterOf(options);
+  const every = WINDOW * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 0);
+  let considered = 0;
+  let queue: (Kept | { commit: number })[] = [];
+  let live = false;
+  let silent = false;
+  let wake: (() => void) | undefined;
+
+  const drop = (how: Drop): void => {
+    if (how === 'silence') silent = true;
+    else if (how === 'end') call.end();
+    else if (how === 'slow') fail(call, ERRORS.tooSlow);
+    else fail(call, ERRORS[how]);
+  };
+  const follow = (fresh: readonly Kept[]): void => {
+    if (!live || silent) return;
+    for (const record of fresh) {
+      considered += 1;
+      if (passes(record)) queue.push(record);
+      else if (every > 0 && considered % every === 0) queue.push({ commit: record.position });
+    }
+    if (queue.length > LIVE_QUEUE_MAX) {
+      stats.cuts += 1;
+      queue = [];
+      live = false;
+      drop('slow');
+    }
+    wake?.();
+  };
+  const leave = (): void => {
+    if (!store.followers.delete(follow)) return;
+    state.subscriptions.delete(drop);
+    stats.subscriptionsNow -= 1;
+    live = false;
+    wake?.();
+  };
+  stats.subscriptions += 1;
+  stats.subscriptionsNow += 1;
+  store.followers.add(follow);
+  state.subscriptions.add(drop);
+  for (const end of ['cancelled', 'close', 'error', 'finish']) call.on(end, leave);
+
+  const position = options.getAll()?.getPosition();
+  let next = 0;
+  if (position) {
+    const place = placeOf(store.committed(), Number(position.getCommitPosition()));
+    if (place === undefined) return fail(call, ERRORS.noPlace);
+    next = place + 1;
+  } else if (options.getAll()?.hasEnd()) next = store.committed().length;
+
+  const reply = (message: ReadResp): Promise<boolean> | boolean => silent || send(call, message);
+  if (!(await reply(confirmationReply('subscription')))) return;
+  while (next < store.committed().length) {
+    const window = store.committed().slice(next, next + WINDOW);
+    next += window.length;
+    const matches = window.filter(passes);
+    for (const record of matches) if (!(await reply(eventReply(record)))) return;
+    considered += window.length;
+    if (every === 0 || considered < every) continue;
+    considered %= every;
+    const at = (matches.at(-1) ?? window[0])?.position ?? 0;
+    if (!(await reply(checkpointReply(at, matches.length > 0)))) return;
+  }
+  live = store.followers.has(follow);
+  if (!(await reply(caughtUpReply()))) return;
+  while (live || queue.length > 0) {
+    const item = queue.shift();
+    if (!item) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      wake = undefined;
+      continue;
+    }
+    const message = 'commit' in item ? checkpointReply(item.commit, false) : eventReply(item);
+    if (!(await reply(message))) return;
+  }
+};
+
+export const read = (state: State) => (call: Call) => {
+  const options = call.request.getOptions();
+  if (!options) return fail(call, ERRORS.noPlace);
+  call.on('error', () => {});
+  const elsewhere = leaderElsewhere(state, call);
+  if (elsewhere) return fail(call, elsewhere);
+  if (options.hasSubscription()) {
+    const fault = state.faults.next('subscribe');
+    if (fault?.do === 'unavailable' || fault?.do === 'noPlace') return fail(call, ERRORS[fault.do]);
+    if (fault?.do === 'silent') {
+      state.stats.subscriptions += 1;
+      return;
+    }
+    void subscribe(state, call, options);
+    return;
+  }
+  const { stats } = state;
+  stats.reads += 1;
+  stats.readsNow += 1;
+  stats.readsMost = Math.max(stats.readsMost, stats.readsNow);
+  call.once('close', () => {
+    stats.readsNow -= 1;
+  });
+  const fault = state.faults.next('read');
+  if (fault?.do === 'swallow') return;
+  if (fault?.do === 'unavailable') return fail(call, ERRORS.unavailable);
+  if (fault?.do === 'deny') return fail(call, ERRORS.denied);
+  if (fault?.do === 'notLeader') return fail(call, notLeader(fault.port));
+  void readOnce(state, call, options);
+};

@@ -1,0 +1,88 @@
+/** What the parts of the server share, and what a test may ask it. */
+import type { AppendFault, ReadFault, SubscribeFault, faultQueue } from './faults.ts';
+import type { Store } from './store.ts';
+
+export type Stats = {
+  /** Streams of appends that were opened, and appends on them. */
+  batchStreams: number;
+  appends: number;
+  /** The same, on the path before batches. */
+  classicAppends: number;
+  reads: number;
+  readsNow: number;
+  readsMost: number;
+  subscriptions: number;
+  subscriptionsNow: number;
+  /** Subscribers that were too slow. */
+  cuts: number;
+};
+
+export type Settings = {
+  /** Whether appends in batches are announced. */
+  batches: boolean;
+  /** How far the server's clock is ahead. */
+  skewMs: number;
+  /** A write that is not committed by then is answered as timed out. */
+  writeTimeoutMs: number;
+  appendBytesMax: number;
+  version: string;
+  /** The port of the leader, where it is another. */
+  leader: number | null;
+  /** What gossip tells: the ports of all nodes, the leader first. */
+  nodes: number[];
+};
+
+export type State = {
+  store: Store;
+  faults: ReturnType<typeof faultQueue>;
+  stats: Stats;
+  settings: Settings;
+  /** Answers that are withheld. */
+  withheld: (() => void)[];
+  /** Ends of what is subscribed, in four ways. */
+  subscriptions: Set<(how: Drop) => void>;
+  now(): number;
+};
+
+export type Drop = 'end' | 'unavailable' | 'reset' | 'slow' | 'silence';
+
+export type Command =
+  | { name: 'reset' }
+  | { name: 'fault'; on: 'append'; fault: AppendFault; times?: number }
+  | { name: 'fault'; on: 'read'; fault: ReadFault; times?: number }
+  | { name: 'fault'; on: 'subscribe'; fault: SubscribeFault; times?: number }
+  | { name: 'set'; settings: Partial<Settings> }
+  | { name: 'hold' }
+  | { name: 'release' }
+  | { name: 'erase' }
+  | { name: 'releaseAnswers' }
+  | { name: 'drop'; how: Drop }
+  | { name: 'flood'; count: number; stream: string; type: string }
+  | { name: 'remove'; stream: string; how: 'soft' | 'hard' }
+  | { name: 'stats' }
+  /** Somebody else creates this stream. */
+  | { name: 'write'; stream: string }
+  /** Answers when a number of the statistics is at least, or at most, so great. */
+  | { name: 'await'; stat: keyof Stats; least?: number; most?: number };
+
+export const freshStats = (): Stats => ({
+  batchStreams: 0,
+  appends: 0,
+  classicAppends: 0,
+  reads: 0,
+  readsNow: 0,
+  readsMost: 0,
+  subscriptions: 0,
+  subscriptionsNow: 0,
+  cuts: 0,
+});
+
+export const SETTINGS: Settings = {
+  batches: true,
+  skewMs: 0,
+  writeTimeoutMs: 2_000,
+  appendBytesMax: 1_048_576,
+  version: '23.10.8.0',
+  leader: null,
+  nodes: [],
+};

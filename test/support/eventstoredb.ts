@@ -1,0 +1,74 @@
+/** Starts the stand-in for EventStoreDB, and tells it what to do. */
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Command, Stats } from './eventstoredb-server/state.ts';
+
+export type StandIn = {
+  readonly url: string;
+  readonly port: number;
+  tell(command: Command): Promise<void>;
+  stats(): Promise<Stats>;
+  /** SIGKILL, or SIGSTOP and SIGCONT for a link that is open at one end only. */
+  kill(): Promise<void>;
+  freeze(): void;
+  thaw(): void;
+  /** Resolves when the process is gone. */
+  gone(): Promise<void>;
+  /** Again on the same port, over the same file if it has one. */
+  restart(): Promise<void>;
+};
+
+const MAIN = join(import.meta.dirname, 'eventstoredb-server/main.ts');
+const running = new Set<ChildProcess>();
+
+/** For afterAll. */
+export const endStandIns = async (): Promise<void> => {
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+};
+
+/** `file` keeps what is committed over a restart. */
+export const standIn = async (options: { file?: string } = {}): Promise<StandIn> => {
+  let child: ChildProcess;
+  let exit: Promise<unknown>;
+  let ids = 0;
+  const answers = new Map<number, (answer: unknown) => void>();
+  const start = async (port: number): Promise<number> => {
+    const started = fork(MAIN, [String(port), ...(options.file ? [options.file] : [])]);
+    child = started;
+    running.add(started);
+    exit = once(started, 'exit').then(() => running.delete(started));
+    const [{ ready }] = (await once(started, 'message')) as [{ ready: number }];
+    started.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
+      answers.get(id)?.(answer);
+      answers.delete(id);
+    });
+    return ready;
+  };
+  const ask = (command: Command): Promise<unknown> =>
+    new Promise((resolve) => {
+      ids += 1;
+      answers.set(ids, resolve);
+      child.send({ id: ids, command });
+    });
+  const port = await start(0);
+  return {
+    port,
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    tell: async (command) => void (await ask(command)),
+    stats: async () => (await ask({ name: 'stats' })) as Stats,
+    async kill() {
+      child.kill('SIGKILL');
+      await exit;
+    },
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    gone: async () => void (await exit),
+    async restart() {
+      await start(port);
+    },
+  };
+};
