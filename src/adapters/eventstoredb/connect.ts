@@ -59,7 +59,7 @@ export const clientOf = (url: string): EventStoreDBClient => {
 
 /** What to look at, by what was answered. */
 const adviceOn = (url: string, error: unknown): string => {
-  const text = textOf(error);
+  const text = textOf(error).replaceAll(/\s+/g, ' ').trim();
   const at = `EventStoreDB at ${hostsOf(url)}`;
   switch (failureOf(error)) {
     case 'denied':

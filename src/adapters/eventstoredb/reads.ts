@@ -32,22 +32,27 @@ const drained = (
   idleMs: number,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
-    let done = false;
-    const settle = (error?: Error): void => {
-      if (done) return;
-      done = true;
+    let over = false;
+    const finish = (reason?: Error): void => {
       clearTimeout(timer);
-      if (error) reject(error);
+      if (reason) reject(reason);
       else resolve();
     };
+    const settle = (reason?: Error): void => {
+      if (!over) finish(reason);
+      over = true;
+    };
     const stop = (reason: Error): void => {
-      settle(reason);
-      // A call that nobody waits for would keep its place at the server.
+      // A read that is cancelled ends as if it were complete.
+      over = true;
+      // A call that nobody waits for would keep its place at the server. The client takes it back
+      // a turn later; until then it counts, or the next ones would come on top of it.
       stream.cancel().catch(() => {});
+      setImmediate(() => setImmediate(finish, reason));
     };
     const timer = setTimeout(() => stop(noAnswer(idleMs)), idleMs);
     stream.on('data', ({ event }: Resolved) => {
-      if (done) return;
+      if (over) return;
       timer.refresh();
       try {
         if (event) take(event);
@@ -96,10 +101,8 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     }
   };
 
-  const pageOnce = async (after: Position, limit: number): Promise<Recorded[]> => {
+  const pageOnce = async (after: Position, maxCount: number): Promise<Recorded[]> => {
     const events: Recorded[] = [];
-    // A read begins with the record it is told to begin at: the one that was seen already.
-    const maxCount = Math.min(limit + 1, PAGE_EVENTS_MAX);
     const read = client.readAll({ fromPosition: startAt(after), maxCount });
     await drained(read, (event) => events.push(event), timing.idleMs);
     return events;
@@ -167,13 +170,15 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     /** Ours after `after`, at most `limit`. */
     async all(after: Position, limit: number): Promise<OurRecord[]> {
       const found: OurRecord[] = [];
-      for (let at = after; found.length < limit; ) {
-        const missing = limit - found.length;
-        const page = await patiently('reading the log', () => pageOnce(at, missing));
-        const fresh = page.filter((event) => positionOfEvent(event) > at);
+      // A read begins with the record it is told to begin at: the one that was seen already.
+      let size = Math.min(limit + 1, PAGE_EVENTS_MAX);
+      for (let at = after; found.length < limit; size = Math.min(size * 4, PAGE_EVENTS_MAX)) {
+        const [from, maxCount] = [at, size];
+        const page = await patiently('reading the log', () => pageOnce(from, maxCount));
+        const fresh = page.filter((event) => positionOfEvent(event) > from);
         found.push(...fresh.filter(isOurs));
         const last = fresh.at(-1);
-        if (!last || page.length < Math.min(missing + 1, PAGE_EVENTS_MAX)) break;
+        if (!last || page.length < size) break;
         at = positionOfEvent(last);
       }
       return found.slice(0, limit);

@@ -26,17 +26,21 @@ const { FORWARDS } = streams.ReadReq.Options.ReadDirection;
 const WINDOW = 32;
 // Two queues of 32 stand between the log and a live subscriber.
 const LIVE_QUEUE_MAX = 64;
+/** Our queues fill in one turn, before a reader of any speed could take a thing. */
+const SLOW_MS = 250;
 
 const fail = (call: Call, error: CallError): void => void call.emit('error', error);
 
 /** Waits while the reader takes nothing. false: it is gone. */
-const send = async (call: Call, reply: ReadResp): Promise<boolean> => {
+const send = async (call: Call, reply: ReadResp, slow?: () => void): Promise<boolean> => {
   if (call.cancelled || call.destroyed) return false;
   if (call.write(reply)) return true;
   const gone = new AbortController();
   const stop = (): void => gone.abort();
+  const timer = slow && setInterval(slow, SLOW_MS);
   for (const end of ['cancelled', 'close', 'error']) call.once(end, stop);
   await once(call, 'drain', { signal: gone.signal }).catch(() => {});
+  clearInterval(timer);
   for (const end of ['cancelled', 'close', 'error']) call.off(end, stop);
   return !gone.signal.aborted;
 };
@@ -143,13 +147,14 @@ const subscribe = async (state: State, call: Call, options: Options): Promise<vo
       if (passes(record)) queue.push(record);
       else if (every > 0 && considered % every === 0) queue.push({ commit: record.position });
     }
-    if (queue.length > LIVE_QUEUE_MAX) {
-      stats.cuts += 1;
-      queue = [];
-      live = false;
-      drop('slow');
-    }
     wake?.();
+  };
+  const slow = (): void => {
+    if (!live || queue.length <= LIVE_QUEUE_MAX) return;
+    stats.cuts += 1;
+    queue = [];
+    live = false;
+    drop('slow');
   };
   const leave = (): void => {
     if (!store.followers.delete(follow)) return;
@@ -172,7 +177,8 @@ const subscribe = async (state: State, call: Call, options: Options): Promise<vo
     next = place + 1;
   } else if (options.getAll()?.hasEnd()) next = store.committed().length;
 
-  const reply = (message: ReadResp): Promise<boolean> | boolean => silent || send(call, message);
+  const reply = (message: ReadResp): Promise<boolean> | boolean =>
+    silent || send(call, message, slow);
   if (!(await reply(confirmationReply('subscription')))) return;
   while (next < store.committed().length) {
     const window = store.committed().slice(next, next + WINDOW);
@@ -221,9 +227,12 @@ export const read = (state: State) => (call: Call) => {
   stats.reads += 1;
   stats.readsNow += 1;
   stats.readsMost = Math.max(stats.readsMost, stats.readsNow);
-  call.once('close', () => {
-    stats.readsNow -= 1;
-  });
+  let over = false;
+  const leave = (): void => {
+    if (!over) stats.readsNow -= 1;
+    over = true;
+  };
+  for (const end of ['cancelled', 'close', 'error', 'finish']) call.on(end, leave);
   const fault = state.faults.next('read');
   if (fault?.do === 'swallow') return;
   if (fault?.do === 'unavailable') return fail(call, ERRORS.unavailable);

@@ -1,0 +1,151 @@
+/** The start: a server that cannot be used is told within five seconds, with what to check. */
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { StartupError } from '#src/adapters/startup-error.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { standIn } from '../support/eventstoredb.ts';
+import { onStandIn } from '../support/eventstoredb-logs.ts';
+import { importsOf, sourceFiles } from '../support/house.ts';
+import { several } from '../support/log-events.ts';
+
+const { server, log: open } = onStandIn();
+
+const others: { close(): unknown }[] = [];
+afterEach(() => {
+  for (const other of others.splice(0)) other.close();
+});
+const listening = async (other: Server): Promise<number> => {
+  others.push(other);
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  return (other.address() as AddressInfo).port;
+};
+
+/** The text of the refusal; fails when the log opens. */
+const refusal = async (url: string, startupMs = 300): Promise<string> => {
+  const error = await eventStoreLog({ url, timing: { startupMs, retryMs: [1, 20] } }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StartupError);
+  return (error as Error).message;
+};
+
+describe('a server that cannot be used', () => {
+  test('nobody there', async () => {
+    const port = await listening(createServer());
+    others.splice(0).forEach((other) => other.close());
+    expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(
+      new RegExp(`127.0.0.1:${port} does not answer .*Check that it runs.*tls=false`),
+    );
+  });
+
+  test('somebody who says nothing, by the numbers of an installation', async () => {
+    const port = await listening(createServer(() => {}));
+    const begun = performance.now();
+    const error = await eventStoreLog({ url: `esdb://127.0.0.1:${port}?tls=false` }).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(StartupError);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
+  test('a web server', async () => {
+    const port = await listening(createHttpServer((_, response) => response.end('hello')));
+    expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(/Check/);
+  });
+
+  test('another service on the same protocol', async () => {
+    const grpc = new GrpcServer();
+    others.push({ close: () => grpc.forceShutdown() });
+    const port = await new Promise<number>((resolve, reject) => {
+      grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
+    });
+    const text = await refusal(`esdb://127.0.0.1:${port}?tls=false`);
+    expect(text).toMatch(/is not EventStoreDB.*Check host and port/);
+  });
+
+  test('TLS where there is none', async () => {
+    const text = await refusal(`esdb://127.0.0.1:${server().port}`);
+    expect(text).toMatch(/does not answer.*tls=false exactly where/);
+  });
+
+  test('a user who may not read $all', async () => {
+    await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
+    expect(await refusal(server().url)).toMatch(/denies this user.*may read \$all/);
+  });
+
+  test('a version that does not tell when it has caught up', async () => {
+    await server().tell({ name: 'set', settings: { version: '22.10.5.0' } });
+    expect(await refusal(server().url)).toMatch(/version 22\.10\.5\.0; 23\.10 is needed/);
+    for (const version of ['unknown', '23.10.0', '26.0.1.0-lts']) {
+      await server().tell({ name: 'set', settings: { version } });
+      await open();
+    }
+  });
+
+  test('one that comes late is waited for', async () => {
+    await server().tell({ name: 'fault', on: 'read', fault: { do: 'unavailable' }, times: 5 });
+    await open();
+  });
+});
+
+describe('a URL that cannot be used', () => {
+  test.each([
+    ['esdb://anna:s3cret@', /is not esdb/],
+    ['http://anna:s3cret@localhost', /is not esdb/],
+    ['esdb://anna:s3cret@localhost?tsl=false', /option tsl .*not known/],
+    ['esdb://anna:s3cret@localhost?tlsVerifyCert=false', /option tlsVerifyCert/],
+    ['esdb://anna:s3cret@localhost?throwOnAppendFailure=false', /option throwOnAppendFailure/],
+    ['esdb://anna:s3cret@localhost?tls=perhaps', /is not esdb/],
+    ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file/],
+  ])('%s', async (url, reason) => {
+    const text = await refusal(url);
+    expect(text).toMatch(reason);
+    expect(text).not.toContain('s3cret');
+  });
+});
+
+describe('the way to the server', () => {
+  test('by gossip: from a follower to the leader, and to the next leader', async () => {
+    const [one, two] = [server(), await standIn()];
+    const nodes = [two.port, one.port];
+    for (const node of [one, two]) await node.tell({ name: 'set', settings: { nodes } });
+    const url = `esdb+discover://127.0.0.1:${one.port}?tls=false`;
+    const log = await open({}, { url });
+    await log.append('anna-lead_1', NO_STREAM, several(1));
+    expect((await two.stats()).appends).toBe(2);
+    // The other one leads now: it says so to whoever needs the leader.
+    await two.tell({ name: 'set', settings: { leader: one.port } });
+    const fault = { do: 'notLeader', port: one.port } as const;
+    await two.tell({ name: 'fault', on: 'append', fault });
+    expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
+    expect((await one.stats()).appends).toBe(1);
+    await log.close();
+    await two.kill();
+  });
+
+  test('the log knows itself again, and no other', async () => {
+    const both = await Promise.all([open(), open()]);
+    expect(both[0]?.id).toMatch(/^[0-9a-f]{32}$/);
+    expect(both[1]?.id).toBe(both[0]?.id);
+    await server().tell({ name: 'reset' });
+    expect((await open()).id).not.toBe(both[0]?.id);
+  });
+
+  test('the client is loaded by nobody but its adapter', () => {
+    const loads = sourceFiles('src', 'projections').filter(
+      (file) =>
+        !file.path.startsWith('src/adapters/eventstoredb/') &&
+        importsOf(file).some(
+          ({ from, typeOnly }) => !typeOnly && /eventstoredb\/|@eventstore/.test(from),
+        ),
+    );
+    expect(loads.map(({ path }) => path)).toEqual([]);
+  });
+});
