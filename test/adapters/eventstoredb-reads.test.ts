@@ -66,16 +66,16 @@ describe('what is not ours', () => {
   test('lies before, between and behind, and is passed by', async () => {
     const log = await open();
     for (let n = 0; n < 3; n += 1) {
-      await flood(3_000, '$noise', '$noise');
+      await flood(300, '$noise', '$noise');
       await flood(100, 'other-app_1', 'Theirs');
       await log.append(`anna-lead_${n}`, NO_STREAM, several(2));
     }
     const last = (await log.readStream('anna-lead_2')).at(-1);
-    await flood(5_000, '$noise', '$noise');
+    await flood(700, '$noise', '$noise');
     expect(await log.head()).toEqual({ position: last?.position, at: last?.meta.at });
     expect(await log.head()).toEqual({ position: last?.position, at: last?.meta.at });
     const all = await log.readAll({ after: 0, limit: 100 });
-    expect(all.map(({ stream }) => stream.at(-1))).toEqual([...'001122']);
+    expect(all.map(({ stream }) => stream.at(-1))).toEqual(['0', '0', '1', '1', '2', '2']);
     const pages = [0, 2, 4].map((n) => ({ after: all[n - 1]?.position ?? 0, limit: 2 }));
     const paged = await Promise.all(pages.map((page) => log.readAll(page)));
     expect(paged.flat()).toEqual(all);
