@@ -12,7 +12,7 @@ endif
 INSTALLED := node_modules/.package-lock.json
 DATA ?= data
 
-.PHONY: help setup run test test-adapters check types lint format dead tidy publish bench rebuild verify status demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb check types lint format dead tidy publish bench rebuild verify status demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ test: setup ## The whole suite; last line: N passed, N failed, N skipped
 
 test-adapters: setup ## The conformance suites of every adapter
 	@npx vitest run test/adapters
+
+test-eventstoredb: setup ## The log on real EventStoreDB: with docker, or at EVENTSTOREDB_TEST_URL
+	@npx vitest run test/adapters/eventstoredb
 
 check: setup types lint format dead tidy ## Types, lint, format, dead code, dependency rules, published files
 

@@ -6,6 +6,7 @@ import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
@@ -64,6 +65,7 @@ const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Out
     return outcome;
   } catch (error) {
     if (error instanceof LogUnavailable) return unavailable(error);
+    if (error instanceof AppendTooLarge) return TOO_LARGE;
     if (error instanceof ReadModelRebuilding)
       return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
     throw error;
@@ -182,6 +184,9 @@ export const checkOutput = (
   if (!result.success)
     throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
 };
+
+/** More than the log takes at once; which log it is decides how much that is. */
+export const TOO_LARGE = refuse('payload_too_large', 'The log takes no record of this size.');
 
 /** What a log that gave no answer means for the caller. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {

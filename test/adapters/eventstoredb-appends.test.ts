@@ -32,7 +32,7 @@ describe('an answer that does not come', () => {
   });
 
   test('in bounded time the outcome is unknown, and the same events tell it later', async () => {
-    const log = await open({ attemptMs: 50, appendMs: 200 });
+    const log = await open({ attemptMs: 50, appendRepeatMs: 150 });
     await fault({ do: 'forget' }, 1_000);
     const events = several(2);
     await expect(create(log, 'anna-lead_1', events)).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('an answer that does not come', () => {
   });
 
   test('a frozen server: unknown in time, stored once when it thaws', async () => {
-    const log = await open({ attemptMs: 100, appendMs: 300 });
+    const log = await open({ attemptMs: 100, appendRepeatMs: 200 });
     const events = several(2);
     server().freeze();
     const first = await create(log, 'anna-lead_1', events).catch((error: unknown) => error);
@@ -108,6 +108,19 @@ describe('the stream of appends', () => {
     expect(await server().stats()).toMatchObject({ batchStreams: before.batchStreams });
   });
 
+  test('is opened by the first of them, and they stay in order', async () => {
+    await open();
+    const log = await open();
+    const results = await Promise.all([
+      create(log),
+      log.append('anna-lead_1', 1, several(1)),
+      log.append('anna-lead_1', 1, several(1)),
+      log.append('anna-lead_1', 2, several(1)),
+    ]);
+    const outcomes = results.map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(['appended', 'appended', 'conflict', 'appended']);
+  });
+
   test('a server without batches takes them one by one', async () => {
     await server().tell({ name: 'set', settings: { batches: false, writeTimeoutMs: 50 } });
     const log = await open();
@@ -166,7 +179,7 @@ describe('a conflict', () => {
   });
 
   test('never seen by a leader: not applied, in bounded time', async () => {
-    const log = await open({ appendMs: 100 });
+    const log = await open({ appendRepeatMs: 100 });
     await fault({ do: 'wrong' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
@@ -223,15 +236,16 @@ describe('an answer that is no', () => {
     ['Server Is Busy', 'overloaded'],
     ['No leader info available in response', 'fault'],
   ])('%s: repeated, and not applied when that does not help', async (text, reason) => {
-    const log = await open({ appendMs: 150 });
+    const log = await open();
     await fault({ do: 'tell', text }, 2);
     expect(await create(log)).toMatchObject(appended);
+    const hasty = await open({ appendRepeatMs: 50 });
     await fault({ do: 'tell', text }, 10_000);
-    await expect(create(log, 'anna-lead_2')).rejects.toMatchObject({ reason, applied: 'no' });
+    await expect(create(hasty, 'anna-lead_2')).rejects.toMatchObject({ reason, applied: 'no' });
   });
 
   test('after one that did not come the outcome stays unknown', async () => {
-    const log = await open({ attemptMs: 40, appendMs: 200 });
+    const log = await open({ attemptMs: 60, appendRepeatMs: 150 });
     await fault({ do: 'forget' });
     await fault({ do: 'tell', text: 'Server Is Busy' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
@@ -259,7 +273,7 @@ describe('an answer that is no', () => {
   });
 
   test('a clock of the server that is ahead by hours refuses nothing', async () => {
-    const log = await open({ appendMs: 500 });
+    const log = await open({ appendRepeatMs: 2_000 });
     await server().tell({ name: 'set', settings: { skewMs: 6 * 3_600_000 } });
     expect(await create(log)).toMatchObject(appended);
   });

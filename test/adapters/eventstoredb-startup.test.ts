@@ -71,7 +71,7 @@ describe('a server that cannot be used', () => {
   });
 
   test('TLS where there is none', async () => {
-    const text = await refusal(`esdb://127.0.0.1:${server().port}`);
+    const text = await refusal(`esdb://localhost:${server().port}`);
     expect(text).toMatch(/does not answer.*tls=false exactly where/);
   });
 
@@ -83,7 +83,7 @@ describe('a server that cannot be used', () => {
   test('a version that does not tell when it has caught up', async () => {
     await server().tell({ name: 'set', settings: { version: '22.10.5.0' } });
     expect(await refusal(server().url)).toMatch(/version 22\.10\.5\.0; 23\.10 is needed/);
-    for (const version of ['unknown', '23.10.0', '26.0.1.0-lts']) {
+    for (const version of ['unknown', '0.0.0.0', '23.10.0', '26.0.1.0-lts']) {
       await server().tell({ name: 'set', settings: { version } });
       await open();
     }

@@ -68,6 +68,18 @@ describe('a subscription that is lost', () => {
     expect(events).toHaveLength(100);
   });
 
+  test('and told again from its last event on: that is left out', async () => {
+    const log = await open();
+    await add(log, 100);
+    const fault = { do: 'inclusive' } as const;
+    await server().tell({ name: 'fault', on: 'subscribe', fault, times: 2 });
+    const { events } = await followWhile(log, 200, async () => {
+      await drop('end');
+      await add(log, 100);
+    });
+    expect(events).toEqual(await everything(log));
+  });
+
   test('with the whole server, and back with it', async () => {
     const log = await open();
     await add(log, 10);

@@ -9,9 +9,9 @@ import { endStandIns, standIn } from './eventstoredb.ts';
 
 /** Repetitions follow at once; nothing gives up before the test does. */
 const PATIENT: Partial<Timing> = {
-  appendMs: 30_000,
+  appendRepeatMs: 30_000,
   attemptMs: 30_000,
-  readMs: 30_000,
+  readRepeatMs: 30_000,
   idleMs: 30_000,
   silenceMs: 30_000,
   retryMs: [1, 20],

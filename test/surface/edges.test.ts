@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppendTooLarge } from '#src/ports/event-log.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
 
@@ -121,6 +122,22 @@ describe('a contact', () => {
     await post(acme, '/leads', { external_id: 'moved', company, ...person('new@x.example') });
     expect(await claimable('old@x.example')).toBe(true);
     expect(await claimable('new@x.example')).toBe(false);
+  });
+});
+
+describe('a log that takes less than we do', () => {
+  it('is answered as a body that is too large, to agents and at the desk', async () => {
+    const { log } = app.service.deps;
+    const { append } = log;
+    log.append = () => Promise.reject(new AppendTooLarge('1 MiB at most'));
+    try {
+      const tooLarge = { status: 413, body: { code: 'payload_too_large' } };
+      expect(await post(acme, '/leads', { external_id: 'big', company })).toMatchObject(tooLarge);
+      const asked = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
+      expect(await app.desk('POST', '/agents', asked)).toMatchObject(tooLarge);
+    } finally {
+      log.append = append;
+    }
   });
 });
 

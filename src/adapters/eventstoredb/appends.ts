@@ -41,8 +41,7 @@ export const appends = (client: EventStoreDBClient, reads: Reads, timing: Timing
   let bytesUnderWay = 0;
 
   /** Sends it once. Never rejects. */
-  const send = (request: Request, events: EventData[], ms: number): Promise<Answer> => {
-    const { stream, expected } = request;
+  const send = ({ stream, expected }: Request, events: EventData[]): Promise<Answer> => {
     const sent = client.appendToStream(stream, events, {
       expectedRevision: expected === NO_STREAM ? NO_STREAM_THERE : BigInt(expected),
       requiresLeader: true,
@@ -55,7 +54,8 @@ export const appends = (client: EventStoreDBClient, reads: Reads, timing: Timing
       };
       const failed = (error: unknown): void => settle({ kind: failureOf(error), error });
       // The client's call on the batch path has no deadline at all (C1).
-      const timer = setTimeout(() => failed(noAnswer(ms)), ms);
+      const { attemptMs } = timing;
+      const timer = setTimeout(() => failed(noAnswer(attemptMs)), attemptMs);
       sent.then(
         ({ nextExpectedRevision: revision, position }) =>
           settle({ kind: 'appended', revision: Number(revision), position: position?.commit }),
@@ -104,12 +104,11 @@ export const appends = (client: EventStoreDBClient, reads: Reads, timing: Timing
 
   const run = async (request: Request): Promise<AppendResult> => {
     const events = request.events.map(dataOf);
-    const until = performance.now() + timing.appendMs;
+    const until = performance.now() + timing.appendRepeatMs;
     const pauses = waits(timing.retryMs);
     let maybe = false;
     for (;;) {
-      const left = Math.max(1, until - performance.now());
-      const answer = await send(request, events, Math.min(timing.attemptMs, left));
+      const answer = await send(request, events);
       if (answer.kind === 'appended') return appended(request, answer);
       let { error } = answer;
       let kind: Failure = answer.kind;

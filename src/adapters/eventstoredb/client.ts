@@ -52,9 +52,18 @@ export const openClient = (url: string): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
   const inner = innerOf(client);
   const make = inner.GRPCStreamCreator;
+  let before: Promise<unknown> = Promise.resolve();
   // Only the stream of appends is kept from one call to the next.
-  inner.GRPCStreamCreator = (grpc, name, create, cache) =>
-    make(grpc, name, cache ? (grpcClient) => guarded(create(grpcClient)) : create, cache);
+  inner.GRPCStreamCreator = (grpc, name, create, cache) => {
+    if (!cache) return make(grpc, name, create);
+    const take = make(grpc, name, (grpcClient) => guarded(create(grpcClient)), cache);
+    return () => {
+      // Who opens the stream gets it a tick after those who find it open, and would come last.
+      const mine = before.then(take);
+      before = mine.catch(() => {});
+      return mine;
+    };
+  };
   return client;
 };
 

@@ -82,7 +82,8 @@ const adviceOn = (url: string, error: unknown): string => {
 
 const requireVersion = (url: string, version: string): void => {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (!(major >= 0) || major > SERVER_MIN[0]) return;
+  // Who builds a server without a release may leave its number at 0.
+  if (!(major > 0) || major > SERVER_MIN[0]) return;
   if (major === SERVER_MIN[0] && minor >= SERVER_MIN[1]) return;
   throw new StartupError(
     `EventStoreDB at ${hostsOf(url)} is version ${version}; ${SERVER_MIN.join('.')} is needed.`,

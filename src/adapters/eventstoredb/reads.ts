@@ -70,7 +70,7 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
 
   /** Throws LogUnavailable when repetitions did not help in time. */
   const patiently = async <T>(what: string, attempt: () => Promise<T>): Promise<T> => {
-    const until = performance.now() + timing.readMs;
+    const until = performance.now() + timing.readRepeatMs;
     const pauses = waits(timing.retryMs);
     for (;;) {
       try {

@@ -46,6 +46,7 @@ export const subscription = (
   const pauses = waits(timing.retryMs);
   let queue: Entry[] = [];
   let received = after;
+  let lastEvent = after;
   let delivered = after;
   let owed = false;
   let live = false;
@@ -133,8 +134,10 @@ export const subscription = (
       flush();
       return;
     }
-    if (folded.position <= received) return;
-    received = folded.position;
+    // Where it goes on is for the server to say; that it says a thing twice is seen here.
+    if (folded.position <= lastEvent) return;
+    lastEvent = folded.position;
+    received = Math.max(received, lastEvent);
     put(folded);
   };
   const dropped = (error: unknown): void => {

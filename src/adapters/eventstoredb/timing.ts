@@ -2,12 +2,12 @@
 export type Timing = {
   /** Until a server that does not answer is given up at the start. */
   startupMs: number;
-  /** An append with all its repetitions; a caller is told `unknown` then. */
-  appendMs: number;
-  /** One sending of it. The server itself gives up a write after 2 s. */
+  /** Until an append is repeated no more. With its last attempt, less than five seconds. */
+  appendRepeatMs: number;
+  /** One sending of it. Always whole: a last one cut short would leave unknown what was refused. */
   attemptMs: number;
-  /** A read with all its repetitions. */
-  readMs: number;
+  /** Until a read is repeated no more. */
+  readRepeatMs: number;
   /** Between two events of a read. */
   idleMs: number;
   /** A subscription that says nothing for so long is checked against the head of the log. */
@@ -18,10 +18,10 @@ export type Timing = {
 
 export const TIMING: Timing = {
   startupMs: 4_000,
-  appendMs: 4_500,
-  attemptMs: 2_000,
-  readMs: 4_500,
-  idleMs: 2_000,
+  appendRepeatMs: 3_000,
+  attemptMs: 1_500,
+  readRepeatMs: 3_000,
+  idleMs: 1_500,
   silenceMs: 5_000,
   retryMs: [20, 500],
 };

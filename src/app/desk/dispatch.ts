@@ -1,10 +1,10 @@
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import type { DeskCall, DeskCaller, Surface } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
 import { bindKey, boundElsewhere } from '../decide-and-append.ts';
-import { checkOutput, parseInput, unavailable } from '../dispatch.ts';
+import { checkOutput, parseInput, TOO_LARGE, unavailable } from '../dispatch.ts';
 import { digestOf, fingerprintOf } from '../hash.ts';
 import type { Outcome } from '../outcome.ts';
 import { refuse } from '../outcome.ts';
@@ -48,6 +48,7 @@ export const dispatchDesk = async (
     return outcome;
   } catch (error) {
     if (error instanceof LogUnavailable) return unavailable(error);
+    if (error instanceof AppendTooLarge) return TOO_LARGE;
     throw error;
   }
 };

@@ -36,7 +36,13 @@ export type ReadFault =
 
 export type SubscribeFault =
   /** Accepted, and nothing more is heard. */
-  { do: 'silent' } | { do: 'unavailable' } | { do: 'noPlace' };
+  | { do: 'silent' }
+  | { do: 'unavailable' }
+  | { do: 'noPlace' }
+  /** Begins with the record it should begin after. */
+  | { do: 'inclusive' }
+  /** Breaks after so many events. */
+  | { do: 'break'; after: number };
 
 export type Faults = { append: AppendFault; read: ReadFault; subscribe: SubscribeFault };
 

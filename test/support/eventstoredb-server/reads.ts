@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { ServerWritableStream } from '@grpc/grpc-js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { leaderElsewhere } from './appends.ts';
+import type { SubscribeFault } from './faults.ts';
 import type { Drop, State } from './state.ts';
 import type { Kept } from './store.ts';
 import type { CallError, ReadResp } from './wire.ts';
@@ -124,7 +125,11 @@ const filterOf = (options: Options): ((record: Kept) => boolean) => {
   };
 };
 
-const subscribe = async (state: State, call: Call, options: Options): Promise<void> => {
+const subscribe = async (
+  state: State,
+  call: Call,
+  { options, fault }: { options: Options; fault: SubscribeFault | undefined },
+): Promise<void> => {
   const { store, stats } = state;
   const passes = filterOf(options);
   const every = WINDOW * (options.getFilter()?.getCheckpointintervalmultiplier() ?? 0);
@@ -174,11 +179,14 @@ const subscribe = async (state: State, call: Call, options: Options): Promise<vo
   if (position) {
     const place = placeOf(store.committed(), Number(position.getCommitPosition()));
     if (place === undefined) return fail(call, ERRORS.noPlace);
-    next = place + 1;
+    next = fault?.do === 'inclusive' ? place : place + 1;
   } else if (options.getAll()?.hasEnd()) next = store.committed().length;
 
-  const reply = (message: ReadResp): Promise<boolean> | boolean =>
-    silent || send(call, message, slow);
+  let left = fault?.do === 'break' ? fault.after : Infinity;
+  const reply = async (message: ReadResp): Promise<boolean> => {
+    if (message.hasEvent() && (left -= 1) < 0) drop('unavailable');
+    return silent || (left >= 0 && send(call, message, slow));
+  };
   if (!(await reply(confirmationReply('subscription')))) return;
   while (next < store.committed().length) {
     const window = store.committed().slice(next, next + WINDOW);
@@ -220,7 +228,7 @@ export const read = (state: State) => (call: Call) => {
       state.stats.subscriptions += 1;
       return;
     }
-    void subscribe(state, call, options);
+    void subscribe(state, call, { options, fault });
     return;
   }
   const { stats } = state;

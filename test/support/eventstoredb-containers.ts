@@ -1,0 +1,60 @@
+/** The makers' own servers, where docker answers. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { env } from 'node:process';
+
+export type Container = { url: string; restart(): Promise<void>; stop(): Promise<void> };
+
+const PORT = 2_113;
+
+/** The newest long-term support of each licence, pinned. */
+export const IMAGES = [
+  { image: 'eventstore/eventstore:23.10.7-bookworm-slim', prefix: 'EVENTSTORE' },
+  { image: 'docker.kurrent.io/kurrent-lts/kurrentdb:26.0.3', prefix: 'KURRENTDB' },
+] as const;
+
+/** Why there can be no containers; null when there can. */
+export const noDocker = async (): Promise<string | null> => {
+  if (!env['DOCKER_HOST'] && !existsSync('/var/run/docker.sock')) return 'no docker here';
+  const { getContainerRuntimeClient } = await import('testcontainers');
+  return getContainerRuntimeClient().then(
+    () => null,
+    () => 'docker does not answer',
+  );
+};
+
+const freePort = async (): Promise<number> => {
+  const server = createServer();
+  await once(server.listen(0), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+};
+
+export const container = async ({ image, prefix }: (typeof IMAGES)[number]): Promise<Container> => {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  // A port of our choice: docker would choose another one after each restart.
+  const port = await freePort();
+  const settings = {
+    CLUSTER_SIZE: '1',
+    INSECURE: 'true',
+    RUN_PROJECTIONS: 'None',
+    TELEMETRY_OPTOUT: 'true',
+  };
+  const environment = Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [`${prefix}_${name}`, value]),
+  );
+  const started = await new GenericContainer(image)
+    .withEnvironment(environment)
+    .withExposedPorts({ container: PORT, host: port })
+    .withWaitStrategy(Wait.forHttp('/health/live', PORT).forStatusCode(204))
+    .withStartupTimeout(180_000)
+    .start();
+  return {
+    url: `esdb://${started.getHost()}:${port}?tls=false`,
+    restart: () => started.restart({ timeout: 10_000 }),
+    stop: async () => void (await started.stop()),
+  };
+};

@@ -1,0 +1,39 @@
+/** A log of its own on a server that cannot be wiped: other names, and nothing before its start. */
+import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
+
+type Named = { stream: string; owner: string };
+
+/**
+ * `mark` goes before every owner's name, so that names of earlier runs are not met again. Names
+ * that no log takes stay as they are.
+ */
+export const insulated = (log: EventLog, mark: string, start: number): EventLog => {
+  const inner = (name: string): string => (/^[$-]/.test(name) ? name : `${mark}${name}`);
+  const bare = <T extends Named>(event: T): T => ({
+    ...event,
+    stream: event.stream.slice(mark.length),
+    owner: event.owner.slice(mark.length),
+  });
+  const later = (after: number): number => Math.max(after, start);
+  const outer = (item: SubscriptionItem): SubscriptionItem =>
+    item.kind === 'events' ? { kind: 'events', events: item.events.map(bare<FoldEvent>) } : item;
+  return {
+    id: log.id,
+    append: (stream, expected, events) => log.append(inner(stream), expected, events),
+    readStream: async (stream, from) => (await log.readStream(inner(stream), from)).map(bare),
+    readAll: async (options) =>
+      (await log.readAll({ ...options, after: later(options.after) })).map(bare),
+    readOwner: async (owner, options) =>
+      (await log.readOwner(inner(owner), { ...options, after: later(options.after) })).map(bare),
+    readFold: async ({ after, limit }) =>
+      (await log.readFold({ after: later(after), limit })).map(bare),
+    async *subscribe({ after, signal }) {
+      for await (const item of log.subscribe({ after: later(after), signal })) yield outer(item);
+    },
+    async head() {
+      const head = await log.head();
+      return head.position > start ? head : { position: 0, at: null };
+    },
+    close: () => log.close(),
+  };
+};
