@@ -97,6 +97,20 @@ describe('the stream of appends', () => {
       expect(await create(log, `anna-lead_${n}`)).toMatchObject(appended);
   });
 
+  test('a link that breaks while appends wait to be written does not end the process', async () => {
+    const log = await open();
+    server().freeze();
+    // Far more than the link takes from a server that reads nothing.
+    const results = Array.from({ length: 400 }, (_, n) =>
+      create(log, `anna-lead_${n}`, [bound('x'.repeat(10_000))]),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    await server().kill();
+    await server().restart();
+    for (const result of await Promise.all(results)) expect(result.outcome).toBe('appended');
+    expect(await log.readFold({ after: 0, limit: 1_000 })).toHaveLength(400);
+  });
+
   test('appends of one turn leave together, on one stream', async () => {
     const log = await open();
     const before = await server().stats();

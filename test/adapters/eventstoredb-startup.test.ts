@@ -122,10 +122,15 @@ describe('the way to the server', () => {
     expect((await two.stats()).appends).toBe(2);
     // The other one leads now: it says so to whoever needs the leader.
     await two.tell({ name: 'set', settings: { leader: one.port } });
-    const fault = { do: 'notLeader', port: one.port } as const;
-    await two.tell({ name: 'fault', on: 'append', fault });
+    const ended = { do: 'end', written: false } as const;
+    await two.tell({ name: 'fault', on: 'append', fault: ended });
     expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
     expect((await one.stats()).appends).toBe(1);
+    const elsewhere = { do: 'notLeader', port: two.port } as const;
+    await one.tell({ name: 'fault', on: 'append', fault: elsewhere });
+    await two.tell({ name: 'set', settings: { leader: null } });
+    expect(await log.append('anna-lead_3', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
+    expect((await two.stats()).appends).toBe(4);
     await log.close();
     await two.kill();
   });
