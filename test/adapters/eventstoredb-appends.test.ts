@@ -28,7 +28,7 @@ describe('an answer that does not come', () => {
     expect(await create(log)).toMatchObject(appended);
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
     // One more for the identity of the log.
-    expect((await server().stats()).appends).toBe(times + 2);
+    expect((await server().stats()).appends).toBeGreaterThanOrEqual(times + 2);
   });
 
   test('in bounded time the outcome is unknown, and the same events tell it later', async () => {
@@ -98,7 +98,7 @@ describe('the stream of appends', () => {
   });
 
   test('a link that breaks while appends wait to be written does not end the process', async () => {
-    const log = await open();
+    const log = await open({ retryMs: [20, 200] });
     server().freeze();
     // Far more than the link takes from a server that reads nothing.
     const results = Array.from({ length: 400 }, (_, n) =>

@@ -56,7 +56,7 @@ describe('a read', () => {
     await server().tell({ name: 'await', stat: 'readsNow', least: 64 });
     const appended = await log.append('anna-lead_1', NO_STREAM, several(1));
     expect(appended).toMatchObject({ outcome: 'appended' });
-    expect((await server().stats()).readsNow).toBe(64);
+    expect((await server().stats()).readsNow).toBeLessThanOrEqual(64);
     await Promise.all(reads);
     expect((await server().stats()).readsMost).toBe(64);
   });

@@ -173,6 +173,17 @@ describe('what is not ours', () => {
 });
 
 describe('what no repetition helps', () => {
+  test('an answer that cannot be understood is a drop, and stalls nothing', async () => {
+    const told: string[] = [];
+    const log = await open({}, { onDropped: (reason) => told.push(reason) });
+    await add(log, 10);
+    await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'absurd' }, times: 2 });
+    const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
+    expect(events).toHaveLength(10);
+    expect(told).toHaveLength(2);
+    expect(told[0]).toMatch(/cannot be told exactly/);
+  });
+
   test('a position that is no place of this log is told, after a few trials', async () => {
     const log = await open();
     await add(log, 10);

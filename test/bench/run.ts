@@ -9,6 +9,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { benchA2a } from './a2a.ts';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
+import { benchEventStoreDb } from './eventstoredb.ts';
 import { benchFeed } from './feed.ts';
 import { benchMcp } from './mcp.ts';
 import { million } from './million.ts';
@@ -35,6 +36,7 @@ const BENCHES: Record<string, Bench> = {
   Q: benchSearch,
   M: benchMcp,
   A: benchA2a,
+  E: benchEventStoreDb,
 };
 
 /** Above this the generator may be what was measured. */

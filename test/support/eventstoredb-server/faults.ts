@@ -41,6 +41,8 @@ export type SubscribeFault =
   | { do: 'noPlace' }
   /** Begins with the record it should begin after. */
   | { do: 'inclusive' }
+  /** Tells of a checkpoint that no number can hold. */
+  | { do: 'absurd' }
   /** Breaks after so many events. */
   | { do: 'break'; after: number };
 

@@ -28,7 +28,7 @@ const WINDOW = 32;
 // Two queues of 32 stand between the log and a live subscriber.
 const LIVE_QUEUE_MAX = 64;
 /** Our queues fill in one turn, before a reader of any speed could take a thing. */
-const SLOW_MS = 250;
+const SLOW_MS = 1_000;
 
 const fail = (call: Call, error: CallError): void => void call.emit('error', error);
 
@@ -188,6 +188,7 @@ const subscribe = async (
     return silent || (left >= 0 && send(call, message, slow));
   };
   if (!(await reply(confirmationReply('subscription')))) return;
+  if (fault?.do === 'absurd') await reply(checkpointReply(2 ** 60, true));
   while (next < store.committed().length) {
     const window = store.committed().slice(next, next + WINDOW);
     next += window.length;
