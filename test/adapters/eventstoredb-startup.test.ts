@@ -122,8 +122,6 @@ describe('the way to the server', () => {
     expect((await two.stats()).appends).toBe(2);
     // The other one leads now: it says so to whoever needs the leader.
     await two.tell({ name: 'set', settings: { leader: one.port } });
-    const ended = { do: 'end', written: false } as const;
-    await two.tell({ name: 'fault', on: 'append', fault: ended });
     expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
     expect((await one.stats()).appends).toBe(1);
     const elsewhere = { do: 'notLeader', port: two.port } as const;
@@ -133,6 +131,38 @@ describe('the way to the server', () => {
     expect((await two.stats()).appends).toBe(4);
     await log.close();
     await two.kill();
+  });
+
+  test('through twenty changes of the leader while it writes', async () => {
+    const cluster = await standIn({ nodes: 2 });
+    const [one = 0, two = 0] = cluster.ports;
+    const url = `esdb+discover://127.0.0.1:${one}?tls=false`;
+    const lead = (leader: number, other: number): Promise<void> =>
+      cluster.tell({ name: 'set', settings: { leader, nodes: [leader, other] } });
+    await lead(one, two);
+    const log = await open({}, { url });
+    let stored = 0;
+    let done = false;
+    const writer = async (w: number): Promise<number> => {
+      let n = 0;
+      for (; !done; n += 1) {
+        const result = await log.append(`anna-lead_${w}-${n}`, NO_STREAM, several(1));
+        expect(result).toMatchObject({ outcome: 'appended', revision: 0 });
+        stored += 1;
+      }
+      return n;
+    };
+    const writers = Array.from({ length: 8 }, (_, w) => writer(w));
+    for (let change = 0; change < 20; change += 1) {
+      const before = stored;
+      await lead(change % 2 ? one : two, change % 2 ? two : one);
+      while (stored < before + 16) await cluster.stats();
+    }
+    done = true;
+    const written = (await Promise.all(writers)).reduce((sum, n) => sum + n, 0);
+    expect(await log.readFold({ after: 0, limit: 2 * written })).toHaveLength(written);
+    await log.close();
+    await cluster.kill();
   });
 
   test('the log knows itself again, and no other', async () => {

@@ -8,6 +8,8 @@ import type { Command, Stats } from './eventstoredb-server/state.ts';
 export type StandIn = {
   readonly url: string;
   readonly port: number;
+  /** Of all nodes, which share what they store. */
+  readonly ports: readonly number[];
   tell(command: Command): Promise<void>;
   stats(): Promise<Stats>;
   /** SIGKILL, or SIGSTOP and SIGCONT for a link that is open at one end only. */
@@ -31,17 +33,19 @@ export const endStandIns = async (): Promise<void> => {
 };
 
 /** `file` keeps what is committed over a restart. */
-export const standIn = async (options: { file?: string } = {}): Promise<StandIn> => {
+export const standIn = async (
+  options: { file?: string; nodes?: number } = {},
+): Promise<StandIn> => {
   let child: ChildProcess;
   let exit: Promise<unknown>;
   let ids = 0;
   const answers = new Map<number, (answer: unknown) => void>();
-  const start = async (port: number): Promise<number> => {
-    const started = fork(MAIN, [String(port), ...(options.file ? [options.file] : [])]);
+  const start = async (wanted: readonly number[]): Promise<number[]> => {
+    const started = fork(MAIN, [wanted.join(), ...(options.file ? [options.file] : [])]);
     child = started;
     running.add(started);
     exit = once(started, 'exit').then(() => running.delete(started));
-    const [{ ready }] = (await once(started, 'message')) as [{ ready: number }];
+    const [{ ready }] = (await once(started, 'message')) as [{ ready: number[] }];
     started.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
       answers.get(id)?.(answer);
       answers.delete(id);
@@ -54,9 +58,11 @@ export const standIn = async (options: { file?: string } = {}): Promise<StandIn>
       answers.set(ids, resolve);
       child.send({ id: ids, command });
     });
-  const port = await start(0);
+  const ports = await start(new Array<number>(options.nodes ?? 1).fill(0));
+  const [port = 0] = ports;
   return {
     port,
+    ports,
     url: `esdb://127.0.0.1:${port}?tls=false`,
     tell: async (command) => void (await ask(command)),
     stats: async () => (await ask({ name: 'stats' })) as Stats,
@@ -68,7 +74,7 @@ export const standIn = async (options: { file?: string } = {}): Promise<StandIn>
     thaw: () => void child.kill('SIGCONT'),
     gone: async () => void (await exit),
     async restart() {
-      await start(port);
+      await start(ports);
     },
   };
 };

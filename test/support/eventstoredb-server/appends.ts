@@ -38,13 +38,15 @@ type Request = {
 const bytesOf = ({ data, meta, type }: Proposed): number =>
   data.length + meta.length + 2 * type.length;
 
+/** Of a server with several ports one leads, and the others say so to whoever needs the leader. */
 export const leaderElsewhere = (
   state: State,
-  call: { metadata: { get(name: string): unknown[] } },
-): CallError | undefined =>
-  state.settings.leader !== null && call.metadata.get('requires-leader').length > 0
-    ? notLeader(state.settings.leader)
-    : undefined;
+  call: { getHost(): string; metadata: { get(name: string): unknown[] } },
+): CallError | undefined => {
+  const { leader } = state.settings;
+  if (leader === null || call.getHost().endsWith(`:${leader}`)) return undefined;
+  return call.metadata.get('requires-leader').length > 0 ? notLeader(leader) : undefined;
+};
 
 const fail = (call: BatchCall | ClientReadableStream<unknown>, error: CallError): void => {
   call.emit('error', error);
@@ -94,6 +96,8 @@ const refusal = (state: State, fault: AppendFault | undefined, pending: Pending)
 const finish = (state: State, call: BatchCall, request: Request, pending: Pending): void => {
   const { store, stats, settings } = state;
   stats.appends += 1;
+  const elsewhere = leaderElsewhere(state, call);
+  if (elsewhere) return fail(call, elsewhere);
   const fault = state.faults.next('append');
   if (misdone(state, call, fault, false)) return;
   const send = (answer: Parameters<typeof batchReply>[1]): void => {

@@ -25,6 +25,8 @@ const STREAMS = 'event_store.client.streams.Streams';
 const LEADER = 8;
 const FOLLOWER = 6;
 const [port = '0', file] = argv.slice(2);
+/** More than one is a cluster whose nodes share what they store, all of it and at once. */
+const ports = port.split(',');
 const { now } = systemClock();
 
 const state: State = {
@@ -135,11 +137,16 @@ server.addService(gossipGrpc.GossipService, {
   read: members,
 });
 
-server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
-  if (error) throw error;
-  state.settings.nodes = [bound];
-  process.send?.({ ready: bound });
-});
+const bind = (wanted: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${wanted}`, ServerCredentials.createInsecure(), (error, bound) => {
+      if (error) reject(error);
+      else resolve(bound);
+    });
+  });
+const bound = await Promise.all(ports.map(bind));
+state.settings.nodes = bound;
+process.send?.({ ready: bound });
 process.on('message', ({ id, command }: { id: number; command: Command }) => {
   void Promise.resolve(obey(command)).then((answer) => process.send?.({ id, answer }));
 });

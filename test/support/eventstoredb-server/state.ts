@@ -26,7 +26,7 @@ export type Settings = {
   writeTimeoutMs: number;
   appendBytesMax: number;
   version: string;
-  /** The port of the leader, where it is another. */
+  /** The port of the leader, where not every port may be it. */
   leader: number | null;
   /** What gossip tells: the ports of all nodes, the leader first. */
   nodes: number[];
