@@ -120,15 +120,19 @@ describe('the way to the server', () => {
     const log = await open({}, { url });
     await log.append('anna-lead_1', NO_STREAM, several(1));
     expect((await two.stats()).appends).toBe(2);
+    // What opened the stream of appends so far was the identity of the log.
+    await two.tell({ name: 'fault', on: 'append', fault: { do: 'end', written: true } });
+    await log.append('anna-lead_9', NO_STREAM, several(1));
     // The other one leads now: it says so to whoever needs the leader.
     await two.tell({ name: 'set', settings: { leader: one.port } });
     expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
     expect((await one.stats()).appends).toBe(1);
-    const elsewhere = { do: 'notLeader', port: two.port } as const;
-    await one.tell({ name: 'fault', on: 'append', fault: elsewhere });
     await two.tell({ name: 'set', settings: { leader: null } });
+    await one.tell({ name: 'set', settings: { leader: two.port } });
+    // These two share nothing: who leads now has never heard of it.
+    expect(await log.readStream('anna-lead_2')).toEqual([]);
     expect(await log.append('anna-lead_3', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
-    expect((await two.stats()).appends).toBe(4);
+    expect((await two.stats()).appends).toBe(6);
     await log.close();
     await two.kill();
   });
