@@ -104,6 +104,18 @@ describe('a subscription that is lost', () => {
 });
 
 describe('a consumer that is slow', () => {
+  test('and never comes back holds up no close', async () => {
+    const log = await open({}, { subscriberEventsMax: 50 });
+    await add(log, 2_000);
+    const { signal } = new AbortController();
+    const items = log.subscribe({ after: 0, signal })[Symbol.asyncIterator]();
+    await items.next();
+    await drop('end');
+    await server().stats();
+    await log.close();
+    expect(await items.next()).toEqual({ done: true, value: undefined });
+  });
+
   test('is not cut off while its events fit into the queue', async () => {
     const log = await open();
     await add(log, 10);

@@ -111,10 +111,15 @@ const finish = (state: State, call: BatchCall, request: Request, pending: Pendin
   if (refused) return send(refused);
   if (fault?.do === 'wrong') return send({ kind: 'wrong', current: 7 });
   const decision = store.append(request.stream, request.expected, pending.events);
-  const late = setTimeout(() => send(TIMED_OUT()), settings.writeTimeoutMs).unref();
+  let isLate = false;
+  const late = setTimeout(() => {
+    isLate = true;
+    send(TIMED_OUT());
+  }, settings.writeTimeoutMs).unref();
   if (decision.kind === 'dropped') return;
   const answer = (): void => {
     clearTimeout(late);
+    if (isLate) return;
     if (misdone(state, call, fault, true)) return;
     if (fault?.do === 'timeout') return send(TIMED_OUT());
     if (fault?.do === 'noPosition' && 'position' in decision)
@@ -175,10 +180,15 @@ export const append =
       const stream = nameOf(options.getStreamIdentifier());
       const decision = state.store.append(stream, expectedOf(options), events);
       if (decision.kind === 'deleted') return reply(streamDeleted(stream));
-      const late = setTimeout(() => reply(ERRORS.timedOut), writeTimeoutMs).unref();
+      let isLate = false;
+      const late = setTimeout(() => {
+        isLate = true;
+        reply(ERRORS.timedOut);
+      }, writeTimeoutMs).unref();
       if (decision.kind === 'dropped') return;
       const answer = (): void => {
         clearTimeout(late);
+        if (isLate) return;
         reply(null, appendReply(decision));
       };
       if (decision.kind === 'written') state.store.whenCommitted(answer);
