@@ -280,10 +280,15 @@ describe('an answer that is no', () => {
     expect((await log.readStream('anna-lead_1')).map(printOf)).toHaveLength(3);
   });
 
-  test('denied: told at once', async () => {
-    const log = await open();
+  test('denied: told at once, and unknown when an earlier attempt was lost', async () => {
+    const log = await open({ attemptMs: 60 });
+    await fault({ do: 'forget' });
     await fault({ do: 'deny' });
-    await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
+    await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
+    const patient = await open();
+    await fault({ do: 'deny' });
+    const denied = create(patient, 'anna-lead_2');
+    await expect(denied).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
   test('a clock of the server that is ahead by hours refuses nothing', async () => {

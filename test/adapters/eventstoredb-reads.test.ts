@@ -128,9 +128,21 @@ describe('positions', () => {
       expect(() => positionOf(commit)).toThrow(/cannot be told/);
   });
 
-  test('one that is no place of this log is told as such', async () => {
+  test('any number is one, though the server begins at a record only', async () => {
     const log = await open();
-    await log.append('anna-lead_1', NO_STREAM, several(2));
-    await expect(log.readAll({ after: 7, limit: 1 })).rejects.toThrow(/thrown by handler/);
+    for (let n = 0; n < 6; n += 1) {
+      await flood(3, '$noise', '$noise');
+      await log.append(`${n % 2 ? 'anna' : 'bo'}-lead_${n}`, NO_STREAM, several(2));
+    }
+    const all = await log.readAll({ after: 0, limit: 100 });
+    expect(all).toHaveLength(12);
+    const { position: head } = await log.head();
+    const numbers = all.flatMap(({ position }) => [position - 1, position + 1, position + 50]);
+    for (const after of [1, 7, ...numbers, head + 1, 2 * head]) {
+      const later = all.filter(({ position }) => position > after);
+      expect(await log.readAll({ after, limit: 100 })).toEqual(later);
+      const own = later.filter(({ owner }) => owner === 'anna');
+      expect(await log.readOwner('anna', { after, limit: 100 })).toEqual(own);
+    }
   });
 });

@@ -95,10 +95,15 @@ export const appends = (client: EventStoreDBClient, reads: Reads, timing: Timing
     return { outcome: 'appended', revision, position: positionOfEvent(last) };
   };
 
-  const refusal = (request: Request, { kind, error }: Exclude<Answer, { kind: 'appended' }>) => {
-    const what = `appending to ${request.stream}`;
+  const refusal = (
+    { stream }: Request,
+    { kind, error }: Exclude<Answer, { kind: 'appended' }>,
+    maybe: boolean,
+  ): Error => {
+    const what = `appending to ${stream}`;
     if (kind === 'tooLarge') return new AppendTooLarge(`${what}: ${textOf(error)}`);
-    if (kind === 'missing') return new LogUnavailable('fault', 'unknown', textOf(error));
+    // Refused now, which says nothing of an earlier attempt.
+    if (maybe) return new LogUnavailable('fault', 'unknown', `${what}: ${textOf(error)}`);
     return readError(what, error);
   };
 
@@ -119,7 +124,7 @@ export const appends = (client: EventStoreDBClient, reads: Reads, timing: Timing
           return undefined;
         });
         if (result) return result;
-      } else if (!isWorthRepeating(kind)) throw refusal(request, answer);
+      } else if (!isWorthRepeating(kind)) throw refusal(request, answer, maybe);
       maybe ||= kind === 'lost';
       const pause = pauses.next();
       if (performance.now() + pause >= until) {

@@ -1,5 +1,6 @@
 /** What an error of the client means for the log. */
 import { ErrorType } from '@eventstore/db-client';
+import type { Position } from '#src/ports/event-log.ts';
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 
 /**
@@ -87,6 +88,19 @@ export const isTooSlow = (error: unknown): boolean => /consumer too slow/i.test(
 /** The server could not begin where it was told to. */
 export const isNoPlace = (error: unknown): boolean =>
   /exception was thrown by handler|invalid position/i.test(textOf(error));
+
+/** No record begins at the position, and nothing else can be read from there. */
+export class NoPlace extends RangeError {
+  override readonly name = 'NoPlace';
+}
+
+/** For the failure of a read from `from` on. */
+export const orNoPlace =
+  (from: Position) =>
+  (error: unknown): never => {
+    if (from > 0 && isNoPlace(error)) throw new NoPlace(`no record at ${from}: ${textOf(error)}`);
+    throw error;
+  };
 
 /** What a failed read is to the caller of the port. */
 export const readError = (what: string, error: unknown): Error => {

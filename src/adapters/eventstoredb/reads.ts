@@ -1,15 +1,16 @@
 /** Reads: bounded in number and in time, repeated while that may help. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStoreDBClient, StreamingRead } from '@eventstore/db-client';
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import { BACKWARDS, END } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
-import { failureOf, isNoPlace, isWorthRepeating, noAnswer, readError } from './failures.ts';
+import { drained } from './drain.ts';
+import { failureOf, isWorthRepeating, NoPlace, orNoPlace, readError } from './failures.ts';
 import type { Wanted } from './feed.ts';
-import { openFeed } from './feed.ts';
 import { gate } from './gate.ts';
 import { positionOfEvent, startAt } from './positions.ts';
 import type { OurRecord, Recorded } from './records.ts';
 import { isOurs } from './records.ts';
+import { scanned } from './scan.ts';
 import type { Timing } from './timing.ts';
 import { waits } from './timing.ts';
 
@@ -22,47 +23,6 @@ const PAGE_EVENTS_MAX = 4_096;
 const HEAD_PAGE_EVENTS = 8;
 
 export type Reads = ReturnType<typeof reads>;
-
-type Resolved = { event?: Recorded | undefined };
-
-/** All of a read; rejects when nothing comes for `idleMs`, because reads have no deadline. */
-const drained = (
-  stream: StreamingRead<Resolved>,
-  take: (event: Recorded) => void,
-  idleMs: number,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    let over = false;
-    const finish = (reason?: Error): void => {
-      clearTimeout(timer);
-      if (reason) reject(reason);
-      else resolve();
-    };
-    const settle = (reason?: Error): void => {
-      if (!over) finish(reason);
-      over = true;
-    };
-    const stop = (reason: Error): void => {
-      // A read that is cancelled ends as if it were complete.
-      over = true;
-      // A call that nobody waits for would keep its place at the server. The client takes it back
-      // a turn later; until then it counts, or the next ones would come on top of it.
-      stream.cancel().catch(() => {});
-      setImmediate(() => setImmediate(finish, reason));
-    };
-    const timer = setTimeout(() => stop(noAnswer(idleMs)), idleMs);
-    stream.on('data', ({ event }: Resolved) => {
-      if (over) return;
-      timer.refresh();
-      try {
-        if (event) take(event);
-      } catch (error) {
-        stop(error as Error);
-      }
-    });
-    stream.on('error', settle);
-    stream.on('end', () => settle());
-  });
 
 export const reads = (client: EventStoreDBClient, timing: Timing) => {
   const turn = gate(READS_MAX);
@@ -78,8 +38,7 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
       } catch (error) {
         const pause = pauses.next();
         const late = performance.now() + pause >= until;
-        if (isNoPlace(error) || late || !isWorthRepeating(failureOf(error)))
-          throw readError(what, error);
+        if (late || !isWorthRepeating(failureOf(error))) throw readError(what, error);
         await delay(pause);
       }
     }
@@ -101,10 +60,10 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     }
   };
 
-  const pageOnce = async (after: Position, maxCount: number): Promise<Recorded[]> => {
+  const pageOnce = async (from: Position, maxCount: number): Promise<Recorded[]> => {
     const events: Recorded[] = [];
-    const read = client.readAll({ fromPosition: startAt(after), maxCount });
-    await drained(read, (event) => events.push(event), timing.idleMs);
+    const read = client.readAll({ fromPosition: startAt(from), maxCount });
+    await drained(read, (event) => events.push(event), timing.idleMs).catch(orNoPlace(from));
     return events;
   };
 
@@ -123,38 +82,40 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     return events;
   };
 
-  /** What `wanted` selects, by the server: 6.2.1 has no filtered read, so by a subscription. */
-  const scanOnce = (
-    { after, wanted }: { after: Position; wanted: Wanted },
-    take: (event: Recorded) => boolean,
-    upTo: Position,
-  ): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const settle = (finish: () => void): void => {
-        clearTimeout(timer);
-        feed.close();
-        finish();
-      };
-      const fail = (error: unknown): void =>
-        settle(() => reject((error as Error | null) ?? new Error('14 UNAVAILABLE: ended')));
-      const timer = setTimeout(() => fail(noAnswer(timing.idleMs)), timing.idleMs);
-      const feed = openFeed(
-        client,
-        { after, wanted },
-        {
-          event: (event) => {
-            timer.refresh();
-            if (positionOfEvent(event) > upTo || !take(event)) settle(resolve);
-          },
-          checkpoint: (position) => {
-            timer.refresh();
-            if (position >= upTo) settle(resolve);
-          },
-          caughtUp: () => settle(resolve),
-          dropped: fail,
-        },
+  /** The last record at or before `after`, looked for from the nearer end; 0 when there is none. */
+  const placeBefore = async (after: Position): Promise<Position> => {
+    const [top] = await patiently('reading the head', () => backwardsOnce(END, 1));
+    const end = top ? positionOfEvent(top) : 0;
+    if (after >= end) return end;
+    let place = after < end / 2 ? 0 : end;
+    const isForwards = place === 0;
+    for (;;) {
+      const from = place;
+      const page = await patiently('looking for a position', () =>
+        isForwards
+          ? pageOnce(from, PAGE_EVENTS_MAX)
+          : backwardsOnce(startAt(from), PAGE_EVENTS_MAX),
       );
-    });
+      const positions = page.map(positionOfEvent);
+      if (!isForwards) place = positions.find((at) => at <= after) ?? positions.at(-1) ?? 0;
+      else place = positions.findLast((at) => at <= after) ?? place;
+      const isFound = isForwards ? place !== positions.at(-1) : place <= after;
+      if (isFound || place === from) return place;
+    }
+  };
+
+  /** The server begins at a record and nowhere else; the port takes any number. */
+  const fromAnywhere = async <T>(
+    after: Position,
+    read: (start: Position) => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await read(after);
+    } catch (error) {
+      if (!(error instanceof NoPlace)) throw error;
+    }
+    return read(await placeBefore(after));
+  };
 
   return {
     /** Whether the server reads for us: a stream that does not exist, so nothing of value. */
@@ -168,21 +129,22 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
       return (await patiently(what, () => streamOnce(stream, from))).filter(isOurs);
     },
     /** Ours after `after`, at most `limit`. */
-    async all(after: Position, limit: number): Promise<OurRecord[]> {
-      const found: OurRecord[] = [];
-      // A read begins with the record it is told to begin at: the one that was seen already.
-      let size = Math.min(limit + 1, PAGE_EVENTS_MAX);
-      for (let at = after; found.length < limit; size = Math.min(size * 4, PAGE_EVENTS_MAX)) {
-        const [from, maxCount] = [at, size];
-        const page = await patiently('reading the log', () => pageOnce(from, maxCount));
-        const fresh = page.filter((event) => positionOfEvent(event) > from);
-        found.push(...fresh.filter(isOurs));
-        const last = fresh.at(-1);
-        if (!last || page.length < size) break;
-        at = positionOfEvent(last);
-      }
-      return found.slice(0, limit);
-    },
+    all: (after: Position, limit: number): Promise<OurRecord[]> =>
+      fromAnywhere(after, async (start) => {
+        const found: OurRecord[] = [];
+        // A read begins with the record it is told to begin at: the one that was seen already.
+        let size = Math.min(limit + 1, PAGE_EVENTS_MAX);
+        for (let at = start; found.length < limit; size = Math.min(size * 4, PAGE_EVENTS_MAX)) {
+          const [from, maxCount] = [at, size];
+          const page = await patiently('reading the log', () => pageOnce(from, maxCount));
+          const last = page.at(-1);
+          for (const event of page)
+            if (positionOfEvent(event) > Math.max(from, after) && isOurs(event)) found.push(event);
+          if (!last || page.length < maxCount) break;
+          at = positionOfEvent(last);
+        }
+        return found.slice(0, limit);
+      }),
     /** Ours that are wanted, after `after` and up to `upTo`, at most `limit`. */
     async scan(
       wanted: Wanted,
@@ -190,16 +152,19 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     ): Promise<OurRecord[]> {
       const found: OurRecord[] = [];
       if (limit <= 0 || upTo <= after) return found;
-      await patiently('scanning the log', () => {
-        // Goes on where an attempt broke off.
-        const last = found.at(-1);
-        const from = last ? positionOfEvent(last) : after;
-        const take = (event: Recorded): boolean => {
-          if (isOurs(event)) found.push(event);
-          return found.length < limit;
-        };
-        return scanOnce({ after: from, wanted }, take, upTo);
-      });
+      const take = (event: Recorded): boolean => {
+        if (positionOfEvent(event) > after && isOurs(event)) found.push(event);
+        return found.length < limit;
+      };
+      await fromAnywhere(after, (start) =>
+        patiently('scanning the log', () => {
+          // Goes on where an attempt broke off.
+          const last = found.at(-1);
+          const from = last ? positionOfEvent(last) : start;
+          const scan = { after: from, upTo, wanted, take };
+          return scanned(client, scan, timing.idleMs).catch(orNoPlace(from));
+        }),
+      );
       return found;
     },
     /** The last of ours: what the server keeps for itself may lie behind it. */

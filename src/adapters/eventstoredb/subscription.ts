@@ -122,6 +122,7 @@ export const subscription = (
   };
 
   const event = (record: Recorded): void => {
+    spoken = true;
     if (!isOurs(record)) return;
     let folded: FoldEvent;
     try {
