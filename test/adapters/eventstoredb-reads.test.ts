@@ -109,6 +109,9 @@ describe('an owner, and a type', () => {
       await server().tell({ name: 'fault', on: 'subscribe', fault, times: 2 });
       expect(await log.readOwner('anna', { after: 0, limit: 1_000 })).toEqual(own);
     }
+    const hasty = await open({ idleMs: 60 });
+    await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'silent' } });
+    expect(await hasty.readOwner('anna', { after: 0, limit: 1_000 })).toEqual(own);
     const after = own[9]?.position ?? 0;
     const upTo = own[29]?.position ?? 0;
     const some = await log.readOwner('anna', { after, limit: 1_000, upTo });

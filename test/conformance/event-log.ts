@@ -97,6 +97,15 @@ const appendRules = (log: () => EventLog): void => {
     ]);
   });
 
+  test('the answer names the last event by its revision and position', async () => {
+    const events = several(3);
+    const result = await log().append('anna-lead_1', NO_STREAM, events);
+    const last = (await log().readStream('anna-lead_1')).at(-1);
+    expect(result).toEqual({ outcome: 'appended', revision: 2, position: last?.position });
+    expect(await log().append('anna-lead_1', NO_STREAM, events)).toEqual(result);
+    expect(positionsOf(await log().readAll({ after: 0, limit: 9 })).at(-1)).toBe(last?.position);
+  });
+
   test('the same append twice at once is stored once', async () => {
     const events = several(2);
     const [one, two] = await Promise.all([
@@ -218,6 +227,17 @@ const reads = (log: () => EventLog): void => {
     expect(positionsOf(await log().readFold({ after, limit: 1 }))).toEqual([second]);
     expect(await log().readAll({ after: third ?? 0, limit: 10 })).toEqual([]);
     expect(await log().readFold({ after: third ?? 0, limit: 10 })).toEqual([]);
+  });
+
+  test('a cursor may be any number', async () => {
+    for (const n of [1, 2, 3]) await log().append(`anna-lead_${n}`, NO_STREAM, several(2));
+    const all = await log().readAll({ after: 0, limit: 10 });
+    const { position: head } = await log().head();
+    for (const after of [...positionsOf(all).flatMap((at) => [at - 1, at + 1]), head + 100]) {
+      const later = all.filter(({ position }) => position > after);
+      expect(await log().readAll({ after, limit: 10 })).toEqual(later);
+      expect(await log().readOwner('anna', { after, limit: 10 })).toEqual(later);
+    }
   });
 
   test('readAll takes types', async () => {

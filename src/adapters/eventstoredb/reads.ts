@@ -139,7 +139,7 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
           const page = await patiently('reading the log', () => pageOnce(from, maxCount));
           const last = page.at(-1);
           for (const event of page)
-            if (positionOfEvent(event) > Math.max(from, after) && isOurs(event)) found.push(event);
+            if (positionOfEvent(event) > from && isOurs(event)) found.push(event);
           if (!last || page.length < maxCount) break;
           at = positionOfEvent(last);
         }
@@ -153,7 +153,7 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
       const found: OurRecord[] = [];
       if (limit <= 0 || upTo <= after) return found;
       const take = (event: Recorded): boolean => {
-        if (positionOfEvent(event) > after && isOurs(event)) found.push(event);
+        if (isOurs(event)) found.push(event);
         return found.length < limit;
       };
       await fromAnywhere(after, (start) =>
