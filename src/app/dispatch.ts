@@ -5,7 +5,6 @@ import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
