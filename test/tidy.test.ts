@@ -54,6 +54,11 @@ describe('the house', () => {
         path: 'src/adapters/memory/planted.ts',
         text: "import { END } from '@eventstore/db-client';",
       },
+      {
+        path: 'src/adapters/redis/planted.ts',
+        text: "import { openStore } from '../sqlite/open.ts';",
+      },
+      { path: 'src/adapters/sqlite/planted.ts', text: "import { Redis } from 'ioredis';" },
       { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
     ];
     expect(layerFaults(planted)).toHaveLength(planted.length);

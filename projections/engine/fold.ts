@@ -97,7 +97,11 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
     const partition = first === undefined ? partitionOf(place.scope) : first.partition;
     const { position } = event;
     if (position <= (checkpoints[partition] ?? 0) || parked.has(partition)) continue;
-    if (!own.has(partition) || (until && position > (until[partition] ?? 0))) continue;
+    if (!own.has(partition)) {
+      target.seen[partition] = position;
+      continue;
+    }
+    if (until && position > (until[partition] ?? 0)) continue;
     let touched = first?.key === place.key ? first : first?.others?.get(place.key);
     if (touched === undefined) {
       touched = touchedAt(place, partition);

@@ -1,19 +1,42 @@
-import type { LocalStore, ReadModels, Row, Space } from '#src/ports/read-model.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type {
+  Found,
+  LocalStore,
+  ReadModels,
+  RemoteStore,
+  Row,
+  Space,
+} from '#src/ports/read-model.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
+import type { Engine } from './run.ts';
 import { ofVersion } from './spaces.ts';
+
+/** Together with the store's own limits less than the 250 ms that a request may wait for it. */
+const BEHIND_MS_MAX = 100;
+const BEHIND_MS_FIRST = 2;
+/** A look at all the store has costs some hundred questions; readers ask for it once in this time. */
+const RECHECK_MS = 100;
+
+const byName = (projections: readonly Projection[]): ((name: string) => Projection) => {
+  const known = new Map(projections.map((projection) => [projection.name, projection]));
+  return (name) => {
+    const projection = known.get(name);
+    if (!projection) throw new Error(`no read model is called ${name}`);
+    return projection;
+  };
+};
 
 /** Read models of a store in this process. A space of another version has rows of other shapes. */
 export const localReadModels = (
   store: LocalStore,
   projections: readonly Projection[],
 ): ReadModels => {
-  const known = new Map(projections.map((projection) => [projection.name, projection]));
+  const projectionOf = byName(projections);
   const live = (name: string): Space => {
-    const projection = known.get(name);
-    if (!projection) throw new Error(`no read model is called ${name}`);
     const space = store.live(name);
-    if (!ofVersion(space, projection)) throw new ReadModelRebuilding(`${name} is being filled`);
+    if (!ofVersion(space, projectionOf(name)))
+      throw new ReadModelRebuilding(`${name} is being filled`);
     return space;
   };
   return {
@@ -21,5 +44,56 @@ export const localReadModels = (
       store.peek(live(name), scope, key) as R | undefined,
     list: async <R extends Row>(name: string, query: Parameters<ReadModels['list']>[1]) =>
       store.list(live(name), query) as { row: R; sort: number; key: string }[],
+  };
+};
+
+/**
+ * Read models of a store across the network, one round trip a question. The engine knows how far
+ * the rows must be folded; a store that has less, because it was flushed or restored or because its
+ * projector is behind, is waited for a moment, and its rows are not shown.
+ */
+export const remoteReadModels = (
+  store: RemoteStore,
+  projections: readonly Projection[],
+  engine: Pick<Engine, 'owed' | 'recheck'>,
+): ReadModels => {
+  const projectionOf = byName(projections);
+  let recheckedAt = -Infinity;
+  const recheck = (): void => {
+    if (performance.now() - recheckedAt < RECHECK_MS) return;
+    recheckedAt = performance.now();
+    engine.recheck();
+  };
+
+  const right = async <Value>(
+    name: string,
+    scope: string,
+    ask: () => Promise<Found<Value>>,
+  ): Promise<Value> => {
+    const projection = projectionOf(name);
+    const deadline = performance.now() + BEHIND_MS_MAX;
+    for (let wait = BEHIND_MS_FIRST; ; wait *= 2) {
+      const owed = engine.owed(name, scope);
+      if (owed === undefined) throw new ReadModelRebuilding(`${name} is being filled`);
+      const { space, checkpoint, value } = await ask();
+      if (ofVersion(space, projection) && checkpoint !== undefined && checkpoint >= owed)
+        return value;
+      recheck();
+      if (performance.now() + wait > deadline)
+        throw new ReadModelRebuilding(`${name} is at ${checkpoint ?? 'nothing'}, not at ${owed}`);
+      await pause(wait);
+      await store.refresh();
+    }
+  };
+
+  return {
+    get: async <R extends Row>(name: string, scope: string, key: string) =>
+      (await right(name, scope, () => store.find(name, scope, key))) as R | undefined,
+    list: async <R extends Row>(name: string, query: Parameters<ReadModels['list']>[1]) =>
+      (await right(name, query.scope, () => store.page(name, query))) as {
+        row: R;
+        sort: number;
+        key: string;
+      }[],
   };
 };

@@ -12,6 +12,7 @@ import type { RunOptions } from './run-options.ts';
 import type { Progress, ProjectionStatus } from './status.ts';
 import { catalogStatus, targetStatus, unbornStatus } from './status.ts';
 import type { Parked, Target } from './target.ts';
+import { owed } from './target.ts';
 import { waiters } from './waiters.ts';
 
 export type Engine = {
@@ -21,6 +22,11 @@ export type Engine = {
   /** Where the read models stand, and the time of the last event there. */
   asOf(): { position: Position; at: number | null };
   status(): Promise<ProjectionStatus[]>;
+  /**
+   * How far rows of this scope must be folded to be as of `asOf()`; undefined while no space of the
+   * projection is followed. A store far away that has less has lost it, or its projector is behind.
+   */
+  owed(projection: string, scope: string): Position | undefined;
   /** Why the rows of this scope are not up to date, if they are not. The next start tries again. */
   parkedFor(projection: string, scope: string): Parked | undefined;
   /** Takes a filled space over without a gap: from then on it is live and followed. */
@@ -70,6 +76,10 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
         return target ? targetStatus(target, at, progress) : unbornStatus(projection, at, progress);
       });
       return catalog ? [...found, catalogStatus(catalog, at)] : found;
+    },
+    owed: (projection, scope) => {
+      const target = targetOf(projection);
+      return target && owed(target, partitionOf(scope));
     },
     parkedFor: (projection, scope) => targetOf(projection)?.parked.get(partitionOf(scope)),
     adopt: (target) => adopt(state, target),

@@ -15,6 +15,8 @@ export type Target = {
   readonly parked: Map<number, Parked>;
   /** Partitions that this process folds. */
   readonly own: ReadonlySet<number>;
+  /** The last event of each partition that others fold, as this process saw it go by. */
+  readonly seen: Position[];
   /** Folds no further than this in each partition; verify compares at exact checkpoints. */
   readonly until?: readonly Position[];
 };
@@ -32,14 +34,23 @@ export const openTarget = async (
   checkpoints: await store.checkpoints(space),
   parked: new Map(),
   own,
+  seen: new Array<Position>(PARTITIONS).fill(0),
 });
 
-/** Everything up to here is folded in every partition of ours. */
+/**
+ * Everything up to here is folded in every partition. Those of others count too: what happened in
+ * them beyond their checkpoint must have been seen to know what an answer owes.
+ */
 export const lowest = (targets: readonly Target[]): Position => {
   let found = Infinity;
-  for (const { checkpoints, own } of targets)
-    for (const partition of own) found = Math.min(found, checkpoints[partition] ?? 0);
+  for (const { checkpoints } of targets) found = Math.min(found, ...checkpoints);
   return found === Infinity ? 0 : found;
+};
+
+/** How far rows of this partition must be folded to be as of where the loop stands. */
+export const owed = ({ own, checkpoints, seen }: Target, partition: number): Position => {
+  const known = checkpoints[partition] ?? 0;
+  return own.has(partition) ? known : Math.max(known, seen[partition] ?? 0);
 };
 
 /**

@@ -54,6 +54,8 @@ export type ListQuery = {
   scope: string;
   /** Newest first, from below this place (exclusive). */
   before?: number;
+  /** Not below this place: a store far away then sends nothing that is thrown away. */
+  downTo?: number;
   limit: number;
 };
 
@@ -94,6 +96,28 @@ export type LocalStore = ProjectionStore & {
   list(space: Space, query: ListQuery): { row: Row; sort: number; key: string }[];
 };
 
+/**
+ * An answer of a store far away, and what it rests on. Such a store can lose what it had confirmed,
+ * so each answer says how far its partition is folded: undefined when the partition is lost.
+ */
+export type Found<Value> = {
+  /** What answers for the name; null when nothing does. */
+  space: Space | null;
+  checkpoint: Position | undefined;
+  value: Value;
+};
+
+/** A store across the network. Throws ReadModelRebuilding when it gives no answer in time. */
+export type RemoteStore = ProjectionStore & {
+  find(name: string, scope: string, key: string): Promise<Found<Row | undefined>>;
+  page(
+    name: string,
+    query: ListQuery,
+  ): Promise<Found<readonly { row: Row; sort: number; key: string }[]>>;
+  /** Asks anew which spaces answer: another process may have switched them. */
+  refresh(): Promise<void>;
+};
+
 /** What readers need. Addressed by the projection's name: the live space answers. */
 export type ReadModels = {
   get<R extends Row>(name: string, scope: string, key: string): Promise<R | undefined>;
@@ -104,7 +128,7 @@ export type ReadModels = {
   ): Promise<{ row: R; sort: number; key: string }[]>;
 };
 
-/** No space of the code's version answers yet: it is being filled. */
+/** No rows that are right can be had now: they are being filled, or their store gives no answer. */
 export class ReadModelRebuilding extends Error {
   override readonly name = 'ReadModelRebuilding';
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import { StartupError } from '#src/adapters/startup-error.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { standIn } from '../support/eventstoredb.ts';
 import { onStandIn } from '../support/eventstoredb-logs.ts';

@@ -139,6 +139,9 @@ export const readModelConformance = (
         { row: { n: 1 }, sort: 2 ** 40, key: 'k1' },
       ]);
       expect(await list(2 ** 40, 3)).toEqual([]);
+      const between = { scope: 'anna', before: 6 * 2 ** 40, downTo: 4 * 2 ** 40, limit: 10 };
+      const some = await under.readModels.list('things', between);
+      expect(some.map(({ key }) => key)).toEqual(['k5', 'k4']);
       expect(await under.readModels.get('things', 'anna', 'unlisted')).toEqual({ n: 0 });
     });
 

@@ -97,11 +97,14 @@ export const LAYERS: Layer[] = [
     may: [
       'src/adapters/eventstoredb/',
       'src/adapters/event-codec.ts',
-      'src/adapters/startup-error.ts',
       'src/ports/',
       'node:',
       '@eventstore/db-client',
     ],
+  },
+  {
+    place: 'src/adapters/redis/',
+    may: ['src/adapters/redis/', 'src/ports/', 'node:', 'ioredis'],
   },
   {
     place: 'src/adapters/',

@@ -1,13 +1,17 @@
-import { localReadModels } from '#projections/engine/readers.ts';
-import type { LocalStore, ReadModels } from '#src/ports/read-model.ts';
-
-/** Readers of the made-up read model `things`, version 1. */
-export const readersOf = (store: LocalStore): ReadModels =>
-  localReadModels(store, [{ ...things, version: 1 }]);
+import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
+import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 
 const things = {
   name: 'things',
+  version: 1,
   handles: [],
   place: () => undefined,
   evolve: () => null,
 };
+
+/** Readers of the made-up read model `things`, version 1. */
+export const readersOf = (store: LocalStore): ReadModels => localReadModels(store, [things]);
+
+/** The same, of a store across the network, for whoever asks for no more than it has. */
+export const remoteReadersOf = (store: RemoteStore): ReadModels =>
+  remoteReadModels(store, [things], { owed: () => 0, recheck: () => {} });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
-import { StartupError } from '../startup-error.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import { openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import type { Reads } from './reads.ts';

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Position } from '#src/ports/event-log.ts';
-import type { LocalStore, PartitionBatch, Row, RowWrite, Space } from '#src/ports/read-model.ts';
+import type {
+  ListQuery,
+  LocalStore,
+  PartitionBatch,
+  Row,
+  RowWrite,
+  Space,
+} from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 
 /**
@@ -82,7 +89,7 @@ export const memoryStore = (): LocalStore => {
     peek,
     list: (space, query) => {
       const scope = scopeOf(space, query.scope);
-      return scope ? listOf(scope, query.before ?? Infinity, query.limit) : [];
+      return scope ? listOf(scope, query) : [];
     },
   };
 };
@@ -159,10 +166,11 @@ const countBelow = (sorts: readonly number[], limit: number): number => {
   return low;
 };
 
-const listOf = (scope: Scope, before: number, limit: number) => {
+const listOf = (scope: Scope, { before = Infinity, downTo = -Infinity, limit }: ListQuery) => {
   const found: { row: Row; sort: number; key: string }[] = [];
   const { sorts, keys } = scope.order ?? { sorts: [], keys: [] };
   for (let at = countBelow(sorts, before) - 1; at >= 0 && found.length < limit; at--) {
+    if ((sorts[at] ?? 0) < downTo) break;
     const key = keys[at] ?? '';
     const row = rowOf(scope, key);
     if (row) found.push({ row, sort: sorts[at] ?? 0, key });

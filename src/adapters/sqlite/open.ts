@@ -1,8 +1,8 @@
 /** The one way a SQLite file of ours is opened: what it is and how durable it is are read back. */
 import { DatabaseSync } from 'node:sqlite';
-import { StartupError } from '../startup-error.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 
-export { StartupError } from '../startup-error.ts';
+export { StartupError };
 
 export type StoreKind = {
   /** For messages: "event log". */

@@ -10,6 +10,7 @@ export const statements = (db: DatabaseSync) => {
   );
   const list = db.prepare(`
     SELECT key, sort FROM rows WHERE space_id = ? AND scope = ? AND sort IS NOT NULL AND sort < ?
+      AND sort >= ?
     ORDER BY sort DESC LIMIT ?`);
   const rowsOf = db.prepare(`
     SELECT scope, key, row AS text FROM rows WHERE space_id = ? AND partition = ?
@@ -47,8 +48,14 @@ export const statements = (db: DatabaseSync) => {
       const found = get.get(id, partition, scope, key) as { sort: number; row: string } | undefined;
       return found && { sort: found.sort, row: JSON.parse(found.row) as Row };
     },
-    list: (id: number, { scope, before, limit }: ListQuery) =>
-      list.all(id, scope, before ?? Number.MAX_SAFE_INTEGER, limit) as {
+    list: (id: number, { scope, before, downTo, limit }: ListQuery) =>
+      list.all(
+        id,
+        scope,
+        before ?? Number.MAX_SAFE_INTEGER,
+        downTo ?? Number.MIN_SAFE_INTEGER,
+        limit,
+      ) as {
         key: string;
         sort: number;
       }[],

@@ -142,7 +142,8 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     for (const { key, sort } of file.use((sql) => sql.list(known.id, wider))) places.set(key, sort);
     for (const { key, row, sort } of changed)
       if (row === null || sort === null) places.delete(key);
-      else if (sort < (query.before ?? Infinity)) places.set(key, sort);
+      else if (sort < (query.before ?? Infinity) && sort >= (query.downTo ?? -Infinity))
+        places.set(key, sort);
     const newest = [...places].sort(([, one], [, other]) => other - one).slice(0, query.limit);
     return newest.flatMap(([key, sort]) => {
       const row = read(known.id, query.scope, key);
