@@ -129,7 +129,7 @@ export const startCluster = async (): Promise<TestRedis[]> => {
   for (const { control } of nodes) {
     let info = '';
     while (!info.includes('cluster_state:ok') || !info.includes('cluster_known_nodes:3'))
-      info = String(await control.cluster('INFO'));
+      info = await control.cluster('INFO');
   }
   return nodes;
 };

@@ -130,7 +130,7 @@ const readyWithin = (client: Client, url: URL, ms: number): Promise<void> =>
     const settle = (): void => {
       clearTimeout(timer);
       client.off('ready', pass);
-      // The listener stays: an error that nobody hears ends up on the console.
+      // The listener stays: the client prints an error that nobody hears.
       reason = '';
     };
     client.on('error', hear);

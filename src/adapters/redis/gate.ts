@@ -61,16 +61,9 @@ export const gate = (waitMs: number, probe: () => Promise<unknown>): Gate => {
         const question = { since: performance.now(), fail: reject };
         open.add(question);
         watch(waitMs);
-        send().then(
-          (answer) => {
-            open.delete(question);
-            resolve(answer);
-          },
-          (error: unknown) => {
-            open.delete(question);
-            reject(error instanceof Error ? error : new Error(String(error)));
-          },
-        );
+        send()
+          .finally(() => open.delete(question))
+          .then(resolve, reject);
       }),
     close() {
       isClosed = true;

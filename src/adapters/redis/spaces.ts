@@ -16,7 +16,7 @@ export type Spaces = {
   /** Id of the space, which is made if there is none. */
   add(space: Space): Promise<string>;
   goLive(name: string, space: Space): Promise<void>;
-  remove(name: string, space: Space): Promise<void>;
+  remove(space: Space): Promise<void>;
   /** Ends what a process that died had begun to drop. */
   finishDrops(): Promise<void>;
 };
@@ -75,7 +75,8 @@ export const spaceTable = (writes: Client, keys: Keys): Spaces => {
       await writes.hset(keys.spaces, `live:${name}`, space);
       table[`live:${name}`] = space;
     },
-    async remove(name, space) {
+    async remove(space) {
+      const name = nameOf(space);
       const id = await run(writes, REMOVE_SPACE, [keys.spaces], [name, space]);
       delete table[`id:${space}`];
       if (table[`live:${name}`] === space) delete table[`live:${name}`];

@@ -1,0 +1,160 @@
+/** A log in memory, its read models in Redis, and readers who are told right or wrong. */
+import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { redisStore } from '#src/adapters/redis/read-model.ts';
+import { remoteReadModels } from '#projections/engine/readers.ts';
+import type { RunOptions } from '#projections/engine/run-options.ts';
+import type { Engine } from '#projections/engine/run.ts';
+import { runProjections } from '#projections/engine/run.ts';
+import { verify } from '#projections/engine/verify.ts';
+import type { Projection } from '#projections/projection.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type { ReadModels, RemoteStore } from '#src/ports/read-model.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { Tally } from './engine.ts';
+import { append, tally } from './engine.ts';
+
+/** One process: its connections, its engine, its readers. */
+export type Process = {
+  store: RemoteStore;
+  engine: Engine;
+  readers: ReadModels;
+  faults: unknown[];
+  stop(): Promise<void>;
+};
+
+export type Answer =
+  | { kind: 'right'; count: number; ms: number }
+  | { kind: 'rebuilding'; ms: number }
+  | { kind: 'wrong'; said: string; ms: number };
+
+let logs = 0;
+
+export const redisWorld = (url: URL, projections: readonly Projection[] = [tally()]) => {
+  const log = memoryEventLog({ id: `world-${(logs += 1)}` });
+  const positions = new Map<string, Position[]>();
+  const processes: Process[] = [];
+
+  const start = async (
+    options: Partial<RunOptions> & { wrap?: (store: RemoteStore) => RemoteStore } = {},
+  ): Promise<Process> => {
+    const { wrap = (store) => store, ...rest } = options;
+    const faults: unknown[] = [];
+    const onFault = (error: unknown): void => void faults.push(error);
+    const store = wrap(await redisStore({ url, log: log.id, onFault }));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const engine = await runProjections({ log, store, projections, signal, onFault, ...rest });
+    const readers = remoteReadModels(store, projections, engine);
+    const stop = async (): Promise<void> => {
+      controller.abort();
+      await engine.done;
+      await store.close();
+    };
+    const process = { store, engine, readers, faults, stop };
+    processes.push(process);
+    return process;
+  };
+
+  const add = async (owner: string): Promise<Position> => {
+    const position = await append(log, owner);
+    const known = positions.get(owner) ?? [];
+    positions.set(owner, known);
+    known.push(position);
+    return position;
+  };
+
+  /** Asks for an owner's tally, and holds the answer against the log. */
+  const ask = async ({ engine, readers }: Process, owner: string): Promise<Answer> => {
+    const began = performance.now();
+    const asOf = engine.asOf().position;
+    const ms = (): number => performance.now() - began;
+    try {
+      const row = await readers.get<Tally>('tally', owner, 'tally');
+      const all = positions.get(owner) ?? [];
+      const count = row?.count ?? 0;
+      const owedCount = all.filter((position) => position <= asOf).length;
+      const isWhole = count === 0 || all[count - 1] === row?.last;
+      if (isWhole && count >= owedCount) return { kind: 'right', count, ms: ms() };
+      const said = `${JSON.stringify(row)} as of ${asOf}, where ${owedCount} had happened`;
+      return { kind: 'wrong', said, ms: ms() };
+    } catch (error) {
+      if (error instanceof ReadModelRebuilding) return { kind: 'rebuilding', ms: ms() };
+      throw error;
+    }
+  };
+
+  const mismatches = async ({ store }: Process) =>
+    (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
+
+  const end = async (): Promise<void> => {
+    for (const { stop } of processes) await stop();
+    await log.close();
+  };
+  return { log, start, add, ask, mismatches, end };
+};
+
+export type RedisWorld = ReturnType<typeof redisWorld>;
+
+const READERS = 4;
+
+/** What the readers of a while were told. */
+export type Told = { right: number; rebuilding: number; wrong: string[]; msMax: number };
+
+/**
+ * Appends and reads without a pause while `work` goes on, and after it until every owner is
+ * answered with all that had happened when it was over.
+ */
+export const underLoad = async (
+  world: RedisWorld,
+  process: Process,
+  owners: readonly string[],
+  work: (told: Told) => Promise<void>,
+): Promise<Told> => {
+  const told: Told = { right: 0, rebuilding: 0, wrong: [], msMax: 0 };
+  let isOver = false;
+  const note = (answer: Answer): void => {
+    told.msMax = Math.max(told.msMax, answer.ms);
+    if (answer.kind === 'wrong') told.wrong.push(answer.said);
+    else told[answer.kind] += 1;
+  };
+  const turn = () => new Promise((done) => setImmediate(done));
+  const write = async (): Promise<void> => {
+    for (let i = 0; !isOver; i++) {
+      await world.add(owners[i % owners.length] ?? '');
+      await turn();
+    }
+  };
+  const read = async (): Promise<void> => {
+    for (let i = 0; !isOver; i++) {
+      note(await world.ask(process, owners[i % owners.length] ?? ''));
+      await turn();
+    }
+  };
+  const loops = [write(), ...Array.from({ length: READERS }, read)];
+  try {
+    await work(told);
+    for (const owner of owners) {
+      const { position } = await world.log.head();
+      let answer: Answer | undefined;
+      while (answer?.kind !== 'right' || process.engine.asOf().position < position) {
+        note((answer = await world.ask(process, owner)));
+        await turn();
+      }
+    }
+  } finally {
+    isOver = true;
+    await Promise.all(loops);
+  }
+  return told;
+};
+
+/** Waits for as many answers of the kind more. */
+export const more = async (
+  told: Told,
+  kind: 'right' | 'rebuilding',
+  count: number,
+): Promise<void> => {
+  const enough = told[kind] + count;
+  while (told[kind] < enough) await new Promise((done) => setImmediate(done));
+};
