@@ -4,7 +4,7 @@ import { isBehind } from './advance.ts';
 import { fill } from './fill.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
-import { dropOthers, nextSpace, ofVersion } from './spaces.ts';
+import { dropOthers, ofVersion, spaceToFill } from './spaces.ts';
 import type { Target } from './target.ts';
 import { openTarget } from './target.ts';
 
@@ -85,7 +85,7 @@ export const refill = async (state: Following, target: Target): Promise<void> =>
   const { store } = state.options;
   const { projection } = target;
   const { live, all } = await store.spaces(projection.name);
-  const space = ofVersion(live, projection) ? live : nextSpace(all, projection);
+  const space = ofVersion(live, projection) ? live : spaceToFill(all, projection);
   const again = await openTarget(store, projection, space, state.own);
   setTargets(
     state,

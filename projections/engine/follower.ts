@@ -4,7 +4,7 @@ import { advance } from './advance.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
 import type { Mail } from './mailbox.ts';
-import { builds, liveSpace, nextSpace } from './spaces.ts';
+import { liveSpace, spaceToFill } from './spaces.ts';
 import type { Target } from './target.ts';
 import { lowest, moveOn, openTarget } from './target.ts';
 
@@ -21,7 +21,7 @@ export const startFollowing = async (
   for (const projection of projections) {
     const live = await liveSpace(store, projection, head.position);
     const { all } = await store.spaces(projection.name);
-    const space = live ?? builds(all, projection).at(-1) ?? nextSpace(all, projection);
+    const space = live ?? spaceToFill(all, projection);
     const isEmpty = live === undefined && head.position === 0;
     if (isEmpty) await store.goLive(projection.name, space);
     const target = await openTarget(store, projection, space, state.own);

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Position } from '#src/ports/event-log.ts';
 import type {
   Found,
   LocalStore,
@@ -7,7 +8,7 @@ import type {
   Row,
   Space,
 } from '#src/ports/read-model.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { Engine } from './run.ts';
 import { ofVersion } from './spaces.ts';
@@ -49,8 +50,9 @@ export const localReadModels = (
 
 /**
  * Read models of a store across the network, one round trip a question. The engine knows how far
- * the rows must be folded; a store that has less, because it was flushed or restored or because its
- * projector is behind, is waited for a moment, and its rows are not shown.
+ * rows must be folded; a store that has less, because it was flushed or restored or because its
+ * projector is behind, is waited for a moment, and its rows are not shown. What was owed once stays
+ * owed: whoever has been told of a position is not shown the rows from before it.
  */
 export const remoteReadModels = (
   store: RemoteStore,
@@ -58,7 +60,19 @@ export const remoteReadModels = (
   engine: Pick<Engine, 'owed' | 'recheck'>,
 ): ReadModels => {
   const projectionOf = byName(projections);
+  const highest = new Map<string, Position[]>();
   let recheckedAt = -Infinity;
+
+  const owedBy = (name: string, scope: string): Position => {
+    const owed = engine.owed(name, scope);
+    if (owed === undefined) throw new ReadModelRebuilding(`${name} is being filled`);
+    const known = highest.get(name) ?? new Array<Position>(PARTITIONS).fill(0);
+    highest.set(name, known);
+    const partition = partitionOf(scope);
+    known[partition] = Math.max(owed, known[partition] ?? 0);
+    return known[partition];
+  };
+
   const recheck = (): void => {
     if (performance.now() - recheckedAt < RECHECK_MS) return;
     recheckedAt = performance.now();
@@ -71,10 +85,9 @@ export const remoteReadModels = (
     ask: () => Promise<Found<Value>>,
   ): Promise<Value> => {
     const projection = projectionOf(name);
+    const owed = owedBy(name, scope);
     const deadline = performance.now() + BEHIND_MS_MAX;
     for (let wait = BEHIND_MS_FIRST; ; wait *= 2) {
-      const owed = engine.owed(name, scope);
-      if (owed === undefined) throw new ReadModelRebuilding(`${name} is being filled`);
       const { space, checkpoint, value } = await ask();
       if (ofVersion(space, projection) && checkpoint !== undefined && checkpoint >= owed)
         return value;

@@ -21,6 +21,10 @@ export const nextSpace = (all: readonly Space[], projection: Versioned): Space =
   return spaceOf(projection, last === undefined ? 1 : buildOf(last) + 1);
 };
 
+/** What to fill when no space answers: what somebody began, for all who fold must fill the same. */
+export const spaceToFill = (all: readonly Space[], projection: Versioned): Space =>
+  builds(all, projection).at(-1) ?? nextSpace(all, projection);
+
 /**
  * The space that answers, if it is of this version and of this log: positions beyond the head
  * belong to a log that is gone, and so do its rows.

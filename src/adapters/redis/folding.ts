@@ -5,7 +5,7 @@ import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import type { Keys } from './keys.ts';
 import { fieldOf, jsonOf, rowOf, scopeAndKey, valueOf } from './keys.ts';
 import type { Client } from './scripts.ts';
-import { AT, COMMIT, EVERYTHING, run } from './scripts.ts';
+import { AT, COMMIT, EVERYTHING, LOAD, run } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 import { warmRows } from './warm-rows.ts';
 
@@ -31,10 +31,10 @@ export const folding = (
     const { partition, from, to } = batch;
     const name = `${id}/${partition}`;
     const known = warm.at(name);
-    // Rows of ours may be in it that do not belong to that checkpoint.
     const args: (string | number)[] = [from, to];
     for (const { scope, key, row, sort } of batch.writes)
       args.push(fieldOf(scope, key), row === null ? '' : valueOf(row, sort));
+    // Rows that we lent for it may belong to another checkpoint.
     const isMixed = known !== undefined && known !== from;
     if (isMixed || (await run(writes, COMMIT, keys.partition(id, partition), args)) !== 1) {
       warm.forget(name);
@@ -73,8 +73,8 @@ export const folding = (
         known.places.push(i);
       }
       const loads = [...asked].map(async ([partition, { fields, places }]) => {
-        const values = await writes.hmget(keys.partition(id, partition)[1], ...fields);
-        for (const [j, value] of values.entries())
+        const values = await run(writes, LOAD, keys.partition(id, partition), fields);
+        for (const [j, value] of (values as unknown[]).entries())
           if (typeof value === 'string') rows[places[j] ?? 0] = rowOf(value);
       });
       await Promise.all(loads);

@@ -65,6 +65,23 @@ export const PAGE = script(
   return found`,
 );
 
+/**
+ * ARGV: fields. Their rows, in order; none of a partition that is lost: it is folded from the start,
+ * and what is left of it would be counted twice.
+ */
+export const LOAD = script(
+  ' flags=no-writes',
+  `${LOOK}
+  local found = {}
+  if not at then return found end
+  for first = 1, #ARGV, 1000 do
+    local last = math.min(first + 999, #ARGV)
+    local values = redis.call('HMGET', KEYS[2], unpack(ARGV, first, last))
+    for i = 1, last - first + 1 do found[first + i - 1] = values[i] end
+  end
+  return found`,
+);
+
 /** Checkpoint, then field and row in turn. */
 export const EVERYTHING = script(
   ' flags=no-writes',
