@@ -1,0 +1,131 @@
+/** Several processes over one Redis: correct by the checkpoint alone, whoever folds and whoever reads. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { rebuild } from '#projections/engine/rebuild.ts';
+import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import type { RemoteStore } from '#src/ports/read-model.ts';
+import { awaitPassed, tally } from '../support/engine.ts';
+import type { TestRedis } from '../support/redis-server.ts';
+import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis-server.ts';
+import type { Answer, Process, RedisWorld } from '../support/redis-world.ts';
+import { more, redisWorld, underLoad } from '../support/redis-world.ts';
+
+const OWNERS = ['anna', 'boris', 'carla', 'dora'];
+const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+
+describe.skipIf(!hasRedis)(`processes that share read models, ${ON_REDIS}`, () => {
+  let redis: TestRedis;
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(endRedis);
+  beforeEach(async () => {
+    await redis.control.flushall();
+    world = redisWorld(redis.url);
+  });
+  afterEach(() => world.end());
+
+  const until = async (process: Process, owner: string, count: number): Promise<Answer[]> => {
+    const answers: Answer[] = [];
+    for (;;) {
+      const answer = await world.ask(process, owner);
+      answers.push(answer);
+      if (answer.kind === 'right' && answer.count === count) return answers;
+      await new Promise((turn) => setImmediate(turn));
+    }
+  };
+
+  test('a projector that was paused in mid-batch wakes up and changes nothing', async () => {
+    let wake = (): void => {};
+    let pause: Promise<void> | undefined;
+    const woken: string[] = [];
+    const pausing = (store: RemoteStore): RemoteStore => ({
+      ...store,
+      async commit(space, batches) {
+        if (!pause) return store.commit(space, batches);
+        await pause;
+        const answers = await store.commit(space, batches);
+        woken.push(...answers);
+        return answers;
+      },
+    });
+    const one = await world.start({ wrap: pausing });
+    for (const owner of OWNERS) await awaitPassed(one.engine, await world.add(owner));
+    pause = new Promise((resolve) => (wake = resolve));
+    await world.add('anna');
+    const two = await world.start();
+    for (let i = 0; i < 3; i++) await awaitPassed(two.engine, await world.add('anna'));
+    expect(await until(two, 'anna', 5)).toHaveLength(1);
+    pause = undefined;
+    wake();
+    await awaitPassed(one.engine, (await world.log.head()).position);
+    expect(woken).toEqual(['stale']);
+    await until(one, 'anna', 5);
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('two projectors at once count nothing twice', async () => {
+    const one = await world.start();
+    await world.start();
+    const told = await underLoad(world, one, OWNERS, (told) => more(told, 'right', 500));
+    expect(told.wrong).toEqual([]);
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('who folds nothing reads what is folded, and nothing while it is not', async () => {
+    const projector = await world.start();
+    const api = await world.start({ partitions: [] });
+    await awaitPassed(api.engine, await world.add('anna'));
+    await until(api, 'anna', 1);
+    await projector.stop();
+    await awaitPassed(api.engine, await world.add('anna'));
+    expect(await world.ask(api, 'anna')).toMatchObject({ kind: 'rebuilding' });
+    expect(await world.ask(api, 'boris')).toMatchObject({ kind: 'right', count: 0 });
+    await world.start();
+    const answers = await until(api, 'anna', 2);
+    expect(answers.filter(({ kind }) => kind === 'wrong')).toEqual([]);
+  });
+
+  test('two that share the partitions fill the same space again after a flush', async () => {
+    const here = ALL.filter((partition) => partition <= partitionOf('anna'));
+    const there = ALL.filter((partition) => partition > partitionOf('anna'));
+    expect(OWNERS.some((owner) => there.includes(partitionOf(owner)))).toBe(true);
+    const one = await world.start({ partitions: here, recheckMs: 50 });
+    await world.start({ partitions: there, recheckMs: 50 });
+    const told = await underLoad(world, one, OWNERS, async (told) => {
+      await more(told, 'right', 200);
+      await redis.control.flushall();
+      await more(told, 'right', 200);
+    });
+    expect(told.wrong).toEqual([]);
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('readers follow a switch that another process made', async () => {
+    const one = await world.start({ recheckMs: 50 });
+    const two = await world.start();
+    const told = await underLoad(world, one, OWNERS, async (told) => {
+      await more(told, 'right', 200);
+      const { store, engine } = two;
+      await rebuild({ log: world.log, store, engine, projection: tally() });
+      while ((await one.engine.status())[0]?.space !== 'tally@1.2') await more(told, 'right', 1);
+      await more(told, 'right', 200);
+    });
+    expect(told.wrong).toEqual([]);
+    expect((await one.store.spaces('tally')).live).toBe('tally@1.2');
+    expect(await world.mismatches(one)).toEqual([]);
+  });
+
+  test('two logs in one Redis never meet', async () => {
+    const other = redisWorld(redis.url);
+    const [ours, theirs] = [await world.start(), await other.start()];
+    await awaitPassed(ours.engine, await world.add('anna'));
+    for (let i = 0; i < 2; i++) await awaitPassed(theirs.engine, await other.add('anna'));
+    expect(await world.ask(ours, 'anna')).toMatchObject({ kind: 'right', count: 1 });
+    expect(await other.ask(theirs, 'anna')).toMatchObject({ kind: 'right', count: 2 });
+    await theirs.store.drop('tally@1.1');
+    expect(await world.ask(ours, 'anna')).toMatchObject({ kind: 'right', count: 1 });
+    await other.end();
+  });
+});
