@@ -107,32 +107,30 @@ const clusterOf = (url: URL, { enableAutoPipelining, ...over }: Lane): Cluster =
 
 const readyWithin = (client: Client, url: URL, ms: number): Promise<void> =>
   new Promise((resolve, reject) => {
-    let reason = 'no answer';
-    const refuse = (): void => {
-      settle();
-      reject(
-        new StartupError(
-          `Redis at ${shownUrl(url)} cannot be used for the read models: ${reason}. Check ` +
-            'READ_MODEL_URL (address, password, redis:// or rediss://), that the server runs, and ' +
-            'that this machine may connect to it.',
-        ),
-      );
-    };
-    const hear = (error: Error): void => {
-      reason = error.message;
-      if (/^(?:WRONGPASS|NOAUTH|NOPERM|ERR)/.test(reason)) refuse();
+    let reason = 'it gives no answer';
+    const settle = (): void => {
+      clearTimeout(timer);
+      // The other listeners stay: the client prints an error that nobody hears.
+      client.off('ready', pass);
     };
     const pass = (): void => {
       settle();
       resolve();
     };
-    const timer = setTimeout(refuse, ms);
-    const settle = (): void => {
-      clearTimeout(timer);
-      client.off('ready', pass);
-      // The listener stays: the client prints an error that nobody hears.
-      reason = '';
+    const refuse = (): void => {
+      settle();
+      const what = `Redis at ${shownUrl(url)} cannot be used for the read models: ${reason}.`;
+      const check =
+        'Check READ_MODEL_URL (address, password, redis:// or rediss://), that the server runs, ' +
+        'and that this machine may connect to it.';
+      reject(new StartupError(`${what} ${check}`));
     };
+    const hear = (error: Error): void => {
+      reason = error.message;
+      // Waiting mends a server that is starting, and none of these.
+      if (/^(?:WRONGPASS|NOAUTH|NOPERM|ERR)/.test(reason)) refuse();
+    };
+    const timer = setTimeout(refuse, ms);
     client.on('error', hear);
     client.on('node error', hear);
     client.once('ready', pass);
