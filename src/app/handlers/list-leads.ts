@@ -9,6 +9,9 @@ import { epoch, renderAsOf } from '../time.ts';
 
 /** Rows looked at for one page: a filter that matches little costs bounded work, and says so. */
 const ROWS_SCANNED_MAX = 10_000;
+/** A page without a filter asks the store once; where one matches little, each question is larger. */
+const STEP_FACTOR = 4;
+const STEP_ROWS_MAX = 1_000;
 
 export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at }) => {
   const binding = bindingOf(caller.ownerId, 'listLeads', input);
@@ -23,8 +26,8 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
   const found: LeadState[] = [];
   let scanned = 0;
   let more = true;
+  let limit = input.limit;
   while (more && found.length < input.limit && scanned < ROWS_SCANNED_MAX) {
-    const limit = input.limit;
     const rows = await deps.readModels.list<LeadState>('leads', {
       scope: caller.ownerId,
       limit: limit + 1,
@@ -40,6 +43,7 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
         break;
       }
     }
+    limit = Math.max(limit, Math.min(limit * STEP_FACTOR, STEP_ROWS_MAX));
   }
   return done({
     data: found.map((state) => renderLead(caller.ownerId, state, at, deps.vault)),
