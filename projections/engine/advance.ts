@@ -10,6 +10,8 @@ export type Folding = {
   onParked?(target: Target, parked: Parked): void;
   /** The store gave no answer; the same work is tried again until it does. */
   onFault?(error: unknown): void;
+  /** The last answer of the store was none, or a refusal. */
+  failing?: boolean;
 };
 
 const RETRY_MS_FIRST = 50;
@@ -29,7 +31,9 @@ export const advance = async (
   if (events.length === 0) return 'held';
   for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
     try {
-      if (await attempt(folding, target, events, upTo)) return 'held';
+      const held = await attempt(folding, target, events, upTo);
+      folding.failing = false;
+      if (held) return 'held';
       const now = await store.checkpoints(target.space);
       const lost = isBehind(now, target);
       target.checkpoints = now;
@@ -38,6 +42,7 @@ export const advance = async (
         if ((now[partition] ?? 0) >= position) target.parked.delete(partition);
       if (lost) return 'lost';
     } catch (error) {
+      folding.failing = true;
       onFault?.(error);
       await pause(wait, undefined, { ref: false, ...(signal && { signal }) });
       // The commit may have happened: the next attempt is then stale, and finds out.

@@ -21,6 +21,8 @@ export type Engine = {
   position(): Position;
   /** Where the read models stand, and the time of the last event there. */
   asOf(): { position: Position; at: number | null };
+  /** The store takes nothing now: what has not passed will not pass soon. */
+  failing(): boolean;
   status(): Promise<ProjectionStatus[]>;
   /**
    * How far rows of this scope must be folded to be as of `asOf()`; undefined while no space of the
@@ -77,6 +79,7 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
       });
       return catalog ? [...found, catalogStatus(catalog, at)] : found;
     },
+    failing: () => state.folding.failing === true,
     owed: (projection, scope) => {
       const target = targetOf(projection);
       return target && owed(target, partitionOf(scope));
