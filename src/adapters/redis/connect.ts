@@ -82,6 +82,12 @@ export const connect = async (
   }
 };
 
+/** Bytes that came in over the sockets that are open now. */
+export const bytesOf = (client: Client): number => {
+  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  return nodes.reduce((sum, { stream }) => sum + (stream?.bytesRead ?? 0), 0);
+};
+
 const standaloneOf = (url: URL, over: Lane): Redis =>
   new Redis(url.href, { ...SETTINGS, retryStrategy: retryMs, ...over });
 

@@ -1,6 +1,7 @@
 import type { ListQuery, RemoteStore, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Connections } from './connect.ts';
+import { bytesOf } from './connect.ts';
 import type { Gate } from './gate.ts';
 import { gate } from './gate.ts';
 import type { Keys } from './keys.ts';
@@ -18,10 +19,13 @@ export const reading = (
   spaces: Spaces,
   waitMs: number,
 ): Reading => {
-  const tableGate = gate(waitMs, () => reads.exists(keys.spaces));
+  const bytes = (): number => bytesOf(reads);
+  const lane = (key: string): Gate =>
+    gate({ waitMs, waitMsMax: 2 * waitMs, probe: () => reads.exists(key), bytes });
+  const tableGate = lane(keys.spaces);
   // In a cluster each partition may be on a server of its own, and fail on its own.
-  const gates: Gate[] = Array.from({ length: isCluster ? PARTITIONS : 0 }, (_, partition) =>
-    gate(waitMs, () => reads.exists(keys.partition('', partition)[0])),
+  const gates = Array.from({ length: isCluster ? PARTITIONS : 0 }, (_, partition) =>
+    lane(keys.partition('', partition)[0]),
   );
 
   const refresh = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
@@ -38,8 +42,8 @@ export const reading = (
       const live = spaces.live(name);
       if (!live) return { space: null, reply: undefined };
       const places = keys.partition(live.id, partition);
-      const lane = gates[partition] ?? tableGate;
-      const reply = await lane.ask(() => run(reads, script, places, args));
+      const own = gates[partition] ?? tableGate;
+      const reply = await own.ask(() => run(reads, script, places, args));
       return { space: live.space, reply: Array.isArray(reply) ? reply : undefined };
     };
     try {
@@ -71,7 +75,7 @@ export const reading = (
     },
     refresh,
     close() {
-      for (const lane of [tableGate, ...gates]) lane.close();
+      for (const each of [tableGate, ...gates]) each.close();
     },
   };
 };
