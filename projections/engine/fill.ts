@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { Folding } from './advance.ts';
 import { advance } from './advance.ts';
 import { router } from './fold.ts';
@@ -25,33 +25,85 @@ const MOVE_ON_BATCHES = 64;
  * end, and says how far it came. May be stopped at any moment and run again.
  */
 export const fill = async (filling: Filling): Promise<Position> => {
+  const lanes = lanesOf(filling);
+  try {
+    return await fillThrough(filling, lanes);
+  } finally {
+    await lanes.settled();
+  }
+};
+
+const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> => {
   const { log, store, targets, upTo = Infinity, signal, onProgress } = filling;
   const limit = filling.batchEvents ?? BATCH_EVENTS;
   const route = router(targets);
   let after = lowest(targets);
-  for (let batches = 1; after < upTo; batches++) {
+  let running: Promise<Held[]> = Promise.resolve([]);
+  for (let batches = 1; ; batches++) {
     signal?.throwIfAborted();
-    const read = await log.readFold({ after, limit });
+    const read = after < upTo ? await log.readFold({ after, limit }) : [];
     const last = read.at(-1);
-    if (!last) break;
-    const events = last.position > upTo ? read.filter(({ position }) => position <= upTo) : read;
-    const position = Math.min(last.position, upTo);
-    const inboxes = route(events);
-    const held = await Promise.all(
-      targets.map((target, i) => advance(filling, target, inboxes[i] ?? [], position)),
-    );
+    const before = running;
+    if (last) {
+      const events = last.position > upTo ? read.filter(({ position }) => position <= upTo) : read;
+      after = Math.min(last.position, upTo);
+      running = lanes.push(route(events), after);
+    }
+    const isLast = read.length < limit || after >= upTo;
+    const isDue = batches % MOVE_ON_BATCHES === 0;
+    // A batch ahead: what the log says next is read and folded while a store far away writes.
+    const held = await (isLast || isDue ? running : before);
     if (held.includes('lost')) {
+      await running;
+      lanes.begin();
+      running = Promise.resolve([]);
       after = lowest(targets);
       continue;
     }
-    after = position;
     onProgress?.(after);
-    if (read.length < limit) break;
-    if (batches % MOVE_ON_BATCHES === 0) await moveAll(store, targets, after);
+    if (isLast) break;
+    if (isDue) await moveAll(store, targets, after);
     await turn();
   }
   await moveAll(store, targets, after);
   return after;
+};
+
+type Held = 'held' | 'lost';
+
+/** Each target takes its batches in order, and none of them waits for another's. */
+type Lanes = {
+  /** Answers when the batch is done everywhere; a target that is lost takes no more. */
+  push(inboxes: readonly (readonly FoldEvent[])[], upTo: Position): Promise<Held[]>;
+  begin(): void;
+  settled(): Promise<unknown>;
+};
+
+const lanesOf = (filling: Filling): Lanes => {
+  const { targets } = filling;
+  const held = (): Promise<Held>[] => targets.map(() => Promise.resolve('held'));
+  let ends = held();
+
+  const next = async (
+    target: Target,
+    end: Promise<Held>,
+    inbox: readonly FoldEvent[],
+    upTo: number,
+  ) => ((await end) === 'lost' ? 'lost' : advance(filling, target, inbox, upTo));
+
+  return {
+    push(inboxes, upTo) {
+      ends = targets.map((target, i) =>
+        next(target, ends[i] ?? Promise.resolve('held'), inboxes[i] ?? [], upTo),
+      );
+      const all = Promise.all(ends);
+      // Whoever gave up before this batch does not ask for it any more.
+      all.catch(() => {});
+      return all;
+    },
+    begin: () => void (ends = held()),
+    settled: () => Promise.allSettled(ends),
+  };
 };
 
 const moveAll = async (

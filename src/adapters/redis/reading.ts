@@ -28,7 +28,15 @@ export const reading = (
     lane(keys.partition('', partition)[0]),
   );
 
-  const refresh = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
+  const inTime = async <T>(what: string, ask: () => Promise<T>): Promise<T> => {
+    try {
+      return await ask();
+    } catch (error) {
+      throw new ReadModelRebuilding(`${what} cannot be read: ${String(error)}`, { cause: error });
+    }
+  };
+
+  const readTable = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
 
   /** Asks the space that answers; once more when it is not what this process believed. */
   const answer = async (
@@ -46,14 +54,12 @@ export const reading = (
       const reply = await own.ask(() => run(reads, script, places, args));
       return { space: live.space, reply: Array.isArray(reply) ? reply : undefined };
     };
-    try {
+    return inTime(name, async () => {
       const found = await ask();
       if (found.reply) return found;
-      await refresh();
-      return await ask();
-    } catch (error) {
-      throw new ReadModelRebuilding(`${name} cannot be read: ${String(error)}`, { cause: error });
-    }
+      await readTable();
+      return ask();
+    });
   };
 
   return {
@@ -73,7 +79,7 @@ export const reading = (
         value.push({ row: rowOf(found[i + 1] ?? ''), ...placeOf(found[i] ?? '') });
       return { space, checkpoint: Number(at), value };
     },
-    refresh,
+    refresh: () => inTime('the table of spaces', readTable),
     close() {
       for (const each of [tableGate, ...gates]) each.close();
     },
