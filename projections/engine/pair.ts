@@ -27,6 +27,10 @@ export const pairedEngines = (
 ): Engine => {
   const engineOf = (projection: string): Engine => (isNear(projection) ? near : far);
 
+  const bothDone = async (): Promise<void> => {
+    await Promise.all([near.done, far.done]);
+  };
+
   /** Waits for a far store that is behind, and not for one that is away. */
   const farPassed = async (position: Position, waitMs: number): Promise<boolean> => {
     if (await far.passed(position, Math.min(waitMs, AWAY_MS))) return true;
@@ -57,7 +61,7 @@ export const pairedEngines = (
       far.recheck();
     },
     ready: Promise.all([near.ready, far.ready]).then((both) => both.every(Boolean)),
-    done: Promise.all([near.done, far.done]).then(() => {}),
+    done: bothDone(),
   };
 };
 

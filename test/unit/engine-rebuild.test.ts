@@ -5,9 +5,10 @@ import { verify } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import type { Tally } from '../support/engine.ts';
-import { append, appendMany, awaitPassed, tally, world } from '../support/engine.ts';
+import { append, appendMany, awaitPassed, copying, tally, world } from '../support/engine.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 const projection = tally();
@@ -105,6 +106,25 @@ describe('a rebuild', () => {
     await rebuild({ log, store, projection, engine, batchEvents: 10 });
     expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@1.3']);
     expect(OWNERS.map(countOf)).toEqual([10, 10, 10, 10]);
+    expect((await check()).mismatches).toEqual([]);
+  });
+
+  test('that loses its store on the way begins again, and leaves no hole', async () => {
+    await appendMany(log, OWNERS, 20);
+    const shared = copying(store);
+    let commits = 0;
+    const losing: ProjectionStore = {
+      ...shared,
+      async commit(space, batches) {
+        commits += 1;
+        // Far enough away for the next batch to be on its way when the loss is found.
+        await new Promise((turn) => setImmediate(turn));
+        if (commits === 5) await store.drop(space);
+        return shared.commit(space, batches);
+      },
+    };
+    await rebuild({ log, store: losing, projection, batchEvents: 5 });
+    expect(OWNERS.map(countOf)).toEqual([20, 20, 20, 20]);
     expect((await check()).mismatches).toEqual([]);
   });
 
