@@ -7,6 +7,8 @@ import type { TestRedis } from '../support/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startCluster, startRedis } from '../support/redis-server.ts';
 
 let logs = 0;
+/** Time is not the question here. */
+const PATIENT_MS = 10_000;
 
 /** Each test has a log of its own, and so keys of its own. */
 const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void>): void =>
@@ -16,7 +18,7 @@ const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void
       const log = `log-${(logs += 1)}`;
       const stores: RemoteStore[] = [];
       const open = async () => {
-        const store = await redisStore({ url: urlOf(), log });
+        const store = await redisStore({ url: urlOf(), log, readMs: PATIENT_MS });
         stores.push(store);
         return { store, readModels: remoteReadersOf(store) };
       };

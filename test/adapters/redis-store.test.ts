@@ -13,6 +13,8 @@ import { endRedis, hasRedis, ON_REDIS, startCluster, startRedis } from '../suppo
 const SPACE = 'things@1.1';
 const ANNA = partitionOf('anna');
 const START_MS_MAX = 5_000;
+/** Where time is not the question, a busy machine must not be the answer. */
+const PATIENT_MS = 10_000;
 
 const batch = (partition: number, from: number, to: number, keys: readonly string[]) => ({
   partition,
@@ -25,7 +27,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
   let redis: TestRedis;
   const opened: RemoteStore[] = [];
   const open = async (log = 'one'): Promise<RemoteStore> => {
-    const store = await redisStore({ url: redis.url, log });
+    const store = await redisStore({ url: redis.url, log, readMs: PATIENT_MS });
     opened.push(store);
     return store;
   };
@@ -103,6 +105,18 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(await redis.control.ttl(left[0] ?? '')).toBeGreaterThan(0);
     expect(await paused.commit(SPACE, [batch(ANNA, 1, 2, ['b'])])).toEqual(['stale']);
     expect(await redis.control.keys('*:rows')).toEqual([]);
+  });
+
+  test('takes a space that is filled again for another, though it has the name', async () => {
+    const [store, reader] = [await open(), await open()];
+    await store.commit(SPACE, [batch(ANNA, 0, 2, ['a', 'b'])]);
+    await store.goLive('things', SPACE);
+    await reader.refresh();
+    expect(await reader.find('things', 'anna', 'b')).toMatchObject({ space: SPACE, checkpoint: 2 });
+    await redis.control.flushall();
+    await store.checkpoints(SPACE);
+    await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
+    expect(await reader.find('things', 'anna', 'a')).toMatchObject({ space: null });
   });
 
   test('ends at its next start a drop that was broken off', async () => {

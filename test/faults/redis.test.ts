@@ -100,7 +100,8 @@ describe.skipIf(!hasRedis)(`read models in Redis, ${ON_REDIS}`, () => {
     await world.until(one, 'anna', 2);
     await redis.kill();
     await redis.start();
-    expect(new Set(await world.until(one, 'anna', 2))).toEqual(new Set(['rebuilding']));
+    const before = await world.until(one, 'anna', 2);
+    expect(before.filter((said) => said !== 'rebuilding')).toEqual([]);
     expect(await world.mismatches(one)).toEqual([]);
   });
 

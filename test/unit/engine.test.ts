@@ -164,6 +164,26 @@ describe('exactly once', () => {
     expect(await faults()).toEqual([]);
   });
 
+  test('when others who fold the rest have begun to fill it: the same space, not one more', async () => {
+    const anna = partitionOf('anna');
+    const rest = Array.from({ length: 64 }, (_, i) => i).filter((i) => i !== anna);
+    const shared = copying(store);
+    const one = await start({ store: shared, partitions: [anna], recheckMs: 1e6 });
+    const two = await start({ store: shared, partitions: rest, recheckMs: 1e6 });
+    const position = await appendMany(log, OWNERS, 3);
+    await Promise.all([awaitPassed(one, position), awaitPassed(two, position)]);
+    await store.drop('tally@1.1');
+    const begun = { partition: partitionOf('nobody'), from: 0, to: 1, writes: [] };
+    await store.commit('tally@1.3', [begun]);
+    while (store.live('tally') === null) {
+      one.recheck();
+      two.recheck();
+      await new Promise((turn) => setImmediate(turn));
+    }
+    expect(store.live('tally')).toBe('tally@1.3');
+    expect(OWNERS.map(countOf)).toEqual([3, 3, 3, 3]);
+  });
+
   test('when the store was restored from an older copy', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
