@@ -61,11 +61,9 @@ export const connect = async (
     const info = await infoOf(first, url);
     requireServer(info, url);
     const isCluster = info.get('cluster_enabled') === '1';
+    // Many requests at once share a packet; a batch of rows would wait for the one before it.
     const reads = await open({ enableAutoPipelining: true }, isCluster);
-    const writes = await open(
-      { enableAutoPipelining: true, socketTimeout: WRITE_SOCKET_MS },
-      isCluster,
-    );
+    const writes = await open({ socketTimeout: WRITE_SOCKET_MS }, isCluster);
     if (writes instanceof Cluster)
       for (const node of writes.nodes('master')) requireServer(await infoOf(node, url), url);
     first.disconnect();
