@@ -114,8 +114,8 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     await reader.refresh();
     expect(await reader.find('things', 'anna', 'b')).toMatchObject({ space: SPACE, checkpoint: 2 });
     await redis.control.flushall();
-    await store.checkpoints(SPACE);
-    await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
+    const another = await open();
+    expect(await another.commit(SPACE, [batch(ANNA, 0, 1, ['a'])])).toEqual(['committed']);
     expect(await reader.find('things', 'anna', 'a')).toMatchObject({ space: null });
   });
 

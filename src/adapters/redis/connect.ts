@@ -59,8 +59,9 @@ export const connect = async (
   try {
     const first = await open({ socketTimeout: 2_000 }, false);
     const info = await infoOf(first, url);
-    requireServer(info, url);
     const isCluster = info.get('cluster_enabled') === '1';
+    // Of a cluster any node will do to find the masters by.
+    if (!isCluster) requireServer(info, url);
     // Many requests at once share a packet; a batch of rows would wait for the one before it.
     const reads = await open({ enableAutoPipelining: true }, isCluster);
     const writes = await open({ socketTimeout: WRITE_SOCKET_MS }, isCluster);

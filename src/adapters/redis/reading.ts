@@ -12,7 +12,7 @@ import type { Spaces } from './spaces.ts';
 
 export type Reading = Pick<RemoteStore, 'find' | 'page' | 'refresh'> & { close(): void };
 
-/** What requests ask: one script each, and never for longer than a few times `waitMs`. */
+/** What requests ask: one script each, and never for longer than four times `waitMs`. */
 export const reading = (
   { reads, isCluster }: Connections,
   keys: Keys,
@@ -55,9 +55,11 @@ export const reading = (
       return { space: live.space, reply: Array.isArray(reply) ? reply : undefined };
     };
     return inTime(name, async () => {
+      const began = performance.now();
       const found = await ask();
       if (found.reply) return found;
       await readTable();
+      if (performance.now() - began > waitMs) throw new Error('too late to ask again');
       return ask();
     });
   };
