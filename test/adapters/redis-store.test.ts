@@ -67,6 +67,23 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     );
   });
 
+  test('sends the same rows once, until their partition moves', async () => {
+    const store = await open();
+    await store.commit(SPACE, [batch(ANNA, 0, 1, ['a', 'b'])]);
+    await store.goLive('things', SPACE);
+    const ask = () => store.page('things', { scope: 'anna', limit: 25 });
+    const first = await ask();
+    await redis.control.config('RESETSTAT');
+    expect(await ask()).toEqual(first);
+    expect((await calls()).has('zrevrangebylex')).toBe(false);
+    await store.commit(SPACE, [batch(ANNA, 1, 2, ['a', 'b', 'c'])]);
+    expect((await ask()).value.map(({ key }) => key)).toEqual(['c', 'b', 'a']);
+    // Another space at the same place, with a row that the first had wrong.
+    await store.commit('things@1.2', [batch(ANNA, 0, 2, ['z'])]);
+    await store.goLive('things', 'things@1.2');
+    expect((await ask()).value.map(({ key }) => key)).toEqual(['z']);
+  });
+
   test('folds a busy row without asking for it again', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);

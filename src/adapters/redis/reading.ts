@@ -1,4 +1,4 @@
-import type { ListQuery, RemoteStore, Space } from '#src/ports/read-model.ts';
+import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Connections } from './connect.ts';
 import { bytesOf } from './connect.ts';
@@ -9,6 +9,21 @@ import { fieldOf, orderRange, placeOf, rowOf } from './keys.ts';
 import type { Script } from './scripts.ts';
 import { FIND, PAGE, run } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
+
+/** Answers kept, and the values that each may have: some 100 MiB at the worst. */
+const KEPT_ANSWERS_MAX = 1_024;
+const KEPT_VALUES_MAX = 210;
+
+type Listed = { row: Row; sort: number; key: string };
+
+type Question<Value> = {
+  name: string;
+  scope: string;
+  script: Script;
+  args: readonly (string | number)[];
+  valueOf(found: readonly (string | null)[]): Value;
+  none: Value;
+};
 
 export type Reading = Pick<RemoteStore, 'find' | 'page' | 'refresh'> & { close(): void };
 
@@ -36,28 +51,36 @@ export const reading = (
     }
   };
 
+  const answers = keptAnswers();
   const readTable = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
 
   /** Asks the space that answers; once more when it is not what this process believed. */
-  const answer = async (
-    name: string,
-    scope: string,
-    script: Script,
-    args: readonly (string | number)[],
-  ): Promise<{ space: Space | null; reply: unknown[] | undefined }> => {
+  const answer = <Value>(question: Question<Value>): Promise<Found<Value>> => {
+    const { name, scope, script, args, valueOf, none } = question;
     const partition = partitionOf(scope);
-    const ask = async () => {
+    const asked = `${name}\n${args.join('\n')}`;
+    const ask = async (): Promise<Found<Value>> => {
       const live = spaces.live(name);
-      if (!live) return { space: null, reply: undefined };
-      const places = keys.partition(live.id, partition);
+      if (!live) return { space: null, checkpoint: undefined, value: none };
+      const { space, id } = live;
+      const known = answers.find(asked, id);
+      const places = keys.partition(id, partition);
       const own = gates[partition] ?? tableGate;
-      const reply = await own.ask(() => run(reads, script, places, args));
-      return { space: live.space, reply: Array.isArray(reply) ? reply : undefined };
+      const told = [...args, known?.checkpoint ?? ''];
+      const reply = await own.ask(() => run(reads, script, places, told));
+      if (known && typeof reply === 'string')
+        return { space, checkpoint: known.checkpoint, value: known.value as Value };
+      if (!Array.isArray(reply)) return { space, checkpoint: undefined, value: none };
+      const [at, ...found] = reply as [string, ...(string | null)[]];
+      const value = valueOf(found);
+      const checkpoint = Number(at);
+      if (found.length <= KEPT_VALUES_MAX) answers.keep(asked, { id, checkpoint, value });
+      return { space, checkpoint, value };
     };
     return inTime(name, async () => {
       const began = performance.now();
       const found = await ask();
-      if (found.reply) return found;
+      if (found.checkpoint !== undefined) return found;
       await readTable();
       if (performance.now() - began > waitMs) throw new Error('too late to ask again');
       return ask();
@@ -65,25 +88,57 @@ export const reading = (
   };
 
   return {
-    async find(name: string, scope: string, key: string) {
-      const { space, reply } = await answer(name, scope, FIND, [fieldOf(scope, key)]);
-      if (!reply) return { space, checkpoint: undefined, value: undefined };
-      const [at, value] = reply as [string, string | null];
-      return { space, checkpoint: Number(at), value: value === null ? undefined : rowOf(value) };
-    },
-    async page(name: string, { scope, before, downTo, limit }: ListQuery) {
-      const range = orderRange(scope, before, downTo);
-      const { space, reply } = await answer(name, scope, PAGE, [scope, ...range, limit]);
-      if (!reply) return { space, checkpoint: undefined, value: [] };
-      const [at, ...found] = reply as string[];
-      const value = [];
-      for (let i = 0; i < found.length; i += 2)
-        value.push({ row: rowOf(found[i + 1] ?? ''), ...placeOf(found[i] ?? '') });
-      return { space, checkpoint: Number(at), value };
-    },
+    find: (name, scope, key) =>
+      answer({
+        name,
+        scope,
+        script: FIND,
+        args: [fieldOf(scope, key)],
+        valueOf: ([value]) => (typeof value === 'string' ? rowOf(value) : undefined),
+        none: undefined,
+      }),
+    page: (name, { scope, before, downTo, limit }) =>
+      answer({
+        name,
+        scope,
+        script: PAGE,
+        args: [scope, ...orderRange(scope, before, downTo), limit],
+        valueOf: rowsOf,
+        none: [],
+      }),
     refresh: () => inTime('the table of spaces', readTable),
     close() {
       for (const each of [tableGate, ...gates]) each.close();
+    },
+  };
+};
+
+const rowsOf = (found: readonly (string | null)[]): Listed[] => {
+  const rows: Listed[] = [];
+  for (let i = 0; i < found.length; i += 2)
+    rows.push({ row: rowOf(found[i + 1] ?? ''), ...placeOf(found[i] ?? '') });
+  return rows;
+};
+
+type Kept = { id: string; checkpoint: number; value: unknown };
+
+/**
+ * Answers as they were last: while a partition stands where it stood, its rows are the same, and
+ * Redis says so instead of sending them.
+ */
+const keptAnswers = () => {
+  let young = new Map<string, Kept>();
+  let old = new Map<string, Kept>();
+  return {
+    find(asked: string, id: string): Kept | undefined {
+      const kept = young.get(asked) ?? old.get(asked);
+      return kept?.id === id ? kept : undefined;
+    },
+    keep(asked: string, kept: Kept): void {
+      young.set(asked, kept);
+      if (young.size * 2 < KEPT_ANSWERS_MAX) return;
+      old = young;
+      young = new Map();
     },
   };
 };

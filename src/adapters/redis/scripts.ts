@@ -42,19 +42,23 @@ const LOOK = `
 /** How far the partition is folded; nil when it is lost. */
 export const AT = script(' flags=no-writes', `${LOOK} return at`);
 
-/** ARGV: field. Checkpoint and row. */
+// The checkpoint alone when it is the one that the asker's rows are of: the same rows again.
+const KNOWN = `
+  if not at then return false end
+  if at == ARGV[#ARGV] then return at end
+`;
+
+/** ARGV: field, known checkpoint. Checkpoint and row. */
 export const FIND = script(
   ' flags=no-writes',
-  `${LOOK}
-  if not at then return false end
+  `${LOOK} ${KNOWN}
   return {at, redis.call('HGET', KEYS[2], ARGV[1])}`,
 );
 
-/** ARGV: scope, max, min, limit. Checkpoint, then place-and-key and row in turn. */
+/** ARGV: scope, max, min, limit, known checkpoint. Checkpoint, then place-and-key and row in turn. */
 export const PAGE = script(
   ' flags=no-writes',
-  `${LOOK}
-  if not at then return false end
+  `${LOOK} ${KNOWN}
   local found = {at}
   local behind, from = #ARGV[1] + 2, #ARGV[1] + ${SORT_DIGITS} + 3
   local members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
