@@ -1,0 +1,259 @@
+/*
+ * The same decision on every surface, and exactly one entry in the record of it: every operation, tool
+ * and skill, under each scope, none and all, for every state that a key or a record can be in. What is
+ * right stands here, from the specification, and not in the registry that is judged.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EventData } from '#contracts/events/index.ts';
+import type { OperationId } from '#contracts/index.ts';
+import { operations } from '#contracts/index.ts';
+import { placeOf, toolName } from '#contracts/places.ts';
+import type { Surface } from '#src/app/call.ts';
+import { rpc } from '../support/a2a.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { mcpAgent } from '../support/mcp.ts';
+import { configure } from '../support/outreach.ts';
+import { verifies } from '../support/verifies.ts';
+
+const OUTBOUND = ['social:write', 'messages:write', 'agents:notify'];
+const NEEDS: Record<OperationId, string[] | null> = {
+  getConnection: null,
+  searchProducts: ['products:read'],
+  createLink: ['links:write'],
+  createHandoff: ['handoffs:write'],
+  listLeads: ['leads:read'],
+  submitLead: ['leads:write'],
+  getPerformance: ['performance:read'],
+  requestSocialPost: ['social:write'],
+  requestMessage: ['messages:write'],
+  requestAgentNotification: ['agents:notify'],
+  getOutboundRequest: OUTBOUND,
+  cancelOutboundRequest: OUTBOUND,
+};
+const SCOPES = [
+  'products:read',
+  'performance:read',
+  'leads:read',
+  'links:write',
+  'handoffs:write',
+  'leads:write',
+  ...OUTBOUND,
+];
+const IDS = Object.keys(NEEDS) as OperationId[];
+/** The skill that does the same, where there is one. */
+const SKILL: Partial<Record<OperationId, object>> = {
+  createHandoff: { skill: 'prepare_handoff' },
+  getPerformance: { skill: 'performance_digest' },
+  requestSocialPost: { skill: 'coordinate_promotion', kind: 'social_post' },
+  requestMessage: { skill: 'coordinate_promotion', kind: 'message' },
+  requestAgentNotification: { skill: 'coordinate_promotion', kind: 'agent_notification' },
+};
+
+type Agent = Awaited<ReturnType<TestApp['agent']>>;
+let app: TestApp;
+let acme: Agent;
+/** Records of acme, one of each kind that an operation can name. */
+const theirs = { outbound_id: '', link_id: '' };
+
+let intents = 0;
+const inputOf = (id: OperationId): Record<string, unknown> => {
+  intents += 1;
+  switch (id) {
+    case 'createLink':
+      return { target: { kind: 'product', ref: 'MUG-1' } };
+    case 'createHandoff':
+      return { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
+    case 'submitLead':
+      return { external_id: `crm-${intents}`, company: { name: 'Shop', country: 'GB' } };
+    case 'requestSocialPost':
+      return { network: 'x', account_ref: 'shop', text: 'Mugs' };
+    case 'requestMessage':
+      return { channel: 'chat', recipient_ref: 'club', text: 'Mugs' };
+    case 'requestAgentNotification':
+      return { agent_card_url: 'https://a.example/card.json', text: 'Mugs' };
+    case 'getOutboundRequest':
+    case 'cancelOutboundRequest':
+      return { outbound_id: theirs.outbound_id };
+    default:
+      return {};
+  }
+};
+
+const WRITES = new Set<OperationId>(IDS.filter((id) => /^(create|submit|request|cancel)/.test(id)));
+
+/** `done`, or the code of the refusal. */
+type Decision = string;
+
+const overRest = async (id: OperationId, key: string, input: object): Promise<Decision> => {
+  const operation = operations[id as keyof typeof operations];
+  const { method, path } = operation.http;
+  const fields = Object.entries(input);
+  const query = new URLSearchParams(
+    fields
+      .filter(([name]) => placeOf(operation, name) === 'query')
+      .map(([name, value]) => [name, String(value)]),
+  );
+  const { status, body } = await app.send({
+    method,
+    url: `/api/affiliate/v1${path}${query.size > 0 ? `?${query.toString()}` : ''}`,
+    key,
+    ...(method === 'POST' && { payload: input, headers: { 'idempotency-key': freshKey() } }),
+  });
+  return status < 300 ? 'done' : (body as { code: string }).code;
+};
+
+const overMcp = async (id: OperationId, key: string, input: object): Promise<Decision> => {
+  const args = { ...input, ...(WRITES.has(id) && { idempotency_key: freshKey() }) };
+  const { body } = await mcpAgent(app, key).legacy('tools/call', {
+    name: toolName({ id }),
+    arguments: args,
+  });
+  if (body.error) return String(body.error.data['code']);
+  const text = body.result?.content[0]?.text ?? '{}';
+  return body.result?.isError ? (JSON.parse(text) as { code: string }).code : 'done';
+};
+
+type Answer = {
+  task: { status: { state: string; message?: { parts: { data?: { code?: string } }[] } } };
+};
+
+const overA2a = async (id: OperationId, key: string, input: object): Promise<Decision> => {
+  const said = {
+    messageId: freshKey(),
+    role: 'ROLE_USER',
+    parts: [{ data: { ...SKILL[id], ...input } }],
+  };
+  const { result, error } = await rpc<Answer>(app, key, 'SendMessage', { message: said });
+  if (error) return (error.data[0]?.reason ?? '').toLowerCase();
+  const { state, message } = result.task.status;
+  if (state !== 'TASK_STATE_REJECTED') return 'done';
+  return message?.parts.find(({ data }) => data)?.data?.code ?? state;
+};
+
+const SURFACES: Partial<Record<Surface, { can(id: OperationId): boolean; ask: typeof overRest }>> =
+  {
+    rest: { can: (id) => id in operations, ask: overRest },
+    mcp: { can: () => true, ask: overMcp },
+    a2a: { can: (id) => id in SKILL, ask: overA2a },
+  };
+
+/**
+ * Entries of the record since `from`: activity by its count, and business events by the request that
+ * wrote them. Bookkeeping is no record of a call.
+ */
+const recordsSince = async (from: number): Promise<number> => {
+  const { activity, log } = app.service.deps;
+  await activity.flush();
+  const events = await log.readAll({ after: from, limit: 10_000 });
+  const noted = events.flatMap(({ type, data }) =>
+    type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],
+  );
+  const written = new Set(
+    events
+      .filter(({ type }) => !/^(ActivityRecorded|RequestBound|Task|Code|LeadClaim)/.test(type))
+      .map(({ meta }) => meta.request),
+  );
+  return noted.reduce((sum, { count }) => sum + count, 0) + written.size;
+};
+
+/** Asks on every surface that has the operation: one decision, and one entry each. */
+const judge = async (id: OperationId, key: string, expected: Decision, input = inputOf(id)) => {
+  for (const [surface, { can, ask }] of Object.entries(SURFACES)) {
+    if (!can(id)) continue;
+    const { position } = await app.service.deps.log.head();
+    const asked = id === 'submitLead' ? inputOf(id) : input;
+    expect(await ask(id, key, asked), `${id} over ${surface}`).toBe(expected);
+    expect(await recordsSince(position), `records of ${id} over ${surface}`).toBe(1);
+  }
+};
+
+beforeAll(async () => {
+  const many = '100000000';
+  app = await testApp({
+    READS_PER_MINUTE: many,
+    WRITES_PER_MINUTE: many,
+    OUTREACH_PER_MINUTE: many,
+  });
+  await app.publish([feedProduct('MUG-1')]);
+  await Promise.all(['acme', 'rival'].map((owner) => configure(app, owner)));
+  acme = await app.agent('acme');
+});
+afterAll(() => app.close());
+
+/** A request that is not at an end, so that it can be read and canceled. */
+const freshRequest = async (key: string): Promise<void> => {
+  const { body } = await mcpAgent(app, key).legacy('tools/call', {
+    name: 'request_social_post',
+    arguments: { ...inputOf('requestSocialPost'), idempotency_key: freshKey() },
+  });
+  theirs.outbound_id = String(body.result?.structuredContent?.['id']);
+};
+
+describe.each(
+  [...SCOPES.map((scope) => [scope]), [], SCOPES].map(
+    (list) => [list.join(' ') || 'no scope', list] as const,
+  ),
+)('with %s', (_name, granted) => {
+  it('every surface decides alike, once on record', async () => {
+    const agent = await app.agent('acme', granted.length > 0 ? granted : ['products:read']);
+    const held = new Set(granted.length > 0 ? granted : ['products:read']);
+    for (const id of IDS) {
+      await freshRequest(acme.key);
+      const needed = NEEDS[id];
+      const opens = needed === null || needed.some((scope) => held.has(scope));
+      // The request itself is a social post: other outbound scopes open the tool, and not it.
+      const isKind = !id.endsWith('OutboundRequest') || held.has('social:write');
+      await judge(id, agent.key, opens && isKind ? 'done' : 'scope_missing');
+    }
+  });
+});
+
+describe('whatever the scopes', () => {
+  it('a suspended agent is refused everywhere, on record', async () => {
+    const agent = await app.agent('acme');
+    await app.desk('POST', `/agents/${agent.agentId}/suspend`, { reason: 'Odd' });
+    for (const id of IDS) await judge(id, agent.key, 'agent_suspended');
+  });
+
+  it('a revoked key is refused everywhere, on record', async () => {
+    const agent = await app.agent('acme');
+    await app.desk('POST', `/keys/${agent.keyId}/revoke`, { reason: 'Lost' });
+    for (const id of IDS) await judge(id, agent.key, 'credential_revoked');
+  });
+
+  it('records of another owner do not exist', async () => {
+    const rival = await app.agent('rival');
+    await freshRequest(acme.key);
+    for (const id of ['getOutboundRequest', 'cancelOutboundRequest'] as const)
+      await judge(id, rival.key, 'resource_not_found');
+    const made = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/v1/links',
+      key: acme.key,
+      payload: inputOf('createLink'),
+      headers: { 'idempotency-key': freshKey() },
+    });
+    const link_id = (made.body as { id: string }).id;
+    await judge('createHandoff', rival.key, 'resource_not_found', {
+      ...inputOf('createHandoff'),
+      link_id,
+    });
+    await judge('requestSocialPost', rival.key, 'resource_not_found', {
+      ...inputOf('requestSocialPost'),
+      link_ids: [link_id],
+    });
+  });
+
+  it('a test key does the same in a space of its own', async () => {
+    const agent = await app.agent('acme', SCOPES, 'test');
+    for (const id of IDS) {
+      await freshRequest(agent.key);
+      await judge(id, agent.key, 'done');
+    }
+    await freshRequest(acme.key);
+    await judge('getOutboundRequest', agent.key, 'resource_not_found');
+  });
+});
+
+verifies('authentication.4', 'authentication.5.outbound');
