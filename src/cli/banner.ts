@@ -39,7 +39,9 @@ const stores = ({ directory, events, readModels, demo }: Shown): string[] => {
 const pages = ({ url, demo }: Shown): string[] => [
   row('Start page', `${url}/`),
   row('For agents', `${url}/llms.txt`),
+  row('Docs', `${url}/docs`),
   row('OpenAPI', `${url}/api/affiliate/openapi.json`),
+  row('Agent Card', `${url}/.well-known/agent-card.json`),
   row('Problems', `${url}/problems`),
   ...(demo?.facts.review_path ? [row('Buyer page', url + demo.facts.review_path)] : []),
 ];
@@ -50,6 +52,8 @@ const keys = ({ facts, deskToken }: NonNullable<Shown['demo']>): string[] => [
   row('Desk token', deskToken),
   row('', styled('dim', 'staff, operator, auditor and owner; ./tributary uses it by itself')),
 ];
+
+const INITIALIZE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} });
 
 /** Each line works as it is pasted. */
 const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] => {
@@ -62,6 +66,9 @@ const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] 
     row('Link', `curl -s ${api}/links ${key} -H "Content-Type: application/json" \\`),
     row('', `  -H "Idempotency-Key: hello-1" -d '${link}'`),
     row('Performance', `curl -s "${api}/performance?granularity=week" ${key}`),
+    row('MCP', `curl -s ${url}/api/affiliate/mcp ${key} -H "Content-Type: application/json" \\`),
+    row('', `  -d '${INITIALIZE}'`),
+    row('Approvals', './tributary approvals list'),
   ];
 };
 

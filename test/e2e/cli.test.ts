@@ -48,7 +48,7 @@ describe('serve --demo', () => {
     expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
     expect(stdout).toContain(server.ready.review_url);
     const lines = stdout.replaceAll('\\\n', ' ').match(/curl .*/g) ?? [];
-    expect(lines).toHaveLength(4);
+    expect(lines).toHaveLength(5);
     for (const line of lines) {
       const { stdout: answer } = await ended(
         spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] }),
