@@ -61,7 +61,8 @@ export const priceLines = (
       faults.push({
         pointer: `/line_items/${index}/${name}`,
         code: 'not_published',
-        detail: `no published product has ${name} ${product_id ?? sku}`,
+        // Not the value: a refusal repeats no text that somebody sent.
+        detail: `no published product has this ${name}`,
       });
     }
   }

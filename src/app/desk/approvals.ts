@@ -138,7 +138,7 @@ const act = async (
         const asked = command(state);
         if (asked.type !== 'Approve') return asked;
         const halt = await haltOf(deps, await settingsOf(deps, ownerId));
-        return halt === undefined ? asked : halted(halt);
+        return halt === undefined ? asked : halted();
       },
     },
   );

@@ -28,8 +28,8 @@ export const haltOf = async (
   return everybody?.halted;
 };
 
-export const halted = (reason: string): Refusal =>
-  refuse('outreach_halted', 'Outreach is halted by a person.', { extra: { reason } });
+/** Without the reason, which a person wrote for people. */
+export const halted = (): Refusal => refuse('outreach_halted', 'Outreach is halted by a person.');
 
 export type Route = {
   mode: 'owner_controlled' | 'admin_approved';
@@ -45,7 +45,7 @@ export const routeOf = async (
 ): Promise<Route | Refusal> => {
   const own = await settingsOf(deps, ownerId);
   const halt = await haltOf(deps, own);
-  if (halt !== undefined) return halted(halt);
+  if (halt !== undefined) return halted();
   const settings = own?.settings;
   if (!settings) return refuse('approver_missing', 'No approver is configured for this owner.');
   const channel = settings.channels[kind];
