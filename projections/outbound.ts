@@ -10,7 +10,8 @@ import type { Projection } from './projection.ts';
 /** The decider's state, and where its first event stands. */
 export type OutboundRow = OutboundState & { sort: Position };
 
-const OUTBOUND_EVENTS: readonly OutboundEventType[] = [
+/** Everything that can happen to an outreach request. */
+export const OUTBOUND_EVENTS: readonly OutboundEventType[] = [
   'OutboundProposed',
   'OutboundRevised',
   'OutboundApproved',

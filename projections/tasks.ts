@@ -2,6 +2,7 @@ import type { OutboundEventType, TaskEventType } from '#contracts/events/index.t
 import type { TaskRow, TaskStatus } from '#src/domain/task.ts';
 import { tasksScope } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
+import { OUTBOUND_EVENTS } from './outbound.ts';
 import type { Projection } from './projection.ts';
 
 type OfTask = TaskEventType | OutboundEventType | 'HandoffCreated';
@@ -31,18 +32,7 @@ const HANDLES: readonly OfTask[] = [
   'TaskRejected',
   'TaskCanceled',
   'HandoffCreated',
-  'OutboundProposed',
-  'OutboundRevised',
-  'OutboundApproved',
-  'OutboundRejected',
-  'OutboundChangesRequested',
-  'OutboundExpired',
-  'OutboundCanceled',
-  'OutboundDispatched',
-  'OutboundDeferred',
-  'OutboundConfirmed',
-  'OutboundFailed',
-  'OutboundOutcomeUnknown',
+  ...OUTBOUND_EVENTS,
 ];
 
 const namedBy = (event: FoldEvent): Named => event.data as Named;

@@ -3,7 +3,7 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../deps.ts';
 import { streamOf } from '../records.ts';
 import { iso } from '../time.ts';
-import type { Subject } from './question.ts';
+import type { Subject } from './subject.ts';
 
 type Chain = Pick<AttributionAnswer, 'chain' | 'more'>;
 

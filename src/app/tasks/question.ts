@@ -3,7 +3,6 @@ import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import { lead } from '#src/domain/lead.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
 import { awaitToken } from '../consistency.ts';
 import { stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
@@ -15,6 +14,7 @@ import { done, refuse, scopeMissing } from '../outcome.ts';
 import { handoffOf, linkOf, streamOf } from '../records.ts';
 import { renderAsOf } from '../time.ts';
 import { chainOf } from './chain.ts';
+import type { Subject } from './subject.ts';
 import { RULE, statementOf } from './statement.ts';
 
 const ID = 'a2a:attribution_question';
@@ -26,17 +26,6 @@ type Question = {
   lead_id?: string;
   external_id?: string;
   position?: number;
-};
-
-/** What the question is about, and the records that led there. */
-export type Subject = {
-  kind: AttributionAnswer['subject']['kind'];
-  id: string;
-  link_id?: string | undefined;
-  handoff_id?: string | undefined;
-  lead_id?: string | undefined;
-  /** The event itself, of a click. */
-  event?: StoredEvent;
 };
 
 /** Why something of the owner's is attributed as it is: from the log itself, in its order. */

@@ -1,5 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
-import type { Subject } from './question.ts';
+import type { Subject } from './subject.ts';
 
 export const RULE = 'pinned at the event: a later change rewrites nothing';
 
