@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { Outbound } from '#contracts/records/outbound.ts';
@@ -5,7 +6,8 @@ import type { Common } from './command.ts';
 import { leaf, whole, write } from './command.ts';
 import type { Answer, Asked, Desk } from './desk-client.ts';
 import { atDesk } from './desk-client.ts';
-import { finish, styled, table } from './output.ts';
+import { EXIT, Failure } from './exit.ts';
+import { finish, note, styled, table } from './output.ts';
 
 const targetOf = ({ target }: Outbound): string =>
   Object.values(target)
@@ -101,6 +103,22 @@ const boundTo = async (desk: Desk, id: string, options: Decision): Promise<strin
   return now.startsWith(sha256) ? now : sha256.padEnd(HASH_CHARS, '0');
 };
 
+/** Nobody approves what they have not looked at: shown here, and asked. */
+const seen = async (desk: Desk, id: string, options: Decision): Promise<string> => {
+  if (!process.stdin.isTTY || options.json)
+    throw new Failure(
+      EXIT.usage,
+      `say which content: look at it with tributary approvals show ${id}, and approve that with --sha256 HASH`,
+    );
+  const shown = await desk.call('showApproval', { outbound_id: id, owner_id: options.owner });
+  note(approvalText(shown));
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const said = await terminal.question('\nApprove exactly this? [y/N] ');
+  terminal.close();
+  if (/^y(es)?$/i.test(said.trim())) return shown.request.content_sha256;
+  throw new Failure(EXIT.refused, 'Nothing was approved.');
+};
+
 const owned = (command: Command): Command =>
   command.option('--owner <id>', 'the promoter (needed for requests that are at their end)');
 
@@ -116,14 +134,15 @@ const SHA256 = [
 
 const decisions = (approvals: Command): void => {
   owned(write(approvals, 'approve <request>', 'approve exactly this content'))
-    .requiredOption(...SHA256, hash)
+    .option(...SHA256, hash)
     .option('--note <text>', 'kept with the decision')
+    .addHelpText('after', '\nWithout --sha256 it shows the content and asks, on a terminal.')
     .action(async (id: string, options: Decision) => {
       const answer = await atDesk(options, async (desk) =>
         desk.call('approveOutbound', {
           outbound_id: id,
           owner_id: options.owner,
-          content_sha256: await boundTo(desk, id, options),
+          content_sha256: await (options.sha256 === undefined ? seen : boundTo)(desk, id, options),
           note: options.note,
         }),
       );

@@ -76,6 +76,9 @@ describe('a session of an agent', () => {
     const shown = await run('approvals', 'show', request.id, ...at);
     expect(shown.stdout).toContain('Candles are back in stock. Ask us for a list.');
     const hash = request.content_sha256;
+    const blind = await run('approvals', 'approve', request.id, ...at);
+    expect(blind).toMatchObject({ code: 2, stdout: '' });
+    expect(blind.stderr).toContain(`approvals show ${request.id}`);
     const wrong = await run('approvals', 'approve', request.id, '--sha256', '0'.repeat(64), ...at);
     expect(wrong.code).toBe(1);
     await json('approvals', 'approve', request.id, '--sha256', hash.slice(0, 12), ...at);
