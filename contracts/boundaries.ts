@@ -32,13 +32,13 @@ export const BOUNDARIES = [
 
 export type BoundaryId = (typeof BOUNDARIES)[number]['id'];
 
-/** How words begin that name one of the five acts. */
+/** Words that name one of the five acts, also where they are written together. */
 const NAMED: readonly [BoundaryId, RegExp][] = [
-  ['accept_quotation', /^quot/],
-  ['submit_rfq', /^rfq/],
-  ['place_order', /^(order|purchas|checkout|buy$)/],
-  ['reserve_stock', /^(reserv|allocat|backorder)/],
-  ['send_payment', /^(pay$|paym|payout|charge|refund|invoic|settle)/],
+  ['accept_quotation', /^quot|quotation/],
+  ['submit_rfq', /rfq/],
+  ['place_order', /^order|(place|create|submit|buy)order|purchas|checkout|^buy$/],
+  ['reserve_stock', /^reserv|reservation|stockreserv|reservestock|^allocat|backorder/],
+  ['send_payment', /^pay$|payment|payout|^charge|refund|invoic|^settle/],
 ];
 
 /**

@@ -4,7 +4,7 @@ import { LIMITS } from './limits.ts';
 // A text that people and models will read: no control or bidirectional characters, no lone
 // surrogates, because what a person approves must be what a machine sends.
 const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/u;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]/u;
 
 /** Text of 1 to `max` characters; line breaks and tabs allowed, hidden characters refused. */
 export const text = (max: number) =>
@@ -34,9 +34,23 @@ export const country = z
   .string()
   .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code' });
 export const quantity = z.int().min(1).max(100_000_000);
-export const url = z.url({ protocol: /^https?$/ }).max(2_048);
+/** A URL is shown to people and sent by machines: printable ASCII, and no credential in it. */
+const plain = (value: string): boolean =>
+  /^[\x21-\x7e]+$/.test(value) &&
+  URL.canParse(value) &&
+  new URL(value).username === '' &&
+  new URL(value).password === '';
+const PLAIN = { error: 'must be printable ASCII without spaces, user or password' };
 
-export const agentUrl = z.url({ protocol: /^https$/ }).max(2_048);
+export const url = z
+  .url({ protocol: /^https?$/ })
+  .max(2_048)
+  .refine(plain, PLAIN);
+
+export const agentUrl = z
+  .url({ protocol: /^https$/ })
+  .max(2_048)
+  .refine(plain, PLAIN);
 
 export const money = z.object({
   amount: z.int().min(0).describe('Minor units: 85 is 0.85 GBP'),

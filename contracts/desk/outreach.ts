@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idempotencyKey, line, ownerId } from '../fields.ts';
+import { idempotencyKey, line, ownerId, url } from '../fields.ts';
 import type { DeskOperation } from '../operation.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { APPROVAL_MODES, OUTBOUND_KINDS } from '../records/outbound.ts';
@@ -49,11 +49,7 @@ const channel = z
     adapter: z
       .enum(['file', 'webhook', 'a2a'])
       .describe('file: the outbox directory. a2a: the agent whose card the request names'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .max(2_048)
-      .optional()
-      .describe('Of a webhook, and only of one'),
+    url: url.optional().describe('Of a webhook, and only of one'),
     receiver_idempotent: z
       .boolean()
       .default(false)

@@ -40,6 +40,8 @@ export const OutboundRevised = z.object(proposal);
 const decision = {
   ...named,
   by: z.string(),
+  /** What people call who decided: two tokens of one name are one person. */
+  name: z.string().optional(),
   role: z.string(),
   revision: z.number(),
   content_sha256: z.string(),

@@ -8,7 +8,7 @@ import { OUTBOUND_SCOPES } from '../scopes.ts';
 
 /** A name under which the owner knows somebody; an address would be personal data in a log. */
 const reference = line(128)
-  .refine((value) => !/@|\+?\d[\d ()-]{6,}/.test(value), {
+  .refine((value) => !/[@\uff20]|\+?\d[\d ()-]{6,}/.test(value), {
     error: 'must be a reference, not an address or a number',
   })
   .describe('A name under which the owner knows it, never an address');

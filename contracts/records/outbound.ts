@@ -71,6 +71,7 @@ export const outbound = z
       decisions: z.array(
         z.object({
           by: z.string(),
+          name: z.string().optional(),
           role: z.string(),
           at: time,
           decision: z.enum(['approve', 'reject', 'request_changes']),

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { Outbound } from '#contracts/records/outbound.ts';
+import { visible } from '#src/app/outreach/visible.ts';
 import type { Common } from './command.ts';
 import { leaf, whole, write } from './command.ts';
 import type { Answer, Asked, Desk } from './desk-client.ts';
@@ -9,34 +10,42 @@ import { atDesk } from './desk-client.ts';
 import { EXIT, Failure } from './exit.ts';
 import { finish, note, styled, table } from './output.ts';
 
-const targetOf = ({ target }: Outbound): string =>
-  Object.values(target)
-    .filter((value) => value !== undefined)
-    .join(' ');
+/** Nothing that an agent wrote reaches a terminal but as visible characters. */
+const plain = (text: string): string => visible(text).shown.replaceAll('\n', '⟨U+000A⟩');
 
-const listText = ({ data }: Answer<'listApprovals'>): string =>
+const targetOf = ({ target }: Outbound): string =>
+  plain(
+    Object.values(target)
+      .filter((value) => value !== undefined)
+      .join(' '),
+  );
+
+const listText = ({ data, next_before }: Answer<'listApprovals'>): string =>
   data.length === 0
     ? 'No outreach requests.'
-    : table([
-        ['REQUEST', 'STATUS', 'OWNER', 'KIND', 'TO', 'UNTIL', 'APPROVALS'],
-        ...data.map((request) => [
-          request.id,
-          request.status,
-          request.owner_id,
-          request.kind,
-          targetOf(request),
-          request.schedule.not_after,
-          `${approvalsOf(request)} of ${request.approval.required}`,
-        ]),
-      ]);
+    : `${requestsTable(data)}${next_before === null ? '' : `\nMore: --before ${next_before}`}`;
+
+const requestsTable = (data: Outbound[]): string =>
+  table([
+    ['REQUEST', 'STATUS', 'OWNER', 'KIND', 'TO', 'UNTIL', 'APPROVALS'],
+    ...data.map((request) => [
+      request.id,
+      request.status,
+      request.owner_id,
+      request.kind,
+      targetOf(request),
+      request.schedule.not_after,
+      `${approvalsOf(request)} of ${request.approval.required}`,
+    ]),
+  ]);
 
 const approvalsOf = ({ approval }: Outbound): number =>
   approval.decisions.filter(({ decision }) => decision === 'approve').length;
 
 const decisionsText = ({ approval }: Outbound): string[] =>
   approval.decisions.map(
-    ({ at, by, role, decision, note }) =>
-      `    ${at}  ${decision} by ${by} (${role})${note === undefined ? '' : `: ${note}`}`,
+    ({ at, by, name, role, decision, note: why }) =>
+      `    ${at}  ${decision} by ${name ?? by} (${role})${why === undefined ? '' : `: ${plain(why)}`}`,
   );
 
 /** Everything that a person needs to decide, with nothing hidden left hidden. */
@@ -54,6 +63,7 @@ const approvalText = ({ request, exact }: Answer<'showApproval'>): string => {
     ['links', request.content.link_ids.join(' ') || 'none'],
     ['sha256', exact.sha256],
   ];
+  const isPlain = plain(exact.bytes) === exact.bytes;
   const hidden = exact.hidden.map(
     ({ pointer, offset, code_point }) => `    ${pointer} at ${offset}: ${code_point}`,
   );
@@ -69,8 +79,8 @@ const approvalText = ({ request, exact }: Answer<'showApproval'>): string => {
       : `  ${styled('yellow', `${hidden.length} invisible characters, written as ⟨U+…⟩ above:`)}`,
     ...hidden,
     '',
-    `  The ${exact.bytes_count} bytes that would leave:`,
-    `  ${exact.bytes}`,
+    `  The ${exact.bytes_count} bytes that would leave${isPlain ? '' : ', invisible ones written as above'}:`,
+    `  ${plain(exact.bytes)}`,
     ...(request.status === 'pending_approval'
       ? [
           '',

@@ -1,4 +1,5 @@
 /** One event on one line, for a person: what matters of it, without hashes and sealed text. */
+import { visible } from '#src/app/outreach/visible.ts';
 import type { Answer } from './desk-client.ts';
 
 export type ShownEvent = Answer<'readEvents'>['data'][number];
@@ -11,7 +12,9 @@ const SEALED = /^s1\.[a-z]+_/;
 const valueText = (value: unknown): string => {
   if (typeof value !== 'string') return String(value);
   if (SEALED.test(value)) return '(sealed)';
-  const short = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
+  const cut = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
+  // A terminal obeys what it is sent: nothing that anybody wrote gets there unseen.
+  const short = visible(cut).shown;
   return /^[^\s"=]+$/.test(short) ? short : JSON.stringify(short);
 };
 

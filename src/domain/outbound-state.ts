@@ -14,6 +14,7 @@ export type OutboundStatus =
 
 export type OutboundDecision = {
   by: string;
+  name?: string | undefined;
   role: string;
   at: number;
   decision: 'approve' | 'reject' | 'request_changes';
@@ -91,6 +92,7 @@ const changed = (
     case 'OutboundRevised':
       return {
         ...event.data,
+        external_id: event.data.external_id,
         status: 'pending_approval',
         status_reason: undefined,
         decisions: [],
@@ -120,8 +122,16 @@ const approved = (
   state: OutboundState,
   { data, at }: Happened<'OutboundApproved'>,
 ): Partial<OutboundState> => {
-  const { by, role, revision, content_sha256, note } = data;
-  const said = { by, role, at, revision, content_sha256, ...(note !== undefined && { note }) };
+  const { by, name, role, revision, content_sha256, note } = data;
+  const said = {
+    by,
+    role,
+    at,
+    revision,
+    content_sha256,
+    ...(name !== undefined && { name }),
+    ...(note !== undefined && { note }),
+  };
   const decisions = [...state.decisions, { ...said, decision: 'approve' as const }];
   const count = decisions.filter(({ decision }) => decision === 'approve').length;
   return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
@@ -132,8 +142,9 @@ const decided = (
   { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
   decision: 'reject' | 'request_changes',
 ): Partial<OutboundState> => {
-  const { by, role, revision, content_sha256, reason } = data;
+  const { by, name, role, revision, content_sha256, reason } = data;
   const said = { by, role, at, decision, revision, content_sha256, note: reason };
+  if (name !== undefined) Object.assign(said, { name });
   return { decisions: [...state.decisions, said], status_reason: reason };
 };
 

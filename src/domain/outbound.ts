@@ -2,13 +2,13 @@ import type { EventData, EventOf, OutboundEventType } from '#contracts/events/in
 import type { Decider, Decision } from './decider.ts';
 import { accept, reject } from './decider.ts';
 import { isAtItsEnd, outboundEvolve } from './outbound-state.ts';
-import type { OutboundState } from './outbound-state.ts';
+import type { OutboundDecision, OutboundState } from './outbound-state.ts';
 
 type Event = EventOf<OutboundEventType>;
 type Proposal = EventData<'OutboundProposed'>;
 
 /** A person at the desk, in the role in which they decide. An agent is never one. */
-type Person = { by: string; role: 'owner' | 'staff' };
+type Person = { by: string; name?: string; role: 'owner' | 'staff' };
 
 export type OutboundCommand =
   | { type: 'Propose'; proposal: Proposal }
@@ -124,24 +124,27 @@ const unfit = (
 const approve = (state: OutboundState, command: Of<'Approve'>): Decided => {
   const fault = unfit(state, command);
   if (fault) return fault;
-  const { by, role, note } = command;
-  if (state.decisions.some((decision) => decision.decision === 'approve' && decision.by === by))
-    return accept();
+  const { by, name, role, note } = command;
+  const isSame = (one: OutboundDecision): boolean =>
+    one.by === by || (name !== undefined && one.name === name);
+  if (state.decisions.some((one) => one.decision === 'approve' && isSame(one))) return accept();
   if (state.status !== 'pending_approval')
     return reject('already_decided', `the request is ${state.status}`);
   const { revision, content_sha256 } = state;
-  const data = { ...named(state), by, role, revision, content_sha256 };
+  const who = { by, role, ...(name !== undefined && { name }) };
+  const data = { ...named(state), ...who, revision, content_sha256 };
   return accept({ type: 'OutboundApproved', data: { ...data, ...(note && { note }) } });
 };
 
 const turnDown = (state: OutboundState, command: Of<'Reject'> | Of<'RequestChanges'>): Decided => {
   const rejects = command.type === 'Reject';
-  if (state.status === (rejects ? 'rejected' : 'changes_requested')) return accept();
   const fault = unfit(state, command);
   if (fault) return fault;
-  const { by, role, reason } = command;
+  if (!rejects && state.status === 'changes_requested') return accept();
+  const { by, name, role, reason } = command;
   const { revision, content_sha256 } = state;
-  const data = { ...named(state), by, role, revision, content_sha256, reason };
+  const who = { by, role, ...(name !== undefined && { name }) };
+  const data = { ...named(state), ...who, revision, content_sha256, reason };
   return accept({ type: rejects ? 'OutboundRejected' : 'OutboundChangesRequested', data });
 };
 

@@ -152,7 +152,7 @@ export class Refused extends Error {
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
 /** A write that is named like one of the five acts gets told why it is not there. */
 const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>
-  method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/v1/')
+  method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/')
     ? boundaryOf(decoded(path))
     : undefined;
 

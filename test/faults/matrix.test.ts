@@ -199,7 +199,8 @@ describe.each(
     const agent = await app.agent('acme', granted.length > 0 ? granted : ['products:read']);
     const held = new Set(granted.length > 0 ? granted : ['products:read']);
     for (const id of IDS) {
-      await freshRequest(acme.key);
+      // Whoever proposed it may cancel it: so it is the agent's own, where it can propose one.
+      await freshRequest(held.has('social:write') ? agent.key : acme.key);
       const needed = NEEDS[id];
       const opens = needed === null || needed.some((scope) => held.has(scope));
       // The request itself is a social post: other outbound scopes open the tool, and not it.

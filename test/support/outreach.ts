@@ -19,13 +19,19 @@ export const configure = async (app: TestApp, owner: string, over: object = {}):
   if (status !== 200) throw new Error(text);
 };
 
-/** A token of one person at the desk. */
+let people = 0;
+/** A token of one person at the desk, whose name nobody else has. */
 export const person = async (
   app: TestApp,
   roles: readonly string[],
   owner?: string,
 ): Promise<string> => {
-  const asked = { name: 'Test person', roles, ...(owner !== undefined && { owner_id: owner }) };
+  people += 1;
+  const asked = {
+    name: `Person ${people}`,
+    roles,
+    ...(owner !== undefined && { owner_id: owner }),
+  };
   const { body, text } = await app.desk('POST', '/desk-tokens', asked);
   const { token } = body as { token?: string };
   if (token === undefined) throw new Error(text);

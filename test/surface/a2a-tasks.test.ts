@@ -166,7 +166,7 @@ describe('coordinate_promotion', () => {
     expect(task.status.state).toBe('TASK_STATE_AUTH_REQUIRED');
   });
 
-  it('is rejected where nobody approves, no channel is, or all is halted', async () => {
+  it('is rejected where nobody approves or no channel is; a halt is no end of the message', async () => {
     const rival = await app.agent('rival');
     const rejected = async (by: string) => {
       const task = await sent(app, by, message(POST));
@@ -177,7 +177,19 @@ describe('coordinate_promotion', () => {
     await configure(app, 'rival', { channels: FILES.slice(1) });
     expect(await rejected(rival.key)).toBe('channel_not_verified');
     await app.desk('POST', '/outreach-halt', { owner_id: 'rival', reason: 'Stop' });
-    expect(await rejected(rival.key)).toBe('outreach_halted');
+    const waiting = message({
+      ...POST,
+      kind: 'message',
+      channel: 'chat',
+      recipient_ref: 'club',
+      network: undefined,
+      account_ref: undefined,
+    });
+    const { data } = await errorOf(app, rival.key, 'SendMessage', { message: waiting });
+    expect(data[0]?.reason).toBe('OUTREACH_HALTED');
+    await app.desk('POST', '/outreach-resume', { owner_id: 'rival', reason: 'On' });
+    const task = await sent(app, rival.key, waiting);
+    expect(task.status.state).toBe('TASK_STATE_AUTH_REQUIRED');
   });
 });
 

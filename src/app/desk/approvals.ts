@@ -10,7 +10,7 @@ import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { envelopeHash, envelopeOf } from '../outreach/envelope.ts';
-import { notFound } from '../outreach/propose.ts';
+import { notFound, sentence } from '../outreach/propose.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { outboundOf } from '../outreach/requests.ts';
 import { halted, haltOf, settingsOf } from '../outreach/settings.ts';
@@ -26,6 +26,12 @@ type Which = { outbound_id: string; owner_id?: string | undefined };
 /** Rows looked through for one page: an open list longer than that is read page by page. */
 const SCAN_MAX = 1_000;
 
+const notOpen = (): Refusal =>
+  refuse(
+    'resource_not_found',
+    'There is no such open outreach request; of one at its end, name the owner, too.',
+  );
+
 /** Whose request it is, as far as the caller may know; undefined for everybody else's. */
 const ownerOf = async (
   deps: DeskDeps,
@@ -39,8 +45,17 @@ const ownerOf = async (
   return known !== undefined && mayActFor(call, known) ? known : undefined;
 };
 
+const ENDS = new Set(['confirmed', 'failed', 'rejected', 'expired', 'canceled']);
+
+/** The list of all owners holds what is open only. */
+const nameOwner = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
+  errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
+});
+
 export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
-  const { owner_id, status, before, limit } = input;
+  const { status, before, limit } = input;
+  const owner_id = input.owner_id ?? call.caller.ownerId;
+  if (owner_id === undefined && status !== undefined && ENDS.has(status)) return nameOwner;
   if (owner_id !== undefined && !mayActFor(call, owner_id)) return notFound();
   const isOver = owner_id !== undefined && status !== undefined;
   const found = isOver
@@ -75,7 +90,7 @@ export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, c
 
 export const showApproval: DeskHandler<'showApproval'> = async (deps, input, call) => {
   const ownerId = await ownerOf(deps, call, input);
-  if (ownerId === undefined) return notFound();
+  if (ownerId === undefined) return input.owner_id === undefined ? notOpen() : notFound();
   const state = await outboundOf(deps, ownerId, input.outbound_id);
   if (!state) return notFound();
   const bytes = envelopeOf(ownerId, state);
@@ -116,8 +131,6 @@ const refusalOf = (rejected: OutboundRejection, detail: string): Refusal => {
   }
 };
 
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 /** One person's act on one request; approving is the only one that a halt forbids. */
 const act = async (
   deps: DeskDeps,
@@ -126,7 +139,7 @@ const act = async (
   command: (state: OutboundState) => OutboundCommand,
 ): Promise<Outcome<Outbound>> => {
   const ownerId = await ownerOf(deps, call, which);
-  if (ownerId === undefined) return notFound();
+  if (ownerId === undefined) return which.owner_id === undefined ? notOpen() : notFound();
   const written = await decideAndAppend(
     deps,
     { ...call, ownerId },
@@ -151,7 +164,8 @@ const act = async (
 const personOf = ({ actor, caller }: DeskCall, { approval }: OutboundState) => {
   const needed = approval.mode === 'owner_controlled' ? 'owner' : 'staff';
   const other = needed === 'owner' ? 'staff' : 'owner';
-  return { by: actor, role: caller.roles.has(needed) ? needed : other } as const;
+  const role = caller.roles.has(needed) ? needed : other;
+  return { by: actor, name: caller.name, role } as const;
 };
 
 export const approveOutbound: DeskHandler<'approveOutbound'> = (deps, input, call) =>

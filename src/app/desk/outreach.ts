@@ -46,6 +46,7 @@ const render = (
         ...(url !== undefined && { url }),
         receiver_idempotent: receiver_idempotent ?? adapter === 'file',
         ...(secretOf &&
+          adapter === 'webhook' &&
           secret_version !== undefined && { webhook_secret: secretOf(kind, secret_version) }),
         ...(disabled !== undefined && { disabled }),
       },
@@ -55,7 +56,14 @@ const render = (
   halted_for_everybody: halted,
 });
 
-/** The channels asked for; a webhook goes on with its secret, or gets the next. */
+const originOf = (url: string | undefined): string | undefined =>
+  url === undefined ? undefined : new URL(url).origin;
+
+/**
+ * The channels asked for. A webhook goes on with its secret, or gets the next: when it is asked for, or
+ * when another receiver stands there, which must not know the secret of the one before. Versions are
+ * counted on, whatever the channel is in between.
+ */
 const channelsOf = (
   asked: DeskInput<'configureOutreach'>['channels'],
   before: Settings | undefined,
@@ -63,20 +71,23 @@ const channelsOf = (
 ): Settings['channels'] =>
   Object.fromEntries(
     asked.map(({ kind, adapter, url, receiver_idempotent, rotate_secret }) => {
-      if (adapter !== 'webhook') return [kind, { adapter }];
       const known = before?.channels[kind];
       const last = known?.secret_version;
-      const rotates = rotate_secret && last !== undefined;
+      if (adapter !== 'webhook')
+        return [kind, { adapter, ...(last !== undefined && { secret_version: last }) }];
+      const isOther = last !== undefined && originOf(known?.url) !== originOf(url);
+      const rotates = rotate_secret && last !== undefined && !isOther;
       return [
         kind,
         {
           adapter,
           ...(url !== undefined && { url }),
           receiver_idempotent,
-          secret_version: (last ?? 1) + (rotates ? 1 : 0),
+          secret_version: (last ?? 1) + (rotates || isOther ? 1 : 0),
           ...(rotates
             ? { rotating_until: at + DAY_MS }
-            : known?.rotating_until !== undefined && { rotating_until: known.rotating_until }),
+            : !isOther &&
+              known?.rotating_until !== undefined && { rotating_until: known.rotating_until }),
         },
       ];
     }),

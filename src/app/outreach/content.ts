@@ -33,25 +33,29 @@ export const contentOf = async (
   if (strangers.length > 0)
     return refuse('resource_not_found', 'There is no such link.', { errors: strangers });
   const absent = links.flatMap((link, i) =>
-    link && !text.includes(link.short_url)
+    link && !holds(text, link.short_url)
       ? [fault(`/link_ids/${i}`, 'not_in_text', 'its short_url must stand in the text')]
       : [],
   );
   if (absent.length > 0) return invalid(...absent);
   const said = subject === undefined ? text : `${subject}\n${text}`;
-  const hasLink = link_ids.length > 0 || /https?:\/\//i.test(said);
-  if (hasLink && !DISCLOSURES.some((disclosure) => disclosed(text, disclosure)))
+  const hasLink = link_ids.length > 0 || LINK.test(said);
+  if (hasLink && !DISCLOSURES.some((disclosure) => holds(text, disclosure)))
     return refuse('disclosure_missing', 'The text carries a link and does not disclose it.', {
       errors: [fault('/text', 'disclosure_missing', `put in one of: ${DISCLOSURES.join(' | ')}`)],
     });
   return { ...(subject !== undefined && { subject }), text, link_ids };
 };
 
-/** As a whole word: #adventure discloses nothing. */
-const disclosed = (text: string, disclosure: string): boolean => {
-  const start = text.indexOf(disclosure);
-  return start >= 0 && !/\w/.test(text.charAt(start + disclosure.length));
-};
+/** What a reader, or the app that shows it, takes for a link: also without its scheme. */
+const LINK = /https?:\/\/|\bwww\.|[\p{L}\p{N}]\.\p{L}{2,}\/|:\d+\/l\//iu;
+
+/** As a whole, somewhere in the text: #adventure discloses nothing, and a longer link is another. */
+const holds = (text: string, part: string): boolean =>
+  text
+    .split(part)
+    .slice(1)
+    .some((rest) => !/^[\p{L}\p{N}_-]/u.test(rest));
 
 export const scheduleOf = (
   { not_before, not_after }: { not_before?: string | undefined; not_after?: string | undefined },

@@ -1,4 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundRejection } from '#src/domain/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
@@ -6,7 +7,7 @@ import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { AgentCall } from '../call.ts';
 import type { Written } from '../decide-and-append.ts';
-import { createOnce, decideAndAppend, replayOf, traceOf } from '../decide-and-append.ts';
+import { bindKey, createOnce, decideAndAppend, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
@@ -48,6 +49,11 @@ export const requestAgentNotification: Handler<'requestAgentNotification'> = (
 const answerOf = (call: AgentCall, written: Written<OutboundState>): Outcome<Outbound> =>
   done(renderOutbound(call.ownerId, written.state, written.state.updated_at), traceOf(written));
 
+const nameOfKey = ({ idem = '' }: AgentCall): string => nameOf('outbound', idem);
+
+/** The stream of what this key creates. */
+const streamOfKey = (call: AgentCall): string => `${call.ownerId}-outbound_${nameOfKey(call)}`;
+
 const propose = async (
   deps: Deps,
   input: Input,
@@ -55,15 +61,17 @@ const propose = async (
   asked: Asked,
 ): Promise<Outcome<Outbound>> => {
   if (input.revises !== undefined) return revise(deps, input, call, asked, input.revises);
-  const name = nameOf('outbound', call.idem ?? '');
-  const stream = `${call.ownerId}-outbound_${name}`;
-  const facts = await gather(deps, input, call, asked, { id: `out_${name}`, revision: 1 });
+  const stream = streamOfKey(call);
+  const id = `out_${nameOfKey(call)}`;
+  const facts = await gather(deps, input, call, asked, { id, revision: 1 });
   if ('ok' in facts) {
     // A retry must get its first answer even when the world has moved on.
     const again = await replayOf(deps, call, { stream, decider: outbound });
     if (!again) return facts;
     return again.ok ? answerOf(call, again) : again;
   }
+  const bound = await bindKey(deps, call, stream);
+  if (bound) return bound;
   const proposal = { ...facts, ...call.task };
   const written = await createOnce(deps, call, {
     stream,
@@ -86,7 +94,10 @@ const revise = async (
     stream: streamOf(call.ownerId, 'outbound', id),
     decider: outbound,
     command: async (state) => {
-      if (!state) return notFound();
+      // Another agent's words are not to stand under this one's name.
+      if (state?.agent_id !== call.caller.agentId) return notFound();
+      const other = await replayOf(deps, call, { stream: streamOfKey(call), decider: outbound });
+      if (other && !other.ok) return other;
       const facts = await gather(deps, input, call, asked, { id, revision: state.revision + 1 });
       return 'ok' in facts ? facts : { type: 'Revise' as const, at: call.at, proposal: facts };
     },
@@ -98,6 +109,8 @@ const revise = async (
 export const notFound = (): Refusal =>
   refuse('resource_not_found', 'There is no such outreach request.');
 
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** What a rejection of the decider means for whoever asked. */
 export const refusalOf = ({
   rejected,
@@ -106,7 +119,16 @@ export const refusalOf = ({
   rejected: OutboundRejection;
   detail: string;
 }): Refusal =>
-  rejected === 'outbound_unknown' ? notFound() : refuse('state_conflict', `${detail}.`);
+  rejected === 'outbound_unknown' ? notFound() : refuse('state_conflict', `${sentence(detail)}.`);
+
+/** Said now, and not once people have approved it. */
+const sizeFault = (envelope: string): Refusal | undefined => {
+  const max = LIMITS.WEBHOOK_BYTES_MAX;
+  if (Buffer.byteLength(envelope) <= max) return undefined;
+  return refuse('validation_failed', 'The text is too long for its channel.', {
+    errors: [{ pointer: '/text', code: 'too_big', detail: `a webhook takes ${max} bytes in all` }],
+  });
+};
 
 /** What the decision needs to know, or why there is nothing to decide. */
 const gather = async (
@@ -132,9 +154,12 @@ const gather = async (
     via: route.channel,
     revision,
   };
+  const envelope = envelopeOf(call.ownerId, what);
+  const tooLarge = route.channel.adapter === 'webhook' && sizeFault(envelope);
+  if (tooLarge) return tooLarge;
   return {
     ...what,
-    content_sha256: envelopeHash(envelopeOf(call.ownerId, what)),
+    content_sha256: envelopeHash(envelope),
     approval: { mode: route.mode, required: route.required },
     ...(input.external_id !== undefined && { external_id: input.external_id }),
   };

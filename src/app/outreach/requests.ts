@@ -55,13 +55,14 @@ export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = async (
   const written = await decideAndAppend(deps, call, {
     stream: streamOf(call.ownerId, 'outbound', outbound_id),
     decider: outbound,
-    command: (state) =>
-      refusalFor(call, state) ?? {
-        type: 'Cancel' as const,
-        at: call.at,
-        by: call.caller.agentId,
-        ...(reason !== undefined && { reason }),
-      },
+    command: (state) => {
+      const refused = refusalFor(call, state);
+      if (refused) return refused;
+      // Any agent of the owner may look; only who proposed may take it back.
+      if (state?.agent_id !== call.caller.agentId) return notFound();
+      const by = call.caller.agentId;
+      return { type: 'Cancel' as const, at: call.at, by, ...(reason !== undefined && { reason }) };
+    },
   });
   if (written.ok)
     return done(

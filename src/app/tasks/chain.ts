@@ -31,6 +31,7 @@ export const chainOf = async (
   { log }: Pick<Deps, 'log'>,
   ownerId: string,
   subject: Subject,
+  mayReadLeads: boolean,
 ): Promise<Chain> => {
   const { link_id, handoff_id, lead_id, event } = subject;
   const streams = [
@@ -44,7 +45,9 @@ export const chainOf = async (
   if (subject.kind === 'link' && stored[0]) {
     const over = await overLink(log, ownerId, subject.id, stored[0].position);
     const known = new Set(stored.map(({ position }) => position));
-    stored.push(...over.events.filter(({ position }) => !known.has(position)));
+    const isShown = ({ position, type }: StoredEvent): boolean =>
+      !known.has(position) && (mayReadLeads || !type.startsWith('Lead'));
+    stored.push(...over.events.filter(isShown));
     more = over.more;
   }
   stored.sort((a, b) => a.position - b.position);
@@ -74,11 +77,21 @@ const overLink = async (
   return { events, more: true };
 };
 
+const PREFIXES: Record<string, string> = { link: 'lnk', handoff: 'hnd', lead: 'led' };
+
+/** The id of the record whose stream it is; visits and the like have none of their own. */
+const recordOf = (stream: string): string => {
+  const name = stream.slice(stream.indexOf('-') + 1);
+  const [kind = '', id = ''] = name.split(/_(.*)/s);
+  const prefix = PREFIXES[kind];
+  return prefix === undefined ? name : `${prefix}_${id}`;
+};
+
 const shown = ({ position, type, stream, data, meta }: StoredEvent): Chain['chain'][number] => ({
   position,
   at: iso(meta.at),
   type,
-  record: stream.slice(stream.indexOf('-') + 1),
+  record: recordOf(stream),
   facts: Object.fromEntries(
     FACTS.flatMap((name) => {
       const value = (data as Record<string, unknown>)[name];

@@ -58,7 +58,12 @@ const answer = async (
   if (!subject) return nobodys;
   const unread = subject.kind === 'lead' ? lacks(LEAD_QUESTION_SCOPE) : undefined;
   if (unread) return unread;
-  const { chain, more } = await chainOf(deps, caller.ownerId, subject);
+  const { chain, more } = await chainOf(
+    deps,
+    caller.ownerId,
+    subject,
+    caller.scopes.has(LEAD_QUESTION_SCOPE),
+  );
   return done({
     subject: { kind: subject.kind, id: subject.id },
     statement: statementOf(subject),

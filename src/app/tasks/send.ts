@@ -24,7 +24,6 @@ const REJECTING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'scope_missing',
   'channel_not_verified',
   'approver_missing',
-  'outreach_halted',
 ]);
 
 /** An answer is kept with its task: as large as a tool's result, and no larger. */
