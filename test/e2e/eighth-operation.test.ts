@@ -75,7 +75,8 @@ describe('an eighth operation', () => {
       ),
     );
     expect(typecheck().stdout).toBe('');
-  });
+    // The compiler twice over everything, on a machine that may be busy.
+  }, 180_000);
 
   it('is served, documented and guarded', () => {
     const probe = `
