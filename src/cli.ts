@@ -7,6 +7,8 @@ import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
 import { StartupError } from './adapters/sqlite/open.ts';
 
+const LINGER_MS = 100;
+
 const exitFor = (error: unknown): number => {
   if (error instanceof Failure) return error.exit;
   if (error instanceof StartupError || error instanceof ConfigError) return EXIT.cannotStart;
@@ -33,3 +35,5 @@ const main = async (argv: readonly string[]): Promise<number> => {
 
 endQuietlyWithReader();
 process.exitCode = await main(process.argv);
+// A client that has given its server up may keep the process from its end.
+if (process.exitCode !== EXIT.ok) setTimeout(() => process.exit(), LINGER_MS).unref();

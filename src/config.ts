@@ -6,7 +6,11 @@ export type Config = {
   host: string;
   port: number;
   dataDirectory: string;
-  eventLogUrl: URL;
+  /** What all credentials and keys are derived from, where several processes must agree on them. */
+  rootKey: Buffer | undefined;
+  /** A text: several hosts, as EventStoreDB takes them, are no URL to the standard. May hold a password. */
+  eventLogUrl: string;
+  /** May hold a password. */
   readModelUrl: URL;
   /** Public origin, without a slash at the end; derived from host and port when it is not set. */
   publicUrl: string | undefined;
@@ -25,10 +29,18 @@ export type Config = {
 };
 
 const perMinute = z.coerce.number().int().min(1).max(100_000_000);
-const schemes = (...allowed: string[]) =>
-  z.string().refine((value) => URL.canParse(value) && allowed.includes(new URL(value).protocol), {
-    error: `must be a URL that starts with one of ${allowed.join(' ')}`,
-  });
+const REMOTE_LOG = /^esdb(\+discover)?:\/\/[^/?#\s]+/;
+const REMOTE_VIEWS = /^rediss?:\/\/[^/?#\s]+/;
+
+/** An embedded store, by its scheme, or a server. The text is not repeated: it may hold a password. */
+const store = (embedded: readonly string[], server: RegExp, forms: string) =>
+  z
+    .string()
+    .refine(
+      (value) =>
+        server.test(value) || (URL.canParse(value) && embedded.includes(new URL(value).protocol)),
+      { error: `must be a URL that starts with one of ${embedded.join(' ')} ${forms}` },
+    );
 
 /** As a URL shows host and port, since that is what it is compared with. */
 const hostPort = z
@@ -45,8 +57,19 @@ const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
   DATA_DIR: z.string().min(1).default('./data'),
-  EVENT_LOG_URL: schemes('sqlite:', 'memory:').default('sqlite:log'),
-  READ_MODEL_URL: schemes('sqlite:', 'memory:').default('sqlite:views'),
+  ROOT_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64: openssl rand -base64 32' })
+    .transform((text) => Buffer.from(text, 'base64'))
+    .optional(),
+  EVENT_LOG_URL: store(
+    ['sqlite:', 'memory:'],
+    REMOTE_LOG,
+    'esdb://HOST esdb+discover://HOST',
+  ).default('sqlite:log'),
+  READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_VIEWS, 'redis://HOST rediss://HOST')
+    .refine((value) => URL.canParse(value), { error: 'must be a URL' })
+    .default('sqlite:views'),
   PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   COUNTRY_HEADER: z
     .string()
@@ -66,6 +89,18 @@ const environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
+/** The log is a server's, and other processes may work on it. */
+export const isRemoteLog = ({ eventLogUrl }: Pick<Config, 'eventLogUrl'>): boolean =>
+  REMOTE_LOG.test(eventLogUrl);
+
+/** The read models are a server's, and other processes may fold and read them. */
+export const areRemoteViews = ({ readModelUrl }: Pick<Config, 'readModelUrl'>): boolean =>
+  REMOTE_VIEWS.test(readModelUrl.href);
+
+/** A store's URL as people may see it: without user, password and options. */
+export const shownUrl = (url: string): string =>
+  url.replace(/^([^:]+:\/\/)(?:.*@)?([^/?#]*).*$/s, '$1$2');
+
 /** Thrown when a setting cannot be used: names the variable and what it must be. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -84,7 +119,8 @@ export const readConfig = (env: Record<string, string | undefined> = process.env
     host: e.HOST,
     port: e.PORT,
     dataDirectory: e.DATA_DIR,
-    eventLogUrl: new URL(e.EVENT_LOG_URL),
+    rootKey: e.ROOT_KEY,
+    eventLogUrl: e.EVENT_LOG_URL,
     readModelUrl: new URL(e.READ_MODEL_URL),
     publicUrl: e.PUBLIC_URL?.replace(/\/+$/, ''),
     countryHeader: e.COUNTRY_HEADER?.toLowerCase(),

@@ -13,7 +13,7 @@ import type {
 } from '#src/app/desk/projection-desk.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { LocalStore } from '#src/ports/read-model.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
 
 /** Runs that were asked about last; an older one is simply started again. */
 const RUNS_MAX = 50;
@@ -21,7 +21,7 @@ const RUNS_MAX = 50;
 /** What operators do with the engine: status, rebuild and verify, one at a time per read model. */
 export const projectionDesk = (deps: {
   log: EventLog;
-  store: LocalStore;
+  store: ProjectionStore;
   engine: Engine;
   catalog: Catalog;
   /** Builds the catalog afresh beside the one that answers. */

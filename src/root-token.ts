@@ -1,38 +1,72 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
-import { authenticator } from '#src/app/authenticate.ts';
+import { authenticator, mintCredential } from '#src/app/authenticate.ts';
 import type { DeskCaller } from '#src/app/call.ts';
-import { dispatchDesk } from '#src/app/desk/dispatch.ts';
+import { deskIdem, dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
+import { keyIdOf } from '#src/app/desk/key-id.ts';
+
+const CALLER: DeskCaller = {
+  kind: 'desk',
+  tokenId: 'system',
+  name: 'first start',
+  roles: new Set(['operator'] as const),
+};
+const SECRET_CHARS = 43;
+const KNOWN_WAIT_MS = 2_000;
 
 /**
  * The first desk token, with every role: issued once, through the command that issues all others,
- * and kept in the data directory for the command line, readable by us alone.
+ * and kept in the data directory for the command line, readable by us alone. Where processes share
+ * a root secret it is derived from that, so that all have the same, and one of them issues it.
  */
-export const ensureRootToken = async (deps: DeskDeps, directory: string): Promise<void> => {
+export const ensureRootToken = async (
+  deps: DeskDeps,
+  directory: string,
+  { shared = false } = {},
+): Promise<void> => {
   const file = join(directory, 'desk.token');
   const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
   // A token of another log, or a revoked one, would leave the command line outside.
   if (kept !== '' && authenticator(deps).desk(kept).ok) return;
-  const caller: DeskCaller = {
-    kind: 'desk',
-    tokenId: 'system',
-    name: 'first start',
-    roles: new Set(['operator'] as const),
-  };
+  const token = shared ? await sharedToken(deps) : await issued(deps, deps.ids.uuid());
+  makeDirectory(directory);
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+};
+
+const issued = async (deps: DeskDeps, idempotency_key: string): Promise<string> => {
   const outcome = await dispatchDesk(deps, deskHandlers, 'issueDeskToken', {
-    caller,
+    caller: CALLER,
     surface: 'cli',
     requestId: deps.ids.uuid(),
-    input: {
-      idempotency_key: deps.ids.uuid(),
-      name: 'root',
-      roles: ['operator', 'staff', 'auditor', 'owner'],
-    },
+    input: { idempotency_key, name: 'root', roles: ['operator', 'staff', 'auditor', 'owner'] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
-  makeDirectory(directory);
-  writeFileSync(file, `${(outcome.value as { token: string }).token}\n`, { mode: 0o600 });
+  return (outcome.value as { token: string }).token;
+};
+
+/** The first of the derived tokens that nobody revoked, by the log itself: rows may be behind it. */
+const sharedToken = async (deps: DeskDeps): Promise<string> => {
+  for (let generation = 0; ; generation += 1) {
+    const key = `root-${generation}`;
+    const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);
+    const id = keyIdOf('desk', deskIdem(CALLER, 'issueDeskToken', key));
+    const stream = `desk-token_${id}`;
+    let stored = await deps.log.readStream(stream);
+    if (stored.length === 0) {
+      const derived = { ...deps, ids: { ...deps.ids, base62: () => secret } };
+      try {
+        return await issued(derived, key);
+      } catch (error) {
+        // Another process was first, or nobody was: then it stays an error.
+        stored = await deps.log.readStream(stream);
+        if (stored.length === 0) throw error;
+      }
+    }
+    if (stored.some(({ type }) => type === 'DeskTokenRevoked')) continue;
+    await deps.following.passed(stored.at(-1)?.position ?? 0, KNOWN_WAIT_MS);
+    return mintCredential('trbd', id, secret);
+  }
 };

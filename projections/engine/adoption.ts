@@ -67,9 +67,10 @@ export const adoptWaiting = async (state: Following): Promise<void> => {
 const adoptNow = async (state: Following, target: Target): Promise<void> => {
   const { options, folding, position, late } = state;
   const { projection, space } = target;
-  await fill({ ...folding, log: options.log, targets: [target], upTo: position });
+  const filled = await fill({ ...folding, log: options.log, targets: [target], upTo: position });
   if (state.own === undefined) await options.store.goLive(projection.name, space);
-  else state.unborn.set(target, position);
+  // Not the loop's position: that may lie behind the last event, where no fill comes to.
+  else state.unborn.set(target, Math.min(filled, position));
   for (const other of late) if (other.projection.name === projection.name) late.delete(other);
   const others = state.targets.filter((other) => other.projection.name !== projection.name);
   setTargets(state, [...others, target]);
@@ -100,12 +101,18 @@ export const check = async (state: Following, target: Target): Promise<void> => 
   const { store } = state.options;
   const { projection, space } = target;
   const now = await store.checkpoints(space);
+  const { live } = await store.spaces(projection.name);
   const born = state.unborn.get(target);
-  if (born !== undefined) {
-    if (Math.min(...now) < born) return;
+  const isLost = isBehind(now, target);
+  if (born === undefined || isLost) {
     state.unborn.delete(target);
+    if (live !== space || isLost) await refill(state, target);
+    return;
+  }
+  // Others, who were filled before, may have found it whole by what they had to wait for.
+  if (live !== space) {
+    if (Math.min(...now) < born) return;
     await store.goLive(projection.name, space);
   }
-  const { live } = await store.spaces(projection.name);
-  if (live !== space || isBehind(now, target)) await refill(state, target);
+  state.unborn.delete(target);
 };

@@ -27,6 +27,7 @@ const contactShape = z.strictObject({
   phone: line(40).optional(),
 });
 
+type Awaitable<T> = T | Promise<T>;
 type BuyerOperation = 'openHandoff' | 'reviseList' | 'declineHandoff' | 'submitRfq';
 
 /** One act of the holder of the link. Pressing a button twice is one act. */
@@ -34,7 +35,7 @@ const act = async (
   deps: Deps,
   token: string,
   { requestId, operation }: { requestId: string; operation: BuyerOperation },
-  command: (state: HandoffState, at: number) => HandoffCommand | Refusal,
+  command: (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>,
 ): Promise<Outcome<Review>> => {
   const found = await handoffBehind(deps, token);
   if ('ok' in found) return found;
@@ -139,7 +140,7 @@ export const submitRfq = (
     contact: { name: string; email: string; company?: string; phone?: string };
   },
 ): Promise<Outcome<Review>> =>
-  act(deps, token, { requestId: asked.requestId, operation: 'submitRfq' }, (state, at) => {
+  act(deps, token, { requestId: asked.requestId, operation: 'submitRfq' }, async (state, at) => {
     const contact = contactShape.safeParse(asked.contact);
     const errors: InputFault[] = contact.success
       ? []
@@ -162,11 +163,14 @@ export const submitRfq = (
         contact: '',
         consentText: '',
       };
+    const sealed = await deps.vault.seal(state.handoff_id, JSON.stringify(contact.data));
+    // Erased while the buyer wrote.
+    if (sealed === null) return refuse('state_conflict', WHY.handoff_closed);
     return {
       type: 'SubmitRfq',
       at,
       listRevision: asked.listRevision,
-      contact: deps.vault.seal(state.handoff_id, JSON.stringify(contact.data)),
+      contact: sealed,
       consentText: RFQ_CONSENT,
     };
   });

@@ -3,6 +3,7 @@ import { attribute } from './attribution.ts';
 import type { Call } from './call.ts';
 import { unkeyed } from './call.ts';
 import type { Deps } from './deps.ts';
+import { openOne } from './personal.ts';
 
 type Claims = Pick<Deps, 'log' | 'ids' | 'secrets'>;
 type Claim = { leadId: string; email: string; expiresAt: number };
@@ -45,7 +46,7 @@ export const releaseClaim = async (
   /** The address that the lead goes on with, which it keeps. */
   keeps?: string,
 ): Promise<void> => {
-  const opened = contact ? deps.vault.unseal(contact) : null;
+  const opened = contact ? await openOne(deps.vault, contact) : null;
   if (opened === null) return;
   const { email } = JSON.parse(opened) as { email: string };
   if (keeps !== undefined && claimStream(deps, call, keeps) === claimStream(deps, call, email))

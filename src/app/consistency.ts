@@ -11,10 +11,11 @@ const OWN_WRITE_WAIT_MS = 50;
 export const consistencyToken = (logId: string, position: Position): string =>
   Buffer.from(`${logId.slice(0, 8)}:${position}`).toString('base64url');
 
-/** Waits, bounded, until the read models have passed the token. */
+/** Waits, bounded, until the read models have passed the token, as far as `scope` is asked for. */
 export const awaitToken = async (
   deps: Pick<Deps, 'log' | 'following'>,
   token: string | undefined,
+  scope?: string,
 ): Promise<Refusal | undefined> => {
   if (token === undefined) return undefined;
   const [, logId, digits] =
@@ -22,7 +23,8 @@ export const awaitToken = async (
   const position = Number(digits);
   const known = logId === deps.log.id.slice(0, 8) && position <= (await deps.log.head()).position;
   if (!known) return refuse('consistency_token_invalid', 'The token is not of this log.');
-  if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX)) return undefined;
+  if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope))
+    return undefined;
   return refuse('consistency_timeout', 'The read models are behind the token.', { retryAfterS: 1 });
 };
 

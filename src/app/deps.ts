@@ -1,5 +1,6 @@
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
@@ -21,6 +22,8 @@ export type Deps = {
   following: Following;
   activity: Activity;
   answers: Answers;
+  /** Where somebody counts. */
+  metrics?: Metrics;
   /** Folds an owner's events into performance rows, for answers as of a position. */
   foldPerformance(events: readonly FoldEvent[]): PerformanceRecord[];
   /** Version of the rule that tells valid clicks from the rest. */

@@ -2,10 +2,11 @@ import type { z } from 'zod';
 import type { OperationId } from '#contracts/index.ts';
 import { agentOperations } from '#contracts/index.ts';
 import type { InputFault, ProblemCode } from '#contracts/problems.ts';
-import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
+import type { RequestOutcome } from '#src/ports/metrics.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
@@ -41,7 +42,16 @@ export const dispatch = async (
 ): Promise<Outcome<unknown>> => {
   const outcome = await run(deps, id, incoming);
   note(deps, id, incoming, outcome);
+  const { surface } = incoming;
+  // Over REST a request is its operation, and is counted as such.
+  if (surface !== 'rest')
+    deps.metrics?.called({ surface, operation: id, outcome: countedAs(outcome) });
   return outcome;
+};
+
+const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
+  if (outcome.ok) return 'ok';
+  return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
 };
 
 const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
@@ -53,7 +63,9 @@ const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Out
   const call = callOf(deps, id, incoming, parsed.input);
   try {
     const behind =
-      operation.kind === 'query' ? await awaitToken(deps, incoming.consistencyToken) : undefined;
+      operation.kind === 'query'
+        ? await awaitToken(deps, incoming.consistencyToken, caller.ownerId)
+        : undefined;
     if (behind) return behind;
     // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
     const handler = handlers[id] as unknown as AnyHandler;

@@ -10,9 +10,9 @@ import { stateOf } from './decide-and-append.ts';
 import type { Deps } from './deps.ts';
 import type { Outcome } from './outcome.ts';
 import { done, refuse, scopeMissing } from './outcome.ts';
+import { showHandoff, showLead } from './personal.ts';
 import { handoffOf, linkOf, streamOf } from './records.ts';
-import { renderHandoff, renderLead, renderLink, renderProduct } from './render.ts';
-import { reviewTokenOf } from './review-token.ts';
+import { renderLink, renderProduct } from './render.ts';
 
 type Kind = { scope: Scope; id: RegExp };
 
@@ -46,7 +46,7 @@ export const readRecord = async (
 ): Promise<Outcome<Link | Handoff | Lead | Product>> => {
   const { scope, id: shape } = RECORDS[kind];
   if (!caller.scopes.has(scope)) return scopeMissing(`Reading a ${kind}`, scope, caller);
-  const behind = await awaitToken(deps, consistencyToken);
+  const behind = await awaitToken(deps, consistencyToken, caller.ownerId);
   if (behind) return behind;
   const record = shape.test(id) ? await recordOf(deps, caller.ownerId, kind, id) : undefined;
   return record ? done(record) : refuse('resource_not_found', `There is no such ${kind}.`);
@@ -66,12 +66,11 @@ const recordOf = async (
     }
     case 'handoff': {
       const state = await handoffOf(deps, ownerId, id);
-      const reviewToken = (handoffId: string) => reviewTokenOf(deps.secrets, handoffId);
-      return state && renderHandoff(ownerId, state, at, { vault: deps.vault, reviewToken });
+      return state && showHandoff(deps, ownerId, state, at);
     }
     case 'lead': {
       const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
-      return state && renderLead(ownerId, state, at, deps.vault);
+      return state && showLead(deps, ownerId, state, at);
     }
     case 'product': {
       const product = deps.catalog.byId([id]).get(id);

@@ -10,12 +10,14 @@ import type { LeadState } from '#src/domain/lead.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
-import type { KeyVault } from '#src/ports/system.ts';
 import { iso } from './time.ts';
 
 /* Records as the contract shows them, from the states that the events leave. */
 
 const ERASED = '[erased]';
+
+/** What was sealed, as plain text; null when it was erased. Opened before, so that rendering waits for nothing. */
+export type Opened = (sealed: string) => string | null;
 
 /** Only the members that are there: the contract has no null where nothing was said. */
 const present = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
@@ -74,10 +76,10 @@ export const renderHandoff = (
   ownerId: string,
   state: HandoffState,
   at: number,
-  help: { vault: KeyVault; reviewToken(handoffId: string): string },
+  help: { opened: Opened; reviewToken(handoffId: string): string },
 ): Handoff => {
   const { email, ...buyer } = state.buyer;
-  const sealed = email === undefined ? undefined : (help.vault.unseal(email) ?? ERASED);
+  const sealed = email === undefined ? undefined : (help.opened(email) ?? ERASED);
   const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     id: state.handoff_id,
@@ -103,14 +105,9 @@ export const renderHandoff = (
   };
 };
 
-export const renderLead = (
-  ownerId: string,
-  state: LeadState,
-  at: number,
-  vault: KeyVault,
-): Lead => {
+export const renderLead = (ownerId: string, state: LeadState, at: number, opened: Opened): Lead => {
   const { contact, interest } = state;
-  const opened = contact === undefined ? undefined : contact === '' ? null : vault.unseal(contact);
+  const plain = contact === undefined ? undefined : opened(contact);
   const note = interest?.note;
   return {
     id: state.lead_id,
@@ -119,15 +116,14 @@ export const renderLead = (
     external_id: state.external_id,
     source: state.source,
     company: state.company,
-    ...(opened !== undefined && {
-      contact:
-        opened === null ? ERASED : (JSON.parse(opened) as Exclude<Lead['contact'], undefined>),
+    ...(plain !== undefined && {
+      contact: plain === null ? ERASED : (JSON.parse(plain) as Exclude<Lead['contact'], undefined>),
     }),
     ...present({ consent: state.consent }),
     ...(interest && {
       interest: {
         ...interest,
-        ...(note !== undefined && { note: (note && vault.unseal(note)) || ERASED }),
+        ...(note !== undefined && { note: opened(note) ?? ERASED }),
       },
     }),
     state: stateAt(state, at),

@@ -6,6 +6,7 @@ import { authenticator } from '#src/app/authenticate.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { Config } from '#src/config.ts';
+import { isRemoteLog } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/problem.ts';
 import { openService } from '#src/main.ts';
 import type { Transport } from './desk-client.ts';
@@ -13,9 +14,11 @@ import { tokenIn } from './desk-client.ts';
 import { EXIT, Failure } from './exit.ts';
 import { refused } from './problem-text.ts';
 
-/** Opens the data directory at once where there is a log, else with the first write. */
+/** Opens at once where there is a log, else with the first write. A server has one always. */
 export const inProcess = async (config: Config): Promise<Transport> =>
-  existsSync(join(config.dataDirectory, 'log.db')) ? opened(config) : withFirstWrite(config);
+  isRemoteLog(config) || existsSync(join(config.dataDirectory, 'log.db'))
+    ? opened(config)
+    : withFirstWrite(config);
 
 /** Who only looks into a mistyped directory must not find a new service there. */
 const withFirstWrite = (config: Config): Transport => {

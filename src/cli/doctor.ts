@@ -7,11 +7,13 @@ import { readMark } from '#src/adapters/sqlite/log-mark.ts';
 import { LOG_STORE } from '#src/adapters/sqlite/log-records.ts';
 import { inspectStore, requireSqlite, StartupError } from '#src/adapters/sqlite/open.ts';
 import type { Config } from '#src/config.ts';
+import { isRemoteLog, shownUrl } from '#src/config.ts';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
 import { EXIT, Failure } from './exit.ts';
 import { count, note, say, styled, table } from './output.ts';
 import type { RunningServer } from './server-file.ts';
+import { serverChecks } from './server-checks.ts';
 import { findServer } from './server-file.ts';
 
 type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string };
@@ -52,7 +54,7 @@ const versions = (): Check[] => {
 const settings = (config: Config): Check =>
   check('settings', () => {
     const { host, port, eventLogUrl, readModelUrl, publicUrl } = config;
-    const stores = `log ${eventLogUrl.href}, read models ${readModelUrl.href}`;
+    const stores = `log ${shownUrl(eventLogUrl)}, read models ${shownUrl(readModelUrl.href)}`;
     const open = `${host}:${port}${publicUrl === undefined ? '' : ` as ${publicUrl}`}`;
     return ok(
       `${open}, ${stores}, NODE_ENV ${config.production ? 'production' : 'not production'}`,
@@ -137,7 +139,8 @@ const doctor = async (options: Common): Promise<void> => {
     ...disk(directory),
     permissions(directory),
     lock(directory, server),
-    log(directory),
+    ...(isRemoteLog(config) ? [] : [log(directory)]),
+    ...(await serverChecks(config)),
   ];
   const rows = checks.map(({ name, state, detail }) => {
     const [style, sign] = SIGNS[state];

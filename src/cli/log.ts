@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
 import { EXIT, Failure } from './exit.ts';
+import { logCopyCommand } from './log-copy.ts';
 import { finish, plural } from './output.ts';
 import { progress } from './progress.ts';
 import { findServer } from './server-file.ts';
@@ -41,4 +42,5 @@ const verify = async (options: Common): Promise<void> => {
 export const logCommands = (program: Command): void => {
   const log = program.command('log').description('the event log');
   leaf(log, 'verify', 'read every event and every index against its checksum').action(verify);
+  logCopyCommand(log);
 };

@@ -1,15 +1,21 @@
 /** The service as a process: ready, announced, stopped in order. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
-import { StartupError } from '#src/adapters/sqlite/open.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
+import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import type { Following } from '#src/app/following.ts';
 import type { Config } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import type { Service } from '#src/main.ts';
-import { openService } from '#src/main.ts';
+import { openService, serviceLogger } from '#src/main.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { Role } from '#src/wiring/roles.ts';
+import { requireRole } from '#src/wiring/roles.ts';
 import { banner } from './banner.ts';
 import type { Common } from './command.ts';
 import { configOf } from './command.ts';
@@ -21,12 +27,14 @@ export type ServeOptions = Common & {
   port?: number;
   host?: string;
   demo?: boolean;
-  role?: 'all' | 'api';
+  role?: Role;
 };
 
 const STOP_MS_MAX = 10_000;
 /** As long as a handler may take: who is not done by then is sending slowly, or nothing at all. */
 const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
+/** Longer than any read model is behind that is followed at all. */
+const STORY_WAIT_MS = 5_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 const requireLocal = ({ production, host }: Config): void => {
@@ -37,12 +45,13 @@ const requireLocal = ({ production, host }: Config): void => {
   );
 };
 
-const listen = async (service: Service): Promise<string> => {
-  const { host, port } = service.config;
+type Listening = { listen(): Promise<string>; close(): Promise<void> };
+
+const listen = async (process: Listening, { host, port }: Config): Promise<string> => {
   try {
-    return await service.listen();
+    return await process.listen();
   } catch (error) {
-    await service.close();
+    await process.close();
     const { code, message } = error as Error & { code?: string };
     const why =
       {
@@ -100,17 +109,22 @@ const stopSignal = (): Promise<void> =>
     process.once('SIGTERM', asked);
   });
 
-const stop = async (service: Service, options: ServeOptions): Promise<void> => {
+type Stopping = {
+  server: FastifyInstance;
+  close(): Promise<void>;
+  position(): number;
+};
+
+const stop = async (service: Stopping, options: ServeOptions): Promise<void> => {
   const late = setTimeout(() => {
     note(`did not stop within ${STOP_MS_MAX / 1_000} s; what was acknowledged is durable`);
     process.exit(EXIT.refused);
   }, STOP_MS_MAX);
   const drained = setTimeout(() => service.server.server.closeAllConnections(), DRAIN_MS);
-  removeServerFile(service.config.dataDirectory);
   await service.close();
   clearTimeout(drained);
   clearTimeout(late);
-  const { position } = service.deps.following.asOf();
+  const position = service.position();
   if (options.json) say(JSON.stringify({ stopped: true, position }));
   else say(`stopped cleanly at position ${position}`);
 };
@@ -119,23 +133,64 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   const settings = configOf(options);
   const { port = settings.port, host = settings.host } = options;
   const config = { ...settings, port, host };
-  if (options.demo) requireLocal(config);
+  const role = options.role ?? 'all';
+  requireRole(role, config);
+  if (role === 'projector') return serveProjector(config, options);
+  if (options.demo) {
+    requireLocal(config);
+    // A demo works without a setting: where a service asks for ROOT_KEY, it makes one and keeps it.
+    const { dataDirectory: directory, rootKey: root } = config;
+    makeDirectory(directory);
+    systemSecrets({ directory, ...(root && { root }) });
+  }
   const clock = demoClock(systemClock());
-  if (options.demo) clock.begin(config.dataDirectory);
   const onFatal = (error: Error): void => {
     note(`the log cannot go on: ${error.message}`);
     removeServerFile(config.dataDirectory);
     process.exit(EXIT.refused);
   };
   const stopped = stopSignal();
-  const service = await openService(config, { clock, onFatal });
+  const onLog = options.demo ? clock.begin : undefined;
+  const service = await openService(config, { role, clock, onFatal, ...(onLog && { onLog }) });
   // Links and review pages carry the origin, which is known only once the port is.
-  const url = await listen(service);
-  const facts = options.demo ? await ensureDemo(service, clock) : undefined;
+  const url = await listen(service, config);
+  const position = (): number => service.deps.following.asOf().position;
+  if (role === 'dispatcher') {
+    service.dispatcher.start();
+    announcePlainly(role, url, options);
+    await stopped;
+    return stop({ ...service, position }, options);
+  }
+  const facts = options.demo ? await ensureDemo(patient(service), clock) : undefined;
   // After the story, in which time jumps.
-  if (options.role !== 'api') service.dispatcher.start();
+  if (role === 'all') service.dispatcher.start();
   writeServerFile(config.dataDirectory, { url, pid: process.pid });
   await announce(service, { url, facts, options });
   await stopped;
-  await stop(service, options);
+  removeServerFile(config.dataDirectory);
+  await stop({ ...service, position }, options);
+};
+
+/** The story goes on from what it did: on a server far away that is seen a moment later. */
+const patient = (service: Service): Service => {
+  const { following } = service.deps;
+  const passed: Following['passed'] = (position, ms, scope) =>
+    following.passed(position, Math.max(ms, STORY_WAIT_MS), scope);
+  return { ...service, deps: { ...service.deps, following: { ...following, passed } } };
+};
+
+/** Of a process that people and agents do not talk to. */
+const announcePlainly = (role: Role, url: string, { json }: ServeOptions): void => {
+  const { port } = new URL(url);
+  if (json) say(JSON.stringify({ url, port: Number(port), pid: process.pid, role }));
+  else say(`${role} runs; ${url}/readyz tells how it is`);
+};
+
+const serveProjector = async (config: Config, options: ServeOptions): Promise<void> => {
+  const stopped = stopSignal();
+  const { openProjector } = await import('#src/wiring/projector.ts');
+  const projector = await openProjector(config, serviceLogger(config.logLevel));
+  announcePlainly('projector', await listen(projector, config), options);
+  await stopped;
+  await stop(projector, options);
 };

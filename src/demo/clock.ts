@@ -1,14 +1,12 @@
 /** A clock that first tells the time of a story, and from then on the real one. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { DAY_MS } from '#src/app/time.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 export const STORY_DAYS = 30;
 
 export type DemoClock = Clock & {
-  /** Goes back to the beginning of the story, if no log in this directory has a later time. */
-  begin(directory: string): void;
+  /** Goes back to the beginning of the story, if the log is empty. */
+  begin(head: { position: number }): void;
   /** The time of the story. It never passes the real one. */
   set(at: number): void;
   /** Real time from here on. */
@@ -24,8 +22,8 @@ export const demoClock = (real: Clock): DemoClock => {
   return {
     now: () => told ?? real.now(),
     monotonic: () => real.monotonic(),
-    begin(directory) {
-      if (!existsSync(join(directory, 'log.db'))) set(real.now() - STORY_DAYS * DAY_MS);
+    begin({ position }) {
+      if (position === 0) set(real.now() - STORY_DAYS * DAY_MS);
     },
     set,
     live() {

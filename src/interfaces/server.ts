@@ -5,9 +5,12 @@ import { operations } from '#contracts/index.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { note } from '#src/app/dispatch.ts';
+import type { Limiter } from '#src/app/limiter.ts';
 import { limiter } from '#src/app/limiter.ts';
 import { forbidden } from '#src/app/outcome.ts';
+import { sharedLimiter } from '#src/app/shared-limiter.ts';
 import type { Visits } from '#src/app/visits.ts';
+import type { SharedCount } from '#src/ports/limits.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { A2A_ROUTES, a2aRoutes } from './a2a/routes.ts';
@@ -15,12 +18,17 @@ import { agentGate } from './gate.ts';
 import { healthRoutes } from './health.ts';
 import { httpServer } from './http.ts';
 import { MCP_ROUTES, mcpRoutes } from './mcp/routes.ts';
+import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
 import { deskRoutes } from './rest/desk-routes.ts';
 import { agentRoutes } from './rest/routes.ts';
 
-export type ServerDeps = DeskDeps & { visits: Visits };
+export type ServerDeps = DeskDeps & {
+  visits: Visits;
+  /** Where other processes serve the same clients: what they take is counted there. */
+  counts?: SharedCount;
+};
 
 export type ServerOptions = {
   log: Logger;
@@ -30,14 +38,18 @@ export type ServerOptions = {
 
 /** Every route of the service on one HTTP server, not yet listening. */
 export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyInstance => {
-  const { clock, ids, limits } = deps;
+  const { clock, ids, limits, counts: count } = deps;
+  const limited = (name: string, perMinute: number): Limiter =>
+    count
+      ? sharedLimiter(perMinute, clock.monotonic, { count, name })
+      : limiter(perMinute, clock.monotonic);
   const guards = {
     authenticator: authenticator(deps),
     limiters: {
-      read: limiter(limits.readsPerMinute, clock.monotonic),
-      write: limiter(limits.writesPerMinute, clock.monotonic),
-      outreach: limiter(limits.outreachPerMinute, clock.monotonic),
-      failed: limiter(LIMITS.FAILED_CREDENTIALS_PER_MINUTE, clock.monotonic),
+      read: limited('read', limits.readsPerMinute),
+      write: limited('write', limits.writesPerMinute),
+      outreach: limited('outreach', limits.outreachPerMinute),
+      failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
     },
   };
   const gate = agentGate(deps, guards);
@@ -55,6 +67,8 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
       note(deps, operation, attempt, forbidden(boundary));
     },
   });
+  const { metrics } = deps;
+  if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps);
   publicRoutes(server, deps.origin);
   agentRoutes(server, deps, gate);
@@ -82,6 +96,7 @@ const allowedMethods = (): ((path: string) => readonly string[]) => {
       '/api/affiliate/llms.txt',
       '/livez',
       '/readyz',
+      '/metrics',
     ].map((path) => ({ method: 'GET', path })),
   ].map(({ method, path }) => ({
     method,

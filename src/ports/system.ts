@@ -20,6 +20,7 @@ export type Secrets = {
     purpose:
       | 'api-key'
       | 'desk-token'
+      | 'root-token'
       | 'cursor'
       | 'handoff-token'
       | 'visitor'
@@ -40,14 +41,38 @@ export type Secrets = {
   };
 };
 
-/** Keys of personal data, one per subject, in a store of their own: destroying one erases the subject. */
+/**
+ * Keys of personal data, one per subject, in a store of their own: destroying one erases the subject.
+ * Every process of a service finds the same keys. All throw LogUnavailable where the store gives no
+ * answer; the same call again finds out.
+ */
 export type KeyVault = {
-  /** Seals `text` for `subject`; makes and stores the subject's key first when there is none. */
-  seal(subject: string, text: string): string;
-  /** null when the key is destroyed. */
-  unseal(sealed: string): string | null;
-  /** True when a key was there to destroy. */
-  destroy(subject: string): boolean;
-  knows(subject: string): 'key' | 'destroyed' | 'never';
+  /**
+   * Seals `text` for `subject`; makes the subject's key first when there is none, and resolves when
+   * that is durable. null when the key is destroyed: nothing can be sealed for the subject again.
+   */
+  seal(subject: string, text: string): Promise<string | null>;
+  /** Each of the texts, in order, in one wait; null where the key is destroyed, or was never here. */
+  unseal(sealed: readonly string[]): Promise<(string | null)[]>;
+  /**
+   * True when a key was there to destroy. What it sealed can be read nowhere any more, on other
+   * processes within a second.
+   */
+  destroy(subject: string): Promise<boolean>;
+  /** As it is now, whichever process did it. */
+  knows(subject: string): Promise<'key' | 'destroyed' | 'never'>;
   close(): void;
+};
+
+/** A subject's key as it is, 32 bytes; or that it was destroyed, or never made. */
+export type SubjectKey = Uint8Array | 'destroyed' | 'never';
+
+/** What a vault also does for who moves it, and for nobody else. Both throw as the vault does. */
+export type MovableKeys = {
+  keyOf(subject: string): Promise<SubjectKey>;
+  /**
+   * The subject gets this key, or is destroyed. False when it stands otherwise already: under another
+   * key, or erased, which no key undoes.
+   */
+  adopt(subject: string, key: Uint8Array | 'destroyed'): Promise<boolean>;
 };

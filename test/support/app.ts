@@ -7,7 +7,7 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
 import type { Service } from '#src/main.ts';
 import { openService } from '#src/main.ts';
-import type { Clock } from '#src/ports/system.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
 
 /** A clock that tests move by hand. */
 export type TestClock = Clock & { set(at: number): void; advance(ms: number): void };
@@ -74,7 +74,10 @@ let keys = 0;
 export const freshKey = (): string => `test-${(keys += 1)}`;
 
 /** The whole service on its own temporary directory, reached by inject. */
-export const testApp = async (env: Record<string, string> = {}): Promise<TestApp> => {
+export const testApp = async (
+  env: Record<string, string> = {},
+  chance: { ids?: Ids } = {},
+): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
   const clock = testClock();
   const config = readConfig({
@@ -83,7 +86,7 @@ export const testApp = async (env: Record<string, string> = {}): Promise<TestApp
     PUBLIC_URL: 'https://t.example',
     ...env,
   });
-  const service = await openService(config, { clock, log: pino({ level: 'silent' }) });
+  const service = await openService(config, { ...chance, clock, log: pino({ level: 'silent' }) });
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
 
   const send: TestApp['send'] = async ({ key, ...options }) => {

@@ -9,7 +9,10 @@ import { ROOT } from './house.ts';
 
 export type ChildService = {
   url: string;
+  /** Empty where the role has no desk. */
   deskToken: string;
+  /** Of the demo. */
+  apiKey: string;
   child: ChildProcess;
   /** Everything on stderr so far. */
   log(): string;
@@ -47,8 +50,9 @@ export const runCli = (
 export const serveChild = async (
   directory: string,
   settings: Record<string, string> = {},
+  more: readonly string[] = [],
 ): Promise<ChildService> => {
-  const child = runCli(['serve', '--port', '0', '--json', '--data', directory], {
+  const child = runCli(['serve', '--port', '0', '--json', '--data', directory, ...more], {
     WRITES_PER_MINUTE: '100000000',
     READS_PER_MINUTE: '100000000',
     ...settings,
@@ -64,10 +68,15 @@ export const serveChild = async (
   const ready = once(lines, 'line');
   const first = await Promise.race([ready, ended.then(() => undefined)]);
   if (first === undefined) throw new Error(`the service did not start:\n${log}`);
-  const line = JSON.parse(String(first[0])) as { url: string; desk_token: string };
+  const line = JSON.parse(String(first[0])) as {
+    url: string;
+    desk_token?: string;
+    api_key?: string;
+  };
   return {
     url: line.url,
-    deskToken: line.desk_token,
+    deskToken: line.desk_token ?? '',
+    apiKey: line.api_key ?? '',
     child,
     log: () => log,
     async end(signal) {

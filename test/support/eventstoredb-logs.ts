@@ -1,6 +1,6 @@
 /** A stand-in and the logs that a test opens on it, which end with the test. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import type { EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
+import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
@@ -36,7 +36,7 @@ export const onStandIn = (file?: () => string) => {
     async log(
       timing: Partial<Timing> = {},
       options: Partial<EventStoreLogOptions> = {},
-    ): Promise<EventLog> {
+    ): Promise<EventStoreLog> {
       const url = options.url ?? server.url;
       const log = await eventStoreLog({ ...options, url, timing: { ...PATIENT, ...timing } });
       open.push(log);

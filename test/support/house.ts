@@ -97,6 +97,7 @@ export const LAYERS: Layer[] = [
     may: [
       'src/adapters/eventstoredb/',
       'src/adapters/event-codec.ts',
+      'src/adapters/sealing.ts',
       'src/ports/',
       'node:',
       '@eventstore/db-client',
@@ -105,6 +106,10 @@ export const LAYERS: Layer[] = [
   {
     place: 'src/adapters/redis/',
     may: ['src/adapters/redis/', 'src/ports/', 'node:', 'ioredis'],
+  },
+  {
+    place: 'src/adapters/system/metrics.ts',
+    may: ['src/ports/', '@prometheus-io/client'],
   },
   {
     place: 'src/adapters/',

@@ -20,8 +20,7 @@ afterAll(() => directory.removeAll());
 const played = async (data: string, begin = true) => {
   const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
   const clock = demoClock(systemClock());
-  if (begin) clock.begin(data);
-  const service = await openService(config, { clock });
+  const service = await openService(config, { clock, ...(begin && { onLog: clock.begin }) });
   const facts = await ensureDemo(service, clock);
   const events = await service.deps.log.readAll({ after: 0, limit: 10_000 });
   return { service, clock, facts, events };

@@ -5,15 +5,18 @@
  */
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { encodeAppend, UPCASTS } from '../event-codec.ts';
 import { appends } from './appends.ts';
 import { awaitServer, clientOf } from './connect.ts';
+import { eventStoreKeyVault } from './key-vault.ts';
 import { reads } from './reads.ts';
 import { foldedOf, storedOf } from './records.ts';
 import { subscription } from './subscription.ts';
 import type { Timing } from './timing.ts';
 import { TIMING } from './timing.ts';
+import { tombstones } from './tombstones.ts';
 
 export type EventStoreLogOptions = {
   /** `esdb://` or `esdb+discover://`, with credentials and TLS options as the client knows them. */
@@ -26,8 +29,16 @@ export type EventStoreLogOptions = {
   upcasts?: Upcasts;
 };
 
+export type EventStoreLog = EventLog & {
+  /**
+   * The keys of personal data beside this log, over its client: a process has one (C4). Closes with
+   * the log. Throws StartupError when they were wrapped with another key, and LogUnavailable.
+   */
+  keyVault(wrappingKey: Buffer): Promise<KeyVault & MovableKeys>;
+};
+
 /** Throws StartupError when the server cannot be used, within five seconds. */
-export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventLog> => {
+export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventStoreLog> => {
   const { url, upcasts = UPCASTS, onDropped, subscriberEventsMax } = options;
   const timing = { ...TIMING, ...options.timing };
   const client = clientOf(url);
@@ -95,6 +106,16 @@ export const eventStoreLog = async (options: EventStoreLogOptions): Promise<Even
       requireOpen();
       return reader.head();
     },
+    keyVault: (wrappingKey) =>
+      eventStoreKeyVault(
+        {
+          append: writer.append,
+          reads: reader,
+          tombstone: tombstones(client, timing),
+          requireOpen,
+        },
+        wrappingKey,
+      ),
     close() {
       closing ??= close();
       return closing;

@@ -6,7 +6,8 @@ import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 /**
  * - conflict: the stream is not where it was expected.
  * - missing: no such stream.
- * - deleted: the stream was deleted in the database. Nothing of ours does that.
+ * - deleted: the stream was deleted in the database. That is how a key of the vault is destroyed,
+ *   and nothing else of ours does it.
  * - tooLarge: no repetition will help.
  * - denied: not with these credentials.
  * - foreign: what answers there is no EventStoreDB.
@@ -114,6 +115,10 @@ export const readError = (what: string, error: unknown): Error => {
       return new LogUnavailable('fault', 'no', text);
   }
 };
+
+/** Whether the port's error says that the stream was deleted. */
+export const isDeleted = (error: unknown): boolean =>
+  error instanceof LogCorrupted && failureOf(error.cause) === 'deleted';
 
 /** The client's own error for a call that nobody answers; it has none for the batch path. */
 export const noAnswer = (ms: number): Error =>

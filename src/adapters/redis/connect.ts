@@ -15,7 +15,8 @@ export type Connections = {
 /** Where the connections differ. */
 type Lane = { socketTimeout?: number; enableAutoPipelining?: boolean };
 
-const START_MS_MAX = 4_500;
+/** Of the five seconds that a start may take in all. */
+const START_MS_MAX = 3_000;
 const RECONNECT_MS_MAX = 500;
 /** A socket that owes an answer this long is given up: its other end may be gone for good. */
 const READ_SOCKET_MS = 1_000;
@@ -23,6 +24,8 @@ const WRITE_SOCKET_MS = 10_000;
 
 const SETTINGS = {
   connectTimeout: 2_000,
+  // After a connection that failed its timer runs on, and keeps the process alive.
+  disconnectTimeout: 200,
   socketTimeout: READ_SOCKET_MS,
   // A batch whose outcome is unknown is refused by its checkpoint, not sent again unasked.
   maxRetriesPerRequest: 0,

@@ -13,6 +13,12 @@ export type PartitionKeys = readonly [head: string, rows: string, order: string]
 export type Keys = {
   /** A hash: `id:{space}`, `live:{projection}`, `dropping:{id}`. */
   spaces: string;
+  /** Who folds now. */
+  projectors: string;
+  /** Who counts calls against the limits now. */
+  counters: string;
+  /** What one client has taken of one limit. */
+  limit(digest: string): string;
   /** The head says how far the partition is folded and how many rows it has. */
   partition(id: string, partition: number): PartitionKeys;
 };
@@ -21,6 +27,9 @@ export const keysOf = (log: string): Keys => {
   const prefix = `tributary:${log.replaceAll(/[{}]/g, '-')}`;
   return {
     spaces: `${prefix}:spaces`,
+    projectors: `${prefix}:projectors`,
+    counters: `${prefix}:counters`,
+    limit: (digest) => `${prefix}:limit:${digest}`,
     partition: (id, partition) => {
       const own = `${prefix}:{${partition}}:${id}`;
       return [`${own}:head`, `${own}:rows`, `${own}:order`];

@@ -10,7 +10,7 @@ export type Client = Redis | Cluster;
 
 export type Script = { text: string; sha: string };
 
-const script = (flags: string, body: string): Script => {
+export const script = (flags: string, body: string): Script => {
   const text = `#!lua${flags}\n${body}`;
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 };
@@ -170,4 +170,18 @@ export const REMOVE_SPACE = script(
   end
   redis.call('HSET', KEYS[1], 'dropping:' .. id, ARGV[2])
   return id`,
+);
+
+/**
+ * KEYS: the roll. ARGV: name, milliseconds. Who is on it, those whose time is up left out. By the
+ * clock of Redis: those of the projectors may differ.
+ */
+export const ROLL_CALL = script(
+  ' flags=allow-oom',
+  `local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return redis.call('ZRANGE', KEYS[1], 0, -1)`,
 );

@@ -1,10 +1,10 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { KeyVault } from '#src/ports/system.ts';
+import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import { decrypt, encrypt, freshKey, openText, sealText, subjectOf } from '../sealing.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { StoreKind } from './open.ts';
-import { openStore } from './open.ts';
+import { openStore, StartupError } from './open.ts';
 
 const KIND: StoreKind = {
   what: 'key vault',
@@ -15,35 +15,17 @@ const KIND: StoreKind = {
   schema: 'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID',
 };
 
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-const KEY_BYTES = 32;
-const PREFIX = 's1';
-
-const encrypt = (key: Buffer, bound: string, plain: Buffer): Buffer => {
-  const iv = randomBytes(IV_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));
-  const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
-  return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
-};
-
-const decrypt = (key: Buffer, bound: string, sealed: Buffer): Buffer => {
-  const iv = sealed.subarray(0, IV_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', key, iv)
-    .setAAD(Buffer.from(bound))
-    .setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-  return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
-};
-
 /**
  * Keys of personal data in a file of their own, wrapped by `wrappingKey`: AES-256-GCM, the subject as
  * associated data. Destroying a key overwrites it where SQLite kept it: secure_delete, then the
  * write-ahead log folded in and cut off. A destroyed subject keeps a row without a key, so that its
- * data cannot come back under a fresh one. `file` may be ':memory:'.
+ * data cannot come back under a fresh one. `file` may be ':memory:'. Throws StartupError when what is
+ * there was wrapped with another key.
  */
-export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault => {
+export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys => {
   const db = file === ':memory:' ? memory() : openStore(file, KIND);
   db.exec('PRAGMA secure_delete = ON');
+  requireSameKey(db, file, wrappingKey);
   const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
   const insert = db.prepare('INSERT INTO keys VALUES (?, ?)');
   const forget = db.prepare(
@@ -56,43 +38,83 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault => {
     return row.wrapped === null ? null : decrypt(wrappingKey, subject, Buffer.from(row.wrapped));
   };
 
+  /** Durable before the event that needs it. */
+  const store = (subject: string, key: Buffer): Buffer => {
+    try {
+      insert.run(subject, encrypt(wrappingKey, subject, key));
+      return key;
+    } catch (error) {
+      const reason = failureOf(error) === 'full' ? 'full' : 'fault';
+      throw new LogUnavailable(reason, 'no', `no key was stored: ${textOf(error)}`);
+    }
+  };
+  const open = (sealed: string): string | null => {
+    const subject = subjectOf(sealed);
+    const key = subject === undefined ? undefined : keyOf(subject);
+    return key && subject !== undefined ? openText(key, subject, sealed) : null;
+  };
+
+  const destroy = (subject: string): boolean => {
+    const had = keyOf(subject);
+    if (had === null) return false;
+    // Also without a key: whoever was erased must not come back under a first one.
+    forget.run(subject);
+    if (had === undefined) return false;
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
+    return true;
+  };
+
+  // All is done when the call returns; the promises are the port's.
   return {
-    seal(subject, text) {
-      let key = keyOf(subject);
-      if (key === null) throw new Error(`${subject} was erased; nothing can be sealed for it`);
-      if (key === undefined) {
-        key = randomBytes(KEY_BYTES);
-        try {
-          insert.run(subject, encrypt(wrappingKey, subject, key));
-        } catch (error) {
-          const reason = failureOf(error) === 'full' ? 'full' : 'fault';
-          throw new LogUnavailable(reason, 'no', `no key was stored: ${textOf(error)}`);
-        }
-      }
-      const sealed = encrypt(key, subject, Buffer.from(text)).toString('base64url');
-      return `${PREFIX}.${subject}.${sealed}`;
+    async seal(subject, text) {
+      const found = keyOf(subject);
+      if (found === null) return null;
+      return sealText(found ?? store(subject, freshKey()), subject, text);
     },
-    unseal(sealed) {
-      const [prefix, subject = '', body = ''] = sealed.split('.');
-      const key = prefix === PREFIX ? keyOf(subject) : null;
-      return key ? decrypt(key, subject, Buffer.from(body, 'base64url')).toString() : null;
+    async unseal(sealed) {
+      return sealed.map(open);
     },
-    destroy(subject) {
-      const had = keyOf(subject);
-      if (had === null) return false;
-      // Also without a key: whoever was erased must not come back under a first one.
-      forget.run(subject);
-      if (had === undefined) return false;
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
-      return true;
+    async destroy(subject) {
+      return destroy(subject);
     },
-    knows(subject) {
+    async knows(subject) {
       const key = keyOf(subject);
       if (key === undefined) return 'never';
       return key === null ? 'destroyed' : 'key';
     },
+    async keyOf(subject) {
+      const key = keyOf(subject);
+      if (key === undefined) return 'never';
+      return key ?? 'destroyed';
+    },
+    async adopt(subject, key) {
+      if (key === 'destroyed') {
+        destroy(subject);
+        return true;
+      }
+      const found = keyOf(subject);
+      if (found === null) return false;
+      return (found ?? store(subject, Buffer.from(key))).equals(key);
+    },
     close: () => db.close(),
   };
+};
+
+/** Any key tells: with another secret none of them opens, and nothing that they sealed. */
+const requireSameKey = (db: DatabaseSync, file: string, wrappingKey: Buffer): void => {
+  const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
+  const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
+  if (!row) return;
+  try {
+    decrypt(wrappingKey, row.subject, Buffer.from(row.wrapped));
+  } catch (error) {
+    db.close();
+    throw new StartupError(
+      `${file} was made with another root secret than this one, and nothing in it can be opened. ` +
+        'Restore root.key, or set ROOT_KEY to what it was.',
+      { cause: error },
+    );
+  }
 };
 
 const memory = (): DatabaseSync => {

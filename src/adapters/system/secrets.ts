@@ -10,12 +10,14 @@ import {
 } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { StartupError } from '#src/ports/startup-error.ts';
 import type { Secrets } from '#src/ports/system.ts';
 
 const ROOT_BYTES = 32;
 const PURPOSES = [
   'api-key',
   'desk-token',
+  'root-token',
   'cursor',
   'handoff-token',
   'visitor',
@@ -31,11 +33,14 @@ export type SystemSecrets = Secrets & {
 
 /**
  * One root secret, one derived key per purpose (HKDF), so that a value of one purpose means nothing
- * in another. The root is given (base64, 32 bytes) or kept beside the data, readable by us alone;
- * who loses it loses every credential, review link and piece of personal data.
+ * in another. The root (32 bytes) is given, or kept beside the data, readable by us alone; who loses
+ * it loses every credential, review link and piece of personal data. Throws StartupError when the
+ * one beside the data is not to be read, or is another than the one that is given.
  */
-export const systemSecrets = (source: { directory: string } | { root: Buffer }): SystemSecrets => {
-  const root = 'root' in source ? source.root : rootIn(source.directory);
+export const systemSecrets = (source: { directory?: string; root?: Buffer }): SystemSecrets => {
+  const { directory, root: given } = source;
+  const root = given ?? rootIn(directory ?? '');
+  if (given && directory !== undefined) requireSameRoot(given, directory);
   const derive = (purpose: string): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:1`, 32));
   // As key objects: from raw bytes Node makes one anew for each HMAC, at ten times the cost.
@@ -71,13 +76,34 @@ const signingKey = (seed: Buffer): Secrets['signing'] => {
   };
 };
 
+const fileIn = (directory: string): string => join(directory, 'root.key');
+
+/** Whether a root lies there, so that none would be made. */
+export const hasRoot = (directory: string): boolean => existsSync(fileIn(directory));
+
+const keptIn = (directory: string): Buffer | undefined => {
+  const file = fileIn(directory);
+  if (!existsSync(file)) return undefined;
+  const root = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
+  if (root.length !== ROOT_BYTES)
+    throw new StartupError(`${file} does not hold 32 bytes in base64`);
+  return root;
+};
+
+/** What lies there was sealed and issued with the key that lies there, and opens with no other. */
+const requireSameRoot = (root: Buffer, directory: string): void => {
+  const kept = keptIn(directory);
+  if (kept && !kept.equals(root))
+    throw new StartupError(
+      `ROOT_KEY is another than ${fileIn(directory)} holds, which the data there needs. ` +
+        'Set ROOT_KEY to what that file holds, or name another data directory.',
+    );
+};
+
 const rootIn = (directory: string): Buffer => {
-  const file = join(directory, 'root.key');
-  if (existsSync(file)) {
-    const root = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
-    if (root.length !== ROOT_BYTES) throw new Error(`${file} does not hold 32 bytes in base64`);
-    return root;
-  }
+  const kept = keptIn(directory);
+  if (kept) return kept;
+  const file = fileIn(directory);
   const root = randomBytes(ROOT_BYTES);
   writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
   return root;

@@ -1,6 +1,7 @@
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { DeskCall, DeskCaller, Surface } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
 import { bindKey, boundElsewhere } from '../decide-and-append.ts';
@@ -49,9 +50,18 @@ export const dispatchDesk = async (
   } catch (error) {
     if (error instanceof LogUnavailable) return unavailable(error);
     if (error instanceof AppendTooLarge) return TOO_LARGE;
+    if (error instanceof ReadModelRebuilding)
+      return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
     throw error;
   }
 };
+
+/** A desk key is one credential's, for one operation. */
+export const deskIdem = (
+  { tokenId }: Pick<DeskCaller, 'tokenId'>,
+  id: DeskOperationId,
+  idempotencyKey: string,
+): string => digestOf('desk', tokenId, id, idempotencyKey);
 
 const callOf = (
   deps: DeskDeps,
@@ -71,6 +81,6 @@ const callOf = (
   };
   if (!('idempotency_key' in input)) return base;
   const { idempotency_key, ...asked } = input as { idempotency_key: string };
-  const idem = digestOf('desk', caller.tokenId, id, idempotency_key);
+  const idem = deskIdem(caller, id, idempotency_key);
   return { ...base, idem, fingerprint: fingerprintOf(id, asked) };
 };

@@ -42,8 +42,8 @@ export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, cal
     return 'rejected' in written
       ? refuse('resource_not_found', 'There is no such subject.')
       : written;
-  const key = deps.vault.knows(subject) === 'never' ? 'never' : 'destroyed';
-  deps.vault.destroy(subject);
+  const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
+  await deps.vault.destroy(subject);
   return done(
     { subject, key, erased_from: [stream] },
     written.position === undefined ? {} : { position: written.position },

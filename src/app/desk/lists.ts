@@ -4,6 +4,7 @@ import type { Row } from '#src/ports/read-model.ts';
 import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
 import { historyEntries } from '#src/ports/rows.ts';
 import { done, refuse } from '../outcome.ts';
+import { UNOPENED } from '../personal.ts';
 import { renderHandoff, renderLink } from '../render.ts';
 import { iso, renderAsOf } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
@@ -40,7 +41,7 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
   if (!mayActFor(call, input.owner_id)) return NO_OWNER;
   const { rows, next_before } = await pageOf<HandoffState>(deps, 'handoffs', input);
   const data = rows.map((row) => {
-    const help = { vault: deps.vault, reviewToken: () => '' };
+    const help = { opened: UNOPENED, reviewToken: () => '' };
     const {
       review_url: _forTheBuyer,
       line_items,

@@ -1,4 +1,5 @@
 import { done, refuse } from '../outcome.ts';
+import { openOne } from '../personal.ts';
 import { handoffOf } from '../records.ts';
 import { renderLine } from '../render.ts';
 import { iso } from '../time.ts';
@@ -10,7 +11,7 @@ type Contact = { name: string; email: string; company?: string; phone?: string }
 export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_id }) => {
   const state = await handoffOf(deps, owner_id, handoff_id);
   if (!state?.rfq) return refuse('resource_not_found', 'There is no RFQ of this handoff.');
-  const opened = state.rfq.contact === '' ? null : deps.vault.unseal(state.rfq.contact);
+  const opened = await openOne(deps.vault, state.rfq.contact);
   return done({
     handoff_id,
     owner_id,

@@ -10,8 +10,8 @@ import { nameOf } from '../hash.ts';
 import { priceLines, totalsOf } from '../lines.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
+import { showHandoff } from '../personal.ts';
 import { linkOf } from '../records.ts';
-import { renderHandoff } from '../render.ts';
 import { reviewTokenHash, reviewTokenOf } from '../review-token.ts';
 import { DAY_MS, epoch } from '../time.ts';
 
@@ -20,21 +20,12 @@ type Input = InputOf<'createHandoff'>;
 export const createHandoff: Handler<'createHandoff'> = async (deps, input, call) => {
   const name = nameOf('handoff', call.idem ?? '');
   const stream = `${call.ownerId}-handoff_${name}`;
-  const reviewToken = (handoffId: string) => reviewTokenOf(deps.secrets, handoffId);
-  const answer = (written: { state: HandoffState; position?: number; replayOf?: string }) => {
-    return done(
-      renderHandoff(call.ownerId, written.state, written.state.created_at, {
-        vault: deps.vault,
-        reviewToken,
-      }),
-      {
-        ...traceOf(written),
-      },
-    );
+  const answer = async (written: { state: HandoffState; position?: number; replayOf?: string }) => {
+    const { state } = written;
+    return done(await showHandoff(deps, call.ownerId, state, state.created_at), traceOf(written));
   };
 
-  if (deps.vault.knows(`hnd_${name}`) === 'destroyed')
-    return refuse('resource_erased', 'The personal data of this handoff was erased.');
+  if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
   const facts = await gather(deps, input, call, `hnd_${name}`);
   if ('ok' in facts) {
     const again = await replayOf(deps, call, { stream, decider: handoff });
@@ -50,6 +41,8 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   if ('rejected' in written) throw new Error(`a new handoff was rejected: ${written.rejected}`);
   return written;
 };
+
+const HANDOFF_ERASED = refuse('resource_erased', 'The personal data of this handoff was erased.');
 
 /** What the decision needs to know, or why there is nothing to decide. */
 const gather = async (
@@ -91,6 +84,8 @@ const gather = async (
     return invalid('/line_items', 'too_large', 'the total passes what can be counted exactly');
 
   const { email, company, country } = input.buyer;
+  const sealed = email === undefined ? undefined : await deps.vault.seal(handoffId, email);
+  if (sealed === null) return HANDOFF_ERASED;
   const { title, locale, note_to_buyer, link_id, external_id, metadata } = input;
   return {
     handoff_id: handoffId,
@@ -105,7 +100,7 @@ const gather = async (
     buyer: {
       ...(company !== undefined && { company }),
       ...(country !== undefined && { country }),
-      ...(email !== undefined && { email: deps.vault.seal(handoffId, email) }),
+      ...(sealed !== undefined && { email: sealed }),
     },
     lines: priced.lines,
     totals,

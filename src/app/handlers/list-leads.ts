@@ -4,7 +4,7 @@ import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import type { Refusal } from '../outcome.ts';
 import { done } from '../outcome.ts';
-import { renderLead } from '../render.ts';
+import { showLeads } from '../personal.ts';
 import { epoch, renderAsOf } from '../time.ts';
 
 /** Rows looked at for one page: a filter that matches little costs bounded work, and says so. */
@@ -46,7 +46,7 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
     limit = Math.max(limit, Math.min(limit * STEP_FACTOR, STEP_ROWS_MAX));
   }
   return done({
-    data: found.map((state) => renderLead(caller.ownerId, state, at, deps.vault)),
+    data: await showLeads(deps, caller.ownerId, found, at),
     page: {
       next_cursor: more && before !== undefined ? writeCursor(deps, binding, before) : null,
       has_more: more,

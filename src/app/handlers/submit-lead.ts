@@ -10,11 +10,12 @@ import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
+import { showLead } from '../personal.ts';
 import { handoffOf, linkOf } from '../records.ts';
-import { renderLead } from '../render.ts';
 import { DAY_MS } from '../time.ts';
 
 type Input = InputOf<'submitLead'>;
+type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
 type Source = Pick<EventData<'LeadSubmitted'>, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
 
 export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
@@ -22,8 +23,7 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   if (fault) return fault;
   const name = nameOf('lead', call.ownerId, input.external_id);
   const leadId = `led_${name}`;
-  if (deps.vault.knows(leadId) === 'destroyed')
-    return refuse('resource_erased', 'The personal data of this lead was erased.');
+  if ((await deps.vault.knows(leadId)) === 'destroyed') return ERASED;
   const source = await sourceOf(deps, call, input);
   if ('ok' in source) return source;
 
@@ -42,11 +42,13 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
   if (before && input.contact && written.replayOf === undefined)
     await releaseClaim(deps, call, before, input.contact.email);
-  return done(renderLead(call.ownerId, state, state.updated_at, deps.vault), {
+  return done(await showLead(deps, call.ownerId, state, state.updated_at), {
     ...traceOf(written),
     ...(isFirstAnswer(state) ? {} : { status: 200 }),
   });
 };
+
+const ERASED = refuse('resource_erased', 'The personal data of this lead was erased.');
 
 /** Submitted, or submitted and judged in the same append: nothing came after. */
 const isFirstAnswer = (state: LeadState): boolean =>
@@ -117,7 +119,8 @@ const commandFor = async (
     if (!state) return refuse('resource_not_found', 'No lead of yours has this external_id.');
     return { type: 'WithdrawLead', at: call.at, ...(reason !== undefined && { reason }) };
   }
-  const content = contentOf(deps, input, leadId);
+  const content = await contentOf(deps, input, leadId);
+  if ('ok' in content) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
   const asks = input.contact && (!state || isAmendable(state, call.at));
   const clash =
@@ -143,24 +146,24 @@ const commandFor = async (
 };
 
 /** What the lead says, with everything personal sealed before anything is decided or stored. */
-const contentOf = (
-  deps: Deps,
-  input: Input,
-  leadId: string,
-): Omit<EventData<'LeadAmended'>, 'lead_id'> => {
+const contentOf = async (deps: Deps, input: Input, leadId: string): Promise<Content | Refusal> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');
+  const seal = (text: string | undefined) =>
+    text === undefined ? undefined : deps.vault.seal(leadId, text);
+  const sealed = await Promise.all([
+    seal(contact && JSON.stringify(contact)),
+    seal(interest?.note),
+  ]);
+  if (sealed.includes(null)) return ERASED;
   const content = {
     company,
     consent,
     metadata,
-    contact: contact && deps.vault.seal(leadId, JSON.stringify(contact)),
-    interest: interest && {
-      ...interest,
-      ...(interest.note !== undefined && { note: deps.vault.seal(leadId, interest.note) }),
-    },
+    contact: sealed[0],
+    interest: interest && { ...interest, ...(interest.note !== undefined && { note: sealed[1] }) },
   };
-  return withoutUndefined(content) as Omit<EventData<'LeadAmended'>, 'lead_id'>;
+  return withoutUndefined(content) as Content;
 };
 
 const withoutUndefined = (value: object): object =>

@@ -1,5 +1,5 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
-import { isTerminal, task } from '#src/domain/task.ts';
+import { isTerminal, task, tasksScope } from '#src/domain/task.ts';
 import type { AgentCaller } from '../call.ts';
 import { awaitOwnWrite, awaitToken } from '../consistency.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
@@ -33,12 +33,14 @@ export const getTask = (
     return outcome;
   });
 
+const scopeOf = ({ ownerId, agentId }: AgentCaller): string => tasksScope(ownerId, agentId);
+
 const found = async (
   deps: Deps,
   { caller, consistencyToken }: Asking,
   taskId: string,
 ): Promise<Outcome<TaskView>> => {
-  const behind = await awaitToken(deps, consistencyToken);
+  const behind = await awaitToken(deps, consistencyToken, scopeOf(caller));
   if (behind) return behind;
   const row = await rowOf(deps, caller, taskId);
   const view = row && (await viewOfRow(deps, caller, row));
@@ -53,7 +55,7 @@ export const cancelTask = (
 ): Promise<Outcome<TaskView>> =>
   guarded(async () => {
     const { caller, requestId, consistencyToken } = asking;
-    const behind = await awaitToken(deps, consistencyToken);
+    const behind = await awaitToken(deps, consistencyToken, scopeOf(caller));
     const row = behind ? undefined : await rowOf(deps, caller, taskId);
     if (row?.record?.startsWith('out_')) {
       // The key is the task's: to cancel it is one intent, however often it is said.

@@ -6,9 +6,8 @@ import type { EventLog, FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../call.ts';
 import type { Deps } from '../deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
+import { showHandoff } from '../personal.ts';
 import { streamOf } from '../records.ts';
-import { renderHandoff } from '../render.ts';
-import { reviewTokenOf } from '../review-token.ts';
 import { permitted, rowOf, viewOfRow } from './read.ts';
 import type { TaskView } from './view.ts';
 import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
@@ -76,9 +75,8 @@ const viewAfter = async (
   }
   if (kind === 'handoff') {
     const state = folded(handoff, stored);
-    const reviewToken = (id: string) => reviewTokenOf(deps.secrets, id);
-    const help = { vault: deps.vault, reviewToken };
-    return state && permitted(caller, viewOfHandoff(renderHandoff(ownerId, state, at, help), row));
+    if (!state) return undefined;
+    return permitted(caller, viewOfHandoff(await showHandoff(deps, ownerId, state, at), row));
   }
   const state = folded(task, stored);
   if (!state) return undefined;

@@ -44,10 +44,10 @@ export const listTasks = (
   consistencyToken?: string,
 ): Promise<Outcome<TaskPage>> =>
   guarded(async () => {
-    const behind = await awaitToken(deps, consistencyToken);
+    const { ownerId, agentId } = caller;
+    const behind = await awaitToken(deps, consistencyToken, tasksScope(ownerId, agentId));
     if (behind) return behind;
     const { contextId = '', status = '', changedAfter = 0, pageToken = '' } = query;
-    const { ownerId, agentId } = caller;
     const binding = [ownerId, agentId, 'a2a:ListTasks', contextId, status, String(changedAfter)];
     let before = Infinity;
     if (pageToken !== '') {

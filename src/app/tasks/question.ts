@@ -50,7 +50,7 @@ const answer = async (
   if (refused) return refused;
   const parsed = parseInput({ kind: 'query', input: attributionQuestion }, raw);
   if ('refusal' in parsed) return parsed.refusal;
-  const behind = await awaitToken(deps, consistencyToken);
+  const behind = await awaitToken(deps, consistencyToken, caller.ownerId);
   if (behind) return behind;
   const asOf = deps.following.asOf();
   const subject = await subjectOf(deps, caller.ownerId, parsed.input);

@@ -8,9 +8,8 @@ import { stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { outboundOf } from '../outreach/requests.ts';
+import { showHandoff } from '../personal.ts';
 import { handoffOf } from '../records.ts';
-import { renderHandoff } from '../render.ts';
-import { reviewTokenOf } from '../review-token.ts';
 import { taskStream } from './refs.ts';
 import type { TaskView } from './view.ts';
 import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
@@ -59,10 +58,8 @@ export const viewOfRow = async (
   }
   const state = await handoffOf(deps, ownerId, record);
   if (!state) return undefined;
-  const reviewToken = (id: string) => reviewTokenOf(deps.secrets, id);
-  const help = { vault: deps.vault, reviewToken };
-  const rendered = renderHandoff(ownerId, state, deps.clock.now(), help);
-  return permitted(caller, viewOfHandoff(rendered, row));
+  const shown = await showHandoff(deps, ownerId, state, deps.clock.now());
+  return permitted(caller, viewOfHandoff(shown, row));
 };
 
 /** A scope that was taken away takes away what it opened; that there is a task stays known. */

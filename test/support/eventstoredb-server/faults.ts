@@ -46,7 +46,19 @@ export type SubscribeFault =
   /** Breaks after so many events. */
   | { do: 'break'; after: number };
 
-export type Faults = { append: AppendFault; read: ReadFault; subscribe: SubscribeFault };
+/** Of one deletion, before or after it is done. */
+export type RemoveFault =
+  | { do: 'swallow' }
+  /** Done, not answered. */
+  | { do: 'forget' }
+  | { do: 'unavailable' };
+
+export type Faults = {
+  append: AppendFault;
+  read: ReadFault;
+  subscribe: SubscribeFault;
+  remove: RemoveFault;
+};
 
 /** How many times each fault is to happen yet, in order. */
 export const faultQueue = () => {
@@ -54,6 +66,7 @@ export const faultQueue = () => {
     append: [],
     read: [],
     subscribe: [],
+    remove: [],
   };
   return {
     add<K extends keyof Faults>(on: K, fault: Faults[K], times = 1): void {

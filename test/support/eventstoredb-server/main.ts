@@ -9,13 +9,13 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import { append, batchAppend } from './appends.ts';
+import { append, batchAppend, leaderElsewhere } from './appends.ts';
 import { faultQueue } from './faults.ts';
 import { read } from './reads.ts';
 import type { Command, State, Stats } from './state.ts';
 import { freshStats, SETTINGS } from './state.ts';
 import { openStore } from './store.ts';
-import { nameOf } from './wire.ts';
+import { ERRORS, nameOf, streamDeleted } from './wire.ts';
 
 type Deleting = {
   getOptions(): { getStreamIdentifier(): Parameters<typeof nameOf>[0] } | undefined;
@@ -41,9 +41,16 @@ const state: State = {
 
 const remove =
   <Reply>(how: 'soft' | 'hard', reply: Reply) =>
-  ({ request }: ServerUnaryCall<Deleting, Reply>, answer: sendUnaryData<Reply>): void => {
-    state.store.remove(nameOf(request.getOptions()?.getStreamIdentifier()), how);
-    answer(null, reply);
+  (call: ServerUnaryCall<Deleting, Reply>, answer: sendUnaryData<Reply>): void => {
+    const elsewhere = leaderElsewhere(state, call);
+    if (elsewhere) return answer(elsewhere);
+    const fault = state.faults.next('remove');
+    if (fault?.do === 'swallow') return;
+    if (fault?.do === 'unavailable') return answer(ERRORS.unavailable);
+    const name = nameOf(call.request.getOptions()?.getStreamIdentifier());
+    if (!state.store.remove(name, how)) return answer(streamDeleted(name));
+    if (fault?.do === 'forget') return;
+    state.store.whenCommitted(() => answer(null, reply));
   };
 
 const supported = (_: unknown, answer: sendUnaryData<unknown>): void => {

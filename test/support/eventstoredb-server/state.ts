@@ -1,5 +1,5 @@
 /** What the parts of the server share, and what a test may ask it. */
-import type { AppendFault, ReadFault, SubscribeFault, faultQueue } from './faults.ts';
+import type { AppendFault, ReadFault, RemoveFault, SubscribeFault, faultQueue } from './faults.ts';
 import type { Store } from './store.ts';
 
 export type Stats = {
@@ -51,6 +51,7 @@ export type Command =
   | { name: 'fault'; on: 'append'; fault: AppendFault; times?: number }
   | { name: 'fault'; on: 'read'; fault: ReadFault; times?: number }
   | { name: 'fault'; on: 'subscribe'; fault: SubscribeFault; times?: number }
+  | { name: 'fault'; on: 'remove'; fault: RemoveFault; times?: number }
   | { name: 'set'; settings: Partial<Settings> }
   | { name: 'hold' }
   | { name: 'release' }

@@ -29,6 +29,7 @@ export type Decision =
 
 type Stream = { kept: Kept[]; visibleFrom: number; tombstone: boolean };
 
+const TOMBSTONE = '$streamDeleted';
 const RECORD_BYTES = 96;
 const RECENT_BYTES_MAX = 8_388_608;
 
@@ -149,10 +150,18 @@ export const openStore = (now: () => number, file?: string) => {
     }
   };
 
+  /** What the server's own record of a deletion did to the stream. */
+  const removed = (name: string, how: 'soft' | 'hard'): void => {
+    const stream = streamOf(name);
+    stream.visibleFrom = stream.kept.length;
+    if (how === 'hard') stream.tombstone = true;
+  };
+
   if (file && existsSync(file)) {
     for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
       const { data, meta, ...rest } = JSON.parse(line) as Kept & { data: string; meta: string };
       keep({ ...rest, data: Buffer.from(data, 'base64'), meta: Buffer.from(meta, 'base64') });
+      if (rest.type === TOMBSTONE) removed(rest.stream.slice('$$'.length), 'hard');
     }
     committed = all.length;
   } else begin();
@@ -184,14 +193,14 @@ export const openStore = (now: () => number, file?: string) => {
     whenCommitted(done: () => void): void {
       waiting.push({ upTo: all.length, done });
     },
-    remove(name: string, how: 'soft' | 'hard'): number {
-      const stream = streamOf(name);
-      stream.visibleFrom = stream.kept.length;
-      if (how === 'hard') stream.tombstone = true;
-      const type = how === 'hard' ? '$streamDeleted' : '$metadata';
-      const record = system(`$$${name}`, type, { $tb: stream.kept.length });
+    /** false: it is deleted for ever already. Also a stream that never was can be. */
+    remove(name: string, how: 'soft' | 'hard'): boolean {
+      if (streamOf(name).tombstone) return false;
+      removed(name, how);
+      const type = how === 'hard' ? TOMBSTONE : '$metadata';
+      system(`$$${name}`, type, { $tb: streamOf(name).kept.length });
       schedule();
-      return record?.position ?? 0;
+      return true;
     },
     /** Records of the server, or of a neighbour. */
     flood(count: number, stream: string, type: string): void {

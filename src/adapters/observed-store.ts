@@ -1,0 +1,33 @@
+import type { Metrics, RoundTrip } from '#src/ports/metrics.ts';
+import type { RemoteStore } from '#src/ports/read-model.ts';
+
+/** The same store; what requests and folds ask of it is counted and timed (`monotonic` in ms). */
+export const observedStore = (
+  store: RemoteStore,
+  metrics: Pick<Metrics, 'wentRound'>,
+  monotonic: () => number,
+): RemoteStore => {
+  const timed =
+    <Args extends unknown[], Answer>(
+      kind: RoundTrip['kind'],
+      ask: (...args: Args) => Promise<Answer>,
+    ) =>
+    async (...args: Args): Promise<Answer> => {
+      const since = monotonic();
+      let outcome: RoundTrip['outcome'] = 'failed';
+      try {
+        const answer = await ask(...args);
+        outcome = 'ok';
+        return answer;
+      } finally {
+        metrics.wentRound({ kind, outcome }, (monotonic() - since) / 1_000);
+      }
+    };
+  return {
+    ...store,
+    find: timed('read', store.find),
+    page: timed('read', store.page),
+    load: timed('write', store.load),
+    commit: timed('write', store.commit),
+  };
+};

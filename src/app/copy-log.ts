@@ -1,0 +1,142 @@
+import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+
+/** Where a copy comes from: read in log order, and never written. */
+export type CopySource = Pick<EventLog, 'id' | 'readAll' | 'head'>;
+export type CopyTarget = Pick<EventLog, 'id' | 'readAll' | 'append'>;
+
+export type CopyPhase = 'compare' | 'copy' | 'verify';
+
+export type CopyResult =
+  | {
+      ok: true;
+      /** In the copy now, all of them compared with the source. */
+      events: number;
+      /** Of these, what an earlier run had copied. */
+      present: number;
+      /** The source has gone on meanwhile. */
+      isBehind: boolean;
+    }
+  | {
+      ok: false;
+      /** `foreign`: the target holds what is not of this source. `differs`: the copy is not right. */
+      fault: 'same' | 'foreign' | 'differs';
+      detail: string;
+    };
+
+export type CopyOptions = {
+  /** Position in the source up to which the phase has come. */
+  onProgress?(phase: CopyPhase, position: Position): void;
+};
+
+const PAGE_EVENTS = 1_000;
+/** One append takes the neighbours of one stream: below what servers take at once. */
+const APPEND_EVENTS_MAX = 100;
+const APPEND_CHARS_MAX = 250_000;
+
+/** A log from its beginning on, event by event. */
+const eventsOf = async function* (
+  log: Pick<EventLog, 'readAll'>,
+  after: Position = 0,
+): AsyncGenerator<StoredEvent, undefined> {
+  for (let at = after; ; ) {
+    const page = await log.readAll({ after: at, limit: PAGE_EVENTS });
+    yield* page;
+    const last = page.at(-1);
+    if (!last) return undefined;
+    at = last.position;
+  }
+};
+
+const placeOf = ({ stream, revision, id }: StoredEvent): string =>
+  `${stream}, revision ${revision}, event ${id}`;
+
+const isSame = (one: StoredEvent, other: StoredEvent): boolean =>
+  one.id === other.id && one.stream === other.stream && one.revision === other.revision;
+
+const isEqual = (one: StoredEvent, other: StoredEvent): boolean =>
+  isSame(one, other) &&
+  one.type === other.type &&
+  JSON.stringify(one.data) === JSON.stringify(other.data) &&
+  JSON.stringify(one.meta) === JSON.stringify(other.meta);
+
+type Walk = { count: number; position: Position; fault: string | null };
+
+/** Both logs side by side until the target ends. */
+const walk = async (
+  from: CopySource,
+  to: CopyTarget,
+  same: (one: StoredEvent, other: StoredEvent) => boolean,
+  onStep: (position: Position) => void,
+): Promise<Walk> => {
+  const source = eventsOf(from);
+  let [count, position]: [number, Position] = [0, 0];
+  for await (const copied of eventsOf(to)) {
+    const { value: event } = await source.next();
+    if (!event) return { count, position, fault: `${placeOf(copied)} is not in the source` };
+    if (!same(event, copied))
+      return { count, position, fault: `${placeOf(copied)} stands where ${placeOf(event)} should` };
+    count += 1;
+    ({ position } = event);
+    onStep(position);
+  }
+  return { count, position, fault: null };
+};
+
+const sizeOf = ({ data, meta }: StoredEvent): number =>
+  JSON.stringify(data).length + JSON.stringify(meta).length;
+
+/** Neighbours of one stream together, one append each; nothing is reordered. */
+const groupsOf = async function* (
+  events: AsyncIterable<StoredEvent>,
+): AsyncGenerator<StoredEvent[]> {
+  let group: StoredEvent[] = [];
+  let size = 0;
+  for await (const event of events) {
+    const more = sizeOf(event);
+    const isFull = group.length >= APPEND_EVENTS_MAX || size + more > APPEND_CHARS_MAX;
+    if (group.length > 0 && (group[0]?.stream !== event.stream || isFull)) {
+      yield group;
+      [group, size] = [[], 0];
+    }
+    group.push(event);
+    size += more;
+  }
+  if (group.length > 0) yield group;
+};
+
+/**
+ * Makes `to` the same log as `from`: streams, revisions, ids, types, data, attribution and order.
+ * Positions are the target's own. One append after the other, so that whatever ends it leaves a
+ * beginning of the source, from which the next run goes on. Throws LogUnavailable, AppendTooLarge.
+ */
+export const copyLog = async (
+  from: CopySource,
+  to: CopyTarget,
+  { onProgress = () => {} }: CopyOptions = {},
+): Promise<CopyResult> => {
+  if (from.id === to.id) return { ok: false, fault: 'same', detail: 'both are the same log' };
+  const there = await walk(from, to, isSame, (at) => onProgress('compare', at));
+  if (there.fault !== null) return { ok: false, fault: 'foreign', detail: there.fault };
+  let copied = 0;
+  for await (const group of groupsOf(eventsOf(from, there.position))) {
+    const [first, last] = [group[0], group.at(-1)];
+    if (!first || !last) continue;
+    const events = group.map(({ id, type, data, meta }) => ({ id, type, data, meta }));
+    const result = await to.append(first.stream, first.revision - 1, events);
+    if (result.outcome === 'conflict' || result.revision !== last.revision)
+      return {
+        ok: false,
+        fault: 'foreign',
+        detail: `another writer was at ${first.stream} before revision ${first.revision}`,
+      };
+    copied += group.length;
+    onProgress('copy', last.position);
+  }
+  const all = await walk(from, to, isEqual, (at) => onProgress('verify', at));
+  const expected = there.count + copied;
+  const missing = all.count === expected ? null : `${all.count} events, not ${expected}`;
+  const detail = all.fault ?? missing;
+  if (detail !== null) return { ok: false, fault: 'differs', detail };
+  const isBehind = (await from.head()).position > all.position;
+  return { ok: true, events: all.count, present: there.count, isBehind };
+};

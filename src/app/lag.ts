@@ -1,0 +1,54 @@
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { Lag } from '#src/ports/metrics.ts';
+import type { Clock } from '#src/ports/system.ts';
+
+/** So many are counted one by one; what is beyond is estimated from them. */
+const COUNTED_MAX = 500;
+
+/** Of an engine, or of the desk: how far each read model is. */
+export type Statuses = {
+  status(): Promise<
+    { name: string; checkpoint: Position; lagEvents: number; parked: readonly unknown[] }[]
+  >;
+};
+
+type Behind = { events: number; seconds: number };
+
+/**
+ * How far the read models are behind, in events and in seconds since the oldest event that waits.
+ * Positions of EventStoreDB are bytes, so a difference of positions is not a number of events: the
+ * first events that wait are read, and tell the size of the others. Throws LogUnavailable.
+ */
+export const lagOf = async ({
+  log,
+  clock,
+  projections,
+}: {
+  log: Pick<EventLog, 'head' | 'readFold'>;
+  clock: Clock;
+  projections: Statuses;
+}): Promise<Lag[]> => {
+  const statuses = await projections.status();
+  const { position: head } = await log.head();
+  const known = new Map<Position, Promise<Behind>>();
+  const measure = async (checkpoint: Position): Promise<Behind> => {
+    const first = await log.readFold({ after: checkpoint, limit: COUNTED_MAX });
+    const [oldest, last] = [first[0], first.at(-1)];
+    if (!oldest || !last) return { events: 0, seconds: 0 };
+    const seconds = Math.max(0, clock.now() - oldest.at) / 1_000;
+    const each = (last.position - checkpoint) / first.length;
+    return { events: Math.max(first.length, Math.round((head - checkpoint) / each)), seconds };
+  };
+  const behind = (checkpoint: Position): Promise<Behind> => {
+    const found = known.get(checkpoint) ?? measure(checkpoint);
+    known.set(checkpoint, found);
+    return found;
+  };
+  return Promise.all(
+    statuses.map(async ({ name, checkpoint, lagEvents, parked }) => ({
+      projection: name,
+      parked: parked.length,
+      ...(lagEvents > 0 ? await behind(checkpoint) : { events: 0, seconds: 0 }),
+    })),
+  );
+};

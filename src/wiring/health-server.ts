@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Deps } from '#src/app/deps.ts';
+import type { Statuses } from '#src/app/lag.ts';
+import { healthRoutes } from '#src/interfaces/health.ts';
+import { httpServer } from '#src/interfaces/http.ts';
+import { metricsRoutes } from '#src/interfaces/metrics.ts';
+
+const PATHS: readonly string[] = ['/livez', '/readyz', '/metrics'];
+
+/** What a process that serves nobody tells its supervisor. */
+export const healthServer = (
+  deps: Pick<Deps, 'log' | 'clock' | 'following' | 'ids' | 'origin' | 'metrics'> & {
+    projections: Statuses;
+  },
+  log: Logger,
+): FastifyInstance => {
+  const server = httpServer({
+    ids: deps.ids,
+    origin: deps.origin,
+    log,
+    trustProxy: false,
+    methodsOf: (path) => (PATHS.includes(path) ? ['GET', 'HEAD'] : []),
+    onForbidden: () => undefined,
+  });
+  const { metrics } = deps;
+  if (metrics) metricsRoutes(server, { ...deps, metrics });
+  healthRoutes(server, deps);
+  return server;
+};

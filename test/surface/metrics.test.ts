@@ -1,0 +1,217 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { observedLog } from '#src/adapters/observed-log.ts';
+import { observedStore } from '#src/adapters/observed-store.ts';
+import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
+import { lagOf } from '#src/app/lag.ts';
+import { buildServer } from '#src/interfaces/server.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { RemoteStore } from '#src/ports/read-model.ts';
+import type { TestApp } from '../support/app.ts';
+import { testApp } from '../support/app.ts';
+
+/** The sample of this name with these labels; NaN when there is none. */
+const sample = (text: string, name: string, labels: Record<string, string> = {}): number => {
+  for (const line of text.split('\n')) {
+    const [, found, held = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    const fits = Object.entries(labels).every(([label, is]) => held.includes(`${label}="${is}"`));
+    if (found === name && fits) return Number(value);
+  }
+  return Number.NaN;
+};
+
+let app: TestApp;
+let server: ReturnType<typeof buildServer>;
+let metrics: Metrics;
+beforeAll(async () => {
+  app = await testApp();
+  metrics = prometheusMetrics();
+  const { deps } = app.service;
+  server = buildServer(
+    { ...deps, log: observedLog(deps.log, metrics, deps.clock.monotonic), metrics },
+    { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
+  );
+});
+afterAll(async () => {
+  await server.close();
+  await app.close();
+});
+
+const scrape = async (): Promise<string> => {
+  const answer = await server.inject({ method: 'GET', url: '/metrics' });
+  expect(answer.statusCode).toBe(200);
+  expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+  return answer.body;
+};
+
+describe('/metrics', () => {
+  it('counts requests by surface, operation and outcome, and appends by theirs', async () => {
+    const { key, keyId, agentId } = await app.agent('acme');
+    const headers = { authorization: `Bearer ${key}` };
+    const before = await scrape();
+    await server.inject({ method: 'GET', url: '/api/affiliate/v1/leads', headers });
+    await server.inject({ method: 'GET', url: '/api/affiliate/v1/leads?nonsense=1', headers });
+    const lead = { external_id: 'crm-1', company: { name: 'Buyer Ltd', country: 'GB' } };
+    const write = await server.inject({
+      method: 'POST',
+      url: '/api/affiliate/v1/leads',
+      headers: { ...headers, 'idempotency-key': 'metrics-1' },
+      payload: lead,
+    });
+    expect(write.statusCode, write.body).toBe(201);
+    const text = await scrape();
+    const of = (operation: string, outcome: string): number =>
+      sample(text, 'tributary_requests_total', { surface: 'rest', operation, outcome });
+    expect(of('listLeads', 'ok')).toBe(1);
+    expect(of('listLeads', 'refused')).toBe(1);
+    expect(of('submitLead', 'ok')).toBe(1);
+    expect(sample(text, 'tributary_request_seconds_count', { surface: 'rest' })).toBe(3);
+    const appends = (from: string): number =>
+      sample(from, 'tributary_appends_total', { outcome: 'appended' }) || 0;
+    // The lead, and the claim on its buyer.
+    expect(appends(text) - appends(before)).toBe(2);
+    expect(sample(text, 'tributary_log_up')).toBe(1);
+    expect(sample(text, 'tributary_projection_lag_events', { projection: 'leads' })).toBe(0);
+    expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1_000_000);
+    for (const secret of ['acme', key, keyId, agentId, 'Buyer Ltd', 'crm-1'])
+      expect(text).not.toContain(secret);
+  });
+
+  it('keeps its labels few, whatever strangers ask for', async () => {
+    for (const path of ['/l/made-up', '/made-up', '/another/made-up', '/api/affiliate/v1/made-up'])
+      await server.inject({ method: 'GET', url: path });
+    const text = await scrape();
+    expect(text).not.toContain('made-up');
+    expect(sample(text, 'tributary_requests_total', { surface: 'none' })).toBeGreaterThan(1);
+  });
+
+  it('counts what is called over MCP', async () => {
+    const { key } = await app.agent('beta');
+    await server.inject({
+      method: 'POST',
+      url: '/api/affiliate/mcp',
+      headers: {
+        authorization: `Bearer ${key}`,
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2025-11-25',
+      },
+      payload: {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'list_leads', arguments: {} },
+      },
+    });
+    const labels = { surface: 'mcp', operation: 'listLeads', outcome: 'ok' };
+    expect(sample(await scrape(), 'tributary_calls_total', labels)).toBe(1);
+  });
+
+  it('answers without the lag while the log gives no answer, and says so', async () => {
+    const { deps } = app.service;
+    const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
+    const mute = buildServer(
+      { ...deps, log: { ...deps.log, head: away }, metrics: prometheusMetrics() },
+      { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
+    );
+    const { body } = await mute.inject({ method: 'GET', url: '/metrics' });
+    expect(sample(body, 'tributary_log_up')).toBe(0);
+    expect(body).not.toContain('tributary_projection_lag_events{');
+    await mute.close();
+  });
+});
+
+const clock = { now: () => 100_000, monotonic: () => 0 };
+const status = { version: 1, space: 'leads@1.1', parked: [] };
+
+/** A log whose positions are bytes, 100 to an event, one event a second. */
+const bytesLog = (events: number): Pick<EventLog, 'head' | 'readFold'> => ({
+  head: async () => ({ position: events * 100, at: events * 1_000 }),
+  readFold: async ({ after, limit }) => {
+    const found: FoldEvent[] = [];
+    for (let n = Math.floor(after / 100) + 1; n <= events && found.length < limit; n++)
+      found.push({ position: n * 100, at: n * 1_000 } as FoldEvent);
+    return found;
+  },
+});
+
+describe('lag', () => {
+  const lag = async (events: number, checkpoint: number) => {
+    const lagEvents = events * 100 - checkpoint;
+    const projections = {
+      status: async () => [{ ...status, name: 'leads', checkpoint, lagEvents }],
+    };
+    const [found] = await lagOf({ log: bytesLog(events), clock, projections });
+    return found;
+  };
+
+  it('is in events and in seconds, where positions are bytes', async () => {
+    expect(await lag(10, 1_000)).toEqual({
+      projection: 'leads',
+      parked: 0,
+      events: 0,
+      seconds: 0,
+    });
+    expect(await lag(10, 700)).toMatchObject({ events: 3, seconds: 92 });
+  });
+
+  it('is estimated from what was counted, when it is long', async () => {
+    expect(await lag(90_000, 1_000)).toMatchObject({ events: 89_990, seconds: 89 });
+  });
+});
+
+describe('what is observed', () => {
+  const heard: unknown[] = [];
+  const metricsOf = {
+    appended: (outcome: string, seconds: number) => heard.push([outcome, seconds]),
+    sent: (outcome: string) => heard.push(outcome),
+    wentRound: (trip: object, seconds: number) => heard.push([trip, seconds]),
+  };
+
+  it('is every append with its outcome and time, and what became of sendings', async () => {
+    heard.length = 0;
+    let now = 0;
+    const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
+    const log = observedLog(
+      {
+        append: async () => {
+          now += 20;
+          const answer = answers.shift();
+          if (!answer) throw new LogUnavailable('fault', 'unknown', 'away');
+          return answer;
+        },
+      } as unknown as EventLog,
+      metricsOf,
+      () => now,
+    );
+    const events = [{ type: 'OutboundConfirmed' }] as never;
+    await log.append('a-b', -1, events);
+    await log.append('a-b', -1, events);
+    await expect(log.append('a-b', -1, events)).rejects.toThrow('away');
+    expect(heard).toEqual([
+      'confirmed',
+      ['appended', 0.02],
+      ['conflict', 0.02],
+      ['unavailable', 0.02],
+    ]);
+  });
+
+  it('is every round trip of reads and folds', async () => {
+    heard.length = 0;
+    const store = observedStore(
+      {
+        find: async () => ({ space: null, checkpoint: 0, value: undefined }),
+        commit: async () => Promise.reject(new Error('away')),
+      } as unknown as RemoteStore,
+      metricsOf,
+      () => 0,
+    );
+    await store.find('leads', 'acme', 'x');
+    await expect(store.commit('leads@1.1', [])).rejects.toThrow('away');
+    expect(heard).toEqual([
+      [{ kind: 'read', outcome: 'ok' }, 0],
+      [{ kind: 'write', outcome: 'failed' }, 0],
+    ]);
+  });
+});
