@@ -12,7 +12,7 @@ endif
 INSTALLED := node_modules/.package-lock.json
 DATA ?= data
 
-.PHONY: help setup run test test-adapters test-eventstoredb check types lint format dead tidy publish bench rebuild verify status demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb check types lint format dead tidy publish bench rebuild verify status up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,15 @@ verify: setup ## Compare every read model with a fresh fold of the log
 
 status: setup ## Print the running service's URLs and keys again
 	@./tributary status --data $(DATA)
+
+up: infra/.env ## On EventStoreDB and Redis with docker: http://localhost:3000, Grafana on 3300
+	docker compose -f infra/compose.yaml up --build --detach --wait
+
+down: ## Stop what `up` started; its volumes stay
+	docker compose -f infra/compose.yaml down
+
+infra/.env: # The root of every credential and key of `up`; lost, all of them are
+	@umask 077 && echo "ROOT_KEY=$$(openssl rand -base64 32)" > $@
 
 demo-reset: ## Throw the demo data away
 	rm -rf $(DATA)
