@@ -12,7 +12,7 @@ import { AGENTS, deskOf, listen, openBench, sender } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 
-type Told = { url: string; key: string };
+export type Told = { url: string; key: string };
 type Bytes = { body: string; type: string };
 
 const LINKS = 20;
@@ -66,12 +66,15 @@ const month = async (service: Service, key: string, goTo: (day: number) => void)
   }
 };
 
-export const readServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+export const readServer: Role<{ directory: string; readModelUrl?: string }, Told> = async ({
+  directory,
+  readModelUrl,
+}) => {
   const clock = systemClock();
   let behind = DAYS * DAY_MS;
-  const service = await openBench(directory, {
-    clock: { now: () => clock.now() - behind, monotonic: clock.monotonic },
-  });
+  const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
+  const set = readModelUrl === undefined ? {} : { READ_MODEL_URL: readModelUrl };
+  const service = await openBench(directory, { clock: moved }, set);
   const desk = deskOf(service);
   await desk.publish([feedProduct('SKU1')]);
   const key = await desk.agent('acme');
@@ -91,7 +94,7 @@ export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) 
   return { told: { url: await listen(server) }, close: () => server.close() };
 };
 
-const READS = {
+export const READS = {
   'getPerformance, 30 days': `${AGENTS}/performance`,
   'page of 25 leads': `${AGENTS}/leads`,
 };

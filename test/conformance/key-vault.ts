@@ -67,8 +67,8 @@ export const keyVaultConformance = (
       await sealed(vault, 'led_2');
       expect(await vault.unseal([text.replace('led_1', 'led_3')])).toEqual([null]);
       await expect(vault.unseal([text.replace('led_1', 'led_2')])).rejects.toThrow();
-      const last = text.endsWith('A') ? 'B' : 'A';
-      await expect(vault.unseal([text.slice(0, -4) + last + text.slice(-3)])).rejects.toThrow();
+      const other = text.at(-4) === 'A' ? 'B' : 'A';
+      await expect(vault.unseal([text.slice(0, -4) + other + text.slice(-3)])).rejects.toThrow();
     });
 
     test('knows a subject by its key, which comes with the first text', async () => {
