@@ -12,7 +12,7 @@ import { AGENTS, deskOf, listen, openBench, sender } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 
-export type Told = { url: string; key: string };
+type Told = { url: string; key: string };
 type Bytes = { body: string; type: string };
 
 const LINKS = 20;
@@ -66,15 +66,12 @@ const month = async (service: Service, key: string, goTo: (day: number) => void)
   }
 };
 
-export const readServer: Role<{ directory: string; readModelUrl?: string }, Told> = async ({
-  directory,
-  readModelUrl,
-}) => {
+export const readServer: Role<{ directory: string }, Told> = async ({ directory }) => {
   const clock = systemClock();
   let behind = DAYS * DAY_MS;
-  const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
-  const set = readModelUrl === undefined ? {} : { READ_MODEL_URL: readModelUrl };
-  const service = await openBench(directory, { clock: moved }, set);
+  const service = await openBench(directory, {
+    clock: { now: () => clock.now() - behind, monotonic: clock.monotonic },
+  });
   const desk = deskOf(service);
   await desk.publish([feedProduct('SKU1')]);
   const key = await desk.agent('acme');
@@ -94,7 +91,7 @@ export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) 
   return { told: { url: await listen(server) }, close: () => server.close() };
 };
 
-export const READS = {
+const READS = {
   'getPerformance, 30 days': `${AGENTS}/performance`,
   'page of 25 leads': `${AGENTS}/leads`,
 };

@@ -15,7 +15,6 @@ import { benchMcp } from './mcp.ts';
 import { million } from './million.ts';
 import { readOptions } from './options.ts';
 import { benchReads } from './read.ts';
-import { benchRedis } from './redis.ts';
 import { benchReady } from './ready.ts';
 import { benchRebuild } from './rebuild.ts';
 import { benchRedirects } from './redirect.ts';
@@ -38,7 +37,6 @@ const BENCHES: Record<string, Bench> = {
   M: benchMcp,
   A: benchA2a,
   E: benchEventStoreDb,
-  K: benchRedis,
 };
 
 /** Above this the generator may be what was measured. */

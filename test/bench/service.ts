@@ -11,19 +11,13 @@ import { openService, serviceLogger } from '#src/main.ts';
 
 const UNLIMITED = '100000000';
 
-export const openBench = (
-  directory: string,
-  options: ServiceOptions = {},
-  set: Record<string, string> = {},
-): Promise<Service> => {
+export const openBench = (directory: string, options: ServiceOptions = {}): Promise<Service> => {
   const config = readConfig({
     DATA_DIR: directory,
     PORT: '0',
     LOG_LEVEL: 'error',
     READS_PER_MINUTE: UNLIMITED,
     WRITES_PER_MINUTE: UNLIMITED,
-    OUTREACH_PER_MINUTE: UNLIMITED,
-    ...set,
   });
   return openService(config, options);
 };
