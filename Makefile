@@ -12,7 +12,7 @@ endif
 INSTALLED := node_modules/.package-lock.json
 DATA ?= data
 
-.PHONY: help setup run test test-adapters test-eventstoredb check types lint format dead tidy publish bench rebuild verify status up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos check types lint format dead tidy publish bench rebuild verify status up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test-adapters: setup ## The conformance suites of every adapter
 
 test-eventstoredb: setup ## The log on real EventStoreDB: with docker, or at EVENTSTOREDB_TEST_URL
 	@npx vitest run test/adapters/eventstoredb
+
+test-chaos: setup ## Random faults on EventStoreDB and Redis, for CHAOS_SECONDS, by CHAOS_SEED
+	@CHAOS_SECONDS=$${CHAOS_SECONDS:-60} npx vitest run test/e2e/remote-chaos.test.ts
 
 check: setup types lint format dead tidy ## Types, lint, format, dead code, dependency rules, published files
 
