@@ -112,7 +112,11 @@ const requestOf = (
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const input = (isObject ? value : {}) as Record<string, unknown>;
   const path = operation.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(textOf(input[name] ?? 'none').slice(0, 400) || 'none'),
+    encodeURIComponent(
+      textOf(input[name] ?? 'none')
+        .slice(0, 400)
+        .toWellFormed() || 'none',
+    ),
   );
   const { method } = operation.http;
   const headers = headersFor(input, choice);
