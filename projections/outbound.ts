@@ -1,6 +1,6 @@
 import type { OutboundEventType } from '#contracts/events/index.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { isAtItsEnd, outboundEvolve } from '#src/domain/outbound-state.ts';
+import { isSettled, outboundEvolve } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenOutboundRow } from '#src/ports/rows.ts';
 import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
@@ -57,7 +57,7 @@ export const openOutbound: Projection<OpenOutboundRow<OutboundState>> = {
   evolve(row, event: FoldEvent) {
     const state = outboundEvolve(row?.state, happened<OutboundEventType>(event));
     // What became of it is unknown: that, too, waits for a person.
-    return isAtItsEnd(state) && state.status !== 'outcome_unknown'
+    return isSettled(state)
       ? null
       : { owner: event.owner, sort: row ? row.sort : event.position, state };
   },

@@ -62,11 +62,17 @@ const fold = <State, Command, E extends Event, Reason extends string>(
   return state;
 };
 
+/** The state that these events of one stream leave, from its first on; undefined of none. */
+export const foldOf = <State, Command, E extends Event, Reason extends string>(
+  decider: Decider<State, Command, E, Reason>,
+  stored: readonly StoredEvent[],
+): State | undefined => fold(decider, asEvents<E>(stored));
+
 /** A stream's state as its events leave it; undefined where there is no stream. */
 export const stateOf = async <State, Command, E extends Event, Reason extends string>(
   { log }: Pick<Writer, 'log'>,
   { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
-): Promise<State | undefined> => fold(decider, asEvents<E>(await log.readStream(stream)));
+): Promise<State | undefined> => foldOf(decider, await log.readStream(stream));
 
 /** The first request's answer again: the stream folded up to and with what that request wrote. */
 const replayed = <State, Command, E extends Event, Reason extends string>(
@@ -78,8 +84,7 @@ const replayed = <State, Command, E extends Event, Reason extends string>(
   if (!first || call.idem === undefined) return undefined;
   if (first.meta.fingerprint !== call.fingerprint) return reused(first);
   const last = stored.findLast(({ meta }) => meta.request === first.meta.request) ?? first;
-  const upTo = stored.slice(0, stored.indexOf(last) + 1);
-  const state = fold(decider, asEvents<E>(upTo));
+  const state = foldOf(decider, stored.slice(0, stored.indexOf(last) + 1));
   if (state === undefined) return undefined;
   return { ok: true, state, position: last.position, replayOf: first.meta.request };
 };
@@ -142,7 +147,7 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     if (again) return again;
     const elsewhere = await boundElsewhere(writer, call);
     if (elsewhere) return elsewhere;
-    const before = fold(decider, asEvents<E>(stored));
+    const before = foldOf(decider, stored);
     const command = await target.command(before);
     if (isRefusal(command)) return command;
     const decision = decider.decide(before, command);

@@ -5,15 +5,15 @@ import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
-import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import type { RequestOutcome } from '#src/ports/metrics.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
+import { refusalFor } from './failure.ts';
 import { handlers } from './handlers.ts';
-import { digestOf, fingerprintOf } from './hash.ts';
+import { fingerprintOf } from './hash.ts';
+import { idemOf } from './idempotency.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { refuse, scopeMissing } from './outcome.ts';
 
@@ -75,11 +75,7 @@ const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Out
     await awaitOwnWrite(deps, outcome.position);
     return outcome;
   } catch (error) {
-    if (error instanceof LogUnavailable) return unavailable(error);
-    if (error instanceof AppendTooLarge) return TOO_LARGE;
-    if (error instanceof ReadModelRebuilding)
-      return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
-    throw error;
+    return refusalFor(error);
   }
 };
 
@@ -100,9 +96,11 @@ const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object):
   };
   if (!('idempotency_key' in input)) return base;
   const { idempotency_key, ...asked } = input as { idempotency_key: string };
-  // The agent, not the key: a rotation must not execute again. Not the surface: a retry may change it.
-  const idem = digestOf(caller.ownerId, caller.agentId, id, idempotency_key);
-  return { ...base, idem, fingerprint: fingerprintOf(id, asked) };
+  return {
+    ...base,
+    idem: idemOf(caller, id, idempotency_key),
+    fingerprint: fingerprintOf(id, asked),
+  };
 };
 
 const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): { scope?: Scope } => {
@@ -194,29 +192,6 @@ export const checkOutput = (
   const result = output.safeParse(value);
   if (!result.success)
     throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
-};
-
-/** More than the log takes at once; which log it is decides how much that is. */
-export const TOO_LARGE = refuse('payload_too_large', 'The log takes no record of this size.');
-
-/** What a log that gave no answer means for the caller. */
-export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
-  switch (reason) {
-    case 'full':
-      return refuse('storage_full', 'The log has no room.', {
-        retryAfterS: 5,
-        extra: { outcome: 'none' },
-      });
-    case 'overloaded':
-      return refuse('overloaded', 'The write queue is full.', { retryAfterS: 1 });
-    case 'closed':
-      return refuse('shutting_down', 'The log is closing.', { retryAfterS: 2 });
-    case 'fault':
-      return refuse('storage_unavailable', 'The log gave no answer.', {
-        retryAfterS: 1,
-        extra: { outcome: applied === 'unknown' ? 'unknown' : 'none' },
-      });
-  }
 };
 
 type Noted = Pick<Incoming, 'surface' | 'requestId'> & {

@@ -56,6 +56,14 @@ const ENDS: readonly OutboundStatus[] = [
 export const isAtItsEnd = ({ status }: Pick<OutboundState, 'status'>): boolean =>
   ENDS.includes(status);
 
+/** Nothing more happens to it at all: of an unknown outcome a person may still say what it was. */
+export const isSettled = (state: Pick<OutboundState, 'status'>): boolean =>
+  isAtItsEnd(state) && state.status !== 'outcome_unknown';
+
+/** The role that decides on requests of this mode. */
+export const deciderFor = (mode: string): 'owner' | 'staff' =>
+  mode === 'owner_controlled' ? 'owner' : 'staff';
+
 /** The status as of `at`: a request whose time is over has expired, also before anybody says so. */
 export const statusAt = (state: OutboundState, at: number): OutboundStatus => {
   const waits = ['pending_approval', 'changes_requested', 'approved'].includes(state.status);

@@ -1,7 +1,7 @@
 import type { EventData, EventOf, OutboundEventType } from '#contracts/events/index.ts';
 import type { Decider, Decision } from './decider.ts';
 import { accept, reject } from './decider.ts';
-import { isAtItsEnd, outboundEvolve } from './outbound-state.ts';
+import { deciderFor, isAtItsEnd, outboundEvolve } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
 
 type Event = EventOf<OutboundEventType>;
@@ -114,7 +114,7 @@ const unfit = (
 ): Decided | undefined => {
   if (isAtItsEnd(state) || state.status === 'dispatched') return closed(state);
   if (at >= state.schedule.not_after) return expired();
-  const needed = state.approval.mode === 'owner_controlled' ? 'owner' : 'staff';
+  const needed = deciderFor(state.approval.mode);
   if (role !== needed) return reject('wrong_role', `the ${needed} decides this request`);
   return contentSha256 === state.content_sha256
     ? undefined

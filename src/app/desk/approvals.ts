@@ -2,15 +2,16 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { statusAt } from '#src/domain/outbound-state.ts';
+import { deciderFor, isSettled, statusAt } from '#src/domain/outbound-state.ts';
 import type { OpenOutboundRow } from '#src/ports/rows.ts';
 import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
 import type { DeskCall } from '../call.ts';
+import type { RejectedBy } from '../decide-and-append.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { envelopeHash, envelopeOf } from '../outreach/envelope.ts';
-import { notFound, sentence } from '../outreach/propose.ts';
+import { notFound, refusalOf, sentence } from '../outreach/propose.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { outboundOf } from '../outreach/requests.ts';
 import { halted, haltOf, settingsOf } from '../outreach/settings.ts';
@@ -45,8 +46,6 @@ const ownerOf = async (
   return known !== undefined && mayActFor(call, known) ? known : undefined;
 };
 
-const ENDS = new Set(['confirmed', 'failed', 'rejected', 'expired', 'canceled']);
-
 /** The list of all owners holds what is open only. */
 const nameOwner = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
   errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
@@ -55,7 +54,7 @@ const nameOwner = refuse('parameter_invalid', 'Requests at their end are listed 
 export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
   const { status, before, limit } = input;
   const owner_id = input.owner_id ?? call.caller.ownerId;
-  if (owner_id === undefined && status !== undefined && ENDS.has(status)) return nameOwner;
+  if (owner_id === undefined && status !== undefined && isSettled({ status })) return nameOwner;
   if (owner_id !== undefined && !mayActFor(call, owner_id)) return notFound();
   const isOver = owner_id !== undefined && status !== undefined;
   const found = isOver
@@ -116,10 +115,10 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
   });
 };
 
-const refusalOf = (rejected: OutboundRejection, detail: string): Refusal => {
+/** As for an agent, and what only people are told. */
+const decisionRefusal = (rejection: RejectedBy<OutboundRejection>): Refusal => {
+  const { rejected, detail } = rejection;
   switch (rejected) {
-    case 'outbound_unknown':
-      return notFound();
     case 'content_changed':
       return refuse('approval_mismatch', `${sentence(detail)}.`);
     case 'expired':
@@ -127,7 +126,7 @@ const refusalOf = (rejected: OutboundRejection, detail: string): Refusal => {
     case 'wrong_role':
       return refuse('role_missing', `${sentence(detail)}.`);
     default:
-      return refuse('state_conflict', `${sentence(detail)}.`);
+      return refusalOf(rejection);
   }
 };
 
@@ -157,12 +156,12 @@ const act = async (
   );
   if (written.ok)
     return done(renderOutbound(ownerId, written.state, written.state.updated_at), traceOf(written));
-  return 'rejected' in written ? refusalOf(written.rejected, written.detail) : written;
+  return 'rejected' in written ? decisionRefusal(written) : written;
 };
 
 /** Who decides, in the role that the request asks for, if they have it. */
 const personOf = ({ actor, caller }: DeskCall, { approval }: OutboundState) => {
-  const needed = approval.mode === 'owner_controlled' ? 'owner' : 'staff';
+  const needed = deciderFor(approval.mode);
   const other = needed === 'owner' ? 'staff' : 'owner';
   const role = caller.roles.has(needed) ? needed : other;
   return { by: actor, name: caller.name, role } as const;

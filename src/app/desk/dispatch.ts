@@ -1,11 +1,10 @@
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { DeskCall, DeskCaller, Surface } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
 import { bindKey, boundElsewhere } from '../decide-and-append.ts';
-import { checkOutput, parseInput, TOO_LARGE, unavailable } from '../dispatch.ts';
+import { checkOutput, parseInput } from '../dispatch.ts';
+import { refusalFor } from '../failure.ts';
 import { digestOf, fingerprintOf } from '../hash.ts';
 import type { Outcome } from '../outcome.ts';
 import { refuse } from '../outcome.ts';
@@ -48,11 +47,7 @@ export const dispatchDesk = async (
     await awaitOwnWrite(deps, outcome.position);
     return outcome;
   } catch (error) {
-    if (error instanceof LogUnavailable) return unavailable(error);
-    if (error instanceof AppendTooLarge) return TOO_LARGE;
-    if (error instanceof ReadModelRebuilding)
-      return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
-    throw error;
+    return refusalFor(error);
   }
 };
 

@@ -5,10 +5,10 @@ import type { EventData } from '#contracts/events/index.ts';
 import type { OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { DeskCall } from '../call.ts';
-import { decideAndAppend, stateOf, traceOf } from '../decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Outcome } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
-import { EVERYBODY, settingsStream } from '../outreach/settings.ts';
+import { EVERYBODY, everybodysHalt, settingsOf, settingsStream } from '../outreach/settings.ts';
 import { webhookSecret } from '../outreach/webhook-secret.ts';
 import { DAY_MS } from '../time.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from './handler.ts';
@@ -19,16 +19,11 @@ type Shown = z.output<(typeof deskOperations)['getOutreach']['output']>;
 
 const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');
 
-const everybodysHalt = async (deps: DeskDeps): Promise<string | null> => {
-  const state = await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach });
-  return state?.halted ?? null;
-};
-
 /** The settings as the contract shows them; `secretOf` only where secrets may be shown. */
 const render = (
   ownerId: string,
   state: OutreachState | undefined,
-  halted: string | null,
+  halted: string | undefined,
   secretOf?: (kind: (typeof OUTBOUND_KINDS)[number], version: number) => string,
 ): Shown => ({
   owner_id: ownerId,
@@ -53,7 +48,7 @@ const render = (
     ];
   }),
   halted: state?.halted ?? null,
-  halted_for_everybody: halted,
+  halted_for_everybody: halted ?? null,
 });
 
 const originOf = (url: string | undefined): string | undefined =>
@@ -122,7 +117,7 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
 
 export const getOutreach: DeskHandler<'getOutreach'> = async (deps, { owner_id }, call) => {
   if (!mayActFor(call, owner_id)) return NO_OWNER;
-  const state = await stateOf(deps, { stream: settingsStream(owner_id), decider: outreach });
+  const state = await settingsOf(deps, owner_id);
   return done(render(owner_id, state, await everybodysHalt(deps)));
 };
 

@@ -6,7 +6,7 @@ import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { AgentCall } from '../call.ts';
-import type { Written } from '../decide-and-append.ts';
+import type { RejectedBy, Written } from '../decide-and-append.ts';
 import { bindKey, createOnce, decideAndAppend, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
@@ -112,13 +112,7 @@ export const notFound = (): Refusal =>
 export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What a rejection of the decider means for whoever asked. */
-export const refusalOf = ({
-  rejected,
-  detail,
-}: {
-  rejected: OutboundRejection;
-  detail: string;
-}): Refusal =>
+export const refusalOf = ({ rejected, detail }: RejectedBy<OutboundRejection>): Refusal =>
   rejected === 'outbound_unknown' ? notFound() : refuse('state_conflict', `${sentence(detail)}.`);
 
 /** Said now, and not once people have approved it. */

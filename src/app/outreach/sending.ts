@@ -1,15 +1,14 @@
 /** One look at one request: what is due is done, with the log written before and after. */
 import { hash } from 'node:crypto';
-import type { Happened, OutboundEventType } from '#contracts/events/index.ts';
 import type { OutboundCommand } from '#src/domain/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { isAtItsEnd, outboundEvolve } from '#src/domain/outbound-state.ts';
+import { isAtItsEnd } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
 import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Call } from '../call.ts';
-import { decideAndAppend } from '../decide-and-append.ts';
+import { decideAndAppend, foldOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { streamOf } from '../records.ts';
 import { HOUR_MS } from '../time.ts';
@@ -51,9 +50,7 @@ type Read = { state: OutboundState; correlation?: string };
 
 const read = async ({ log }: SendingDeps, { owner, id }: Looked): Promise<Read | undefined> => {
   const stored = await log.readStream(streamOf(owner, 'outbound', id));
-  let state: OutboundState | undefined;
-  for (const { type, data, meta } of stored)
-    state = outboundEvolve(state, { type, data, at: meta.at } as Happened<OutboundEventType>);
+  const state = foldOf(outbound, stored);
   const correlation = stored.findLast(({ type }) => type === 'OutboundApproved')?.meta.request;
   return state && { state, ...(correlation !== undefined && { correlation }) };
 };

@@ -23,10 +23,12 @@ export const haltOf = async (
   deps: Pick<Deps, 'log'>,
   own: OutreachState | undefined,
 ): Promise<string | undefined> => {
-  if (own?.halted !== undefined) return own.halted;
-  const everybody = await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach });
-  return everybody?.halted;
+  return own?.halted ?? everybodysHalt(deps);
 };
+
+/** Why nothing of any owner may leave now. */
+export const everybodysHalt = async (deps: Pick<Deps, 'log'>): Promise<string | undefined> =>
+  (await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach }))?.halted;
 
 /** Without the reason, which a person wrote for people. */
 export const halted = (): Refusal => refuse('outreach_halted', 'Outreach is halted by a person.');

@@ -2,8 +2,9 @@ import { handoff } from '#src/domain/handoff.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import { isTerminal, task } from '#src/domain/task.ts';
 import type { TaskRow } from '#src/domain/task.ts';
-import type { EventLog, FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../call.ts';
+import { foldOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { showHandoff } from '../personal.ts';
@@ -70,30 +71,20 @@ const viewAfter = async (
   const stored = (await deps.log.readStream(stream)).slice(0, revision + 1);
   const kind = stream.slice(ownerId.length + 1).split('_', 1)[0];
   if (kind === 'outbound') {
-    const state = folded(outbound, stored);
+    const state = foldOf(outbound, stored);
     return state && permitted(caller, viewOfOutbound(renderOutbound(ownerId, state, at), row));
   }
   if (kind === 'handoff') {
-    const state = folded(handoff, stored);
+    const state = foldOf(handoff, stored);
     if (!state) return undefined;
     return permitted(caller, viewOfHandoff(await showHandoff(deps, ownerId, state, at), row));
   }
-  const state = folded(task, stored);
+  const state = foldOf(task, stored);
   if (!state) return undefined;
   return state.record === undefined
     ? permitted(caller, viewOfTask(state))
     : viewOfRow(deps, caller, { ...row, record: state.record });
 };
-
-const folded = <State, E>(
-  decider: { evolve(state: State | undefined, event: E & { at: number }): State },
-  stored: Awaited<ReturnType<EventLog['readStream']>>,
-): State | undefined =>
-  stored.reduce<State | undefined>(
-    (state, { type, data, meta }: StoredEvent) =>
-      decider.evolve(state, { type, data, at: meta.at } as never),
-    undefined,
-  );
 
 /** What was pushed, one by one; undefined once the signal has aborted. */
 const queueOf = <Item>(signal: AbortSignal) => {

@@ -1,17 +1,16 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { TaskCommand } from '#src/domain/task.ts';
 import { task } from '#src/domain/task.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCall, AgentCaller } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
 import type { Written } from '../decide-and-append.ts';
 import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
-import { unavailable } from '../dispatch.ts';
-import { digestOf, fingerprintOf } from '../hash.ts';
+import { refusalFor } from '../failure.ts';
+import { fingerprintOf } from '../hash.ts';
+import { idemOf } from '../idempotency.ts';
 import type { Outcome } from '../outcome.ts';
-import { done, refuse } from '../outcome.ts';
+import { done } from '../outcome.ts';
 import type { TaskMessage } from './ask.ts';
 import { permitted, rowIfReady, viewOfRow } from './read.ts';
 import { messageIdTaken, taskEnded } from './refusals.ts';
@@ -54,7 +53,7 @@ const keyed = ({ caller, message }: Sending): { idem: string; fingerprint: strin
     ...(contextId !== undefined && { contextId }),
   };
   return {
-    idem: digestOf(caller.ownerId, caller.agentId, SEND, messageId),
+    idem: idemOf(caller, SEND, messageId),
     fingerprint: fingerprintOf(SEND, asked),
   };
 };
@@ -119,9 +118,6 @@ export const guarded = async <Value>(
   try {
     return await work();
   } catch (error) {
-    if (error instanceof LogUnavailable) return unavailable(error);
-    if (error instanceof ReadModelRebuilding)
-      return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
-    throw error;
+    return refusalFor(error);
   }
 };

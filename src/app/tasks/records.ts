@@ -1,6 +1,7 @@
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { TaskRef } from '../call.ts';
+import { traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { dispatch } from '../dispatch.ts';
 import type { Outcome } from '../outcome.ts';
@@ -43,11 +44,8 @@ export const makeRecord = async (
     return outcome.code === 'idempotency_key_reused' && given === undefined
       ? messageIdTaken()
       : outcome;
-  const { position, replayOf } = outcome;
-  const trace = {
-    ...(position !== undefined && { position }),
-    ...(replayOf !== undefined && { replayOf }),
-  };
+  const { replayOf } = outcome;
+  const trace = traceOf(outcome);
   const record = outcome.value as Outbound | Handoff;
   const isNew = replayOf === undefined && input['revises'] === undefined;
   if (isNew) return done(viewOf(record, ref), trace);
@@ -87,9 +85,7 @@ const linked = async (
     const task = { ...ref, agent_id: caller.agentId, skill, record: record.id };
     const written = await put(deps, sending, ref.task_id, { type: 'Receive', task });
     if (!written.ok) return written;
-    return done(viewOf(record, ref), { ...trace, ...pick(written.position) });
+    return done(viewOf(record, ref), { ...trace, ...traceOf(written) });
   }
   return done((await viewOfRow(deps, caller, row)) ?? viewOf(record, ref), trace);
 };
-
-const pick = (position: number | undefined) => (position === undefined ? {} : { position });

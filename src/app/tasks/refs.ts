@@ -3,6 +3,8 @@ import type { OperationId } from '#contracts/index.ts';
 import type { AgentCaller, TaskRef } from '../call.ts';
 import type { Deps } from '../deps.ts';
 import { digestOf, nameOf } from '../hash.ts';
+import { idemOf } from '../idempotency.ts';
+import { streamOf } from '../records.ts';
 
 const NAME_CHARS = 12;
 
@@ -47,11 +49,11 @@ export const keyFor = (messageId: string): string =>
 
 /** Which record an operation makes under a key: its stream's name is a function of both. */
 export const recordFor = (caller: AgentCaller, operation: OperationId, key: string): string => {
-  const idem = digestOf(caller.ownerId, caller.agentId, operation, key);
+  const idem = idemOf(caller, operation, key);
   return operation === 'createHandoff'
     ? `hnd_${nameOf('handoff', idem)}`
     : `out_${nameOf('outbound', idem)}`;
 };
 
 export const taskStream = (ownerId: string, taskId: string): string =>
-  `${ownerId}-task_${taskId.slice(taskId.indexOf('_') + 1)}`;
+  streamOf(ownerId, 'task', taskId);

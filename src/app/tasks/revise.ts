@@ -2,8 +2,9 @@ import type { EventData } from '#contracts/events/index.ts';
 import { PROMOTIONS } from '#contracts/skills.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { foldOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
-import { digestOf } from '../hash.ts';
+import { idemOf } from '../idempotency.ts';
 import { streamOf } from '../records.ts';
 import { iso } from '../time.ts';
 import type { Ask } from './ask.ts';
@@ -20,8 +21,7 @@ export const revision = async (
   { caller, message }: Sending,
   record: string,
 ): Promise<{ ask: Ask } | undefined> => {
-  const { ownerId, agentId } = caller;
-  const stored = await deps.log.readStream(streamOf(ownerId, 'outbound', record));
+  const stored = await deps.log.readStream(streamOf(caller.ownerId, 'outbound', record));
   const [proposed] = stored;
   if (!proposed) return undefined;
   const { kind } = proposed.data as EventData<'OutboundProposed'>;
@@ -29,13 +29,10 @@ export const revision = async (
   if (ask.kind !== 'operation') return { ask };
   const given = ask.input['idempotency_key'];
   const key = typeof given === 'string' ? given : keyFor(message.messageId);
-  const idem = digestOf(ownerId, agentId, ask.operation, key);
+  const idem = idemOf(caller, ask.operation, key);
   // A retry must ask for the same again: it builds on what stood before its first time.
   const first = stored.findIndex(({ meta }) => meta.idem === idem);
-  const before = first < 1 ? stored : stored.slice(0, first);
-  let state: OutboundState | undefined;
-  for (const { type, data, meta } of before)
-    state = outbound.evolve(state, { type, data, at: meta.at } as never);
+  const state = foldOf(outbound, first < 1 ? stored : stored.slice(0, first));
   if (!state) return undefined;
   // Of another kind it is refused, and not for fields that nobody sent.
   const kept = PROMOTIONS[state.kind] === ask.operation ? fieldsOf(state) : {};

@@ -5,6 +5,7 @@ import type { SkillId } from '#contracts/skills.ts';
 import { isSkill, SKILLS } from '#contracts/skills.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
+import { deciderFor } from '#src/domain/outbound-state.ts';
 import type { TaskState, TaskStatus } from '#src/domain/task.ts';
 import { TASK_STATUS_OF } from '#src/domain/task.ts';
 import type { TaskRef } from '../call.ts';
@@ -31,8 +32,6 @@ export type TaskView = {
   artifacts: TaskArtifact[];
   record?: string;
 };
-
-const DECIDERS = { owner_controlled: 'owner', admin_approved: 'staff' } as const;
 
 const SAYS: Record<Outbound['status'], string> = {
   pending_approval: 'Waits for people to approve exactly this content. No message can approve it.',
@@ -65,7 +64,7 @@ export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRe
   const given = approval.decisions.filter(({ decision }) => decision === 'approve').length;
   const until =
     status === 'pending_approval'
-      ? ` The ${DECIDERS[approval.mode]} decides until ${schedule.not_after}.`
+      ? ` The ${deciderFor(approval.mode)} decides until ${schedule.not_after}.`
       : '';
   return {
     id: task_id,
@@ -83,7 +82,7 @@ export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRe
       content_sha256,
       ...(status === 'pending_approval' && {
         approval: {
-          decided_by: DECIDERS[approval.mode],
+          decided_by: deciderFor(approval.mode),
           required: approval.required,
           given,
           until: schedule.not_after,

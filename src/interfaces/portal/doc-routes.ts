@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import { marked } from 'marked';
+import type { DocPage } from '../text/docs.ts';
 import { DOC_PAGES } from '../text/docs.ts';
 import { notFoundPage } from './error-pages.ts';
 import { PUBLIC_PAGE } from './headers.ts';
@@ -20,8 +21,27 @@ too: put <code>.md</code> behind its address.</p></header>
 <li><a href="/api/affiliate/openapi.json">OpenAPI 3.1</a>: the contract of the seven operations</li></ul>`,
 });
 
+type Made = { text: string; body: string };
+
+/** Each page once: its Markdown is written from every schema it tells of. */
+const maker = () => {
+  const pages = new Map<string, Promise<Made>>();
+  const make = async (page: DocPage, origin: string): Promise<Made> => {
+    const text = page.markdown(origin);
+    return { text, body: await marked.parse(text) };
+  };
+  return (page: DocPage, origin: string): Promise<Made> => {
+    const name = `${page.slug} ${origin}`;
+    const known = pages.get(name) ?? make(page, origin);
+    pages.set(name, known);
+    return known;
+  };
+};
+
 /** Pages of documentation, for people and, as Markdown, for programs. */
 export const docRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
+  const made = maker();
+
   scope.get('/docs', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, indexPage()));
 
   scope.get<{ Params: { page: string } }>('/docs/:page', async (request, reply) => {
@@ -29,15 +49,14 @@ export const docRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void 
     const page = DOC_PAGES.find((one) => one.slug === slug);
     if (!page) return notFoundPage(reply, 'There is no such page of documentation.');
     reply.headers(PUBLIC_PAGE).header('vary', 'accept');
-    const text = page.markdown(origin());
+    const { text, body } = await made(page, origin());
     const wantsText = request.headers.accept?.includes('text/markdown') === true;
     if (suffix !== undefined || wantsText)
       return reply.type('text/markdown; charset=utf-8').send(`${text}\n`);
-    // Our own constants, and nothing of a tenant: no value here needs escaping once more.
-    const body = raw(await marked.parse(text));
     return sendPage(reply, 200, {
       title: page.title,
-      main: html`<article class="doc">${body}<p><a href="/docs">All pages</a> ·
+      // Our own constants, and nothing of a tenant: no value here needs escaping once more.
+      main: html`<article class="doc">${raw(body)}<p><a href="/docs">All pages</a> ·
 <a href="/docs/${slug}.md">This page as Markdown</a></p></article>`,
     });
   });
