@@ -5,7 +5,7 @@ import { endQuietlyWithReader, note, say, styled } from './cli/output.ts';
 import { program } from './cli/program.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
-import { StartupError } from './adapters/sqlite/open.ts';
+import { StartupError } from './ports/startup-error.ts';
 
 const LINGER_MS = 100;
 

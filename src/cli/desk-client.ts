@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE, placeOf } from '#contracts/places.ts';
-import { StartupError } from '#src/adapters/sqlite/open.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { Config } from '#src/config.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { SqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
-import { StartupError } from '#src/adapters/sqlite/open.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../support/directories.ts';

@@ -1,10 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import { decrypt, encrypt, freshKey, openText, sealText, subjectOf } from '../sealing.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { StoreKind } from './open.ts';
-import { openStore, StartupError } from './open.ts';
+import { openStore } from './open.ts';
 
 const KIND: StoreKind = {
   what: 'key vault',

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StartupError } from './open.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 
 // Long enough for a predecessor that is just ending, short enough to answer within a second.
 const WAIT_MS = 500;

@@ -11,7 +11,7 @@ import {
   renameSync,
   writeSync,
 } from 'node:fs';
-import { StartupError } from './open.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 
 type Mark = { id: string; position: number; seal: number };
 

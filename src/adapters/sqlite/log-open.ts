@@ -3,11 +3,12 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogCorrupted } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import { readMark, requireMark } from './log-mark.ts';
 import { logReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
 import type { LogHead } from './log-transaction.ts';
-import { inspectStore, openStore, StartupError } from './open.ts';
+import { inspectStore, openStore } from './open.ts';
 
 // The newest records are the likeliest to be hurt by a crash; all others are for the scrub.
 const CHECKED_AT_OPEN = 1_000;

@@ -2,8 +2,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '#src/ports/startup-error.ts';
 
-export { StartupError };
-
 export type StoreKind = {
   /** For messages: "event log". */
   what: string;
