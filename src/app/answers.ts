@@ -1,17 +1,25 @@
+import type { RestOperationId } from '#contracts/index.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { Following } from './following.ts';
 
 /** An answer to a query, as it left. */
-export type Answer = { text: string; bytes: number; position: Position; token: string };
+export type Answer = {
+  operation: RestOperationId;
+  /** The owner whose events the answer is a fold of. */
+  subject: string;
+  text: string;
+  bytes: number;
+  position: Position;
+  token: string;
+};
 
 /**
  * Answers that would come out the same again: kept until something happens to whom they
  * speak of. Reads of one owner repeat far more often than its history moves.
  */
 export type Answers = {
-  /** `subject` is the owner whose events the answer is a fold of. */
-  find(key: string, subject: string): Answer | undefined;
+  find(key: string): Answer | undefined;
   keep(key: string, answer: Answer): void;
 };
 
@@ -56,11 +64,11 @@ export const keptAnswers = (deps: {
   });
 
   return {
-    find(key, subject) {
+    find(key) {
       const kept = answers.get(key);
       if (!kept) return undefined;
       const age = clock.now() - kept.at;
-      const news = Math.max(moved.get(subject) ?? 0, unknownUpTo);
+      const news = Math.max(moved.get(kept.subject) ?? 0, unknownUpTo);
       if (age >= 0 && age < AGE_MS_MAX && kept.position >= news) return kept;
       answers.delete(key);
       return undefined;

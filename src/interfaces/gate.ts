@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ToolOperation } from '#contracts/operation.ts';
 import type { Authenticator } from '#src/app/authenticate.ts';
@@ -32,23 +33,36 @@ export type Gate = {
    */
   identify(request: FastifyRequest, as: Attempt): Outcome<AgentCaller>;
   /** Looked up once more, after the body has come: a revocation in between counts. */
-  again(request: FastifyRequest): Outcome<AgentCaller>;
+  again(request: Pick<IncomingMessage, 'headers'>): Outcome<AgentCaller>;
   /** Takes one call from the key's budget and tells what is left, in headers; a refusal when nothing is. */
   admit(reply: FastifyReply, caller: AgentCaller, policy: Policy): Refusal | undefined;
+  /** The same with the headers as names and values in turn, for an answer that is no fastify reply. */
+  take(caller: AgentCaller, policy: Policy): { headers: string[]; refusal?: Refusal };
 };
 
 const SUNSET_NOTICE_MS = 14 * 86_400_000;
 
-export const bearerOf = (request: FastifyRequest): string | undefined =>
+export const bearerOf = (request: Pick<IncomingMessage, 'headers'>): string | undefined =>
   /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 
 export const agentGate = (
   deps: Deps,
   { authenticator, limiters }: { authenticator: Authenticator; limiters: Limiters },
 ): Gate => {
-  const headers = new Map<Policy, string>();
+  const policies = new Map<Policy, string>();
   for (const name of ['read', 'write', 'outreach'] as const)
-    headers.set(name, `"${name}";q=${limiters[name].perMinute};w=60`);
+    policies.set(name, `"${name}";q=${limiters[name].perMinute};w=60`);
+
+  const take = (caller: AgentCaller, policy: Policy): { headers: string[]; refusal?: Refusal } => {
+    const limiter = limiters[policy];
+    const verdict = limiter.take(caller.keyId);
+    const left = `"${policy}";r=${verdict.remaining};t=${verdict.windowS}`;
+    const headers = ['ratelimit-policy', policies.get(policy) ?? '', 'ratelimit', left];
+    if (!verdict.allowed) return { headers, refusal: tooMany(verdict, limiter) };
+    noticeEnd(headers, deps, caller);
+    return { headers };
+  };
+
   return {
     identify(request, { operation, surface }) {
       const credential = bearerOf(request);
@@ -65,14 +79,11 @@ export const agentGate = (
     },
     again: (request) => authenticator.agent(bearerOf(request) ?? ''),
     admit(reply, caller, policy) {
-      const limiter = limiters[policy];
-      const verdict = limiter.take(caller.keyId);
-      reply.header('ratelimit-policy', headers.get(policy));
-      reply.header('ratelimit', `"${policy}";r=${verdict.remaining};t=${verdict.windowS}`);
-      if (!verdict.allowed) return tooMany(verdict, limiter);
-      noticeEnd(reply, deps, caller);
-      return undefined;
+      const { headers, refusal } = take(caller, policy);
+      for (let i = 0; i < headers.length; i += 2) reply.header(headers[i] ?? '', headers[i + 1]);
+      return refusal;
     },
+    take,
   };
 };
 
@@ -82,11 +93,11 @@ const tooMany = (verdict: Verdict, limiter: Limiter): Refusal =>
   });
 
 /** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
-const noticeEnd = (reply: FastifyReply, deps: Deps, caller: AgentCaller): void => {
+const noticeEnd = (headers: string[], deps: Deps, caller: AgentCaller): void => {
   const key = deps.credentials.key(caller.keyId);
   if (!key) return;
   if (key.status === 'rotating')
-    reply.header('deprecation', `@${Math.floor(key.created_at / 1000)}`);
+    headers.push('deprecation', `@${Math.floor(key.created_at / 1000)}`);
   if (key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS)
-    reply.header('sunset', new Date(key.expires_at).toUTCString());
+    headers.push('sunset', new Date(key.expires_at).toUTCString());
 };

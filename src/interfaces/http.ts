@@ -1,4 +1,5 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
@@ -8,7 +9,6 @@ import { boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -16,6 +16,7 @@ import { brokenRequests } from './broken-requests.ts';
 import { scanJson } from './json-scan.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
+import { decoded, unsound } from './sound.ts';
 
 export type HttpOptions = {
   ids: Ids;
@@ -26,7 +27,11 @@ export type HttpOptions = {
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
   /** Path to the methods it answers, for 405 and Allow. */
   methodsOf(path: string): readonly string[];
+  door?: Door;
 };
+
+/** Answers what needs no route, before fastify makes a request and a reply of it; false leaves it. */
+export type Door = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Answers a refusal as a problem. */
 export const sendProblem = (
@@ -42,6 +47,17 @@ export const sendProblem = (
       Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
     );
 
+const SERVER = {
+  requestTimeout: LIMITS.REQUEST_WAIT_MS,
+  keepAliveTimeout: LIMITS.KEEP_ALIVE_MS,
+  headersTimeout: LIMITS.HEADERS_WAIT_MS,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: LIMITS.HEADER_BYTES_MAX,
+  insecureHTTPParser: false,
+  // Node would answer a missing Host with a bare 400; it is answered as a problem.
+  requireHostHeader: false,
+};
+
 /**
  * The HTTP server: limits, what may pass as a request at all, and a problem for everything that may
  * not, also where the parser or the router gives up.
@@ -49,12 +65,10 @@ export const sendProblem = (
 export const httpServer = (options: HttpOptions): FastifyInstance => {
   const { ids, origin, log } = options;
   const broken = brokenRequests(options);
+  let stopping = false;
   const server = Fastify({
     logger: false,
     bodyLimit: LIMITS.BODY_BYTES_MAX,
-    requestTimeout: LIMITS.REQUEST_WAIT_MS,
-    keepAliveTimeout: LIMITS.KEEP_ALIVE_MS,
-    maxRequestsPerSocket: 0,
     trustProxy: options.trustProxy,
     requestIdHeader: false,
     genReqId: () => ids.uuid(),
@@ -64,14 +78,11 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
     exposeHeadRoutes: true,
-    http: {
-      headersTimeout: LIMITS.HEADERS_WAIT_MS,
-      connectionsCheckingInterval: 1_000,
-      maxHeaderSize: LIMITS.HEADER_BYTES_MAX,
-      insecureHTTPParser: false,
-      // Node would answer a missing Host with a bare 400; admit() answers it as a problem.
-      requireHostHeader: false,
-    },
+    // Fastify would give a server that it makes no door.
+    serverFactory: (route) =>
+      createServer(SERVER, (request, response) => {
+        if (stopping || !options.door?.(request, response)) route(request, response);
+      }),
     frameworkErrors: (error, request, reply) => {
       sendProblem(reply, refusalFor(error), origin());
     },
@@ -82,7 +93,6 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   const sockets = openSockets(server.server);
   const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
     ownRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
-  let stopping = false;
   server.addHook('preClose', async () => {
     stopping = true;
     // Connections opened in advance: Node takes them for busy, and would wait for their first byte.
@@ -97,7 +107,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   });
   server.addHook('onRequest', (request, reply, next) => {
     reply.header('request-id', request.id);
-    const refusal = stopping ? STOPPING : admit(request);
+    const refusal = stopping ? STOPPING : unsound(request.raw);
     if (refusal) answerRefusal(reply, refusal);
     else next();
   });
@@ -155,40 +165,6 @@ const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>
   method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/')
     ? boundaryOf(decoded(path))
     : undefined;
-
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
-
-/** What every request must be before any route sees it. */
-const admit = (request: FastifyRequest): Refusal | undefined => {
-  const { raw } = request;
-  if (raw.httpVersionMajor !== 1) return refuse('malformed_request', 'Speak HTTP/1.1.');
-  if (!METHODS.has(request.method))
-    return refuse('malformed_request', 'The method is not one of ours.');
-  let hosts = 0;
-  for (let i = 0; i < raw.rawHeaders.length; i += 2)
-    if (raw.rawHeaders[i]?.toLowerCase() === 'host') hosts += 1;
-  if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1'))
-    return refuse('malformed_request', 'Send exactly one Host.');
-  if (request.url.length > LIMITS.URL_BYTES_MAX)
-    return refuse('uri_too_long', `The URL has more than ${LIMITS.URL_BYTES_MAX} bytes.`);
-  if (CREDENTIAL_PATTERN.test(decoded(request.url)))
-    return refuse('credential_in_url', 'URLs are logged and shared; take this key for leaked.');
-  const { expect } = request.headers;
-  if (expect !== undefined && expect.trim().toLowerCase() !== '100-continue')
-    return refuse('malformed_request', 'Expect nothing but 100-continue.');
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity')
-    return refuse('unsupported_media_type', 'Content encodings are not taken.');
-  return undefined;
-};
-
-/** Escape by escape, so that a bad one hides nothing that stands beside it. */
-const decoded = (url: string): string =>
-  !url.includes('%')
-    ? url
-    : url.replaceAll(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
-        String.fromCharCode(Number.parseInt(hex, 16)),
-      );
 
 const parseJson = (
   body: Buffer,

@@ -22,6 +22,7 @@ import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
 import { deskRoutes } from './rest/desk-routes.ts';
+import { keptAnswers } from './rest/kept-answers.ts';
 import { agentRoutes } from './rest/routes.ts';
 
 export type ServerDeps = DeskDeps & {
@@ -53,12 +54,14 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
     },
   };
   const gate = agentGate(deps, guards);
+  const kept = keptAnswers(deps, gate);
   const server = httpServer({
     ids,
     origin: deps.origin,
     log: options.log,
     trustProxy: options.trustProxy,
     methodsOf: allowedMethods(),
+    door: kept.door,
     onForbidden: (request, boundary) => {
       const operation = `boundary:${boundary}`;
       const caller = gate.identify(request, { operation, surface: 'rest' });
@@ -71,7 +74,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps);
   publicRoutes(server, deps.origin);
-  agentRoutes(server, deps, gate);
+  agentRoutes(server, deps, { gate, kept });
   mcpRoutes(server, deps, gate);
   a2aRoutes(server, deps, gate);
   deskRoutes(server, deps, guards);

@@ -1,63 +1,85 @@
-import type { OutgoingHttpHeaders } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { OperationId } from '#contracts/index.ts';
+import type { IncomingMessage } from 'node:http';
+import type { RestOperationId } from '#contracts/index.ts';
+import { operations } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';
 import { note } from '#src/app/dispatch.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { Routed } from './request.ts';
+import type { Gate } from '../gate.ts';
+import type { Door } from '../http.ts';
+import { unsound } from '../sound.ts';
 
 const READ = { ok: true, value: null } as const;
 
-/** Who waits for a token, or asks who it is, gets an answer of its own. */
-const isKept = ({ kind, id }: Routed, { method, headers }: FastifyRequest): boolean =>
-  kind === 'query' &&
-  id !== 'getConnection' &&
-  method === 'GET' &&
-  headers['consistency-token'] === undefined;
+type Asked = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
-const keyOf = (request: FastifyRequest, { keyId }: AgentCaller): string =>
-  `${keyId} ${request.headers.accept ?? ''} ${request.url}`;
+/** Who waits for a token gets an answer of its own. */
+const mayBeKept = ({ method, headers }: Asked): boolean =>
+  method === 'GET' && headers['consistency-token'] === undefined;
 
-/** Whose events an operation's answer is a fold of. */
-const subjectOf = (id: OperationId, { ownerId }: AgentCaller): string =>
-  id === 'searchProducts' ? 'catalog' : ownerId;
+const keyOf = ({ url = '', headers }: Asked, { keyId }: AgentCaller): string =>
+  `${keyId} ${headers.accept ?? ''} ${url}`;
 
-/** Answers to queries that would come out the same again, at the door. */
-export const keptAnswers = (deps: Deps, id: OperationId, operation: Routed) => ({
+const mayCall = ({ scopes }: AgentCaller, id: RestOperationId): boolean => {
+  const { scope } = operations[id];
+  return scope === null || scopes.has(scope);
+};
+
+export type KeptAnswers = {
   /**
-   * Sends a kept answer; false when there is none. Past fastify's own way of replying, which costs
-   * as much as all the rest: credential, scope and limit have been looked at, nothing else is left.
+   * Sends an answer that would come out the same again. Past fastify, which costs as much as all the
+   * rest: what it would look at is looked at here, and whatever is not in order takes the long way,
+   * where it is refused.
    */
-  send(request: FastifyRequest, reply: FastifyReply, caller: AgentCaller): boolean {
-    if (!isKept(operation, request)) return false;
-    if (operation.scope && !caller.scopes.has(operation.scope)) return false;
-    const found = deps.answers.find(keyOf(request, caller), subjectOf(id, caller));
-    if (!found) return false;
-    note(deps, id, { caller, surface: 'rest', requestId: request.id }, READ);
-    reply.headers({
-      'consistency-token': found.token,
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': found.bytes,
-    });
-    reply.hijack();
-    reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders).end(found.text);
+  door: Door;
+  /** Keeps a JSON answer as it left; `position`: it knows all that happened up to there. */
+  keep(
+    id: RestOperationId,
+    request: Asked,
+    caller: AgentCaller,
+    answer: { text: string; position: Position },
+  ): void;
+};
+
+/** Answers to queries, kept until they would come out differently. */
+export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
+  door(request, response) {
+    if (!mayBeKept(request)) return false;
+    const began = deps.clock.monotonic();
+    const identified = gate.again(request);
+    if (!identified.ok) return false;
+    const caller = identified.value;
+    const kept = deps.answers.find(keyOf(request, caller));
+    if (!kept || !mayCall(caller, kept.operation) || unsound(request)) return false;
+    // What is refused takes nothing from the budget: to be refused again on the long way is free.
+    const { headers, refusal } = gate.take(caller, 'read');
+    if (refusal) return false;
+    const requestId = deps.ids.uuid();
+    note(deps, kept.operation, { caller, surface: 'rest', requestId }, READ);
+    headers.push('request-id', requestId, 'consistency-token', kept.token);
+    headers.push('cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8');
+    headers.push('content-length', String(kept.bytes));
+    // One byte a character goes out without being looked at once more.
+    const isAscii = kept.bytes === kept.text.length;
+    response.writeHead(200, headers).end(kept.text, isAscii ? 'latin1' : 'utf8');
+    const seconds = (deps.clock.monotonic() - began) / 1_000;
+    const asked = { surface: 'rest', operation: kept.operation, outcome: 'ok' } as const;
+    deps.metrics?.requested(asked, seconds);
     return true;
   },
 
-  keep(
-    request: FastifyRequest,
-    caller: AgentCaller,
-    { text, position }: { text: string; position: Position },
-  ): void {
-    if (!isKept(operation, request)) return;
-    const token = consistencyToken(deps.log.id, position);
+  keep(id, request, caller, { text, position }) {
+    // Who asks who it is must hear what is so now.
+    if (operations[id].kind !== 'query' || id === 'getConnection' || !mayBeKept(request)) return;
     deps.answers.keep(keyOf(request, caller), {
+      operation: id,
+      // Whose events the answer is a fold of.
+      subject: id === 'searchProducts' ? 'catalog' : caller.ownerId,
       text,
       bytes: Buffer.byteLength(text),
       position,
-      token,
+      token: consistencyToken(deps.log.id, position),
     });
   },
 });

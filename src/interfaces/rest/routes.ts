@@ -14,12 +14,16 @@ import { policyOf } from '../gate.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
-import { keptAnswers } from './kept-answers.ts';
+import type { KeptAnswers } from './kept-answers.ts';
 import type { Routed } from './request.ts';
 import { inputReader, routePath } from './request.ts';
 
 /** Routes of the agents' operations: credential and limit before the body is read, then the one road. */
-export const agentRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void => {
+export const agentRoutes = (
+  server: FastifyInstance,
+  deps: Deps,
+  { gate, kept }: { gate: Gate; kept: KeptAnswers },
+): void => {
   const callers = new WeakMap<FastifyRequest, AgentCaller>();
 
   /** A refusal before the one road is on record, too, once it is known who asked. */
@@ -30,8 +34,7 @@ export const agentRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): vo
     return sendProblem(reply, refusal, deps.origin());
   };
 
-  // With a callback, not async: a promise per hook shows in the time of a kept answer.
-  const admit = (operation: Routed, kept: ReturnType<typeof keptAnswers>): onRequestHookHandler => {
+  const admit = (operation: Routed): onRequestHookHandler => {
     const policy = policyOf(operation);
     const attempt = { operation: operation.id, surface: 'rest' as const };
     return (request, reply, next) => {
@@ -47,18 +50,17 @@ export const agentRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): vo
         void refused(operation.id, reply, overdrawn);
         return;
       }
-      if (!kept.send(request, reply, caller.value)) next();
+      next();
     };
   };
 
   for (const [id, operation] of Object.entries(operations) as [RestOperationId, Routed][]) {
     const read = inputReader(operation);
-    const kept = keptAnswers(deps, id, operation);
     const offered = ['application/json', ...(operation.alsoAs ?? [])];
     server.route({
       method: operation.http.method,
       url: routePath(AGENT_BASE, operation.http.path),
-      onRequest: admit(operation, kept),
+      onRequest: admit(operation),
       errorHandler: (error, _request, reply) => {
         const refusal = refusalFor(error);
         if (PROBLEMS[refusal.code].status >= 500) throw error;
@@ -87,7 +89,7 @@ export const agentRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): vo
         });
         const text = answer(reply, outcome, { operation, media, deps });
         if (text === undefined) return reply;
-        if (media === 'application/json') kept.keep(request, caller, { text, position });
+        if (media === 'application/json') kept.keep(id, request.raw, caller, { text, position });
         return reply.send(text);
       },
     });
