@@ -94,8 +94,9 @@ export const visitLog = (deps: {
       at,
     };
     const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
-    const name = code.link_id.slice(code.link_id.indexOf('_') + 1);
-    await recorder.record(`${code.owner}-visits_${name}_${day}`, events);
+    // One for all links of an owner: a stream of each would spread the visits of one commit over as
+    // many pages of the log's index, and each page is written twice.
+    await recorder.record(`${code.owner}-visits_${day}`, events);
   },
 });
 
