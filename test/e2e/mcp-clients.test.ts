@@ -196,5 +196,6 @@ describe('the Inspector', () => {
       return JSON.parse(stdout) as Result;
     };
     expect((await callAll(call)).sort()).toEqual([...TWELVE].sort());
-  });
+    // Twelve processes of it, one after the other.
+  }, 180_000);
 });

@@ -109,6 +109,13 @@ describe('a server that cannot be used', () => {
   const mute = createServer(() => {});
   afterAll(() => mute.close());
 
+  /** What a start costs here before anything is asked: a busy machine is not what is looked at. */
+  const startMs = async (): Promise<number> => {
+    const began = performance.now();
+    await ended(start(['serve', '--port', '0'], ['EVENT_LOG_URL=esdb://']));
+    return performance.now() - began;
+  };
+
   it.each([
     ['EVENT_LOG_URL', 'esdb://anna:s3cret@HOST?tls=false', 'nobody'],
     ['READ_MODEL_URL', 'redis://anna:s3cret@HOST', 'nobody'],
@@ -118,10 +125,11 @@ describe('a server that cannot be used', () => {
     if (who === 'mute' && !mute.listening) await once(mute.listen(0, '127.0.0.1'), 'listening');
     const port = who === 'mute' ? (mute.address() as AddressInfo).port : await free();
     const url = form.replace('HOST', `127.0.0.1:${port}`);
+    const longest = EXIT_MS_MAX + (await startMs());
     const began = performance.now();
     const child = start(['serve', '--data', temporary.fresh(), '--port', '0'], [`${name}=${url}`]);
     const { code, stdout, stderr } = await ended(child);
-    expect(performance.now() - began).toBeLessThan(EXIT_MS_MAX);
+    expect(performance.now() - began).toBeLessThan(longest);
     expect(code, stderr).toBe(3);
     expect(stderr).toContain(`127.0.0.1:${port}`);
     expect(stderr).toMatch(/Check /);
