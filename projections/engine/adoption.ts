@@ -1,12 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
-import { isBehind } from './advance.ts';
 import { fill } from './fill.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
-import { dropOthers, ofVersion, spaceToFill } from './spaces.ts';
+import { dropOthers } from './spaces.ts';
 import type { Target } from './target.ts';
-import { openTarget } from './target.ts';
 
 /*
  * How a space comes into the loop: one that has to be filled first (a new version, a rebuild, a
@@ -20,9 +18,10 @@ const STOPPED = 'the engine has stopped';
 /** Fills beside the loop, then asks the loop to adopt. False when the run ended before. */
 export const build = async (state: Following, targets: readonly Target[]): Promise<boolean> => {
   const { signal, onFault } = state.options;
+  const left = new Set(targets);
   while (!signal.aborted) {
     try {
-      await buildOnce(state, targets);
+      await buildOnce(state, left);
       return true;
     } catch (error) {
       if (signal.aborted) break;
@@ -33,8 +32,10 @@ export const build = async (state: Following, targets: readonly Target[]): Promi
   return false;
 };
 
-const buildOnce = async (state: Following, targets: readonly Target[]): Promise<void> => {
+/** What has been adopted is the loop's, and not filled beside it by another try. */
+const buildOnce = async (state: Following, left: Set<Target>): Promise<void> => {
   const { log, store, progress } = state.options;
+  const targets = [...left];
   const head = (await log.head()).position;
   const onProgress = (position: Position): void => {
     for (const { projection, space } of targets)
@@ -45,8 +46,10 @@ const buildOnce = async (state: Following, targets: readonly Target[]): Promise<
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
     await adopt(state, target);
+    left.delete(target);
     progress(projection.name, undefined);
-    if (live !== space) await dropOthers(store, projection, [space, live]);
+    // Who folds nothing has no say in what is of use.
+    if (live !== space && state.own?.size !== 0) await dropOthers(store, projection, [space, live]);
   }
 };
 
@@ -74,45 +77,10 @@ const adoptNow = async (state: Following, target: Target): Promise<void> => {
   for (const other of late) if (other.projection.name === projection.name) late.delete(other);
   const others = state.targets.filter((other) => other.projection.name !== projection.name);
   setTargets(state, [...others, target]);
+  options.recheck();
 };
 
 export const refuseWaiting = (state: Following): void => {
   state.stopped = true;
   for (const { settle } of state.adoptions.splice(0)) settle(new Error(STOPPED));
-};
-
-/** Takes a space out of the loop, to be filled up again from what the store has of it. */
-export const refill = async (state: Following, target: Target): Promise<void> => {
-  const { store } = state.options;
-  const { projection } = target;
-  const { live, all } = await store.spaces(projection.name);
-  const space = ofVersion(live, projection) ? live : spaceToFill(all, projection);
-  const again = await openTarget(store, projection, space, state.own);
-  setTargets(
-    state,
-    state.targets.filter((other) => other !== target),
-  );
-  if (space === live) state.late.add(again);
-  void build(state, [again]);
-};
-
-/** Has the store still what it had, and does what we follow still answer? */
-export const check = async (state: Following, target: Target): Promise<void> => {
-  const { store } = state.options;
-  const { projection, space } = target;
-  const now = await store.checkpoints(space);
-  const { live } = await store.spaces(projection.name);
-  const born = state.unborn.get(target);
-  const isLost = isBehind(now, target);
-  if (born === undefined || isLost) {
-    state.unborn.delete(target);
-    if (live !== space || isLost) await refill(state, target);
-    return;
-  }
-  // Others, who were filled before, may have found it whole by what they had to wait for.
-  if (live !== space) {
-    if (Math.min(...now) < born) return;
-    await store.goLive(projection.name, space);
-  }
-  state.unborn.delete(target);
 };

@@ -35,12 +35,12 @@ export const advance = async (
       folding.failing = false;
       if (held) return 'held';
       const now = await store.checkpoints(target.space);
-      const lost = isBehind(now, target);
+      // What it knew stays: with less, it would move partitions on over what is lost.
+      if (isBehind(now, target)) return 'lost';
       target.checkpoints = now;
       // Somebody whose fold could take the event has gone past it.
       for (const { partition, position } of target.parked.values())
         if ((now[partition] ?? 0) >= position) target.parked.delete(partition);
-      if (lost) return 'lost';
     } catch (error) {
       folding.failing = true;
       onFault?.(error);
@@ -59,6 +59,7 @@ const attempt = async (
 ): Promise<boolean> => {
   const known = target.parked.size;
   const batches = await fold(store, target, events, upTo);
+  if (!batches) return false;
   if (target.parked.size > known && onParked)
     for (const parked of [...target.parked.values()].slice(known)) onParked(target, parked);
   if (batches.length === 0) return true;

@@ -36,7 +36,7 @@ export const catalogFollower = (
         catalog.apply([event], event.position);
       } catch (error) {
         const reason = `${event.type}: ${error instanceof Error ? error.message : String(error)}`;
-        parked = { partition: 0, position: event.position, reason };
+        parked = { partition: 0, position: event.position, stream: event.stream, reason };
         onParked(parked);
         return;
       }

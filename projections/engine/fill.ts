@@ -54,7 +54,12 @@ const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> =>
     // A batch ahead: what the log says next is read and folded while a store far away writes.
     const held = await (isLast || isDue ? running : before);
     if (held.includes('lost')) {
-      await running;
+      const ends = await running;
+      for (const [i, target] of targets.entries())
+        if (ends[i] === 'lost') {
+          target.checkpoints = await store.checkpoints(target.space);
+          target.parked.clear();
+        }
       lanes.begin();
       running = Promise.resolve([]);
       after = lowest(targets);
@@ -66,6 +71,7 @@ const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> =>
     await turn();
   }
   await moveAll(store, targets, after);
+  for (const target of targets) target.read = Math.max(target.read, after);
   return after;
 };
 

@@ -58,17 +58,18 @@ export const router = (
 /**
  * What a target's rows become by these events, in log order. An event at or below its partition's
  * checkpoint has had its effect and is passed over. A fold that throws parks its partition before
- * the event; the other partitions go on.
+ * the event; the other partitions go on. Undefined when the store stands elsewhere.
  */
 export const fold = async (
   store: ProjectionStore,
   target: Target,
   events: readonly FoldEvent[],
   upTo: Position,
-): Promise<PartitionBatch[]> => {
+): Promise<PartitionBatch[] | undefined> => {
   const work = placeAll(target, events);
   if (work.stored.length > 0) {
-    const found = await store.load(target.space, work.stored);
+    const found = await store.load(target.space, work.stored, target.checkpoints);
+    if (!found) return undefined;
     for (let i = 0; i < found.length; i++) {
       const touched = work.stored[i];
       if (touched) touched.row = found[i] ?? null;
@@ -98,7 +99,7 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
     const { position } = event;
     if (position <= (checkpoints[partition] ?? 0) || parked.has(partition)) continue;
     if (!own.has(partition)) {
-      target.seen[partition] = position;
+      if (position > (target.seen[partition] ?? 0)) target.seen[partition] = position;
       continue;
     }
     if (until && position > (until[partition] ?? 0)) continue;
@@ -147,12 +148,12 @@ const evolveAll = (target: Target, { events, rows }: Work): void => {
 };
 
 const park = (target: Target, partition: number, event: FoldEvent, error: unknown): void => {
-  const { position, type } = event;
+  const { position, stream, type } = event;
   const known = target.parked.get(partition);
   if (!target.own.has(partition) || (known && known.position <= position)) return;
   if (position <= (target.checkpoints[partition] ?? 0)) return;
   const reason = `${type}: ${error instanceof Error ? error.message : String(error)}`;
-  target.parked.set(partition, { partition, position, reason });
+  target.parked.set(partition, { partition, position, stream, reason });
 };
 
 const batchesOf = (

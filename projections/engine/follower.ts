@@ -1,6 +1,7 @@
 import type { Position } from '#src/ports/event-log.ts';
-import { adoptWaiting, build, check, refill, refuseWaiting } from './adoption.ts';
+import { adoptWaiting, build, refuseWaiting } from './adoption.ts';
 import { advance } from './advance.ts';
+import { check, lose, refillLost } from './checking.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
 import type { Mail } from './mailbox.ts';
@@ -19,7 +20,7 @@ export const startFollowing = async (
   const filled: Target[] = [];
   const unfilled: Target[] = [];
   for (const projection of projections) {
-    const live = await liveSpace(store, projection, head.position);
+    const live = await liveSpace(store, projection, log);
     const { all } = await store.spaces(projection.name);
     const space = live ?? spaceToFill(all, projection);
     const isEmpty = live === undefined && head.position === 0;
@@ -31,6 +32,7 @@ export const startFollowing = async (
   state.position = filled.length > 0 ? lowest(filled) : head.position;
   if (catalog) state.position = Math.min(state.position, catalog.checkpoint());
   state.at = head.at;
+  state.last = head.position;
   const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
   return { head: head.position, built };
 };
@@ -41,14 +43,14 @@ export const foldMail = async (state: Following, mail: Mail): Promise<void> => {
   const { targets, folding, options } = state;
   const last = events.at(-1);
   if (last) {
+    state.last = last.position;
     const inboxes = state.route(events);
     const answers = await Promise.all(
-      targets.map((target, i) => advance(folding, target, inboxes[i] ?? [], upTo)),
+      targets.map((target, i) => advance(folding, target, inboxes[i] ?? [], last.position)),
     );
-    options.catalog?.fold(events, upTo);
+    options.catalog?.fold(events, last.position);
     state.at = last.at;
-    for (const [i, target] of targets.entries())
-      if (answers[i] === 'lost') await refill(state, target);
+    for (const [i, target] of targets.entries()) if (answers[i] === 'lost') lose(state, target);
   }
   state.position = Math.max(state.position, upTo);
   state.sinceMoved += events.length;
@@ -58,7 +60,8 @@ export const foldMail = async (state: Following, mail: Mail): Promise<void> => {
 };
 
 const moveAllOn = async (state: Following): Promise<void> => {
-  const { targets, position, options } = state;
+  const { targets, options } = state;
+  const position = Math.min(state.position, state.last);
   state.sinceMoved = 0;
   await Promise.all(targets.map((target) => moveOn(options.store, target, position)));
   options.catalog?.moveOn(position);
@@ -67,11 +70,13 @@ const moveAllOn = async (state: Following): Promise<void> => {
 /** Between two batches: what waits to be adopted, and, when it is due, whether all is as it was. */
 export const settle = async (state: Following, isCheckDue: boolean): Promise<void> => {
   await adoptWaiting(state);
-  if (!isCheckDue) return;
+  // What one space lost, the others may have lost, too: all that did are filled again at once.
+  if (!isCheckDue && state.lost.size === 0) return;
   const { options } = state;
   try {
     await options.catalog?.refill(options.log, state.position);
     for (const target of state.targets) await check(state, target);
+    await refillLost(state);
   } catch (error) {
     options.onFault?.(error);
   }

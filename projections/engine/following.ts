@@ -12,6 +12,8 @@ export type FollowingOptions = Omit<RunOptions, 'catalog'> & {
   progress(projection: string, progress: Progress | undefined): void;
   /** Wakes the loop: something waits to be adopted. */
   wake(): void;
+  /** Wakes it to look whether all is as it was. */
+  recheck(): void;
 };
 
 /** What the loop follows, and where it stands. */
@@ -24,11 +26,15 @@ export type Following = {
   position: Position;
   /** Time of the last event. */
   at: number | null;
+  /** Its position. The loop's own may lie behind it, where no fill comes to: none is kept there. */
+  last: Position;
   /** Events since checkpoints of partitions without any were moved. */
   sinceMoved: number;
   stopped: boolean;
   /** Spaces that answer and had to be filled again: until that is done nothing has passed them. */
   readonly late: Set<Target>;
+  /** Taken out of the loop; they are filled again together, in one reading of the log. */
+  readonly lost: Set<Target>;
   /** Spaces followed before they answer, because other workers' partitions are not filled yet. */
   readonly unborn: Map<Target, Position>;
   readonly adoptions: { target: Target; settle: (error?: unknown) => void }[];
@@ -49,9 +55,11 @@ export const following = (options: FollowingOptions): Following => {
     route: () => [],
     position: 0,
     at: null,
+    last: 0,
     sinceMoved: 0,
     stopped: false,
     late: new Set(),
+    lost: new Set(),
     unborn: new Map(),
     adoptions: [],
   };

@@ -54,12 +54,13 @@ export const mailbox = (items: AsyncIterable<SubscriptionItem>, eventsMax: numbe
       wakeFolder();
     });
 
-  const hasMail = (): boolean => poked || mail.caughtUp || mail.position > 0;
+  const hasMail = (): boolean => mail.caughtUp || mail.position > 0;
 
   return {
     async take() {
-      while (!hasMail() && !ended) await new Promise<void>((wake) => (wakeFolder = wake));
-      if (!hasMail()) {
+      while (!hasMail() && !poked && !ended) await new Promise<void>((wake) => (wakeFolder = wake));
+      // Pokes do not end: a folder for whom each look takes longer than their pause ends here.
+      if (ended && !hasMail()) {
         if (failure) throw failure.error;
         return undefined;
       }

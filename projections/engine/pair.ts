@@ -31,12 +31,17 @@ export const pairedEngines = (
     await Promise.all([near.done, far.done]);
   };
 
+  let looking: Promise<void> | undefined;
+  /** One question for all who wait at the time: a store that is behind has enough to do. */
+  const look = (): Promise<void> =>
+    (looking ??= store.refresh().finally(() => (looking = undefined)));
+
   /** Waits for a far store that is behind, and not for one that is away. */
   const farPassed = async (position: Position, waitMs: number): Promise<boolean> => {
     if (await far.passed(position, Math.min(waitMs, AWAY_MS))) return true;
     if (waitMs <= AWAY_MS || far.failing()) return false;
     try {
-      await store.refresh();
+      await look();
     } catch {
       return false;
     }
@@ -75,7 +80,7 @@ export const pairedStores = (
   const holderOf = (space: Space): ProjectionStore => storeOf(space.slice(0, space.indexOf('@')));
   return {
     checkpoints: (space) => holderOf(space).checkpoints(space),
-    load: (space, keys) => holderOf(space).load(space, keys),
+    load: (space, keys, at) => holderOf(space).load(space, keys, at),
     commit: (space, batches) => holderOf(space).commit(space, batches),
     digest: (space, partition) => holderOf(space).digest(space, partition),
     count: (space) => holderOf(space).count(space),

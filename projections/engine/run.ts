@@ -58,7 +58,8 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
   };
   const catalog = index && catalogFollower(index, (parked) => onParked?.('catalog', parked));
   const wake = (): void => loop.wake();
-  const state = following({ ...rest, ...(catalog && { catalog }), progress, wake });
+  const recheck = (): void => loop.recheck();
+  const state = following({ ...rest, ...(catalog && { catalog }), progress, wake, recheck });
   const loop = followLoop(state);
   const { head, built } = await startFollowing(state);
   const done = loop.run();

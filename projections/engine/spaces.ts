@@ -1,4 +1,4 @@
-import type { Position } from '#src/ports/event-log.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import { spaceOf } from '../projection.ts';
@@ -10,6 +10,9 @@ export const ofVersion = (space: Space | null, { name, version }: Versioned): sp
   space?.startsWith(`${name}@${version}.`) === true;
 
 const buildOf = (space: Space): number => Number(space.slice(space.lastIndexOf('.') + 1));
+
+/** Of two spaces of one version. */
+export const isLater = (space: Space, than: Space): boolean => buildOf(space) > buildOf(than);
 
 /** The spaces of this version, oldest first. */
 export const builds = (all: readonly Space[], projection: Versioned): Space[] =>
@@ -32,12 +35,14 @@ export const spaceToFill = (all: readonly Space[], projection: Versioned): Space
 export const liveSpace = async (
   store: ProjectionStore,
   projection: Versioned,
-  head: Position,
+  log: Pick<EventLog, 'head'>,
 ): Promise<Space | undefined> => {
   const { live } = await store.spaces(projection.name);
   if (!ofVersion(live, projection)) return undefined;
   const checkpoints = await store.checkpoints(live);
-  if (Math.max(...checkpoints) <= head) return live;
+  // Asked after the checkpoints: others fold meanwhile what happens meanwhile.
+  const { position } = await log.head();
+  if (Math.max(...checkpoints) <= position) return live;
   await store.drop(live);
   return undefined;
 };

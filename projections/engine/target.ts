@@ -4,7 +4,7 @@ import { PARTITIONS } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 
 /** A partition that stopped before an event its fold could not take. */
-export type Parked = { partition: number; position: Position; reason: string };
+export type Parked = { partition: number; position: Position; stream: string; reason: string };
 
 /** A space that is being filled or followed, and what its folder knows of it. */
 export type Target = {
@@ -17,6 +17,8 @@ export type Target = {
   readonly own: ReadonlySet<number>;
   /** The last event of each partition that others fold, as this process saw it go by. */
   readonly seen: Position[];
+  /** How far it was filled: what others' partitions owe is known up to here. */
+  read: Position;
   /** Folds no further than this in each partition; verify compares at exact checkpoints. */
   readonly until?: readonly Position[];
 };
@@ -35,6 +37,7 @@ export const openTarget = async (
   parked: new Map(),
   own,
   seen: new Array<Position>(PARTITIONS).fill(0),
+  read: 0,
 });
 
 /**
@@ -43,7 +46,9 @@ export const openTarget = async (
  */
 export const lowest = (targets: readonly Target[]): Position => {
   let found = Infinity;
-  for (const { checkpoints } of targets) found = Math.min(found, ...checkpoints);
+  for (const { checkpoints, own, read } of targets)
+    for (const [partition, at] of checkpoints.entries())
+      found = Math.min(found, own.has(partition) ? at : Math.max(at, read));
   return found === Infinity ? 0 : found;
 };
 
@@ -70,7 +75,19 @@ export const moveOn = async (
       batches.push({ partition, from, to: upTo, writes: [] });
   }
   const answers = await store.commit(target.space, batches);
-  // A stale one was moved by somebody else; the next fold of it finds out.
-  for (const [i, { partition, to }] of batches.entries())
-    if (answers[i] === 'committed') checkpoints[partition] = to;
+  const stale: { partition: number; from: Position }[] = [];
+  for (const [i, batch] of batches.entries())
+    if (answers[i] === 'committed') checkpoints[batch.partition] = batch.to;
+    else stale.push(batch);
+  if (stale.length === 0) return;
+  const now = await store.checkpoints(target.space);
+  let isAgain = false;
+  for (const { partition, from } of stale) {
+    // Somebody else moved it. We know of no event in it since, so it goes on from there; one that
+    // stands before what it once confirmed is lost, which the next look finds.
+    const at = Math.max(from, now[partition] ?? 0);
+    checkpoints[partition] = at;
+    isAgain ||= from < at && at < upTo;
+  }
+  if (isAgain) await moveOn(store, target, upTo);
 };

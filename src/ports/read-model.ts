@@ -65,9 +65,14 @@ export type ProjectionStore = {
   checkpoints(space: Space): Promise<Position[]>;
   /**
    * The asker may write into these rows up to its next commit. A store in this process hands out
-   * the rows themselves, so there a space has one folder.
+   * the rows themselves, so there a space has one folder. Undefined when a partition of these rows
+   * does not stand where `at` says: what is committed on them might be taken after a flush.
    */
-  load(space: Space, keys: readonly RowKey[]): Promise<(Row | undefined)[]>;
+  load(
+    space: Space,
+    keys: readonly RowKey[],
+    at?: readonly Position[],
+  ): Promise<(Row | undefined)[] | undefined>;
   /**
    * For each batch by itself: applies all writes and moves the partition's checkpoint to `to`, unless
    * it does not stand at `from`: then nothing. Answers in the order of the batches.

@@ -52,6 +52,17 @@ describe('a lane of questions', () => {
     expect(await again).toBe('well');
   });
 
+  test('does not take its own business for the silence of the server', async () => {
+    const { ask, answerLast } = server();
+    const question = ask();
+    const busyUntil = performance.now() + 200;
+    while (performance.now() < busyUntil);
+    // Several turns, so that it has looked before the answer comes.
+    for (let i = 0; i < 3; i++) await new Promise((turn) => setImmediate(turn));
+    answerLast();
+    expect(await question).toBe('well');
+  });
+
   test('goes on while something comes, and lets nobody wait too long', async () => {
     const { ask, sent, answerLast } = server(true);
     const [slowest, first] = [ask(), ask()];

@@ -84,6 +84,19 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await ask()).value.map(({ key }) => key)).toEqual(['z']);
   });
 
+  test('sends as many rows once as a month of a busy owner has', async () => {
+    const store = await open();
+    const keys = Array.from({ length: 2_000 }, (_, i) => `k${i}`);
+    await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
+    await store.goLive('things', SPACE);
+    const ask = () => store.page('things', { scope: 'anna', limit: 5_000 });
+    const { value } = await ask();
+    expect(value).toHaveLength(2_000);
+    await redis.control.config('RESETSTAT');
+    expect((await ask()).value).toEqual(value);
+    expect((await calls()).has('zrevrangebylex')).toBe(false);
+  });
+
   test('folds a busy row without asking for it again', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);

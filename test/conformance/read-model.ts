@@ -41,7 +41,7 @@ export const readModelConformance = (
     let under: StoreUnderTest;
     let store: ProjectionStore;
     const load = async (scope: string, key: string, space = SPACE) =>
-      (await store.load(space, [{ scope, key }]))[0];
+      (await store.load(space, [{ scope, key }]))?.[0];
     const list = (before?: number, limit = 10) =>
       under.readModels.list('things', { scope: 'anna', limit, ...(before && { before }) });
 
@@ -102,6 +102,19 @@ export const readModelConformance = (
       ]);
       const keys = ['b', 'none', 'a'].map((key) => ({ scope: 'anna', key }));
       expect(await store.load(SPACE, keys)).toEqual([{ n: 2 }, undefined, { n: 1 }]);
+    });
+
+    test('loads nothing where a partition stands elsewhere', async () => {
+      await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
+      const at = await store.checkpoints(SPACE);
+      const keys = [
+        { scope: 'anna', key: 'a' },
+        { scope: 'boris', key: 'b' },
+      ];
+      expect(await store.load(SPACE, keys, at)).toEqual([{ n: 1 }, undefined]);
+      for (const other of [0, 4, 6])
+        expect(await store.load(SPACE, keys, at.with(ANNA, other))).toBeUndefined();
+      expect(await store.load(SPACE, keys, at.with(BORIS, 1))).toBeUndefined();
     });
 
     test('replaces and deletes', async () => {

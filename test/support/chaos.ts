@@ -41,12 +41,14 @@ export const slot = (world: RemoteWorld, role: string): Slot => {
 
 export type Blow = { name: string; strike(): Promise<void> };
 
-/** What can happen; each blow ends with all that it struck up again. */
-export const blows = (
-  { log, redis }: RemoteWorld,
+type Blows = (
+  world: RemoteWorld,
   slots: readonly Slot[],
   pause: (mostMs: number) => Promise<void>,
-): Blow[] => [
+) => Blow[];
+
+/** What can happen to a process; each blow ends with all that it struck up again. */
+export const processBlows: Blows = (_, slots, pause) => [
   ...slots.map((one, i) => ({
     name: `${one.role} ${i} killed`,
     async strike() {
@@ -63,6 +65,10 @@ export const blows = (
       one.now()?.child.kill('SIGCONT');
     },
   })),
+];
+
+/** And to what they need. */
+export const serverBlows: Blows = ({ log, redis }, _, pause) => [
   {
     name: 'redis killed, and empty after',
     async strike() {

@@ -69,10 +69,15 @@ export const serveChild = async (
   const first = await Promise.race([ready, ended.then(() => undefined)]);
   if (first === undefined) throw new Error(`the service did not start:\n${log}`);
   const line = JSON.parse(String(first[0])) as {
-    url: string;
+    url?: string;
     desk_token?: string;
     api_key?: string;
   };
+  // The same place says why it could not start.
+  if (line.url === undefined) {
+    await ended;
+    throw new Error(`the service did not start:\n${String(first[0])}\n${log}`);
+  }
   return {
     url: line.url,
     deskToken: line.desk_token ?? '',

@@ -56,7 +56,7 @@ export const appendMany = async (log: EventLog, owners: readonly string[], each:
 /** A store whose rows leave and enter it as copies, like those of another process. */
 export const copying = (store: ProjectionStore): ProjectionStore => ({
   ...store,
-  load: async (space, keys) => structuredClone(await store.load(space, keys)),
+  load: async (space, keys, at) => structuredClone(await store.load(space, keys, at)),
   commit: async (space, batches) => store.commit(space, structuredClone(batches)),
 });
 

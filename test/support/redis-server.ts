@@ -2,8 +2,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { directories } from './directories.ts';
@@ -61,9 +63,18 @@ const freePortBelow = async (limit: number): Promise<number> => {
 export const startRedis = async (
   settings: readonly string[] = [],
   at?: number,
-): Promise<TestRedis> => {
+  /** Speaks TLS at a second port, with this certificate. */
+  tls?: { key: string; cert: string },
+): Promise<TestRedis & { tlsPort: number }> => {
   const port = at ?? (await freePort());
   const directory = temporary.fresh();
+  const tlsPort = tls ? await freePort() : 0;
+  if (tls) {
+    for (const name of ['key', 'cert'] as const)
+      writeFileSync(join(directory, `${name}.pem`), tls[name], { mode: 0o600 });
+    const files = ['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem'];
+    settings = [...settings, '--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files];
+  }
   const base = ['--bind', '127.0.0.1', '--save', '', '--dir', directory, '--daemonize', 'no'];
   let child: ChildProcess | undefined;
 
@@ -91,6 +102,7 @@ export const startRedis = async (
   return {
     url: new URL(`redis://127.0.0.1:${port}`),
     port,
+    tlsPort,
     directory,
     control,
     pid: () => child?.pid ?? 0,

@@ -19,6 +19,7 @@ describe('a near store and a far one', () => {
     const [nearStore, farStore] = [memoryStore(), memoryStore()];
     let isFull = false;
     let isAway = false;
+    let looks = 0;
     let comeBack = (): void => {};
     const shared = copying(farStore);
     const ill: ProjectionStore = {
@@ -30,6 +31,8 @@ describe('a near store and a far one', () => {
       },
     };
     const refresh = async (): Promise<void> => {
+      looks += 1;
+      await new Promise((turn) => setImmediate(turn));
       if (isAway) throw new Error('away');
     };
     const near = await start({ store: nearStore, projections: [NEAR] });
@@ -47,7 +50,8 @@ describe('a near store and a far one', () => {
       isAway = now === 'away';
       if (now === 'well') comeBack();
     };
-    return { near, engine, count, illness, store: pairedStores(nearStore, ill, isNear) };
+    const store = pairedStores(nearStore, ill, isNear);
+    return { near, engine, count, illness, store, looks: () => looks };
   };
 
   test('have passed what both have folded', async () => {
@@ -80,6 +84,18 @@ describe('a near store and a far one', () => {
       expect(engine.failing()).toBe(false);
     },
   );
+
+  test('the far one is asked once whether it is there, for all who wait', async () => {
+    const { engine, illness, looks } = await both();
+    illness('away');
+    const position = await append(log, 'anna');
+    const waiting = Array.from({ length: 20 }, () => engine.passed(position, 60_000));
+    const passed = await Promise.all(waiting);
+    illness('well');
+    await awaitPassed(engine, position);
+    expect(passed).toEqual(waiting.map(() => false));
+    expect(looks()).toBeLessThan(waiting.length / 2);
+  });
 
   test('are rebuilt as one', async () => {
     const { engine, store, count } = await both();

@@ -115,6 +115,11 @@ describe('exactly once', () => {
     let stale = 0;
     const counting = {
       ...shared,
+      load: async (...wanted: Parameters<typeof shared.load>) => {
+        const rows = await shared.load(...wanted);
+        if (!rows) stale += 1;
+        return rows;
+      },
       commit: async (...batch: Parameters<typeof shared.commit>) => {
         const answers = await shared.commit(...batch);
         stale += answers.filter((answer) => answer === 'stale').length;
@@ -209,7 +214,12 @@ describe('a poison event', () => {
     await appendMany(log, OWNERS, 2);
     const position = await append(log, 'anna', 'bad');
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
-    const what = { partition: partitionOf('anna'), position, reason: 'RequestBound: poison' };
+    const what = {
+      partition: partitionOf('anna'),
+      position,
+      stream: expect.stringMatching(/^anna-/) as string,
+      reason: 'RequestBound: poison',
+    };
     expect(parked).toEqual([['tally', what]]);
     expect(OWNERS.map(countOf)).toEqual([2, 4, 4, 4]);
     expect(engine.parkedFor('tally', 'anna')).toEqual(what);
@@ -308,7 +318,9 @@ describe('the catalog', () => {
     await awaitPassed(engine, await append(log, 'anna'));
     expect(applied).toEqual([1]);
     expect(countOf('anna')).toBe(1);
-    const parked = [{ partition: 0, position: 2, reason: 'ProductWithdrawn: poison' }];
+    const reason = 'ProductWithdrawn: poison';
+    const stream = expect.stringMatching(/^catalog-/) as string;
+    const parked = [{ partition: 0, position: 2, stream, reason }];
     expect((await engine.status()).at(-1)).toMatchObject({
       name: 'catalog',
       checkpoint: 1,

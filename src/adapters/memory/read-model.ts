@@ -44,11 +44,14 @@ export const memoryStore = (): LocalStore => {
 
   return {
     checkpoints: async (space) => partitionsOf(spaces, space).map(({ checkpoint }) => checkpoint),
-    load: async (space, keys) => {
+    load: async (space, keys, at) => {
       const partitions = spaces.get(space);
       const rows: (Row | undefined)[] = [];
       for (const { scope: name, key } of keys) {
-        const scope = partitions?.[partitionOf(name)]?.scopes.get(name);
+        const number = partitionOf(name);
+        const partition = partitions?.[number];
+        if (at && (partition?.checkpoint ?? 0) !== at[number]) return undefined;
+        const scope = partition?.scopes.get(name);
         rows.push(scope && rowOf(scope, key));
       }
       return rows;

@@ -1,6 +1,8 @@
 /** How a Redis is reached, and what it must be like before anything relies on it. */
 import { Cluster, Redis } from 'ioredis';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { addressOf, shownUrl } from './address.ts';
+import { readyWithin, requireRights, RIGHTS } from './ready.ts';
 import type { Client } from './scripts.ts';
 
 export type Connections = {
@@ -16,7 +18,7 @@ export type Connections = {
 type Lane = { socketTimeout?: number; enableAutoPipelining?: boolean };
 
 /** Of the five seconds that a start may take in all. */
-const START_MS_MAX = 3_000;
+const START_MS_MAX = 2_000;
 const RECONNECT_MS_MAX = 500;
 /** A socket that owes an answer this long is given up: its other end may be gone for good. */
 const READ_SOCKET_MS = 1_000;
@@ -38,10 +40,6 @@ const SETTINGS = {
 };
 
 const retryMs = (times: number): number => Math.min(times * 50, RECONNECT_MS_MAX);
-
-/** The URL without its password, for messages. */
-export const shownUrl = ({ protocol, host, pathname }: URL): string =>
-  `${protocol}//${host}${pathname}`;
 
 /**
  * Opens the connections. Throws StartupError within five seconds when the server cannot be reached,
@@ -70,6 +68,7 @@ export const connect = async (
     const writes = await open({ socketTimeout: WRITE_SOCKET_MS }, isCluster);
     if (writes instanceof Cluster)
       for (const node of writes.nodes('master')) requireServer(await infoOf(node, url), url);
+    await requireRights(writes, url);
     first.disconnect();
     for (const client of [reads, writes]) hearFaults(client, onFault);
     return {
@@ -91,58 +90,22 @@ export const bytesOf = (client: Client): number => {
 };
 
 const standaloneOf = (url: URL, over: Lane): Redis =>
-  new Redis(url.href, { ...SETTINGS, retryStrategy: retryMs, ...over });
+  new Redis({ ...SETTINGS, retryStrategy: retryMs, ...over, ...addressOf(url) });
 
 const clusterOf = (url: URL, { enableAutoPipelining, ...over }: Lane): Cluster => {
-  const isTls = url.protocol === 'rediss:';
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  return new Cluster([{ host, port: Number(url.port || 6379) }], {
+  const { host, port, db, ...account } = addressOf(url);
+  if (db > 0)
+    throw new StartupError(`Redis at ${shownUrl(url)} is a cluster, and has no database ${db}.`);
+  return new Cluster([{ host, port }], {
     enableOfflineQueue: false,
     clusterRetryStrategy: retryMs,
     clusterNodeRetryStrategy: retryMs,
     enableAutoPipelining: enableAutoPipelining ?? false,
     // Certificates name hosts, not addresses.
-    ...(isTls && { dnsLookup: (address, done) => done(null, address) }),
-    redisOptions: {
-      ...SETTINGS,
-      ...over,
-      ...(url.username && { username: decodeURIComponent(url.username) }),
-      ...(url.password && { password: decodeURIComponent(url.password) }),
-      ...(isTls && { tls: {} }),
-    },
+    ...(account.tls && { dnsLookup: (address, done) => done(null, address) }),
+    redisOptions: { ...SETTINGS, ...over, ...account },
   });
 };
-
-const readyWithin = (client: Client, url: URL, ms: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    let reason = 'it gives no answer';
-    const settle = (): void => {
-      clearTimeout(timer);
-      // The other listeners stay: the client prints an error that nobody hears.
-      client.off('ready', pass);
-    };
-    const pass = (): void => {
-      settle();
-      resolve();
-    };
-    const refuse = (): void => {
-      settle();
-      const what = `Redis at ${shownUrl(url)} cannot be used for the read models: ${reason}.`;
-      const check =
-        'Check READ_MODEL_URL (address, password, redis:// or rediss://), that the server runs, ' +
-        'and that this machine may connect to it.';
-      reject(new StartupError(`${what} ${check}`));
-    };
-    const hear = (error: Error): void => {
-      reason = error.message;
-      // Waiting mends a server that is starting, and none of these.
-      if (/^(?:WRONGPASS|NOAUTH|NOPERM|ERR)/.test(reason)) refuse();
-    };
-    const timer = setTimeout(refuse, ms);
-    client.on('error', hear);
-    client.on('node error', hear);
-    client.once('ready', pass);
-  });
 
 const infoOf = async (client: Client, url: URL): Promise<Map<string, string>> => {
   try {
@@ -150,8 +113,7 @@ const infoOf = async (client: Client, url: URL): Promise<Map<string, string>> =>
     return new Map(lines.map((line) => line.split(':', 2) as [string, string]));
   } catch (error) {
     throw new StartupError(
-      `Redis at ${shownUrl(url)} does not say what it is (INFO): ${String(error)}. Allow its user ` +
-        'the commands INFO, EVALSHA, EVAL and those of hashes and sorted sets.',
+      `Redis at ${shownUrl(url)} does not say what it is: ${String(error)}. ${RIGHTS}`,
     );
   }
 };

@@ -5,7 +5,7 @@ import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import type { Keys } from './keys.ts';
 import { fieldOf, jsonOf, rowOf, scopeAndKey, valueOf } from './keys.ts';
 import type { Client } from './scripts.ts';
-import { AT, COMMIT, EVERYTHING, LOAD, run } from './scripts.ts';
+import { AT, COMMIT, EVERYTHING, LOAD, run, together } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 import { warmRows } from './warm-rows.ts';
 
@@ -32,8 +32,12 @@ export const folding = (
     const name = `${id}/${partition}`;
     const known = warm.at(name);
     const args: (string | number)[] = [from, to];
-    for (const { scope, key, row, sort } of batch.writes)
-      args.push(fieldOf(scope, key), row === null ? '' : valueOf(row, sort));
+    const fields: string[] = [];
+    for (const { scope, key, row, sort } of batch.writes) {
+      const field = fieldOf(scope, key);
+      fields.push(field);
+      args.push(field, row === null ? '' : valueOf(row, sort));
+    }
     // Rows that we lent for it may belong to another checkpoint.
     const isMixed = known !== undefined && known !== from;
     if (isMixed || (await run(writes, COMMIT, keys.partition(id, partition), args)) !== 1) {
@@ -41,7 +45,7 @@ export const folding = (
       return 'stale';
     }
     const keep = warm.committed(name, from, to);
-    for (const { scope, key, row } of batch.writes) if (row) keep(fieldOf(scope, key), row);
+    for (const [i, { row }] of batch.writes.entries()) if (row) keep(fields[i] ?? '', row);
     return 'committed';
   };
 
@@ -54,10 +58,10 @@ export const folding = (
         warm.heard(`${id}/${partition}`, found);
         return found;
       };
-      return Promise.all(ALL.map(at));
+      return Promise.all(together(writes, () => ALL.map(at)));
     },
 
-    async load(space, wanted) {
+    async load(space, wanted, at) {
       const rows = new Array<Row | undefined>(wanted.length).fill(undefined);
       const id = spaces.idOf(space) ?? (await idNow(space));
       if (id === undefined) return rows;
@@ -65,7 +69,8 @@ export const folding = (
       for (const [i, { scope, key }] of wanted.entries()) {
         const partition = partitionOf(scope);
         const field = fieldOf(scope, key);
-        rows[i] = warm.take(`${id}/${partition}`, field);
+        const name = `${id}/${partition}`;
+        if (at === undefined || warm.at(name) === at[partition]) rows[i] = warm.take(name, field);
         if (rows[i]) continue;
         const known = asked.get(partition) ?? { fields: [], places: [] };
         asked.set(partition, known);
@@ -73,12 +78,14 @@ export const folding = (
         known.places.push(i);
       }
       const loads = [...asked].map(async ([partition, { fields, places }]) => {
-        const values = await run(writes, LOAD, keys.partition(id, partition), fields);
-        for (const [j, value] of (values as unknown[]).entries())
+        const args = [at?.[partition] ?? '', ...fields];
+        const values = await run(writes, LOAD, keys.partition(id, partition), args);
+        if (!Array.isArray(values)) return false;
+        for (const [j, value] of values.entries())
           if (typeof value === 'string') rows[places[j] ?? 0] = rowOf(value);
+        return true;
       });
-      await Promise.all(loads);
-      return rows;
+      return (await Promise.all(loads)).every(Boolean) ? rows : undefined;
     },
 
     async commit(space, batches) {
@@ -87,7 +94,8 @@ export const folding = (
       const begins = batches.some(({ from }) => from === 0);
       const id = (begins ? undefined : spaces.idOf(space)) ?? (await spaces.add(space));
       // All are waited for, also when one fails: the next try must not meet this one.
-      const settled = await Promise.allSettled(batches.map((batch) => commitOne(id, batch)));
+      const commits = together(writes, () => batches.map((batch) => commitOne(id, batch)));
+      const settled = await Promise.allSettled(commits);
       const answers: ('committed' | 'stale')[] = [];
       for (const one of settled) {
         if (one.status === 'rejected') throw one.reason;

@@ -34,9 +34,14 @@ export const gate = ({ waitMs, waitMsMax, probe, bytes }: GateOptions): Gate => 
   let bytesThen = 0;
   let isShut = false;
   let isClosed = false;
+  let dueAt = 0;
+  let lateMs = 0;
+
+  // Without the time that this process was too busy to send or to look: the server is not to blame.
+  const now = (): number => performance.now() - lateMs;
 
   const failOlderThan = (ms: number): void => {
-    const limit = performance.now() - ms;
+    const limit = now() - ms;
     for (const question of open) {
       if (question.since > limit) break;
       open.delete(question);
@@ -60,9 +65,10 @@ export const gate = ({ waitMs, waitMsMax, probe, bytes }: GateOptions): Gate => 
 
   const look = (): void => {
     timer = undefined;
+    lateMs += Math.max(0, performance.now() - dueAt);
     const [oldest] = open;
     if (!oldest) return;
-    const silent = performance.now() - Math.max(oldest.since, heardAt);
+    const silent = now() - Math.max(oldest.since, heardAt);
     const bytesNow = bytes();
     const hasMoved = bytesNow !== bytesThen;
     bytesThen = bytesNow;
@@ -75,7 +81,9 @@ export const gate = ({ waitMs, waitMsMax, probe, bytes }: GateOptions): Gate => 
 
   // Answers may lie unread when this process itself was busy: they are read before it is judged.
   const watch = (): void => {
-    timer ??= setTimeout(() => setImmediate(look), waitMs / 2);
+    if (timer) return;
+    dueAt = performance.now() + waitMs / 2;
+    timer = setTimeout(() => setImmediate(look), waitMs / 2);
   };
 
   return {
@@ -85,12 +93,12 @@ export const gate = ({ waitMs, waitMsMax, probe, bytes }: GateOptions): Gate => 
           reject(new Error('the server gives no answers'));
           return;
         }
-        const question = { since: performance.now(), fail: reject };
+        const question = { since: now(), fail: reject };
         open.add(question);
         watch();
         send()
           .finally(() => {
-            heardAt = performance.now();
+            heardAt = now();
             open.delete(question);
           })
           .then(resolve, reject);

@@ -10,9 +10,10 @@ import type { Script } from './scripts.ts';
 import { FIND, PAGE, run } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 
-/** Answers kept, and the values that each may have: some 100 MiB at the worst. */
+/** Answers kept, and characters of them all and of each: as rows some 100 MiB at the worst. */
 const KEPT_ANSWERS_MAX = 1_024;
-const KEPT_VALUES_MAX = 210;
+const KEPT_CHARS_MAX = 33_554_432;
+const ANSWER_CHARS_MAX = KEPT_CHARS_MAX / 8;
 
 type Listed = { row: Row; sort: number; key: string };
 
@@ -74,7 +75,7 @@ export const reading = (
       const [at, ...found] = reply as [string, ...(string | null)[]];
       const value = valueOf(found);
       const checkpoint = Number(at);
-      if (found.length <= KEPT_VALUES_MAX) answers.keep(asked, { id, checkpoint, value });
+      answers.keep(asked, { id, checkpoint, value }, charsOf(found));
       return { space, checkpoint, value };
     };
     return inTime(name, async () => {
@@ -120,6 +121,9 @@ const rowsOf = (found: readonly (string | null)[]): Listed[] => {
   return rows;
 };
 
+const charsOf = (found: readonly (string | null)[]): number =>
+  found.reduce((chars, text) => chars + (text?.length ?? 0), 0);
+
 type Kept = { id: string; checkpoint: number; value: unknown };
 
 /**
@@ -129,16 +133,21 @@ type Kept = { id: string; checkpoint: number; value: unknown };
 const keptAnswers = () => {
   let young = new Map<string, Kept>();
   let old = new Map<string, Kept>();
+  /** Of all that was put into the young ones. */
+  let chars = 0;
   return {
     find(asked: string, id: string): Kept | undefined {
       const kept = young.get(asked) ?? old.get(asked);
       return kept?.id === id ? kept : undefined;
     },
-    keep(asked: string, kept: Kept): void {
+    keep(asked: string, kept: Kept, size: number): void {
+      if (size > ANSWER_CHARS_MAX) return;
       young.set(asked, kept);
-      if (young.size * 2 < KEPT_ANSWERS_MAX) return;
+      chars += size;
+      if (young.size * 2 < KEPT_ANSWERS_MAX && chars * 2 < KEPT_CHARS_MAX) return;
       old = young;
       young = new Map();
+      chars = 0;
     },
   };
 };

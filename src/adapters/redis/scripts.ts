@@ -3,7 +3,8 @@
  * a script alone and writes it down as one, so that a crash keeps all of it or none.
  */
 import { createHash } from 'node:crypto';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { SORT_DIGITS } from './keys.ts';
 
 export type Client = Redis | Cluster;
@@ -27,6 +28,18 @@ export const run = async (
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
     return client.eval(text, keys.length, ...keys, ...args);
+  }
+};
+
+/** What `send` sends before it first waits goes out in one packet to each server, not in one each. */
+export const together = <T>(client: Client, send: () => T): T => {
+  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const streams = nodes.map(({ stream }) => stream);
+  for (const stream of streams) stream?.cork();
+  try {
+    return send();
+  } finally {
+    for (const stream of streams) stream?.uncork();
   }
 };
 
@@ -70,18 +83,20 @@ export const PAGE = script(
 );
 
 /**
- * ARGV: fields. Their rows, in order; none of a partition that is lost: it is folded from the start,
- * and what is left of it would be counted twice.
+ * ARGV: checkpoint, or nothing for any, then fields. Their rows, in order; nil when the partition
+ * stands elsewhere. None of a partition that is lost: it is folded from the start, and what is left
+ * of it would be counted twice.
  */
 export const LOAD = script(
   ' flags=no-writes',
   `${LOOK}
   local found = {}
+  if ARGV[1] ~= '' and ARGV[1] ~= (at or '0') then return false end
   if not at then return found end
-  for first = 1, #ARGV, 1000 do
+  for first = 2, #ARGV, 1000 do
     local last = math.min(first + 999, #ARGV)
     local values = redis.call('HMGET', KEYS[2], unpack(ARGV, first, last))
-    for i = 1, last - first + 1 do found[first + i - 1] = values[i] end
+    for i = 1, last - first + 1 do found[first + i - 2] = values[i] end
   end
   return found`,
 );

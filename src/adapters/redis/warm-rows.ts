@@ -8,9 +8,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 
 /** What is known of a partition; rows of an earlier lease are void. */
-type Lease = { at: Position };
-
-type Warm = { row: Row; lease: Lease };
+type Lease = { at: Position; young: Map<string, Row>; old: Map<string, Row> };
 
 export type WarmRows = {
   take(partition: string, field: string): Row | undefined;
@@ -25,39 +23,54 @@ export type WarmRows = {
 /** `partition` names one of one space. Two generations, as good as an LRU here and cheaper. */
 export const warmRows = (rowsMax: number): WarmRows => {
   const leases = new Map<string, Lease>();
-  let young = new Map<string, Warm>();
-  let old = new Map<string, Warm>();
+  /** Rows in the young generation of all partitions. */
+  let young = 0;
+
+  const age = (): void => {
+    young = 0;
+    for (const lease of leases.values()) {
+      lease.old = lease.young;
+      lease.young = new Map();
+    }
+  };
+
+  const forget = (partition: string): void => {
+    young -= leases.get(partition)?.young.size ?? 0;
+    leases.delete(partition);
+  };
+
+  const begin = (partition: string, at: Position): Lease => {
+    forget(partition);
+    const lease = { at, young: new Map(), old: new Map() };
+    leases.set(partition, lease);
+    return lease;
+  };
 
   return {
     take(partition, field) {
-      const name = `${partition}\n${field}`;
-      const found = young.get(name) ?? old.get(name);
-      if (!found) return undefined;
-      young.delete(name);
-      old.delete(name);
-      return found.lease === leases.get(partition) ? found.row : undefined;
+      const lease = leases.get(partition);
+      const row = lease?.young.get(field) ?? lease?.old.get(field);
+      if (!lease || !row) return undefined;
+      if (lease.young.delete(field)) young -= 1;
+      else lease.old.delete(field);
+      return row;
     },
     at: (partition) => leases.get(partition)?.at,
     committed(partition, from, to) {
-      let lease = leases.get(partition);
-      if (lease?.at === from) lease.at = to;
-      else {
-        lease = { at: to };
-        leases.set(partition, lease);
-      }
-      const kept = lease;
+      const known = leases.get(partition);
+      const lease = known?.at === from ? known : begin(partition, to);
+      lease.at = to;
       return (field, row) => {
-        const name = `${partition}\n${field}`;
-        old.delete(name);
-        young.set(name, { row, lease: kept });
-        if (young.size * 2 < rowsMax) return;
-        old = young;
-        young = new Map();
+        lease.old.delete(field);
+        const before = lease.young.size;
+        lease.young.set(field, row);
+        young += lease.young.size - before;
+        if (young * 2 >= rowsMax) age();
       };
     },
     heard(partition, at) {
-      if (leases.get(partition)?.at !== at) leases.set(partition, { at });
+      if (leases.get(partition)?.at !== at) begin(partition, at);
     },
-    forget: (partition) => void leases.delete(partition),
+    forget,
   };
 };

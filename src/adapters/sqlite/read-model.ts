@@ -153,7 +153,12 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
 
   return {
     checkpoints: async (space) => [...(spaces.find(space)?.checkpoints ?? noCheckpoints())],
-    load: async (space, keys) => keys.map(({ scope, key }) => peek(space, scope, key)),
+    load: async (space, keys, at) => {
+      const known = spaces.find(space)?.checkpoints ?? noCheckpoints();
+      const isElsewhere = (partition: number) => (known[partition] ?? 0) !== at?.[partition];
+      if (at && keys.some(({ scope }) => isElsewhere(partitionOf(scope)))) return undefined;
+      return keys.map(({ scope, key }) => peek(space, scope, key));
+    },
     commit: async (space, batches) => {
       const known = spaces.findOrAdd(space);
       const answers = batches.map((batch) => commitOne(known, batch));
