@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { CLASSIFIER_VERSION, foldPerformance } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
@@ -10,7 +9,6 @@ import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { activityLog } from '#src/app/activity.ts';
 import { keptAnswers } from '#src/app/answers.ts';
 import type { Credentials } from '#src/app/authenticate.ts';
-import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { recorder } from '#src/app/recorder.ts';
 import { visitLog } from '#src/app/visits.ts';
@@ -28,13 +26,17 @@ import { ensureRootToken } from './root-token.ts';
 import { addressOf } from './wiring/address.ts';
 import { openCounts } from './wiring/counts.ts';
 import { healthServer } from './wiring/health-server.ts';
+import { appendLines } from './wiring/lines.ts';
 import type { LogVerification } from './wiring/log.ts';
 import { openLog } from './wiring/log.ts';
+import { commandLogger, serviceLogger } from './wiring/logger.ts';
 import type { Role } from './wiring/roles.ts';
 import { requireRole } from './wiring/roles.ts';
 import { openSecrets } from './wiring/secrets.ts';
 import { openVault } from './wiring/vault.ts';
 import { openViews } from './wiring/views.ts';
+
+export { commandLogger, serviceLogger };
 
 export type Service = {
   deps: ServerDeps;
@@ -60,16 +62,6 @@ export type ServiceOptions = {
   /** Told where the log stands before anything is written. */
   onLog?: (head: { position: Position; at: number | null }) => void;
 };
-
-/** JSON lines on stderr, never with a credential in them: the key's own pattern makes that exact. */
-export const serviceLogger = (level: string): Logger =>
-  pino(
-    { level },
-    {
-      write: (line: string) =>
-        process.stderr.write(line.replaceAll(new RegExp(CREDENTIAL_PATTERN, 'g'), '[credential]')),
-    },
-  );
 
 /** A projection that is far behind goes on catching up while requests are served. */
 const CATCH_UP_WAIT_MS = 2_000;
@@ -104,7 +96,7 @@ const wire = async (
   const opened = await openLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
   const metrics = prometheusMetrics();
-  const log = observedLog(opened.log, metrics, clock.monotonic);
+  const log = observedLog(opened.log, metrics, clock.monotonic, appendLines(logger));
   options.onLog?.(await log.head());
   const secrets = openSecrets(config);
   const vault = await openVault(config, log, secrets);

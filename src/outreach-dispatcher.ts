@@ -5,6 +5,7 @@ import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Deps } from '#src/app/deps.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { streamOf } from '#src/app/records.ts';
 import type { Config } from './config.ts';
 
 /** The dispatcher on its real channels; it does nothing before it is started. */
@@ -21,5 +22,9 @@ export const dispatcherOf = (deps: Deps, config: Config, logger: Logger): Dispat
       const timer = setTimeout(task, ms).unref();
       return () => clearTimeout(timer);
     },
-    onFault: (error) => logger.error({ err: error }, 'outreach waits'),
+    onFault: (error, of) =>
+      logger.error(
+        { err: error, ...(of && { stream: streamOf(of.owner, 'outbound', of.id) }) },
+        'outreach waits',
+      ),
   });

@@ -48,8 +48,15 @@ const status = z
     version: z.int(),
     space: z.string(),
     checkpoint: z.int(),
-    lag_events: z.int(),
-    parked: z.array(z.object({ partition: z.int(), position: z.int(), reason: z.string() })),
+    lag_events: z.int().describe('Not folded yet; counted up to 500, beyond that an estimate'),
+    parked: z.array(
+      z.object({
+        partition: z.int(),
+        position: z.int(),
+        stream: z.string().describe('Of the event that could not be folded'),
+        reason: z.string(),
+      }),
+    ),
     rebuilding: z.object({ space: z.string(), position: z.int(), head: z.int() }).optional(),
     last_rebuild: z
       .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })

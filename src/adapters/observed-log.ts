@@ -1,4 +1,4 @@
-import type { EventLog, NewEvent } from '#src/ports/event-log.ts';
+import type { AppendResult, EventLog, NewEvent } from '#src/ports/event-log.ts';
 import type { AppendOutcome, Metrics, SendingOutcome } from '#src/ports/metrics.ts';
 
 /** What became of a sending is an event: whoever appends it has sent. */
@@ -9,11 +9,24 @@ const SENDINGS: ReadonlyMap<string, SendingOutcome> = new Map([
   ['OutboundOutcomeUnknown', 'unknown'],
 ]);
 
-/** The same log; its appends are counted and timed, with `monotonic` in milliseconds. */
+/** One append and what became of it: a result, or the error that it threw. */
+export type AppendTold = {
+  stream: string;
+  events: readonly NewEvent[];
+  ms: number;
+  result?: AppendResult;
+  error?: unknown;
+};
+
+/**
+ * The same log; its appends are counted and timed, with `monotonic` in milliseconds, and told to
+ * who writes the lines of the service.
+ */
 export const observedLog = <Log extends EventLog>(
   log: Log,
   metrics: Pick<Metrics, 'appended' | 'sent'>,
   monotonic: () => number,
+  tell?: (append: AppendTold) => void,
 ): Log => {
   const told = (events: readonly NewEvent[]): void => {
     for (const { type } of events) {
@@ -26,13 +39,20 @@ export const observedLog = <Log extends EventLog>(
     async append(stream, expected, events) {
       const since = monotonic();
       let outcome: AppendOutcome = 'unavailable';
+      let answer: Pick<AppendTold, 'result' | 'error'> = {};
       try {
         const result = await log.append(stream, expected, events);
+        answer = { result };
         outcome = result.outcome;
         if (outcome === 'appended') told(events);
         return result;
+      } catch (error) {
+        answer = { error };
+        throw error;
       } finally {
-        metrics.appended(outcome, (monotonic() - since) / 1_000);
+        const ms = monotonic() - since;
+        metrics.appended(outcome, ms / 1_000);
+        tell?.({ stream, events, ms, ...answer });
       }
     },
   };

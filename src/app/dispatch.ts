@@ -71,7 +71,7 @@ const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Out
     const handler = handlers[id] as unknown as AnyHandler;
     const outcome = await handler(deps, parsed.input, call);
     if (!outcome.ok) return declared(operation, outcome);
-    checkOutput(operation, outcome.value);
+    if (outcome.json === undefined) checkOutput(operation, outcome.value);
     await awaitOwnWrite(deps, outcome.position);
     return outcome;
   } catch (error) {

@@ -12,13 +12,30 @@ export type Statuses = {
   >;
 };
 
-type Behind = { events: number; seconds: number };
+export type Behind = { events: number; seconds: number };
+
+type Counted = { log: Pick<EventLog, 'readFold'>; clock: Clock };
 
 /**
- * How far the read models are behind, in events and in seconds since the oldest event that waits.
- * Positions of EventStoreDB are bytes, so a difference of positions is not a number of events: the
- * first events that wait are read, and tell the size of the others. Throws LogUnavailable.
+ * What lies between a checkpoint and the head: events, and seconds since the oldest of them.
+ * Positions of EventStoreDB are bytes, so a difference of positions is not a number of events: up to
+ * COUNTED_MAX they are counted, and tell the size of the others. Throws LogUnavailable.
  */
+export const behindOf = async (
+  { log, clock }: Counted,
+  { checkpoint, head }: { checkpoint: Position; head: Position },
+): Promise<Behind> => {
+  const first =
+    head > checkpoint ? await log.readFold({ after: checkpoint, limit: COUNTED_MAX }) : [];
+  const [oldest, last] = [first[0], first.at(-1)];
+  if (!oldest || !last) return { events: 0, seconds: 0 };
+  const seconds = Math.max(0, clock.now() - oldest.at) / 1_000;
+  if (first.length < COUNTED_MAX) return { events: first.length, seconds };
+  const each = (last.position - checkpoint) / first.length;
+  return { events: Math.max(first.length, Math.round((head - checkpoint) / each)), seconds };
+};
+
+/** How far each read model is behind the log. Throws LogUnavailable. */
 export const lagOf = async ({
   log,
   clock,
@@ -31,16 +48,8 @@ export const lagOf = async ({
   const statuses = await projections.status();
   const { position: head } = await log.head();
   const known = new Map<Position, Promise<Behind>>();
-  const measure = async (checkpoint: Position): Promise<Behind> => {
-    const first = await log.readFold({ after: checkpoint, limit: COUNTED_MAX });
-    const [oldest, last] = [first[0], first.at(-1)];
-    if (!oldest || !last) return { events: 0, seconds: 0 };
-    const seconds = Math.max(0, clock.now() - oldest.at) / 1_000;
-    const each = (last.position - checkpoint) / first.length;
-    return { events: Math.max(first.length, Math.round((head - checkpoint) / each)), seconds };
-  };
   const behind = (checkpoint: Position): Promise<Behind> => {
-    const found = known.get(checkpoint) ?? measure(checkpoint);
+    const found = known.get(checkpoint) ?? behindOf({ log, clock }, { checkpoint, head });
     known.set(checkpoint, found);
     return found;
   };

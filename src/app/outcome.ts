@@ -17,6 +17,8 @@ export type Refusal = {
 export type Done<Value> = {
   ok: true;
   value: Value;
+  /** The value as it is sent, where the handler has written it, and checked it, piece by piece. */
+  json?: string;
   /** Where the write stands in the log; makes the Consistency-Token. */
   position?: Position;
   /** Another success than the operation's own: an amended lead answers 200. */
@@ -35,6 +37,19 @@ export const done = <Value>(
   value,
   ...more,
 });
+
+/** For answers made of texts that are kept: read back only where somebody wants the value's members. */
+export const written = <Value>(json: string): Done<Value> => {
+  let value: Value | undefined;
+  return {
+    ok: true,
+    json,
+    get value() {
+      value ??= JSON.parse(json) as Value;
+      return value;
+    },
+  };
+};
 
 export const refuse = (
   code: ProblemCode,

@@ -8,7 +8,7 @@ import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/problem.ts';
-import { openService } from '#src/main.ts';
+import { commandLogger, openService } from '#src/main.ts';
 import type { Transport } from './desk-client.ts';
 import { tokenIn } from './desk-client.ts';
 import { EXIT, Failure } from './exit.ts';
@@ -35,7 +35,7 @@ const withFirstWrite = (config: Config): Transport => {
 };
 
 const opened = async (config: Config): Promise<Transport> => {
-  const service = await openService(config);
+  const service = await openService(config, { log: commandLogger(config.logLevel) });
   const { deps } = service;
   const found = authenticator(deps).desk(tokenIn(config.dataDirectory));
   const problem = (refusal: Parameters<typeof problemBody>[0], requestId: string) =>

@@ -16,8 +16,8 @@ const verify = async (options: Common): Promise<void> => {
       `a server (process ${server.pid}) runs on ${config.dataDirectory}, and a full pass over the ` +
         'log would hold it up. Stop it first, or verify a copy of the directory.',
     );
-  const { openService } = await import('#src/main.ts');
-  const service = await openService(config);
+  const { commandLogger, openService } = await import('#src/main.ts');
+  const service = await openService(config, { log: commandLogger(config.logLevel) });
   try {
     const { position } = await service.deps.log.head();
     const shown = progress('log', position, 'events');

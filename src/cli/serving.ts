@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
@@ -151,7 +152,8 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   };
   const stopped = stopSignal();
   const onLog = options.demo ? clock.begin : undefined;
-  const service = await openService(config, { role, clock, onFatal, ...(onLog && { onLog }) });
+  const log = serviceLogger(config.logLevel);
+  const service = await openService(config, { role, clock, log, onFatal, ...(onLog && { onLog }) });
   // Links and review pages carry the origin, which is known only once the port is.
   const url = await listen(service, config);
   const position = (): number => service.deps.following.asOf().position;
@@ -161,7 +163,9 @@ export const serve = async (options: ServeOptions): Promise<void> => {
     await stopped;
     return stop({ ...service, position }, options);
   }
-  const facts = options.demo ? await ensureDemo(patient(service), clock) : undefined;
+  const facts = options.demo
+    ? await untold(log, () => ensureDemo(patient(service), clock))
+    : undefined;
   // After the story, in which time jumps.
   if (role === 'all') service.dispatcher.start();
   writeServerFile(config.dataDirectory, { url, pid: process.pid });
@@ -169,6 +173,17 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   await stopped;
   removeServerFile(config.dataDirectory);
   await stop({ ...service, position }, options);
+};
+
+/** A month that is made up in a second: its lines would push the banner off the screen. */
+const untold = async <T>(log: Logger, tell: () => Promise<T>): Promise<T> => {
+  const { level } = log;
+  if (log.isLevelEnabled('info')) log.level = 'warn';
+  try {
+    return await tell();
+  } finally {
+    log.level = level;
+  }
 };
 
 /** The story goes on from what it did: on a server far away that is seen a moment later. */

@@ -1,24 +1,37 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/deps.ts';
+import { behindOf } from '#src/app/lag.ts';
+import type { Position } from '#src/ports/event-log.ts';
 
 /** How many events the read models may be behind and the process still be ready. */
 const LAG_EVENTS_MAX = 10_000;
 
+type Health = { position: Position | null; folded: Position; events_behind: number | null };
+
+/** Where the log stands and how far it is folded here; null is what a log that is away cannot tell. */
+const healthOf = async (deps: Pick<Deps, 'log' | 'clock' | 'following'>): Promise<Health> => {
+  const folded = deps.following.asOf().position;
+  try {
+    const { position } = await deps.log.head();
+    const { events } = await behindOf(deps, { checkpoint: folded, head: position });
+    return { position, folded, events_behind: events };
+  } catch {
+    return { position: null, folded, events_behind: null };
+  }
+};
+
 /** /livez: the process turns. /readyz: the log answers and the read models follow it. */
 export const healthRoutes = (
   server: FastifyInstance,
-  deps: Pick<Deps, 'log' | 'following'>,
+  deps: Pick<Deps, 'log' | 'clock' | 'following'>,
 ): void => {
   server.get('/livez', (_request, reply) =>
     reply.header('cache-control', 'no-store').send({ status: 'live' }),
   );
   server.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
-    const { position } = await deps.log.head().catch(() => ({ position: null }));
-    const folded = deps.following.asOf().position;
-    const ready = position !== null && position - folded <= LAG_EVENTS_MAX;
-    return reply
-      .code(ready ? 200 : 503)
-      .send({ status: ready ? 'ready' : 'not_ready', position, folded });
+    const health = await healthOf(deps);
+    const ready = health.events_behind !== null && health.events_behind <= LAG_EVENTS_MAX;
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not_ready', ...health });
   });
 };

@@ -13,6 +13,7 @@ import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { brokenRequests } from './broken-requests.ts';
+import { failureLines, noteFailure } from './failed-requests.ts';
 import { scanJson } from './json-scan.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
@@ -38,14 +39,18 @@ export const sendProblem = (
   reply: FastifyReply,
   refusal: Omit<Refusal, 'ok'>,
   origin: string,
-): FastifyReply =>
-  reply
-    .code(PROBLEMS[refusal.code].status)
-    .headers({ ...problemHeaders(refusal, origin), 'request-id': reply.request.id })
-    // A buffer: to a text fastify would add a charset, which this media type does not have.
-    .send(
-      Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
-    );
+): FastifyReply => {
+  noteFailure(reply.request, refusal.code);
+  return (
+    reply
+      .code(PROBLEMS[refusal.code].status)
+      .headers({ ...problemHeaders(refusal, origin), 'request-id': reply.request.id })
+      // A buffer: to a text fastify would add a charset, which this media type does not have.
+      .send(
+        Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
+      )
+  );
+};
 
 const SERVER = {
   requestTimeout: LIMITS.REQUEST_WAIT_MS,
@@ -113,13 +118,10 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalFor(error);
-    if (PROBLEMS[refusal.code].status >= 500)
-      log.error(
-        { err: error, request: request.id, route: request.routeOptions.url },
-        'request failed',
-      );
+    noteFailure(request, refusal.code, error);
     return answerRefusal(reply, refusal);
   });
+  failureLines(server, log);
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?')[0] ?? '';
     const allowed = options.methodsOf(path);

@@ -11,6 +11,8 @@ import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 
 const LOOK_MS_FIRST = 4;
 const LOOK_MS_MAX = 50;
+/** A store that has not answered for so long is away, and not waited for; less is a busy machine. */
+const AWAY_MS = 100;
 /** A status is for people and monitors: better an old one than none. */
 const STATUS_MS_MAX = 250;
 
@@ -68,13 +70,15 @@ export const farProgress = (
   return {
     async folded(scope, position, waitMs) {
       const until = performance.now() + waitMs;
+      let failingSince: number | undefined;
       for (let wait = LOOK_MS_FIRST; ; wait = Math.min(2 * wait, LOOK_MS_MAX)) {
         try {
           const all = await Promise.all(names.map((name) => isFolded(name, scope, position)));
           if (all.every(Boolean)) return true;
+          failingSince = undefined;
         } catch {
-          // A store that is away is not waited for.
-          return false;
+          failingSince ??= performance.now();
+          if (performance.now() - failingSince > AWAY_MS) return false;
         }
         if (performance.now() + wait > until) return false;
         await pause(wait);

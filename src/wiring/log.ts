@@ -8,6 +8,7 @@ import type { Config } from '#src/config.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { LogCorrupted } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { subscriptionLines } from './lines.ts';
 
 export type LogVerification = {
   events: number;
@@ -31,7 +32,7 @@ export type LogOptions = {
 };
 
 /** Of the five seconds that a start may take in all, the rest is for the process and Redis. */
-const START_MS_MAX = 3_000;
+const START_MS_MAX = 2_000;
 const READ_EVENTS = 1_000;
 
 /** Throws StartupError, within five seconds, when the log cannot be used. */
@@ -58,9 +59,8 @@ const remote = async (
   try {
     // Loaded here: the client is large, and the embedded service has no use for it.
     const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
-    const onDropped = (reason: string): void => logger.warn({ reason }, 'subscription taken up');
     const timing = { startupMs: START_MS_MAX };
-    const log = await eventStoreLog({ url: eventLogUrl, timing, onDropped });
+    const log = await eventStoreLog({ url: eventLogUrl, timing, ...subscriptionLines(logger) });
     return readable(log, lock?.release);
   } catch (error) {
     lock?.release();

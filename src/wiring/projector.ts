@@ -12,6 +12,7 @@ import type { Config } from '#src/config.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { addressOf } from './address.ts';
 import { healthServer } from './health-server.ts';
+import { shareLines } from './lines.ts';
 import { openLog } from './log.ts';
 import { requireRole } from './roles.ts';
 import { sharedEngine } from './shares.ts';
@@ -56,8 +57,7 @@ export const openProjector = async (config: Config, logger: Logger): Promise<Pro
       signal: stopping.signal,
       start: (partitions, signal) =>
         runProjections({ log, store, projections: FAR_PROJECTIONS, partitions, signal, ...told }),
-      onShare: (partitions, projectors) =>
-        logger.info({ partitions: partitions.length, projectors }, 'folding a share'),
+      onShare: shareLines(logger, name),
     });
     parts.defer(() => engine.done);
     parts.defer(() => stopping.abort());

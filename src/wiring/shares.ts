@@ -5,6 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/run.ts';
 import type { Roll } from '#src/adapters/redis/roll.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 
 const CALL_MS = 1_000;
@@ -24,7 +25,8 @@ export type SharedOptions = {
   /** An engine that folds these partitions until it is told to end. */
   start(partitions: readonly number[], signal: AbortSignal): Promise<Engine>;
   signal: AbortSignal;
-  onShare?(partitions: readonly number[], projectors: number): void;
+  /** Told of each share that is taken, and by whom the rest is folded. */
+  onShare?(share: { partitions: number; projectors: readonly string[]; position: Position }): void;
   onFault(error: unknown): void;
 };
 
@@ -41,7 +43,8 @@ export const sharedEngine = async (options: SharedOptions): Promise<Engine> => {
     ending = new AbortController();
     const engine = await options.start(partitions, AbortSignal.any([signal, ending.signal]));
     isRunning = true;
-    onShare?.(partitions, names.length);
+    const position = engine.position();
+    onShare?.({ partitions: partitions.length, projectors: names, position });
     return engine;
   };
 

@@ -24,8 +24,10 @@ export type EventStoreLogOptions = {
   timing?: Partial<Timing>;
   /** A subscriber this far behind is read for no more until it has caught up. */
   subscriberEventsMax?: number;
-  /** Told of each subscription that the server dropped; it is taken up again. */
-  onDropped?: (reason: string) => void;
+  /** Told of each subscription that the server dropped; it is taken up again after `position`. */
+  onDropped?: (reason: string, position: Position) => void;
+  /** Told of each that goes on after a drop. */
+  onHealed?: (position: Position) => void;
   upcasts?: Upcasts;
 };
 
@@ -39,7 +41,7 @@ export type EventStoreLog = EventLog & {
 
 /** Throws StartupError when the server cannot be used, within five seconds. */
 export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventStoreLog> => {
-  const { url, upcasts = UPCASTS, onDropped, subscriberEventsMax } = options;
+  const { url, upcasts = UPCASTS, onDropped, onHealed, subscriberEventsMax } = options;
   const timing = { ...TIMING, ...options.timing };
   const client = clientOf(url);
   const reader = reads(client, timing);
@@ -94,6 +96,7 @@ export const eventStoreLog = async (options: EventStoreLogOptions): Promise<Even
         timing,
         head: reader.head,
         ...(onDropped && { onDropped }),
+        ...(onHealed && { onHealed }),
         ...(subscriberEventsMax && { queueEventsMax: subscriberEventsMax }),
       };
       return { [Symbol.asyncIterator]: () => subscription(following, after, either) };

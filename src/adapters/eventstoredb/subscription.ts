@@ -24,8 +24,10 @@ export type SubscriptionOptions = {
   upcasts: Upcasts;
   timing: Timing;
   head(): Promise<{ position: Position }>;
-  /** Told of each drop, for the log of the service. */
-  onDropped?: (reason: string) => void;
+  /** Told of each drop, and where it goes on from; for the log of the service. */
+  onDropped?: (reason: string, position: Position) => void;
+  /** Told when the server speaks again, after one drop or many. */
+  onHealed?: (position: Position) => void;
   /** A subscriber this far behind is read for no more until it has caught up. */
   queueEventsMax?: number;
 };
@@ -38,7 +40,7 @@ const END: Step = { done: true, value: undefined };
 
 /** Ends when `signal` aborts. Throws LogUnavailable when the server knows no such position. */
 export const subscription = (
-  { client, upcasts, timing, head, onDropped, ...options }: SubscriptionOptions,
+  { client, upcasts, timing, head, onDropped, onHealed, ...options }: SubscriptionOptions,
   after: Position,
   signal: AbortSignal,
 ): AsyncIterator<SubscriptionItem, undefined> => {
@@ -51,6 +53,7 @@ export const subscription = (
   let owed = false;
   let live = false;
   let spoken = true;
+  let broken = false;
   let noPlace = 0;
   let paused = false;
   let ended = false;
@@ -91,6 +94,13 @@ export const subscription = (
     return { kind: 'events', events };
   };
 
+  const heard = (): void => {
+    spoken = true;
+    if (!broken) return;
+    broken = false;
+    onHealed?.(received);
+  };
+
   const flush = (): void => {
     flushing = undefined;
     if (!waiting) return;
@@ -122,7 +132,7 @@ export const subscription = (
   };
 
   const event = (record: Recorded): void => {
-    spoken = true;
+    heard();
     if (!isOurs(record)) return;
     let folded: FoldEvent;
     try {
@@ -144,7 +154,8 @@ export const subscription = (
   const dropped = (error: unknown): void => {
     feed = undefined;
     live = false;
-    onDropped?.(error === null ? 'ended by the server' : textOf(error));
+    broken = true;
+    onDropped?.(error === null ? 'ended by the server' : textOf(error), received);
     noPlace = isNoPlace(error) ? noPlace + 1 : 0;
     if (noPlace >= NO_PLACE_MAX) {
       failure = new LogUnavailable('fault', 'no', `no place ${received} here: ${textOf(error)}`);
@@ -163,12 +174,13 @@ export const subscription = (
       {
         event,
         checkpoint: (position) => {
-          spoken = true;
+          heard();
           if (position <= received) return;
           received = position;
           put({ reached: position });
         },
         caughtUp: () => {
+          heard();
           live = true;
           put('caughtUp');
         },

@@ -4,7 +4,7 @@ export type ProjectionStatus = {
   space: string;
   checkpoint: number;
   lagEvents: number;
-  parked: { partition: number; position: number; reason: string }[];
+  parked: { partition: number; position: number; stream: string; reason: string }[];
   rebuilding?: { space: string; position: number; head: number };
   lastRebuild?: { state: 'running' | 'done' | 'failed'; failure?: string };
 };

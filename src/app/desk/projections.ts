@@ -1,3 +1,4 @@
+import { lagOf } from '../lag.ts';
 import { done, refuse } from '../outcome.ts';
 import type { DeskHandler } from './handler.ts';
 
@@ -5,9 +6,11 @@ const NOT_THERE = refuse('resource_not_found', 'There is no such projection.');
 
 export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
   const { position: head } = await deps.log.head();
-  const data = (await deps.projections.status()).map(({ lagEvents, lastRebuild, ...status }) => ({
+  const statuses = await deps.projections.status();
+  const lags = await lagOf({ ...deps, projections: { status: async () => statuses } });
+  const data = statuses.map(({ lagEvents: _positions, lastRebuild, ...status }, i) => ({
     ...status,
-    lag_events: lagEvents,
+    lag_events: lags[i]?.events ?? 0,
     ...(lastRebuild && { last_rebuild: lastRebuild }),
   }));
   return done({ head, data });

@@ -17,7 +17,8 @@ import { webhookSecret } from './webhook-secret.ts';
 export type Scheduling = {
   /** Runs `task` after `ms`, unless what it answers is called before. */
   schedule(task: () => void, ms: number): () => void;
-  onFault(error: unknown): void;
+  /** `of`: the request that waits, where it is one. */
+  onFault(error: unknown, of?: { owner: string; id: string }): void;
 };
 
 /** For a channel that does not keep its own limit. */

@@ -86,7 +86,7 @@ export const dispatcher = (deps: DispatcherDeps): Dispatcher => {
       if (next !== undefined) wait(entry, next);
       else if (!entry.isQueued) open.delete(id);
     } catch (error) {
-      onFault(error);
+      onFault(error, entry);
       wait(entry, clock.now() + FAULT_WAIT_MS);
     }
   };

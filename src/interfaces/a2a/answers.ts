@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Refusal } from '#src/app/outcome.ts';
+import { noteFailure } from '../failed-requests.ts';
 import { problemHeaders } from '../problem.ts';
 import { faultOf, httpError, rpcError } from './faults.ts';
 
@@ -19,6 +20,7 @@ const write = (reply: FastifyReply, type: string, value: object): FastifyReply =
 
 const fail = (reply: FastifyReply, refusal: Refusal, origin: string) => {
   const requestId = reply.request.id;
+  noteFailure(reply.request, refusal.code);
   reply.headers({ ...problemHeaders(refusal, origin), 'request-id': requestId });
   return { fault: faultOf(refusal), about: { origin, requestId } };
 };

@@ -4,6 +4,7 @@ import type { AgentCaller } from '#src/app/call.ts';
 import type { Deps } from '#src/app/deps.ts';
 import { note } from '#src/app/dispatch.ts';
 import type { Refusal } from '#src/app/outcome.ts';
+import { noteFailure } from '../failed-requests.ts';
 import type { Gate } from '../gate.ts';
 import { problemHeaders } from '../problem.ts';
 import { negotiate } from '../rest/accept.ts';
@@ -45,6 +46,7 @@ export const mcpRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
 
   const fail = (reply: FastifyReply, id: RpcId | null | undefined, fault: Fault): FastifyReply => {
     const { refusal, status, code } = fault;
+    noteFailure(reply.request, refusal.code);
     const requestId = reply.request.id;
     const problem = problemOf(refusal, { origin: deps.origin(), requestId });
     const headers = { ...problemHeaders(refusal, deps.origin()), 'request-id': requestId };

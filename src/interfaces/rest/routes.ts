@@ -123,7 +123,7 @@ export const answer = (
     sendProblem(reply, outcome, deps.origin());
     return undefined;
   }
-  const { value, position, status, replayOf } = outcome;
+  const { position, status, replayOf } = outcome;
   const at = position ?? deps.following.asOf().position;
   reply.header('consistency-token', consistencyToken(deps.log.id, at));
   if (replayOf !== undefined) {
@@ -133,8 +133,8 @@ export const answer = (
   const write = media === 'application/json' ? undefined : FORMATS[media];
   reply.code(status ?? operation.http.status);
   reply.type(media === 'application/json' ? 'application/json' : `${media}; charset=utf-8`);
-  if (media !== 'application/json') fileHeaders(reply, value as Listed);
-  return write ? write(value as never) : JSON.stringify(value);
+  if (media !== 'application/json') fileHeaders(reply, outcome.value as Listed);
+  return write ? write(outcome.value as never) : (outcome.json ?? JSON.stringify(outcome.value));
 };
 
 type Listed = {

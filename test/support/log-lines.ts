@@ -1,0 +1,28 @@
+/** The lines that a process of the service writes about itself, as an operator reads them. */
+import type { ChildService } from './child-service.ts';
+
+export type LogLine = Record<string, unknown> & { level: number; time: number; msg: string };
+
+/** All lines so far. Throws when one is not a line of JSON with level, time and text. */
+export const linesOf = (service: Pick<ChildService, 'log'>): LogLine[] =>
+  service
+    .log()
+    .split('\n')
+    .slice(0, -1)
+    .map((text) => {
+      const line = JSON.parse(text) as LogLine;
+      if (typeof line.level !== 'number' || typeof line.time !== 'number' || !line.msg)
+        throw new Error(`not a line of ours: ${text}`);
+      return line;
+    });
+
+/** Those with this text, and with these fields if any are given. */
+export const linesOn = (
+  service: Pick<ChildService, 'log'>,
+  msg: string,
+  fields: Record<string, unknown> = {},
+): LogLine[] =>
+  linesOf(service).filter(
+    (line) =>
+      line.msg === msg && Object.entries(fields).every(([name, value]) => line[name] === value),
+  );

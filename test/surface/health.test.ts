@@ -1,0 +1,60 @@
+/** /readyz: whether a process can do its work, also where positions of the log are bytes. */
+import Fastify from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { healthRoutes } from '#src/interfaces/health.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+
+const BYTES = 900;
+const clock = { now: () => 0, monotonic: () => 0 };
+
+/** So many events, of which each takes `size` positions. */
+const logOf = (events: number, size: number): EventLog =>
+  ({
+    head: async () => ({ position: events * size, at: 0 }),
+    readFold: async ({ after, limit }: { after: number; limit: number }) => {
+      const first = Math.floor(after / size) + 1;
+      const count = Math.max(0, Math.min(limit, events - first + 1));
+      return Array.from({ length: count }, (_, i) => ({ position: (first + i) * size, at: 0 }));
+    },
+  }) as unknown as EventLog & { readFold(): Promise<FoldEvent[]> };
+
+const readyz = async (log: EventLog, folded: number) => {
+  const server = Fastify();
+  const following = { passed: async () => true, asOf: () => ({ position: folded, at: 0 }) };
+  healthRoutes(server, { log, clock, following });
+  const answer = await server.inject({ method: 'GET', url: '/readyz' });
+  await server.close();
+  return { status: answer.statusCode, body: answer.json() as Record<string, unknown> };
+};
+
+describe('/readyz', () => {
+  it.each([
+    ['numbers', 1],
+    ['bytes', BYTES],
+  ])('counts events, where positions are %s', async (_what, size) => {
+    const at = (behind: number) => readyz(logOf(50_000, size), (50_000 - behind) * size);
+    expect(await at(0)).toMatchObject({ status: 200, body: { events_behind: 0 } });
+    expect(await at(300)).toMatchObject({ status: 200, body: { events_behind: 300 } });
+    expect(await at(9_900)).toMatchObject({
+      status: 200,
+      body: { status: 'ready', position: 50_000 * size, events_behind: 9_900 },
+    });
+    expect(await at(10_100)).toMatchObject({
+      status: 503,
+      body: { status: 'not_ready', events_behind: 10_100 },
+    });
+  });
+
+  it('does not count what is not ours, and lies between', async () => {
+    const log = { ...logOf(0, 1), head: async () => ({ position: 5_000_000, at: 0 }) };
+    expect(await readyz(log, 1_000)).toMatchObject({ status: 200, body: { events_behind: 0 } });
+  });
+
+  it('says that it does not know, while the log is away', async () => {
+    const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
+    const { status, body } = await readyz({ ...logOf(1, 1), head: away }, 1);
+    expect(status).toBe(503);
+    expect(body).toEqual({ status: 'not_ready', position: null, folded: 1, events_behind: null });
+  });
+});
