@@ -6,6 +6,9 @@ import type { Projection } from './projection.ts';
 /** Positions a block spans: few enough that writing one again for each new event is cheap. */
 export const BLOCK_POSITIONS = 1024;
 
+/** Up to here entries are copied with each event: an array that grows takes half as many places more. */
+const FEW_VALUES = 160;
+
 // No promoter's: they stand under the catalog, and under names that any owner may claim.
 const NOBODYS: ReadonlySet<string> = new Set<EventType>([
   'ProductPublished',
@@ -30,7 +33,10 @@ export const history: Projection<HistoryRow> = {
       const block = Math.floor(position / BLOCK_POSITIONS);
       return { block, entries: [position, revision, type, at, stream] };
     }
-    row.entries.push(position, revision, type, at, stream);
+    const { entries } = row;
+    if (entries.length < FEW_VALUES)
+      row.entries = entries.concat([position, revision, type, at, stream]);
+    else entries.push(position, revision, type, at, stream);
     return row;
   },
   sort: (row) => row.block,

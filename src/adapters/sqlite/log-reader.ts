@@ -35,6 +35,9 @@ const ownerIn = (stream: string): string => {
   return owner;
 };
 
+/** Rows of a fold in memory at a time: their texts are gone before a large page is complete. */
+const PIECE = 256;
+
 /** Rows as arrays: building an object per row costs as much as reading it. */
 const rowsOf = <Row>(db: DatabaseSync, sql: string) => {
   const statement = db.prepare(sql);
@@ -103,22 +106,29 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     return rows;
   };
 
+  const folded = ([position, stream, revision, type, at, text, , v]: FoldRowV): FoldEvent => {
+    const data = JSON.parse(text) as object;
+    return {
+      position,
+      stream,
+      owner: ownerIn(stream),
+      revision,
+      type: TYPES.get(type) ?? type,
+      at,
+      data: v === undefined ? data : upcastData(upcasts, type, v, data),
+    };
+  };
+
   return {
     foldRows,
     page(after: Position, limit: number): FoldEvent[] {
-      return foldRows(after, limit).map((row) => {
-        const [position, stream, revision, type, at, text, , v] = row;
-        const data = JSON.parse(text) as object;
-        return {
-          position,
-          stream,
-          owner: ownerIn(stream),
-          revision,
-          type: TYPES.get(type) ?? type,
-          at,
-          data: v === undefined ? data : upcastData(upcasts, type, v, data),
-        };
-      });
+      const events: FoldEvent[] = [];
+      for (let left = limit; left > 0; left -= PIECE) {
+        const rows = foldRows(after + events.length, Math.min(left, PIECE));
+        for (const row of rows) events.push(folded(row));
+        if (rows.length < PIECE) break;
+      }
+      return events;
     },
     /** Checked rows, without a look at what they mean. */
     fullRows(after: Position, limit: number): FullRow[] {

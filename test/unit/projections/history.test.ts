@@ -23,6 +23,14 @@ test('has an owner’s events in log order, a block per so many positions', () =
   ]);
 });
 
+test('loses nothing of a full block', () => {
+  const given = Array.from({ length: BLOCK_POSITIONS - 1 }, (_, i) => leadSubmitted(String(i)));
+  const block = rowsAfter(history, given)['anna/0']?.row;
+  expect(block && historyEntries(block).map(({ stream }) => stream)).toEqual(
+    given.map(({ stream }) => stream),
+  );
+});
+
 test('starts a block where the last one ends', () => {
   const places = inLog([erased('lead_1'), erased('lead_1')], BLOCK_POSITIONS - 1).map(
     history.place,
