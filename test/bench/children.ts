@@ -8,6 +8,8 @@ import { interleaved, median } from './measure.ts';
 /** What a role of a child does: makes ready, answers what the parent must know, and can end. */
 export type Role<Asked = never, Told = unknown> = (asked: Asked) => Promise<{
   told: Told;
+  /** What it found meanwhile: the answer to the call of this name. */
+  tell?(): Promise<unknown>;
   close?(): Promise<void>;
 }>;
 
@@ -76,10 +78,13 @@ const caller = (child: ChildProcess) => {
     waiting.get(id)?.(message as FromChild);
     waiting.delete(id);
   });
-  child.on('exit', (code) => {
-    for (const [id, settle] of waiting) settle({ id, error: `the process ended (${code})` });
+  const end = (why: string): void => {
+    for (const [id, settle] of waiting) settle({ id, error: why });
     waiting.clear();
-  });
+  };
+  child.on('exit', (code, signal) => end(`the process ended (${code ?? signal})`));
+  // Also what cannot be sent: it ended before.
+  child.on('error', (error) => end(String(error)));
   return async <Answer>(name: string, argument: unknown): Promise<Answer> => {
     const id = (ids += 1);
     const { answer, error } = await new Promise<FromChild>((resolve) => {

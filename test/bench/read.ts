@@ -12,7 +12,7 @@ import { AGENTS, deskOf, listen, openBench, sender } from './service.ts';
 import { rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 
-type Told = { url: string; key: string };
+export type ReadTold = { url: string; key: string };
 type Bytes = { body: string; type: string };
 
 const LINKS = 20;
@@ -66,12 +66,17 @@ const month = async (service: Service, key: string, goTo: (day: number) => void)
   }
 };
 
-export const readServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+export type ReadAsked = {
+  directory: string;
+  settings?: Record<string, string>;
+  role?: 'all' | 'api';
+};
+
+export const readServer: Role<ReadAsked, ReadTold> = async ({ directory, settings, role }) => {
   const clock = systemClock();
   let behind = DAYS * DAY_MS;
-  const service = await openBench(directory, {
-    clock: { now: () => clock.now() - behind, monotonic: clock.monotonic },
-  });
+  const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
+  const service = await openBench(directory, { clock: moved, ...(role && { role }) }, settings);
   const desk = deskOf(service);
   await desk.publish([feedProduct('SKU1')]);
   const key = await desk.agent('acme');
@@ -91,7 +96,7 @@ export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) 
   return { told: { url: await listen(server) }, close: () => server.close() };
 };
 
-const READS = {
+export const READS = {
   'getPerformance, 30 days': `${AGENTS}/performance`,
   'page of 25 leads': `${AGENTS}/leads`,
 };
@@ -99,7 +104,7 @@ const CONNECTIONS = 64;
 const SAMPLE_MS = 1_200;
 
 /** The same bytes from a bare server, with the headers that matter to a client's parser. */
-const bareOf = async (service: Told, path: string): Promise<Started<{ url: string }>> => {
+const bareOf = async (service: ReadTold, path: string): Promise<Started<{ url: string }>> => {
   const answer = await fetch(service.url + path, {
     headers: { authorization: `Bearer ${service.key}` },
   });
@@ -109,7 +114,7 @@ const bareOf = async (service: Told, path: string): Promise<Started<{ url: strin
 };
 
 export const benchReads: Bench = async ({ note }) => {
-  const service = await start<Told>('read', { directory: temporaryDirectory() });
+  const service = await start<ReadTold>('read', { directory: temporaryDirectory() });
   const load = await startLoad();
   const rows = [];
   for (const [what, path] of Object.entries(READS)) {

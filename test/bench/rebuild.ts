@@ -4,10 +4,12 @@ import { fill } from '#projections/engine/fill.ts';
 import { rebuildAll } from '#projections/engine/rebuild.ts';
 import { openTarget } from '#projections/engine/target.ts';
 import { PROJECTIONS } from '#projections/index.ts';
+import { redisStore } from '#src/adapters/redis/read-model.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import { FAR_PROJECTIONS } from '#src/wiring/views.ts';
 import type { Bench } from './bench.ts';
 import type { Role } from './children.ts';
 import { start } from './children.ts';
@@ -52,6 +54,18 @@ export const foldOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   }),
 });
 
+/** What the service keeps in Redis, where it has one; the rest stays in the process. */
+export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...asked }) => ({
+  told: await timed(asked.directory, asked.events, async (log) => {
+    const store = url ? await redisStore({ url: new URL(url), log: log.id }) : memoryStore();
+    const targets = await Promise.all(
+      FAR_PROJECTIONS.map((projection) => openTarget(store, projection, `${projection.name}@1.1`)),
+    );
+    await fill({ log, store, targets, upTo: asked.events });
+    await store.close();
+  }),
+});
+
 /** The first events only: at its pace a million would take longer than all the rest. */
 const SQLITE_EVENTS = 100_000;
 
@@ -66,7 +80,7 @@ export const sqliteOnce: Role<{ directory: string; into: string }, Told> = async
   }),
 });
 
-const once = async (role: string, asked: object): Promise<Told> => {
+export const once = async (role: string, asked: object): Promise<Told> => {
   const child = await start<Told>(role, asked);
   await child.stop();
   return child.told;

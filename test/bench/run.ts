@@ -6,6 +6,8 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
+import { endStandIns } from '../support/eventstoredb.ts';
+import { endRedis, hasRedis } from '../support/redis-server.ts';
 import { benchA2a } from './a2a.ts';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
@@ -14,7 +16,10 @@ import { benchFeed } from './feed.ts';
 import { benchMcp } from './mcp.ts';
 import { million } from './million.ts';
 import { readOptions } from './options.ts';
+import { benchProcesses } from './processes.ts';
 import { benchReads } from './read.ts';
+import { benchRedisRebuild } from './redis-rebuild.ts';
+import { benchRedis } from './redis.ts';
 import { benchReady } from './ready.ts';
 import { benchRebuild } from './rebuild.ts';
 import { benchRedirects } from './redirect.ts';
@@ -22,6 +27,7 @@ import { benchSearch } from './search.ts';
 import type { Row } from './table.ts';
 import { tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
+import { benchFarVisibility } from './visible-far.ts';
 import { benchVisibility } from './visible.ts';
 import { benchWrites } from './write.ts';
 
@@ -37,7 +43,14 @@ const BENCHES: Record<string, Bench> = {
   M: benchMcp,
   A: benchA2a,
   E: benchEventStoreDb,
+  K: benchRedis,
+  J: benchRedisRebuild,
+  V: benchFarVisibility,
+  D: benchProcesses,
 };
+
+/** Those that start a redis-server, and are left out by name where there is none. */
+const NEEDS_REDIS = new Set(['K', 'J', 'V', 'D']);
 
 /** Above this the generator may be what was measured. */
 const BUSY_MAX = 0.95;
@@ -87,12 +100,19 @@ process.on('exit', removeTemporary);
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     killAll();
+    // Each kills before it waits.
+    void endRedis();
+    void endStandIns();
     process.exit(1);
   });
 const rows: Row[] = [];
 const broken: string[] = [];
 const startedAt = performance.now();
 for (const [id, bench] of chosen) {
+  if (NEEDS_REDIS.has(id) && !hasRedis) {
+    tell(`${id} skipped: there is no redis-server`);
+    continue;
+  }
   const at = performance.now();
   try {
     rows.push(...(await bench(shared)));

@@ -130,6 +130,7 @@ export const benchSearch: Bench = async ({ note }) => {
     return [
       rowOf({ id: 'Q', what, ...compared(samples, front, 'p99') }, { of: 'value', atMost: 10 }),
       rowOf({ id: 'Q', what: '  at so many a second', ...compared(samples, front, 'perSecond') }),
+      rowOf({ id: 'Q', what: '  CPU time of a search', ...compared(samples, front, 'cpuUs') }),
     ];
   });
 };

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import type { Config } from '#src/config.ts';
 import { readConfig } from '#src/config.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 import type { ServerDeps } from '#src/interfaces/server.ts';
@@ -11,16 +12,22 @@ import { openService, serviceLogger } from '#src/main.ts';
 
 const UNLIMITED = '100000000';
 
-export const openBench = (directory: string, options: ServiceOptions = {}): Promise<Service> => {
-  const config = readConfig({
+/** `settings` are of the environment, for other stores than the embedded ones. */
+export const benchConfig = (directory: string, settings: Record<string, string> = {}): Config =>
+  readConfig({
     DATA_DIR: directory,
     PORT: '0',
     LOG_LEVEL: 'error',
     READS_PER_MINUTE: UNLIMITED,
     WRITES_PER_MINUTE: UNLIMITED,
+    ...settings,
   });
-  return openService(config, options);
-};
+
+export const openBench = (
+  directory: string,
+  options: ServiceOptions = {},
+  settings: Record<string, string> = {},
+): Promise<Service> => openService(benchConfig(directory, settings), options);
 
 /** The same routes over deps of which some are replaced: what a control is made of. */
 export const serverWith = (service: Service, replaced: Partial<ServerDeps>): FastifyInstance =>

@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { authenticator } from '#src/app/authenticate.ts';
 import { dispatch } from '#src/app/dispatch.ts';
 import type { Deps } from '#src/app/deps.ts';
+import type { Service } from '#src/main.ts';
+import type { AppendResult, Position } from '#src/ports/event-log.ts';
 import type { Bench } from './bench.ts';
 import type { Role } from './children.ts';
 import { start } from './children.ts';
@@ -19,40 +21,40 @@ type Told = {
   append: { p50: number; p99: number };
 };
 
-const PER_SECOND = 2_000;
+export const PER_SECOND = 2_000;
 const WARM_UP = 2_000;
 const WRITES = 6_000;
 const TICK_MS = 2;
 
-const spread = (values: readonly number[]) => ({
+export const spread = (values: readonly number[]) => ({
   p50: percentile(values, 0.5),
   p99: percentile(values, 0.99),
 });
 
-/** The log, and how long each append took. */
-const timedLog = (log: Deps['log'], times: number[]): Deps['log'] => ({
+/** The log; tells of each append what became of it, and how many milliseconds it took. */
+export const notedLog = (
+  log: Deps['log'],
+  note: (result: AppendResult, ms: number) => void,
+): Deps['log'] => ({
   ...log,
   async append(...appended) {
     const startedAt = performance.now();
     const result = await log.append(...appended);
-    times.push(performance.now() - startedAt);
+    note(result, performance.now() - startedAt);
     return result;
   },
 });
 
-export const visibility: Role<{ directory: string }, Told> = async ({ directory }) => {
-  const service = await openBench(directory);
+export type MadeLink = { owner: string; id: string; position: Position };
+
+/** Creates links by the command of an agent, over `log`; without HTTP, which is measured elsewhere. */
+export const linkMaker = async (service: Service, log: Deps['log']) => {
   const key = await deskOf(service).agent('acme');
-  const commands: number[] = [];
-  const appends: number[] = [];
-  const deps: Deps = { ...service.deps, log: timedLog(service.deps.log, appends) };
+  const deps: Deps = { ...service.deps, log };
   const found = authenticator(deps).agent(key);
   if (!found.ok) throw new Error(found.detail);
   const caller = found.value;
-  let visible = 0;
-
-  const create = async (n: number): Promise<void> => {
-    const startedAt = performance.now();
+  return async (n: number): Promise<MadeLink> => {
     const outcome = await dispatch(deps, 'createLink', {
       caller,
       surface: 'rest',
@@ -61,20 +63,41 @@ export const visibility: Role<{ directory: string }, Told> = async ({ directory 
     });
     if (!outcome.ok) throw new Error(outcome.detail);
     const { id } = outcome.value as { id: string };
-    const row = await deps.readModels.get('links', caller.ownerId, id);
-    if (n < WARM_UP) return;
-    commands.push(performance.now() - startedAt);
-    if (row) visible += 1;
+    return { owner: caller.ownerId, id, position: outcome.position ?? 0 };
   };
+};
 
+/** Begins `count` acts at this rate, whatever becomes of those before, and awaits them all. */
+export const paced = async (
+  perSecond: number,
+  count: number,
+  act: (n: number) => Promise<void>,
+): Promise<void> => {
   const startedAt = performance.now();
   const running: Promise<void>[] = [];
-  while (running.length < WRITES) {
-    const due = Math.min(WRITES, ((performance.now() - startedAt) / 1_000) * PER_SECOND);
-    while (running.length < due) running.push(create(running.length));
+  while (running.length < count) {
+    const due = Math.min(count, ((performance.now() - startedAt) / 1_000) * perSecond);
+    while (running.length < due) running.push(act(running.length));
     await pause(TICK_MS);
   }
   await Promise.all(running);
+};
+
+export const visibility: Role<{ directory: string }, Told> = async ({ directory }) => {
+  const service = await openBench(directory);
+  const commands: number[] = [];
+  const appends: number[] = [];
+  const log = notedLog(service.deps.log, (_, ms) => appends.push(ms));
+  const create = await linkMaker(service, log);
+  let visible = 0;
+  await paced(PER_SECOND, WRITES, async (n) => {
+    const startedAt = performance.now();
+    const { owner, id } = await create(n);
+    const row = await service.deps.readModels.get('links', owner, id);
+    if (n < WARM_UP) return;
+    commands.push(performance.now() - startedAt);
+    if (row) visible += 1;
+  });
   await service.close();
   return {
     told: {

@@ -82,7 +82,7 @@ export const writeServer: Role<{ directory: string; store: Store }, Told> = asyn
  * One link each: its own key and its own body. To a search, because a product is looked up on both
  * sides of the comparison, and what both pay makes the share of the store look small.
  */
-const callsFor = (key: string, kind: 'product' | 'search' = 'search'): Call[] =>
+export const callsFor = (key: string, kind: 'product' | 'search' = 'search'): Call[] =>
   Array.from({ length: PRODUCTS }, (_, i) => ({
     method: 'POST',
     path: `${AGENTS}/links`,
