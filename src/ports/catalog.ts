@@ -61,8 +61,15 @@ export type ProductSearch = {
   facets: ('category' | 'ship_from' | 'brand' | 'origin' | 'stock')[];
 };
 
-export type ProductHits = {
-  products: CatalogProduct[];
+/** What a reader makes of a product: the same each time, until the product changes. */
+export type ProductView<Shown> = {
+  show(product: CatalogProduct): Shown;
+  /** Of memory, about: the catalog keeps what was shown, within bounds. */
+  bytes(shown: Shown): number;
+};
+
+export type ProductHits<Shown = CatalogProduct> = {
+  products: Shown[];
   /** Matches in all, not only on this page. */
   total: number;
   facets: { field: string; values: { value: string; count: number }[] }[];
@@ -74,6 +81,8 @@ export type Catalog = {
   bySku(skus: readonly string[]): Map<string, CatalogProduct>;
   hasCategory(category: string): boolean;
   search(query: ProductSearch): ProductHits;
+  /** The same, with what a view makes of each product; a view is a constant, and few are known. */
+  show<Shown>(query: ProductSearch, view: ProductView<Shown>): ProductHits<Shown>;
   count(): number;
   /** Folds product events and moves the checkpoint in one transaction; others are passed over. */
   apply(events: readonly FoldEvent[], upTo: Position): void;

@@ -40,6 +40,7 @@ export const catalogBuilds = (directory: string | undefined, logId: string): Cat
       bySku: (skus) => live.bySku(skus),
       hasCategory: (category) => live.hasCategory(category),
       search: (query) => live.search(query),
+      show: (query, view) => live.show(query, view),
       count: () => live.count(),
       apply: (events, upTo) => live.apply(events, upTo),
       checkpoint: () => live.checkpoint(),

@@ -1,17 +1,11 @@
 import type { Coded, Counted, Facts } from './catalog-facts.ts';
 import { CODED, COUNTED } from './catalog-facts.ts';
+import { grown, ROWS_AT_FIRST, tierColumn } from './catalog-tiers.ts';
 
 /**
  * What a search computes with, one typed array per field, indexed by the product's row: filters,
  * facets and order over 100,000 products take a millisecond here, and fifty in SQL.
  */
-
-const ROWS_AT_FIRST = 1_024;
-
-const grown = <A extends Float64Array | Uint32Array>(from: A, to: A): A => {
-  to.set(from);
-  return to;
-};
 
 /**
  * Values of one field, numbered as they come; 0 is none. Float64Array like all columns, because a
@@ -48,43 +42,9 @@ const codedColumn = () => {
   };
 };
 
-/** Price tiers of all rows end to end; a row that outgrows its place gets one at the end. */
-const tierColumn = () => {
-  let start = new Uint32Array(ROWS_AT_FIRST);
-  let count = new Uint32Array(ROWS_AT_FIRST);
-  let room = new Uint32Array(ROWS_AT_FIRST);
-  let pool = new Float64Array(2 * ROWS_AT_FIRST);
-  let used = 0;
-  return {
-    grow(size: number) {
-      start = grown(start, new Uint32Array(size));
-      count = grown(count, new Uint32Array(size));
-      room = grown(room, new Uint32Array(size));
-    },
-    set(row: number, tiers: readonly number[]) {
-      if (tiers.length > (room[row] ?? 0)) {
-        while (used + tiers.length > pool.length)
-          pool = grown(pool, new Float64Array(2 * pool.length));
-        start[row] = used;
-        room[row] = tiers.length;
-        used += tiers.length;
-      }
-      pool.set(tiers, start[row]);
-      count[row] = tiers.length;
-    },
-    /** Writes into `prices`, by row, the unit price of each of `rows` at `quantity`. */
-    pricesAt(quantity: number, rows: Uint32Array, prices: Float64Array) {
-      for (let i = 0; i < rows.length; i += 1) {
-        const row = rows[i] ?? 0;
-        const first = start[row] ?? 0;
-        const end = first + (count[row] ?? 0);
-        let at = first;
-        while (at + 2 < end && (pool[at + 2] ?? 0) <= quantity) at += 2;
-        prices[row] = at < end ? (pool[at + 1] ?? 0) : Number.POSITIVE_INFINITY;
-      }
-    },
-  };
-};
+export type Field = Coded | Counted | 'tiers';
+
+const FIELDS: readonly (Coded | Counted)[] = [...CODED, ...COUNTED];
 
 export type Columns = ReturnType<typeof catalogColumns>;
 
@@ -123,18 +83,31 @@ const grow = (arrays: Arrays, row: number): void => {
   arrays.tiers.grow(arrays.size);
 };
 
-const write = (arrays: Arrays, row: number, facts: Facts): void => {
+/** Whether the price tiers were others. */
+const write = (arrays: Arrays, row: number, facts: Facts): boolean => {
   grow(arrays, row);
   CODED.forEach((field, index) => arrays.coded[field].set(row, facts.codes[index] ?? null));
   COUNTED.forEach((field, index) => {
     arrays.counted[field][row] = facts.counts[index] ?? Number.POSITIVE_INFINITY;
   });
-  arrays.tiers.set(row, facts.tiers);
   arrays.end = Math.max(arrays.end, row + 1);
+  return arrays.tiers.set(row, facts.tiers);
+};
+
+/** How often columns have changed: what was made of one is good while its number stands. */
+const changeCounts = () => {
+  const counts = new Map<Field, number>();
+  let ofAll = 0;
+  return {
+    of: (field: Field): number => ofAll + (counts.get(field) ?? 0),
+    count: (field: Field) => void counts.set(field, (counts.get(field) ?? 0) + 1),
+    countAll: () => void (ofAll += 1),
+  };
 };
 
 export const catalogColumns = () => {
   let arrays = noArrays();
+  const changes = changeCounts();
   let live = { count: 0, words: 0 };
   let liveRows: Uint32Array | undefined;
   let scratch = new Float64Array(0);
@@ -172,14 +145,33 @@ export const catalogColumns = () => {
     for (const field of CODED) arrays.coded[field].count(row, step);
   };
 
+  const columnOf = (field: Coded | Counted): Float64Array =>
+    field in arrays.coded ? arrays.coded[field as Coded].rows() : arrays.counted[field as Counted];
+
   return {
     set(row: number, facts: Facts) {
+      const before = FIELDS.map((field) => columnOf(field)[row] ?? 0);
+      const wasLive = arrays.counted.live[row] === 1;
       tally(row, -1);
-      write(arrays, row, facts);
+      const isOtherPrice = write(arrays, row, facts);
       tally(row, 1);
-      liveRows = undefined;
+      const isLive = arrays.counted.live[row] === 1;
+      if (wasLive !== isLive) {
+        changes.countAll();
+        liveRows = undefined;
+        pricesAt.clear();
+      }
+      if (!isLive) return;
+      FIELDS.forEach((field, i) => {
+        if (columnOf(field)[row] !== before[i]) changes.count(field);
+      });
+      if (!isOtherPrice) return;
+      changes.count('tiers');
       pricesAt.clear();
     },
+    /** What was made of the field's column is good as long as this number stands. */
+    changesOf: (field: Field) => changes.of(field),
+    columnOf,
     of: (field: Counted) => arrays.counted[field],
     values: (field: Coded) => arrays.coded[field],
     isLive: (row: number) => arrays.counted.live[row] === 1,
@@ -188,6 +180,9 @@ export const catalogColumns = () => {
     /** One above the highest row. */
     end: () => arrays.end,
     liveRows: allLiveRows,
+    /** Unit prices by row, of every live product. */
+    allPrices: (quantity: number | undefined): Float64Array =>
+      quantity === undefined ? arrays.counted.price : allPricesAt(quantity),
     /** Unit prices by row: of `rows` only, and until the next call. */
     prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
       if (quantity === undefined) return arrays.counted.price;
@@ -199,6 +194,7 @@ export const catalogColumns = () => {
     clear() {
       arrays = noArrays();
       live = { count: 0, words: 0 };
+      changes.countAll();
       liveRows = undefined;
       pricesAt.clear();
     },

@@ -1,11 +1,16 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { Columns } from './catalog-columns.ts';
+import type { Columns, Field } from './catalog-columns.ts';
 import type { Coded, Counted } from './catalog-facts.ts';
 
-const NONE = new Uint32Array(0);
 const FACET_VALUES_MAX = 50;
 
-type Range = { column: Float64Array; low: number; high: number };
+/** A product passes whose value of the field, or price at the quantity, lies in the range. */
+export type Condition = {
+  field: Exclude<Field, 'tiers'> | 'price_at';
+  quantity?: number | undefined;
+  low: number;
+  high: number;
+};
 
 /**
  * Rows whose value lies in the range, written into `kept`, which may be what is read. Loops by
@@ -14,7 +19,7 @@ type Range = { column: Float64Array; low: number; high: number };
  */
 const within = (
   rows: Uint32Array,
-  { column, low, high }: Range,
+  { column, low, high }: { column: Float64Array; low: number; high: number },
   kept: Uint32Array,
 ): Uint32Array => {
   let count = 0;
@@ -44,16 +49,29 @@ const ranges = (query: ProductSearch): [Counted, number | undefined, number | un
   ['updated', query.updated_since, undefined],
 ];
 
-const codeRanges = (columns: Columns, query: ProductSearch): Range[] | 'nothing' => {
-  const found: Range[] = [];
+/** What a query asks of the columns; undefined when no product can pass. */
+export const conditionsOf = (columns: Columns, query: ProductSearch): Condition[] | undefined => {
+  const found: Condition[] = [];
   for (const [field, value] of equals(query)) {
     if (value === undefined) continue;
     const column = columns.values(field);
     const code = column.codeOf(value);
-    if (code === undefined) return 'nothing';
+    if (code === undefined) return undefined;
     // What every product has (often the currency) filters nothing.
     if (column.liveOf(value) === columns.liveCount()) continue;
-    found.push({ column: column.rows(), low: code, high: code });
+    found.push({ field, low: code, high: code });
+  }
+  for (const [field, low = -Infinity, high = Infinity] of ranges(query)) {
+    if (low !== -Infinity || high !== Infinity) found.push({ field, low, high });
+  }
+  const { price_min, price_max, at_quantity: quantity } = query;
+  if (price_min !== undefined || price_max !== undefined) {
+    const [low, high] = [price_min ?? 0, price_max ?? Number.MAX_VALUE];
+    found.push(
+      quantity === undefined
+        ? { field: 'price', low, high }
+        : { field: 'price_at', quantity, low, high },
+    );
   }
   return found;
 };
@@ -61,28 +79,27 @@ const codeRanges = (columns: Columns, query: ProductSearch): Range[] | 'nothing'
 /** Shared by all calls, none of which keeps it: a new one each time costs as much as a filter. */
 let room = new Uint32Array(0);
 
-/** The rows of `from`, in their order, that pass every filter over a column. */
+/** Room for so many rows, until the next call. */
+export const roomFor = (rows: number): Uint32Array => {
+  if (room.length < rows) room = new Uint32Array(2 * rows);
+  return room;
+};
+
+/** The rows of `from`, in their order, that pass every condition; good until the next call. */
 export const filteredRows = (
   columns: Columns,
-  query: ProductSearch,
+  conditions: readonly Condition[],
   from: Uint32Array,
 ): Uint32Array => {
-  const codes = codeRanges(columns, query);
-  if (codes === 'nothing') return NONE;
-  if (room.length < from.length) room = new Uint32Array(2 * from.length);
-  const kept = room;
+  if (conditions.length === 0) return from;
+  // What is read may lie in the room already.
+  const kept = from.buffer === room.buffer ? room : roomFor(from.length);
   let rows = from;
-  for (const range of codes) rows = within(rows, range, kept);
-  for (const [field, low = -Infinity, high = Infinity] of ranges(query)) {
-    if (low === -Infinity && high === Infinity) continue;
-    rows = within(rows, { column: columns.of(field), low, high }, kept);
+  for (const { field, quantity, low, high } of conditions) {
+    const column = field === 'price_at' ? columns.prices(quantity, rows) : columns.columnOf(field);
+    rows = within(rows, { column, low, high }, kept);
   }
-  const { price_min, price_max, at_quantity } = query;
-  if (price_min !== undefined || price_max !== undefined) {
-    const column = columns.prices(at_quantity, rows);
-    rows = within(rows, { column, low: price_min ?? 0, high: price_max ?? Number.MAX_VALUE }, kept);
-  }
-  return rows === from ? from : rows.slice();
+  return rows;
 };
 
 /** Values of a field over `rows`, the most frequent first. */

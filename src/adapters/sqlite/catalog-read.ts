@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
+import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { recentlyUsed } from './catalog-cache.ts';
 import { decodeProducts } from './catalog-fold.ts';
-import type { Ranks } from './catalog-search.ts';
+import type { Ranks } from './catalog-select.ts';
+import type { KeptRows } from './catalog-shown.ts';
+import { keptRows } from './catalog-shown.ts';
 
-/** Decoded products kept: about 100 MB when full, and most of what is looked at again. */
-const PRODUCTS_KEPT_MAX = 50_000;
+/** Decoded products kept: about 20 MB when full. Searches need none of them. */
+const PRODUCTS_KEPT_MAX = 10_000;
+
+/** For each view: as texts, 100,000 products of 700 bytes and more. */
+const SHOWN_BYTES_MAX = 100_663_296;
 
 export const ranksIn = (db: DatabaseSync) => {
   const order = (by: string) =>
@@ -61,39 +66,78 @@ export const productsIn = (db: DatabaseSync) => {
     `select json_group_array(row) as rows, '[' || group_concat(body) || ']' as bodies from
        (select row, body from product where row in (select value from json_each(?)))`,
   );
-  const cached = recentlyUsed<number, CatalogProduct>(PRODUCTS_KEPT_MAX);
-  const read = (rows: number[], into: Map<number, CatalogProduct>): void => {
+  const decoded = recentlyUsed<number, CatalogProduct>(PRODUCTS_KEPT_MAX);
+  const shown = new Map<ProductView<unknown>, KeptRows<unknown>>();
+
+  const read = (rows: number[], took: (row: number, product: CatalogProduct) => void): void => {
     if (rows.length === 0) return;
     const found = select.get(JSON.stringify(rows));
     const bodies = decodeProducts(String(found?.['bodies']));
     (JSON.parse(String(found?.['rows'])) as number[]).forEach((row, index) => {
       const product = bodies[index];
-      if (!product) return;
-      into.set(row, product);
-      cached.set(row, product, 1);
+      if (product) took(row, product);
     });
   };
+
+  /** In the order of `rows`: what is known of each, and the rest from the file. */
+  const gathered = <Value>(
+    rows: Uint32Array,
+    known: (row: number) => Value | undefined,
+    make: (row: number, product: CatalogProduct) => Value,
+  ): Value[] => {
+    const found: (Value | undefined)[] = [];
+    const missing: number[] = [];
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i] ?? 0;
+      const value = known(row);
+      if (value === undefined) missing.push(row);
+      found.push(value);
+    }
+    if (missing.length === 0) return found as Value[];
+    const made = new Map<number, Value>();
+    read(missing, (row, product) => void made.set(row, make(row, product)));
+    return found.map((value, index) => {
+      const one = value ?? made.get(rows[index] ?? 0);
+      if (one === undefined) throw new Error(`the catalog has no body for row ${rows[index]}`);
+      return one;
+    });
+  };
+
+  const keptFor = (view: ProductView<unknown>): KeptRows<unknown> => {
+    let kept = shown.get(view);
+    if (!kept) {
+      kept = keptRows(SHOWN_BYTES_MAX);
+      shown.set(view, kept);
+    }
+    return kept;
+  };
+
   return {
     /** In the order of `rows`. Shared between readers, who must not write into them. */
-    of(rows: Uint32Array): CatalogProduct[] {
-      const found = new Map<number, CatalogProduct>();
-      const missing: number[] = [];
-      for (const row of rows) {
-        const known = cached.get(row);
-        if (known) found.set(row, known);
-        else missing.push(row);
-      }
-      read(missing, found);
-      return Array.from(rows, (row) => {
-        const product = found.get(row);
-        if (!product) throw new Error(`the catalog has no body for row ${row}`);
+    of: (rows: Uint32Array): CatalogProduct[] =>
+      gathered(rows, decoded.get, (row, product) => {
+        decoded.set(row, product, 1);
         return product;
+      }),
+    /** What a view makes of each of `rows`, in their order. */
+    shownOf<Shown>(rows: Uint32Array, view: ProductView<Shown>): Shown[] {
+      const kept = keptFor(view) as KeptRows<Shown>;
+      return gathered(rows, kept.get, (row, product) => {
+        const value = view.show(product);
+        kept.set(row, value, view.bytes(value));
+        return value;
       });
     },
     forget: (rows: Iterable<number>) => {
-      for (const row of rows) cached.drop(row);
+      for (const row of rows) {
+        decoded.drop(row);
+        for (const kept of shown.values()) kept.drop(row);
+      }
     },
-    forgetAll: () => cached.clear(),
+    forgetAll: () => {
+      decoded.clear();
+      shown.clear();
+    },
   };
 };
 

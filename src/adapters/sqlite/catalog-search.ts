@@ -1,22 +1,23 @@
-import type { CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
+import type { ProductSearch } from '#src/ports/catalog.ts';
 import { recentlyUsed } from './catalog-cache.ts';
 import type { Columns } from './catalog-columns.ts';
 import type { Coded } from './catalog-facts.ts';
-import { countedValues, filteredRows } from './catalog-filter.ts';
+import { conditionsOf, countedValues, filteredRows } from './catalog-filter.ts';
 import { firstRows, rankedRows } from './catalog-order.ts';
+import type { Ranks, Selected } from './catalog-select.ts';
+import { selecting } from './catalog-select.ts';
 import type { CatalogText, Matches } from './catalog-text.ts';
 
 type FacetField = ProductSearch['facets'][number];
 
+type Facets = Map<FacetField, { value: string; count: number }[]>;
+
 type Found = {
-  rows: Uint32Array;
+  total: number;
   /** The first rows in order, as many as have been asked for. */
   ordered: Uint32Array;
-  facets: Map<string, { value: string; count: number }[]>;
+  facets: Facets;
 };
-
-/** Place of each row in an order that the file's indexes keep. */
-export type Ranks = { byId(): Float64Array; byTitle(): Float64Array };
 
 type Sources = {
   columns: Columns;
@@ -24,17 +25,20 @@ type Sources = {
   ranks: Ranks;
   rowsOfIds(ids: readonly string[]): Uint32Array;
   rowsOfSkus(skus: readonly string[]): Uint32Array;
-  products(rows: Uint32Array): CatalogProduct[];
 };
 
-/** Rows of matches kept for the next page and the next asker: at most 32 MB. */
-const MATCHES_MAX = 8_000_000;
+/** Rows kept for the next page and the next asker: at most 32 MB. */
+const ROWS_MAX = 8_000_000;
 
 /** What an entry without any row costs, or searches for nothing would fill the memory. */
 const ENTRY_ROWS = 256;
+const FACET_VALUE_ROWS = 16;
 
-/** A page up to here comes from one pass; a further one puts all matches in order. */
-const ORDERED_AT_FIRST = 128;
+/** A page up to here comes from one pass, the shorter the cheaper; a further one puts all in order. */
+const ORDERED_AT_FIRST = [32, 128];
+
+const orderedFor = ({ offset, limit }: ProductSearch): number =>
+  ORDERED_AT_FIRST.find((count) => offset + limit <= count) ?? Infinity;
 
 const FACETS: Record<FacetField, Coded> = {
   category: 'category',
@@ -43,6 +47,9 @@ const FACETS: Record<FacetField, Coded> = {
   origin: 'origin',
   stock: 'stock',
 };
+
+const NO_ROWS = new Uint32Array(0);
+const NOTHING: Selected = { total: 0, rows: () => NO_ROWS, first: () => NO_ROWS };
 
 const common = (one: Uint32Array, other: Uint32Array): Uint32Array => {
   const others = new Set(other);
@@ -72,8 +79,7 @@ const ordering = ({ columns, ranks }: Sources) => {
   };
 
   return (query: ProductSearch, found: Uint32Array, matches?: Matches): Uint32Array => {
-    const isFirst = query.offset + query.limit <= ORDERED_AT_FIRST;
-    const count = isFirst ? ORDERED_AT_FIRST : Infinity;
+    const count = orderedFor(query);
     const ties = ranks.byId();
     if (query.sort !== 'relevance') {
       return firstRows(found, { column: columnOf(query, found), ties }, count);
@@ -83,47 +89,67 @@ const ordering = ({ columns, ranks }: Sources) => {
       return firstRows(found, { column, ties }, count);
     }
     const column = ranks.byTitle();
-    return isFirst ? firstRows(found, { column, ties }, count) : rankedRows(found, column);
+    if (count === Infinity) return rankedRows(found, column);
+    return firstRows(found, { column, ties }, count);
   };
 };
 
 export const catalogSearch = (sources: Sources) => {
   const { columns, text } = sources;
-  const ordered = ordering(sources);
-  const cached = recentlyUsed<string, Found>(MATCHES_MAX);
+  const inOrder = ordering(sources);
+  const select = selecting(columns, sources.ranks);
+  const cached = recentlyUsed<string, Found>(ROWS_MAX);
 
-  const find = (query: ProductSearch): Found => {
-    const matches = query.q === undefined ? undefined : text.match(query.q);
+  /** Good until the next call. */
+  const matching = (query: ProductSearch, matches: Matches | undefined): Selected => {
+    const conditions = conditionsOf(columns, query);
+    if (!conditions) return NOTHING;
+    if (!matches && !query.ids && !query.skus) return select(conditions);
     let rows = matches ? matches.rows : columns.liveRows();
     if (query.ids) rows = common(rows, sources.rowsOfIds(query.ids));
     if (query.skus) rows = common(rows, sources.rowsOfSkus(query.skus));
-    rows = filteredRows(columns, query, rows);
-    return { rows, ordered: ordered(query, rows, matches), facets: new Map() };
+    rows = filteredRows(columns, conditions, rows);
+    return { total: rows.length, rows: () => rows, first: () => undefined };
   };
 
-  const facet = (found: Found, field: FacetField) => {
-    const known = found.facets.get(field);
-    const values = known ?? countedValues(columns, FACETS[field], found.rows);
-    found.facets.set(field, values);
-    return { field, values };
+  const find = (query: ProductSearch, fields: Iterable<FacetField>): Found => {
+    const matches = query.q === undefined ? undefined : text.match(query.q);
+    const selected = matching(query, matches);
+    const count = orderedFor(query);
+    const first = count === Infinity ? undefined : selected.first(query, count);
+    const facets: Facets = new Map();
+    for (const field of fields)
+      facets.set(field, countedValues(columns, FACETS[field], selected.rows()));
+    const ordered = first ?? inOrder(query, selected.rows(), matches);
+    return { total: selected.total, ordered, facets };
   };
 
   return {
-    search(query: ProductSearch): ProductHits {
+    /** The rows of a page, in order, out of how many, and the facets of all. */
+    search(query: ProductSearch) {
       const { limit, offset, facets, ...asked } = query;
       const key = JSON.stringify(asked);
       let found = cached.get(key);
-      const wanted = Math.min(offset + limit, found?.rows.length ?? 0);
-      if (!found || found.ordered.length < wanted) {
-        found = find(query);
-        const rows = found.rows.length + found.ordered.length;
-        cached.set(key, found, ENTRY_ROWS + key.length + rows);
+      const wanted = Math.min(offset + limit, found?.total ?? 0);
+      const isKnown = facets.every((field) => found?.facets.has(field));
+      if (!found || found.ordered.length < wanted || !isKnown) {
+        found = find(query, new Set([...facets, ...(found?.facets.keys() ?? [])]));
+        cached.set(key, found, weightOf(key, found));
       }
-      const total = found.rows.length;
-      const products = sources.products(found.ordered.subarray(offset, offset + limit));
-      return { products, total, facets: facets.map((field) => facet(found, field)) };
+      const { total, ordered, facets: counted } = found;
+      return {
+        rows: ordered.subarray(offset, offset + limit),
+        total,
+        facets: facets.map((field) => ({ field, values: counted.get(field) ?? [] })),
+      };
     },
     /** After a change of any product. */
     forget: () => cached.clear(),
   };
+};
+
+const weightOf = (key: string, { ordered, facets }: Found): number => {
+  let values = 0;
+  for (const counted of facets.values()) values += counted.length;
+  return ENTRY_ROWS + key.length + ordered.length + FACET_VALUE_ROWS * values;
 };

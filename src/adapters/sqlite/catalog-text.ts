@@ -32,15 +32,31 @@ const WEIGHTS = [
 /** Quoted, so that no word is ever an operator: a word has no quotes in it (catalog-words.ts). */
 const term = (word: string, whole: boolean): string => (whole ? `"${word}"` : `"${word}" *`);
 
-/** The rows of both, with the sum of their scores. */
-const both = (one: Matches, other: Matches): Matches => {
-  const rows = new Uint32Array(Math.min(one.rows.length, other.rows.length));
-  const scores = new Float64Array(rows.length);
+/** The first place from `at` on whose row is not below `row`: near ones are found soonest. */
+const placeOf = (rows: Uint32Array, from: number, row: number): number => {
+  let at = from;
+  let high = from;
+  for (let step = 1; high < rows.length && (rows[high] ?? 0) < row; step *= 2) {
+    at = high + 1;
+    high += step;
+  }
+  high = Math.min(high, rows.length);
+  while (at < high) {
+    const middle = (at + high) >>> 1;
+    if ((rows[middle] ?? 0) < row) at = middle + 1;
+    else high = middle;
+  }
+  return at;
+};
+
+/** The rows of both, with the sum of their scores, written into `room`, which may be `one`. */
+const both = (one: Matches, other: Matches, room: Matches): Matches => {
+  const { rows, scores } = room;
   let found = 0;
   let at = 0;
   for (let i = 0; i < one.rows.length && at < other.rows.length; i += 1) {
     const row = one.rows[i] ?? 0;
-    while (at < other.rows.length && (other.rows[at] ?? 0) < row) at += 1;
+    at = placeOf(other.rows, at, row);
     if (other.rows[at] !== row) continue;
     rows[found] = row;
     scores[found++] = (one.scores[i] ?? 0) + (other.scores[at] ?? 0);
@@ -82,9 +98,12 @@ const postings = (db: DatabaseSync, columns: Columns) => {
       if (filter === '') {
         if (found.length === 0) return NOTHING;
         rows = Uint32Array.from(found);
-        for (const row of found) frequency[row] = 0;
+        for (let i = 0; i < rows.length; i += 1) frequency[rows[i] ?? 0] = 0;
       }
-      for (const row of found) frequency[row] = (frequency[row] ?? 0) + weight;
+      for (let i = 0; i < found.length; i += 1) {
+        const row = found[i] ?? 0;
+        frequency[row] = (frequency[row] ?? 0) + weight;
+      }
     }
     return scored(rows);
   };
@@ -95,6 +114,7 @@ export type CatalogText = ReturnType<typeof catalogText>;
 export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
   const matchesOf = postings(db, columns);
   const cached = recentlyUsed<string, Matches>(POSTINGS_MAX);
+  let room = NOTHING;
 
   /** A near word shorter than the typed one is no beginning: pinx is not pineapple. */
   const nearMatches = (word: string): Matches => {
@@ -113,7 +133,7 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
   };
 
   return {
-    /** Products that match every word; none when there is no word to match. */
+    /** Products that match every word; none when there is no word. Good until the next call. */
     match(text: string): Matches {
       const found: Matches[] = [];
       for (const word of new Set(wordsOf(text))) {
@@ -122,7 +142,11 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
         found.push(matches);
       }
       found.sort((one, other) => one.rows.length - other.rows.length);
-      return found.length === 0 ? NOTHING : found.reduce(both);
+      const [fewest = NOTHING, ...others] = found;
+      const length = fewest.rows.length;
+      if (room.rows.length < length)
+        room = { rows: new Uint32Array(2 * length), scores: new Float64Array(2 * length) };
+      return others.reduce((matches, other) => both(matches, other, room), fewest);
     },
     /** After a change of any text. */
     forget: () => cached.clear(),

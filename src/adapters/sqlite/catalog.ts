@@ -63,7 +63,6 @@ export const sqliteCatalog = (file: string): Catalog => {
     ranks,
     rowsOfIds,
     rowsOfSkus,
-    products: (rows) => products.of(rows),
   });
   const writer = catalogWriter(db, columns, words);
 
@@ -84,7 +83,14 @@ export const sqliteCatalog = (file: string): Catalog => {
     byId: (ids) => mapped(rowsOfIds(ids), 'product_id'),
     bySku: (skus) => mapped(rowsOfSkus(skus), 'sku'),
     hasCategory: (category) => columns.values('category').liveOf(category) > 0,
-    search: (query) => searching.search(query),
+    search(query) {
+      const { rows, ...hits } = searching.search(query);
+      return { products: products.of(rows), ...hits };
+    },
+    show(query, view) {
+      const { rows, ...hits } = searching.search(query);
+      return { products: products.shownOf(rows, view), ...hits };
+    },
     count: () => columns.liveCount(),
     apply(events, upTo) {
       const changed = writer.apply(events, upTo);

@@ -1,8 +1,13 @@
+import { searchProducts as contract } from '#contracts/operations/search-products.ts';
+import type { ProductSearch } from '#src/ports/catalog.ts';
 import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
 import type { Handler } from '../handler.ts';
-import { done, refuse } from '../outcome.ts';
-import { renderProduct } from '../render.ts';
+import { refuse, written } from '../outcome.ts';
+import { PRODUCT_TEXT, productJson } from '../product-text.ts';
 import { epoch, renderAsOf } from '../time.ts';
+
+/** All but the products, which are checked as their texts are made. */
+const ENVELOPE = contract.output.omit({ data: true });
 
 export const searchProducts: Handler<'searchProducts'> = async (deps, input, { caller }) => {
   const { cursor, limit, facets = [], updated_since, ...filters } = input;
@@ -22,18 +27,18 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
   const asked = Object.fromEntries(
     Object.entries(filters).filter(([, value]) => value !== undefined),
   );
-  const hits = deps.catalog.search({
+  const query: ProductSearch = {
     ...asked,
     ...(updated_since !== undefined && { updated_since: epoch(updated_since) }),
     sort: input.sort,
     limit,
     offset,
     facets: [...facets],
-  });
+  };
+  const hits = deps.catalog.show(query, PRODUCT_TEXT);
   const next = offset + hits.products.length;
   const more = next < hits.total && hits.products.length > 0;
-  return done({
-    data: hits.products.map((product) => renderProduct(product, input.at_quantity)),
+  const envelope = ENVELOPE.safeParse({
     page: {
       next_cursor: more ? writeCursor(deps, binding, next) : null,
       has_more: more,
@@ -42,4 +47,8 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
     ...(facets.length > 0 && { facets: hits.facets }),
     as_of: renderAsOf(deps.following.asOf()),
   });
+  if (!envelope.success)
+    throw new Error(`a search is outside its contract: ${envelope.error.message}`);
+  const products = hits.products.map((text) => productJson(text, input.at_quantity)).join(',');
+  return written(`{"data":[${products}],${JSON.stringify(envelope.data).slice(1)}`);
 };
