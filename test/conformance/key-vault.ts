@@ -19,14 +19,17 @@ const sealed = async (vault: KeyVault, subject: string, text = TEXT): Promise<st
   return made;
 };
 
-/** Asks until the answer is `wanted`; for how long it was not. */
+/** Asks until the answer is `wanted`; how long after the first question it still was not. */
 const until = async <T>(wanted: T, ask: () => Promise<T>): Promise<number> => {
   const start = performance.now();
-  while ((await ask()) !== wanted) {
-    expect(performance.now() - start).toBeLessThan(5 * ERASED_WITHIN_MS);
+  for (let last = start; ; ) {
+    // When it was asked counts: a busy machine may take its time to answer.
+    const asked = performance.now();
+    if ((await ask()) === wanted) return last - start;
+    last = asked;
+    expect(last - start).toBeLessThan(5 * ERASED_WITHIN_MS);
     await turn();
   }
-  return performance.now() - start;
 };
 
 export const keyVaultConformance = (
