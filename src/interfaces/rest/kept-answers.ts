@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RestOperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
+import type { Answer } from '#src/app/answers.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';
@@ -42,9 +43,31 @@ export type KeptAnswers = {
   ): void;
 };
 
-/** Answers to queries, kept until they would come out differently. */
-export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
-  door(request, response) {
+type Leaving = { response: ServerResponse; headers: string[]; kept: Answer };
+
+/**
+ * Sends the answers of one turn of the event loop in one burst: each write wakes its reader, and a
+ * reader that is woken between two of them takes the time of the next.
+ */
+const burst = () => {
+  let waiting: Leaving[] = [];
+  const send = (): void => {
+    const leaving = waiting;
+    waiting = [];
+    for (const { response, headers, kept } of leaving) {
+      // One byte a character goes out without being looked at once more.
+      const isAscii = kept.bytes === kept.text.length;
+      response.writeHead(200, headers).end(kept.text, isAscii ? 'latin1' : 'utf8');
+    }
+  };
+  return (response: ServerResponse, headers: string[], kept: Answer): void => {
+    if (waiting.push({ response, headers, kept }) === 1) setImmediate(send);
+  };
+};
+
+const keptDoor = (deps: Deps, gate: Gate): Door => {
+  const leave = burst();
+  return (request, response) => {
     if (!mayBeKept(request)) return false;
     const began = deps.clock.monotonic();
     const identified = gate.again(request);
@@ -60,14 +83,17 @@ export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
     headers.push('request-id', requestId, 'consistency-token', kept.token);
     headers.push('cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8');
     headers.push('content-length', String(kept.bytes));
-    // One byte a character goes out without being looked at once more.
-    const isAscii = kept.bytes === kept.text.length;
-    response.writeHead(200, headers).end(kept.text, isAscii ? 'latin1' : 'utf8');
+    leave(response, headers, kept);
     const seconds = (deps.clock.monotonic() - began) / 1_000;
     const asked = { surface: 'rest', operation: kept.operation, outcome: 'ok' } as const;
     deps.metrics?.requested(asked, seconds);
     return true;
-  },
+  };
+};
+
+/** Answers to queries, kept until they would come out differently. */
+export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
+  door: keptDoor(deps, gate),
 
   keep(id, request, caller, { text, position }) {
     // Who asks who it is must hear what is so now.
