@@ -3,8 +3,8 @@ import { EVENTS } from '#contracts/events/index.ts';
 import type { HistoryRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
-/** Positions a block spans: few enough that writing one again for each new event is cheap. */
-export const BLOCK_POSITIONS = 1024;
+/** Positions a block spans: a store far away is sent the whole block again with each new event. */
+export const BLOCK_POSITIONS = 256;
 
 /** Up to here entries are copied with each event: an array that grows takes half as many places more. */
 const FEW_VALUES = 160;
@@ -23,7 +23,7 @@ const NOBODYS: ReadonlySet<string> = new Set<EventType>([
 /** Which events an owner has, in log order; the log itself holds what they say. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  version: 1,
+  version: 2,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !NOBODYS.has(type)),
   place(event) {
     return { scope: event.owner, key: String(Math.floor(event.position / BLOCK_POSITIONS)) };

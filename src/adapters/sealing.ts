@@ -1,5 +1,9 @@
-/** What every key vault does with a key: texts sealed for a subject, and keys wrapped for storing. */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+/**
+ * What every key vault does with a key: texts sealed for a subject, and keys wrapped for storing. Keys
+ * are key objects: of raw bytes Node makes one anew for each use, which costs more than the use.
+ */
+import type { KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -7,7 +11,7 @@ const KEY_BYTES = 32;
 const PREFIX = 's1';
 
 /** AES-256-GCM; `bound` is associated data, so that it opens for nothing else. */
-export const encrypt = (key: Buffer, bound: string, plain: Buffer): Buffer => {
+const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
@@ -15,7 +19,7 @@ export const encrypt = (key: Buffer, bound: string, plain: Buffer): Buffer => {
 };
 
 /** Throws when `sealed` was changed, or made with another key or for something else. */
-export const decrypt = (key: Buffer, bound: string, sealed: Buffer): Buffer => {
+const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
   const iv = sealed.subarray(0, IV_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, iv)
     .setAAD(Buffer.from(bound))
@@ -23,9 +27,17 @@ export const decrypt = (key: Buffer, bound: string, sealed: Buffer): Buffer => {
   return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
 };
 
-export const freshKey = (): Buffer => randomBytes(KEY_BYTES);
+export const freshKey = (): KeyObject => createSecretKey(randomBytes(KEY_BYTES));
 
-export const sealText = (key: Buffer, subject: string, text: string): string =>
+/** A subject's key as it is stored. */
+export const wrapKey = (wrapping: KeyObject, subject: string, key: KeyObject): Buffer =>
+  encrypt(wrapping, subject, key.export());
+
+/** Throws as `decrypt` does. */
+export const unwrapKey = (wrapping: KeyObject, subject: string, wrapped: Buffer): KeyObject =>
+  createSecretKey(decrypt(wrapping, subject, wrapped));
+
+export const sealText = (key: KeyObject, subject: string, text: string): string =>
   `${PREFIX}.${subject}.${encrypt(key, subject, Buffer.from(text)).toString('base64url')}`;
 
 /** Whose key opens it; undefined when it is no sealed text. */
@@ -35,7 +47,7 @@ export const subjectOf = (sealed: string): string | undefined => {
 };
 
 /** Throws as `decrypt` does. */
-export const openText = (key: Buffer, subject: string, sealed: string): string => {
+export const openText = (key: KeyObject, subject: string, sealed: string): string => {
   const body = sealed.slice(PREFIX.length + subject.length + 2);
   return decrypt(key, subject, Buffer.from(body, 'base64url')).toString();
 };

@@ -1,9 +1,10 @@
 /** Keys of personal data in EventStoreDB: what the port promises, and what the server must not see. */
+import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { decrypt } from '#src/adapters/sealing.ts';
+import { unwrapKey } from '#src/adapters/sealing.ts';
 import type { Found } from '#src/adapters/eventstoredb/key-vault.ts';
 import { keptKeys } from '#src/adapters/eventstoredb/kept-keys.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
@@ -47,7 +48,7 @@ describe('keys in memory', () => {
     const kept = keptKeys(async (subject): Promise<Found> => {
       asked.push(subject);
       if (subject === 'failing') throw new Error('no answer');
-      return subject === 'never' ? 'never' : Buffer.alloc(32);
+      return subject === 'never' ? 'never' : createSecretKey(Buffer.alloc(32));
     });
     for (let n = 0; n <= 10_000; n += 1) void kept.put(`led_${n}`, Promise.resolve('destroyed'));
     expect(kept.peek('led_0')).toBeUndefined();
@@ -77,7 +78,8 @@ describe('the key vault in EventStoreDB', () => {
     const [key] = stored.filter(({ stream }) => stream.endsWith('led_1'));
     if (!key) throw new Error('no key is stored');
     const { wrapped } = JSON.parse(key.data.toString()) as { wrapped: string };
-    const plain = decrypt(WRAPPING, 'led_1', Buffer.from(wrapped, 'base64'));
+    const wrapping = createSecretKey(WRAPPING);
+    const plain = unwrapKey(wrapping, 'led_1', Buffer.from(wrapped, 'base64')).export();
     expect(plain).toHaveLength(32);
     const secrets = [plain, WRAPPING].flatMap((secret) => [
       secret,

@@ -5,13 +5,14 @@
  * in the server's files, and can be read in `$all` by whoever may read that, until the next scavenge
  * takes them away; that has to be run on each node.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import { jsonEvent } from '@eventstore/db-client';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import type { EncodedEvent } from '../event-codec.ts';
-import { decrypt, encrypt, freshKey, openText, sealText, subjectOf } from '../sealing.ts';
+import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
 import { keptKeys } from './kept-keys.ts';
@@ -35,7 +36,7 @@ export type VaultParts = {
   requireOpen(): void;
 };
 
-export type Found = Buffer | 'destroyed' | 'never';
+export type Found = KeyObject | 'destroyed' | 'never';
 
 const recordOf = (type: string, content: object): EncodedEvent => {
   const data = JSON.stringify(content);
@@ -51,6 +52,7 @@ export const eventStoreKeyVault = async (
   { append, reads, tombstone, requireOpen }: VaultParts,
   wrappingKey: Buffer,
 ): Promise<KeyVault & MovableKeys> => {
+  const wrapping = createSecretKey(wrappingKey);
   const streamOf = (subject: string): string => `${STREAMS}-${subject}`;
 
   const load = async (subject: string): Promise<Found> => {
@@ -58,7 +60,7 @@ export const eventStoreKeyVault = async (
       const [event] = await reads.stream(streamOf(subject), 0, 1);
       if (!event) return 'never';
       const { wrapped } = event.data as { wrapped: string };
-      return decrypt(wrappingKey, subject, Buffer.from(wrapped, 'base64'));
+      return unwrapKey(wrapping, subject, Buffer.from(wrapped, 'base64'));
     } catch (error) {
       if (isDeleted(error)) return 'destroyed';
       throw error;
@@ -67,7 +69,7 @@ export const eventStoreKeyVault = async (
 
   /** Of several that make it at once one is first, and all go on with its key. */
   const make = async (subject: string, key = freshKey()): Promise<Found> => {
-    const wrapped = encrypt(wrappingKey, subject, key).toString('base64');
+    const wrapped = wrapKey(wrapping, subject, key).toString('base64');
     try {
       const event = recordOf(KEY_TYPE, { wrapped });
       const result = await append({ stream: streamOf(subject), expected: -1, events: [event] });
@@ -80,7 +82,7 @@ export const eventStoreKeyVault = async (
 
   const kept = keptKeys(load);
 
-  const keyFor = async (subject: string): Promise<Buffer | null> => {
+  const keyFor = async (subject: string): Promise<KeyObject | null> => {
     let found = await (kept.peek(subject) ?? kept.put(subject, make(subject)));
     if (found === 'never') found = await kept.put(subject, make(subject));
     if (found === 'never')
@@ -129,7 +131,8 @@ export const eventStoreKeyVault = async (
     async keyOf(subject) {
       requireOpen();
       requireSubject(subject);
-      return load(subject);
+      const found = await load(subject);
+      return typeof found === 'string' ? found : found.export();
     },
     async adopt(subject, key) {
       requireOpen();
@@ -138,8 +141,9 @@ export const eventStoreKeyVault = async (
         await destroy(subject);
         return true;
       }
-      const found = await make(subject, Buffer.from(key));
-      return typeof found !== 'string' && found.equals(key);
+      const given = createSecretKey(key);
+      const found = await make(subject, given);
+      return typeof found !== 'string' && found.equals(given);
     },
     close: kept.clear,
   };

@@ -1,8 +1,10 @@
+import type { KeyObject } from 'node:crypto';
+import { createSecretKey } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { decrypt, encrypt, freshKey, openText, sealText, subjectOf } from '../sealing.ts';
+import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { StoreKind } from './open.ts';
 import { openStore } from './open.ts';
@@ -16,6 +18,9 @@ const KIND: StoreKind = {
   schema: 'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID',
 };
 
+/** Of a few hundred bytes each. */
+const KNOWN_MAX = 10_000;
+
 /**
  * Keys of personal data in a file of their own, wrapped by `wrappingKey`: AES-256-GCM, the subject as
  * associated data. Destroying a key overwrites it where SQLite kept it: secure_delete, then the
@@ -26,24 +31,37 @@ const KIND: StoreKind = {
 export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys => {
   const db = file === ':memory:' ? memory() : openStore(file, KIND);
   db.exec('PRAGMA secure_delete = ON');
-  requireSameKey(db, file, wrappingKey);
+  const wrapping = createSecretKey(wrappingKey);
+  requireSameKey(db, file, wrapping);
   const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
   const insert = db.prepare('INSERT INTO keys VALUES (?, ?)');
   const forget = db.prepare(
     'INSERT INTO keys VALUES (?, NULL) ON CONFLICT (subject) DO UPDATE SET wrapped = NULL',
   );
 
-  const keyOf = (subject: string): Buffer | null | undefined => {
+  /** Keys asked for lately. No other process changes the file while this one has it. */
+  const known = new Map<string, KeyObject>();
+
+  const keep = (subject: string, key: KeyObject): KeyObject => {
+    if (known.size >= KNOWN_MAX) known.clear();
+    known.set(subject, key);
+    return key;
+  };
+
+  const keyOf = (subject: string): KeyObject | null | undefined => {
+    const kept = known.get(subject);
+    if (kept) return kept;
     const row = find.get(subject) as { wrapped: Uint8Array | null } | undefined;
     if (row === undefined) return undefined;
-    return row.wrapped === null ? null : decrypt(wrappingKey, subject, Buffer.from(row.wrapped));
+    if (row.wrapped === null) return null;
+    return keep(subject, unwrapKey(wrapping, subject, Buffer.from(row.wrapped)));
   };
 
   /** Durable before the event that needs it. */
-  const store = (subject: string, key: Buffer): Buffer => {
+  const store = (subject: string, key: KeyObject): KeyObject => {
     try {
-      insert.run(subject, encrypt(wrappingKey, subject, key));
-      return key;
+      insert.run(subject, wrapKey(wrapping, subject, key));
+      return keep(subject, key);
     } catch (error) {
       const reason = failureOf(error) === 'full' ? 'full' : 'fault';
       throw new LogUnavailable(reason, 'no', `no key was stored: ${textOf(error)}`);
@@ -59,6 +77,7 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & Mo
     const had = keyOf(subject);
     if (had === null) return false;
     // Also without a key: whoever was erased must not come back under a first one.
+    known.delete(subject);
     forget.run(subject);
     if (had === undefined) return false;
     db.exec('PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
@@ -86,7 +105,7 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & Mo
     async keyOf(subject) {
       const key = keyOf(subject);
       if (key === undefined) return 'never';
-      return key ?? 'destroyed';
+      return key?.export() ?? 'destroyed';
     },
     async adopt(subject, key) {
       if (key === 'destroyed') {
@@ -95,19 +114,20 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & Mo
       }
       const found = keyOf(subject);
       if (found === null) return false;
-      return (found ?? store(subject, Buffer.from(key))).equals(key);
+      const given = createSecretKey(key);
+      return (found ?? store(subject, given)).equals(given);
     },
     close: () => db.close(),
   };
 };
 
 /** Any key tells: with another secret none of them opens, and nothing that they sealed. */
-const requireSameKey = (db: DatabaseSync, file: string, wrappingKey: Buffer): void => {
+const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
   const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
   const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
   if (!row) return;
   try {
-    decrypt(wrappingKey, row.subject, Buffer.from(row.wrapped));
+    unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped));
   } catch (error) {
     db.close();
     throw new StartupError(

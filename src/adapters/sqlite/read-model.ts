@@ -134,21 +134,28 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     const written = flushIfThereIsRoom();
     const known = spaces.find(space);
     if (!known) return [];
-    // With no room for them in the file, changed rows are laid over what it has.
-    const isAsked = ({ id, scope }: Cell): boolean => id === known.id && scope === query.scope;
-    const changed = written ? [] : [...buffer.dirty()].filter(isAsked);
-    const places = new Map<string, number>();
+    const places = written
+      ? file.use((sql) => sql.list(known.id, query))
+      : placesWithout(known, query);
+    const rows: { row: Row; sort: number; key: string }[] = [];
+    for (const [key, sort] of places) {
+      const row = read(known.id, query.scope, key);
+      if (row) rows.push({ row, sort, key });
+    }
+    return rows;
+  };
+
+  /** With no room for them in the file, changed rows are laid over what it has. */
+  const placesWithout = ({ id }: KnownSpace, query: ListQuery): [string, number][] => {
+    const isAsked = (cell: Cell): boolean => cell.id === id && cell.scope === query.scope;
+    const changed = [...buffer.dirty()].filter(isAsked);
     const wider = { ...query, limit: query.limit + changed.length };
-    for (const { key, sort } of file.use((sql) => sql.list(known.id, wider))) places.set(key, sort);
+    const places = new Map(file.use((sql) => sql.list(id, wider)));
     for (const { key, row, sort } of changed)
       if (row === null || sort === null) places.delete(key);
       else if (sort < (query.before ?? Infinity) && sort >= (query.downTo ?? -Infinity))
         places.set(key, sort);
-    const newest = [...places].sort(([, one], [, other]) => other - one).slice(0, query.limit);
-    return newest.flatMap(([key, sort]) => {
-      const row = read(known.id, query.scope, key);
-      return row ? [{ row, sort, key }] : [];
-    });
+    return [...places].sort(([, one], [, other]) => other - one).slice(0, query.limit);
   };
 
   return {

@@ -31,9 +31,13 @@ export const emptySum = (): Sum => ({
 });
 
 export const addTo = (sum: Sum, other: Sum): void => {
-  for (const [i, count] of other.counts.entries()) sum.counts[i] = (sum.counts[i] ?? 0) + count;
+  addCounts(sum.counts, other.counts);
   addMoney(sum.rfq, other.rfq);
   addMoney(sum.won, other.won);
+};
+
+const addCounts = (sum: number[], counts: readonly number[]): void => {
+  for (let i = 0; i < counts.length; i += 1) sum[i] = (sum[i] ?? 0) + (counts[i] ?? 0);
 };
 
 const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>): void => {
@@ -59,28 +63,42 @@ const valueOf = (
   }
 };
 
+/** The bucket of each day, which is asked for many times and found once. */
+const bucketsOf = ({ granularity, from }: Query): ((day: number) => number) => {
+  const known = new Map<number, number>();
+  return (day) => {
+    let bucket = known.get(day);
+    if (bucket === undefined) known.set(day, (bucket = bucketOf(day, granularity, from)));
+    return bucket;
+  };
+};
+
 /** Folds stored rows into buckets of local days and groups of dimensions. */
 export const aggregate = (rows: Iterable<PerformanceRecord>, query: Query): Bucket[] => {
+  const { from, to, groupBy } = query;
   const calendar = calendarOf(query.timeZone);
+  const bucketFor = bucketsOf(query);
   const filters = Object.entries(query.filters) as [Dimension, string][];
-  const buckets = new Map<string, Bucket>();
+  const buckets = new Map<string | number, Bucket>();
   for (const row of rows) {
     const localDay = calendar.localDays(row.day);
-    for (const [cell, counts] of Object.entries(row.cells)) {
+    for (const cell in row.cells) {
       const bar = cell.indexOf('|');
       const day = localDay(Number(cell.slice(0, bar)));
-      if (day < query.from || day > query.to) continue;
+      if (day < from || day > to) continue;
       const country = cell.slice(bar + 1);
       if (!filters.every(([name, value]) => valueOf(row.dims, country, name) === value)) continue;
-      const group = query.groupBy.map((name) => valueOf(row.dims, country, name));
-      const bucket = bucketOf(day, query.granularity, query.from);
-      const key = JSON.stringify([bucket, ...group]);
+      const bucket = bucketFor(day);
+      const group = groupBy.map((name) => valueOf(row.dims, country, name));
+      const key = group.length === 0 ? bucket : JSON.stringify([bucket, ...group]);
       let found = buckets.get(key);
       if (!found) buckets.set(key, (found = { bucket, group, sum: emptySum() }));
       const { sum } = found;
-      for (const [i, count] of counts.entries()) sum.counts[i] = (sum.counts[i] ?? 0) + count;
-      addMoney(sum.rfq, Object.entries(row.rfq_value?.[cell] ?? {}));
-      addMoney(sum.won, Object.entries(row.won_value?.[cell] ?? {}));
+      addCounts(sum.counts, row.cells[cell] ?? []);
+      const rfq = row.rfq_value?.[cell];
+      if (rfq) addMoney(sum.rfq, Object.entries(rfq));
+      const won = row.won_value?.[cell];
+      if (won) addMoney(sum.won, Object.entries(won));
     }
   }
   const found = [...buckets.values()];

@@ -16,7 +16,7 @@ export const isTimeZone = (name: string): boolean => {
   // An offset is no zone: Intl would take it.
   if (/^[+-]/.test(name)) return false;
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
+    calendarOf(name);
     return true;
   } catch {
     return false;
