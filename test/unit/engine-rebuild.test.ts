@@ -167,7 +167,9 @@ describe('a rebuild', () => {
       projections: PROJECTIONS,
       batchEvents: 50,
     });
-    expect(done.map(({ space }) => space)).toEqual(PROJECTIONS.map(({ name }) => `${name}@1.1`));
+    expect(done.map(({ space }) => space)).toEqual(
+      PROJECTIONS.map(({ name, version }) => `${name}@${version}.1`),
+    );
     expect(reads).toBe(1);
   });
 });
