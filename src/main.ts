@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { CLASSIFIER_VERSION, foldPerformance } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
-import { catalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
+import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';

@@ -4,8 +4,8 @@ import type { Engine } from '#projections/engine/run.ts';
 import { verify, verifyCatalog } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { CatalogBuilds } from '#src/adapters/sqlite/catalog-builds.ts';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
+import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type {
   ProjectionDesk,
   ProjectionStatus,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { unwrapKey } from '#src/adapters/sealing.ts';
-import type { Found } from '#src/adapters/eventstoredb/key-vault.ts';
+import type { Found } from '#src/adapters/eventstoredb/kept-keys.ts';
 import { keptKeys } from '#src/adapters/eventstoredb/kept-keys.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { keptRows } from '#src/adapters/sqlite/catalog-shown.ts';
-import { sqliteCatalog } from '#src/adapters/sqlite/catalog.ts';
+import { keptRows } from '#src/adapters/sqlite/catalog/shown.ts';
+import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import { chanceOf } from '../bench/chance.ts';
 import type { Content, Stock } from '../support/products.ts';

@@ -1,5 +1,8 @@
 /** Keys that were read a moment ago, so that a page of leads does not ask again for each. */
-import type { Found } from './key-vault.ts';
+import type { KeyObject } from 'node:crypto';
+
+/** What there is of a subject's key. */
+export type Found = KeyObject | 'destroyed' | 'never';
 
 /**
  * A subject that is erased must be unreadable on every process within a second. Nobody tells the

@@ -15,6 +15,7 @@ import type { EncodedEvent } from '../event-codec.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
+import type { Found } from './kept-keys.ts';
 import { keptKeys } from './kept-keys.ts';
 import type { Reads } from './reads.ts';
 import type { tombstones } from './tombstones.ts';
@@ -35,8 +36,6 @@ export type VaultParts = {
   /** Throws LogUnavailable once the log is closed. */
   requireOpen(): void;
 };
-
-export type Found = KeyObject | 'destroyed' | 'never';
 
 const recordOf = (type: string, content: object): EncodedEvent => {
   const data = JSON.stringify(content);

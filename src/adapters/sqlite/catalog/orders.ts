@@ -1,5 +1,5 @@
-import type { Bits } from './catalog-bits.ts';
-import { addRow, bitsFor, hasRow, removeRow } from './catalog-bits.ts';
+import type { Bits } from './bits.ts';
+import { addRow, bitsFor, hasRow, removeRow } from './bits.ts';
 
 /**
  * A column put in order, and the sets of its first rows at 32 places: which rows lie between two

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
-import { catalogColumns } from './catalog-columns.ts';
-import type { Facts } from './catalog-facts.ts';
-import { isDamage, openCatalogFile, remake } from './catalog-schema.ts';
-import { digestIn, productsIn, ranksIn, rowsIn } from './catalog-read.ts';
-import { catalogSearch } from './catalog-search.ts';
-import { catalogText } from './catalog-text.ts';
-import { vocabulary } from './catalog-words.ts';
-import { catalogWriter } from './catalog-write.ts';
+import { catalogColumns } from './columns.ts';
+import type { Facts } from './facts.ts';
+import { isDamage, openCatalogFile, remake } from './schema.ts';
+import { digestIn, productsIn, ranksIn, rowsIn } from './read.ts';
+import { catalogSearch } from './search.ts';
+import { catalogText } from './text.ts';
+import { vocabulary } from './words.ts';
+import { catalogWriter } from './write.ts';
 
 const ROWS_PER_READ = 5_000;
 

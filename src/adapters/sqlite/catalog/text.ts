@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { recentlyUsed } from './catalog-cache.ts';
-import type { Columns } from './catalog-columns.ts';
-import type { Vocabulary } from './catalog-words.ts';
-import { wordsOf } from './catalog-words.ts';
+import { recentlyUsed } from './cache.ts';
+import type { Columns } from './columns.ts';
+import type { Vocabulary } from './words.ts';
+import { wordsOf } from './words.ts';
 
 /** Rows rising, and beside each its score: the higher, the better the match. */
 export type Matches = { rows: Uint32Array; scores: Float64Array };
@@ -29,7 +29,7 @@ const WEIGHTS = [
   { columns: '{title sku} :', weight: 5, whole: true },
 ];
 
-/** Quoted, so that no word is ever an operator: a word has no quotes in it (catalog-words.ts). */
+/** Quoted, so that no word is ever an operator: a word has no quotes in it (words.ts). */
 const term = (word: string, whole: boolean): string => (whole ? `"${word}"` : `"${word}" *`);
 
 /** The first place from `at` on whose row is not below `row`: near ones are found soonest. */

@@ -1,6 +1,6 @@
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 
-// What a search computes with: a product's fields as the columns of catalog-columns.ts take them.
+// What a search computes with: a product's fields as the columns of columns.ts take them.
 
 export const CODED = ['category', 'brand', 'ship_from', 'origin', 'currency', 'stock'] as const;
 export type Coded = (typeof CODED)[number];

@@ -1,12 +1,12 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import { recentlyUsed } from './catalog-cache.ts';
-import type { Columns } from './catalog-columns.ts';
-import type { Coded } from './catalog-facts.ts';
-import { conditionsOf, countedValues, filteredRows } from './catalog-filter.ts';
-import { firstRows, rankedRows } from './catalog-order.ts';
-import type { Ranks, Selected } from './catalog-select.ts';
-import { selecting } from './catalog-select.ts';
-import type { CatalogText, Matches } from './catalog-text.ts';
+import { recentlyUsed } from './cache.ts';
+import type { Columns } from './columns.ts';
+import type { Coded } from './facts.ts';
+import { conditionsOf, countedValues, filteredRows } from './filter.ts';
+import { firstRows, rankedRows } from './order.ts';
+import type { Ranks, Selected } from './select.ts';
+import { selecting } from './select.ts';
+import type { CatalogText, Matches } from './text.ts';
 
 type FacetField = ProductSearch['facets'][number];
 

@@ -1,14 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { Columns } from './catalog-columns.ts';
-import type { Facts } from './catalog-facts.ts';
-import { factsOf } from './catalog-facts.ts';
-import type { Kept } from './catalog-fold.ts';
-import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './catalog-fold.ts';
-import { EMPTY_TABLES, inTransaction } from './catalog-schema.ts';
-import type { Vocabulary } from './catalog-words.ts';
-import { wordsOf } from './catalog-words.ts';
+import type { Columns } from './columns.ts';
+import type { Facts } from './facts.ts';
+import { factsOf } from './facts.ts';
+import type { Kept } from './fold.ts';
+import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './fold.ts';
+import { EMPTY_TABLES, inTransaction } from './schema.ts';
+import type { Vocabulary } from './words.ts';
+import { wordsOf } from './words.ts';
 
 type Before = Kept & { row: number };
 

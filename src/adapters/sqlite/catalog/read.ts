@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
-import { recentlyUsed } from './catalog-cache.ts';
-import { decodeProducts } from './catalog-fold.ts';
-import type { Ranks } from './catalog-select.ts';
-import type { KeptRows } from './catalog-shown.ts';
-import { keptRows } from './catalog-shown.ts';
+import { recentlyUsed } from './cache.ts';
+import { decodeProducts } from './fold.ts';
+import type { Ranks } from './select.ts';
+import type { KeptRows } from './shown.ts';
+import { keptRows } from './shown.ts';
 
 /** Decoded products kept: about 20 MB when full. Searches need none of them. */
 const PRODUCTS_KEPT_MAX = 10_000;

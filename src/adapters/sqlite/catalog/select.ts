@@ -1,12 +1,12 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { Bits } from './catalog-bits.ts';
-import { countRows, keepCommon, rowsOfBits } from './catalog-bits.ts';
-import { recentlyUsed } from './catalog-cache.ts';
-import type { Columns } from './catalog-columns.ts';
-import type { Condition } from './catalog-filter.ts';
-import { filteredRows, roomFor } from './catalog-filter.ts';
-import type { Order } from './catalog-orders.ts';
-import { firstOf, orderBy, rowsBetween } from './catalog-orders.ts';
+import type { Bits } from './bits.ts';
+import { countRows, keepCommon, rowsOfBits } from './bits.ts';
+import { recentlyUsed } from './cache.ts';
+import type { Columns } from './columns.ts';
+import type { Condition } from './filter.ts';
+import { filteredRows, roomFor } from './filter.ts';
+import type { Order } from './orders.ts';
+import { firstOf, orderBy, rowsBetween } from './orders.ts';
 
 /** Place of each row in an order that the file's indexes keep. */
 export type Ranks = { byId(): Float64Array; byTitle(): Float64Array };

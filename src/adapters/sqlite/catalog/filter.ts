@@ -1,6 +1,6 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { Columns, Field } from './catalog-columns.ts';
-import type { Coded, Counted } from './catalog-facts.ts';
+import type { Columns, Field } from './columns.ts';
+import type { Coded, Counted } from './facts.ts';
 
 const FACET_VALUES_MAX = 50;
 

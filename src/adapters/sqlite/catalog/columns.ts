@@ -1,6 +1,6 @@
-import type { Coded, Counted, Facts } from './catalog-facts.ts';
-import { CODED, COUNTED } from './catalog-facts.ts';
-import { grown, ROWS_AT_FIRST, tierColumn } from './catalog-tiers.ts';
+import type { Coded, Counted, Facts } from './facts.ts';
+import { CODED, COUNTED } from './facts.ts';
+import { grown, ROWS_AT_FIRST, tierColumn } from './tiers.ts';
 
 /**
  * What a search computes with, one typed array per field, indexed by the product's row: filters,
