@@ -8,27 +8,29 @@ const POOL_BYTES = 8_192;
 export const systemIds = (now: () => number): Ids => {
   const pool = Buffer.alloc(POOL_BYTES);
   let used = POOL_BYTES;
-  const take = (count: number): Buffer => {
+  /** Where `count` bytes begin that nobody has had. */
+  const take = (count: number): number => {
     if (used + count > POOL_BYTES) {
       randomFillSync(pool);
       used = 0;
     }
     used += count;
-    return pool.subarray(used - count, used);
+    return used - count;
   };
   return {
     uuid() {
       const time = now().toString(16).padStart(12, '0');
-      const random = Buffer.from(take(10));
-      random[0] = ((random[0] ?? 0) & 0x0f) | 0x70;
-      random[2] = ((random[2] ?? 0) & 0x3f) | 0x80;
-      const hex = random.toString('hex');
+      const at = take(10);
+      pool[at] = ((pool[at] ?? 0) & 0x0f) | 0x70;
+      pool[at + 2] = ((pool[at + 2] ?? 0) & 0x3f) | 0x80;
+      const hex = pool.toString('hex', at, at + 10);
       return `${time.slice(0, 8)}-${time.slice(8)}-${hex.slice(0, 4)}-${hex.slice(4, 8)}-${hex.slice(8)}`;
     },
     base62(count) {
       let out = '';
       while (out.length < count) {
-        for (const byte of take(count)) {
+        const at = take(count);
+        for (const byte of pool.subarray(at, at + count)) {
           // Bytes of 248 and more are drawn again: a modulo over them would favour some characters.
           if (byte < 248 && out.length < count) out += BASE62[byte % 62];
         }
