@@ -21,6 +21,9 @@ const BESIDE: ReadonlySet<string> = new Set([
   'ProductStockObserved',
 ]);
 
+/** Whoever issues the first desk token, on the way to being ready. */
+const FIRST_START = 'desk:system';
+
 /** An append this late is worth a line at any level: clients begin to give up. */
 const SLOW_MS = 1_000;
 const MS_DIGITS = 10;
@@ -28,7 +31,9 @@ const MS_DIGITS = 10;
 const levelOf = ({ events, ms, result }: AppendTold): 'debug' | 'info' | 'warn' | 'error' => {
   if (!result) return 'error';
   if (ms >= SLOW_MS) return 'warn';
-  return result.outcome === 'conflict' || BESIDE.has(events[0]?.type ?? '') ? 'debug' : 'info';
+  const [first] = events;
+  const isBeside = BESIDE.has(first?.type ?? '') || first?.meta.actor === FIRST_START;
+  return result.outcome === 'conflict' || isBeside ? 'debug' : 'info';
 };
 
 /** What a failed append says of itself; of a bug its stack, too. */

@@ -6,6 +6,7 @@ import { feedProduct } from '../support/app.ts';
 import type { ChildService } from '../support/child-service.ts';
 import { agentKey, atDesk, serveChild } from '../support/child-service.ts';
 import { until } from '../support/cli.ts';
+import { directories } from '../support/directories.ts';
 import { freshId, metaAt } from '../support/log-events.ts';
 import { linesOf, linesOn } from '../support/log-lines.ts';
 import { hasRedis, ON_REDIS } from '../support/redis-server.ts';
@@ -21,6 +22,17 @@ const PERSONAL = ['Ada Quirk', 'ada.quirk@shop.example', 'call her after six', '
 const contact = { name: PERSONAL[0], email: PERSONAL[1] };
 const consent = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
 const company = { name: PERSONAL[3], country: 'GB' };
+
+const temporary = directories('log-lines-');
+afterAll(temporary.removeAll);
+
+it('a first start tells by its banner what it made, and in no line', async () => {
+  const service = await serveChild(temporary.fresh());
+  expect(linesOn(service, 'appended')).toEqual([]);
+  await agentKey(service);
+  expect(await until(() => linesOn(service, 'appended').length > 0, SOON_MS)).toBe(true);
+  await service.end('SIGTERM');
+});
 
 describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
