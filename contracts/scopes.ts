@@ -35,8 +35,12 @@ export const OUTBOUND_SCOPES = ['social:write', 'messages:write', 'agents:notify
 export type NeededScope = Scope | readonly Scope[] | null;
 
 /** Whether `granted` opens what needs `needed`. */
-export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boolean =>
-  needed === null || [needed].flat().some((scope) => granted.has(scope));
+export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boolean => {
+  if (needed === null) return true;
+  return typeof needed === 'string'
+    ? granted.has(needed)
+    : needed.some((scope) => granted.has(scope));
+};
 
 /** Who may act at the desk. An agent is not among them, and a desk role opens no agent interface. */
 export const ROLES = {

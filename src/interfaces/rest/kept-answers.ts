@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RestOperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
+import { allows } from '#contracts/scopes.ts';
 import type { Answer } from '#src/app/answers.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
@@ -21,11 +22,6 @@ const mayBeKept = ({ method, headers }: Asked): boolean =>
 
 const keyOf = ({ url = '', headers }: Asked, { keyId }: AgentCaller): string =>
   `${keyId} ${headers.accept ?? ''} ${url}`;
-
-const mayCall = ({ scopes }: AgentCaller, id: RestOperationId): boolean => {
-  const { scope } = operations[id];
-  return scope === null || scopes.has(scope);
-};
 
 export type KeptAnswers = {
   /**
@@ -74,7 +70,8 @@ const keptDoor = (deps: Deps, gate: Gate): Door => {
     if (!identified.ok) return false;
     const caller = identified.value;
     const kept = deps.answers.find(keyOf(request, caller));
-    if (!kept || !mayCall(caller, kept.operation) || unsound(request)) return false;
+    if (!kept || !allows(operations[kept.operation].scope, caller.scopes)) return false;
+    if (unsound(request)) return false;
     // What is refused takes nothing from the budget: to be refused again on the long way is free.
     const { headers, refusal } = gate.take(caller, 'read');
     if (refusal) return false;
