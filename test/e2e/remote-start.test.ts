@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChildService } from '../support/child-service.ts';
 import { ended, json, start } from '../support/cli.ts';
 import { directories } from '../support/directories.ts';
+import { freePort } from '../support/free-port.ts';
 import { hasRedis, ON_REDIS } from '../support/redis-server.ts';
 import type { RemoteWorld } from '../support/remote.ts';
 import { ask, endRemote, remoteWorld } from '../support/remote.ts';
@@ -98,14 +99,6 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
 });
 
 describe('a server that cannot be used', () => {
-  const free = async (): Promise<number> => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
-    return port;
-  };
   const mute = createServer(() => {});
   afterAll(() => mute.close());
 
@@ -123,7 +116,7 @@ describe('a server that cannot be used', () => {
     ['READ_MODEL_URL', 'redis://anna:s3cret@HOST', 'mute'],
   ])('%s=%s, %s: exit 3 within five seconds, with what to check', async (name, form, who) => {
     if (who === 'mute' && !mute.listening) await once(mute.listen(0, '127.0.0.1'), 'listening');
-    const port = who === 'mute' ? (mute.address() as AddressInfo).port : await free();
+    const port = who === 'mute' ? (mute.address() as AddressInfo).port : await freePort();
     const url = form.replace('HOST', `127.0.0.1:${port}`);
     const longest = EXIT_MS_MAX + (await startMs());
     const began = performance.now();

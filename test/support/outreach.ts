@@ -1,4 +1,5 @@
 import type { OperationId } from '#contracts/index.ts';
+import type { Outbound } from '#contracts/records/outbound.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import type { Surface } from '#src/app/call.ts';
 import { dispatch } from '#src/app/dispatch.ts';
@@ -51,6 +52,19 @@ export const asAgent = (
   if (!caller.ok) throw new Error(caller.code);
   const requestId = deps.ids.uuid();
   return dispatch(deps, id, { caller: caller.value, surface, requestId, input }) as never;
+};
+
+/** The request that the call left behind. Throws when it was refused. */
+export const proposed = async (
+  app: TestApp,
+  key: string,
+  id: OperationId,
+  input: Record<string, unknown>,
+): Promise<Outbound> => {
+  const outcome = await asAgent(app, key, id, input);
+  if (!outcome.ok)
+    throw new Error(`${outcome.code}: ${outcome.detail} ${JSON.stringify(outcome.errors)}`);
+  return outcome.value;
 };
 
 export const post = (over: object = {}): Record<string, unknown> => ({

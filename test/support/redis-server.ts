@@ -3,12 +3,11 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { directories } from './directories.ts';
+import { freePort } from './free-port.ts';
 
 const BINARY = 'redis-server';
 
@@ -42,15 +41,6 @@ export const endRedis = async (): Promise<void> => {
   for (const child of running) child.kill('SIGKILL');
   await Promise.all(ends);
   temporary.removeAll();
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 };
 
 /** A cluster's second port is the first and 10,000, which must be one, too. */

@@ -4,7 +4,7 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OperationId } from '#contracts/index.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { asAgent, configure, person, post } from '../support/outreach.ts';
+import { asAgent, configure, person, post, proposed } from '../support/outreach.ts';
 
 let app: TestApp;
 let key: string;
@@ -18,15 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const ask = async (
-  id: OperationId,
-  input: Record<string, unknown>,
-  by = key,
-): Promise<Outbound> => {
-  const outcome = await asAgent(app, by, id, input);
-  if (!outcome.ok) throw new Error(`${outcome.code}: ${JSON.stringify(outcome.errors)}`);
-  return outcome.value;
-};
+const ask = (id: OperationId, input: Record<string, unknown>, by = key): Promise<Outbound> =>
+  proposed(app, by, id, input);
 const codeOf = async (id: OperationId, input: Record<string, unknown>, by = key) => {
   const outcome = await asAgent(app, by, id, input);
   return outcome.ok ? 'done' : outcome.code;

@@ -4,7 +4,7 @@ import type { OperationId } from '#contracts/index.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { asAgent, configure, FILES, person, post } from '../support/outreach.ts';
+import { asAgent, configure, FILES, person, post, proposed } from '../support/outreach.ts';
 import { verifies } from '../support/verifies.ts';
 
 const DAY_MS = 86_400_000;
@@ -24,16 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const ask = async (
-  id: OperationId,
-  input: Record<string, unknown>,
-  by = key,
-): Promise<Outbound> => {
-  const outcome = await asAgent(app, by, id, input);
-  if (!outcome.ok)
-    throw new Error(`${outcome.code}: ${outcome.detail} ${JSON.stringify(outcome.errors)}`);
-  return outcome.value;
-};
+const ask = (id: OperationId, input: Record<string, unknown>, by = key): Promise<Outbound> =>
+  proposed(app, by, id, input);
 const refused = async (id: OperationId, input: Record<string, unknown>, by = key) => {
   const outcome = await asAgent(app, by, id, input);
   if (outcome.ok) throw new Error('it went through');
