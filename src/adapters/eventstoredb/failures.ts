@@ -86,9 +86,14 @@ export const isWorthRepeating = (failure: Failure): boolean =>
 /** Its own words: a live subscriber took its events too slowly. It is to come back at once. */
 export const isTooSlow = (error: unknown): boolean => /consumer too slow/i.test(textOf(error));
 
-/** The server could not begin where it was told to. */
+/**
+ * The server could not begin where it was told to. Up to 23.10 a subscription and a read say so in
+ * words of their own, which they have for other failures, too; from 24.2 on both name the position.
+ */
 export const isNoPlace = (error: unknown): boolean =>
-  /exception was thrown by handler|invalid position/i.test(textOf(error));
+  /exception was thrown by handler|unexpected \w*readallresult: error|invalid position/i.test(
+    textOf(error),
+  );
 
 /** No record begins at the position, and nothing else can be read from there. */
 export class NoPlace extends RangeError {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { BACKWARDS, END } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import { drained } from './drain.ts';
 import { failureOf, isWorthRepeating, NoPlace, orNoPlace, readError } from './failures.ts';
 import type { Wanted } from './feed.ts';
@@ -114,7 +115,13 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
     } catch (error) {
       if (!(error instanceof NoPlace)) throw error;
     }
-    return read(await placeBefore(after));
+    const place = await placeBefore(after);
+    try {
+      return await read(place);
+    } catch (error) {
+      // A record stands there: the server cannot read for another reason.
+      throw error instanceof NoPlace ? new LogUnavailable('fault', 'no', error.message) : error;
+    }
   };
 
   return {

@@ -173,7 +173,7 @@ export const append =
     call.on('error', () => {});
     call.on('end', () => {
       state.stats.classicAppends += 1;
-      if (!options) return reply(ERRORS.noPlace);
+      if (!options) return reply(ERRORS.noOptions);
       const { appendBytesMax, writeTimeoutMs } = state.settings;
       const bytes = events.reduce((sum, event) => sum + bytesOf(event), 0);
       if (bytes > appendBytesMax) return reply(tooLarge(appendBytesMax));

@@ -95,7 +95,7 @@ const readOnce = async (state: State, call: Call, options: Options): Promise<voi
   let page: readonly Kept[] | undefined;
   if (options.hasAll()) {
     page = pageOfAll(state.store.committed(), options);
-    if (!page) return fail(call, ERRORS.noPlace);
+    if (!page) return fail(call, ERRORS.noPlaceToRead);
   } else {
     const name = nameOf(options.getStream()?.getStreamIdentifier());
     const found = state.store.stream(name);
@@ -218,7 +218,7 @@ const subscribe = async (
 
 export const read = (state: State) => (call: Call) => {
   const options = call.request.getOptions();
-  if (!options) return fail(call, ERRORS.noPlace);
+  if (!options) return fail(call, ERRORS.noOptions);
   call.on('error', () => {});
   const elsewhere = leaderElsewhere(state, call);
   if (elsewhere) return fail(call, elsewhere);

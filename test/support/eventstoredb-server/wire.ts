@@ -166,7 +166,10 @@ export const ERRORS = {
       'Operation timed out: Consumer too slow to handle event while live. ' +
       'Client resubscription required.',
   },
+  /** 23.10.8, measured: a subscription and a read that begin at no record. */
   noPlace: { code: codes.UNKNOWN, details: 'Exception was thrown by handler.' },
+  noPlaceToRead: { code: codes.UNKNOWN, details: 'Unexpected ReadAllResult: Error' },
+  noOptions: { code: codes.INVALID_ARGUMENT, details: 'No options' },
   unavailable: { code: codes.UNAVAILABLE, details: 'Connection dropped' },
   reset: { code: codes.INTERNAL, details: 'Received RST_STREAM with code 0' },
   unauthenticated: { code: codes.UNAUTHENTICATED, details: 'Unauthenticated' },
