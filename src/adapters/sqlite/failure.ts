@@ -15,6 +15,8 @@ const NOTADB = 26;
 // A write that failed: no space seen by the file system, a file size limit, a quota.
 const IOERR_WRITE = 778;
 
+export type Failure = 'full' | 'busy' | 'damaged' | 'fault';
+
 /**
  * - full: a write found no room. Nothing of the transaction can come back: its last frame, the one
  *   that commits, was not written whole. A failed fsync is not among these.
@@ -22,7 +24,7 @@ const IOERR_WRITE = 778;
  * - damaged: the file is not what SQLite wrote.
  * - fault: anything else of SQLite; in a COMMIT, nobody knows.
  */
-export const failureOf = (error: unknown): 'full' | 'busy' | 'damaged' | 'fault' => {
+export const failureOf = (error: unknown): Failure => {
   // An integer beyond 2^53 in a column of ours: node:sqlite cannot hand it out.
   if (error instanceof Error && 'code' in error && error.code === 'ERR_OUT_OF_RANGE')
     return 'damaged';

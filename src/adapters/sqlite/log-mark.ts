@@ -2,15 +2,8 @@
  * log.mark says how far the log once was. SQLite opens a log that lost its end (a cut file, a
  * flipped bit in the write-ahead log) without a word; the mark does not.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 type Mark = { id: string; position: number; seal: number };
@@ -68,31 +61,36 @@ export const requireMark = (
   }
 };
 
-const writeMark = (path: string, mark: Mark): void => {
+const writeMark = async (path: string, mark: Mark): Promise<void> => {
   const fresh = `${path}.new`;
-  const file = openSync(fresh, 'w', 0o600);
+  const file = await open(fresh, 'w', 0o600);
   try {
-    writeSync(file, `${JSON.stringify(mark)}\n`);
-    fsyncSync(file);
+    await file.writeFile(`${JSON.stringify(mark)}\n`);
+    await file.sync();
   } finally {
-    closeSync(file);
+    await file.close();
   }
-  renameSync(fresh, path);
+  await rename(fresh, path);
 };
 
 /** Moves the mark after a commit's answers, at most every `everyMs` while there is new work. */
 export const markKeeper = (path: string, everyMs: number, current: () => Mark) => {
   let written = readMark(path)?.position ?? -1;
   let timer: NodeJS.Timeout | undefined;
-  const write = (): void => {
+  let writing = Promise.resolve();
+  const write = async (): Promise<void> => {
     const mark = current();
     if (mark.position === written) return;
     try {
-      writeMark(path, mark);
+      await writeMark(path, mark);
       written = mark.position;
     } catch {
       // No room for it: the old mark stands and is still true; the next one may find room.
     }
+  };
+  /** One after another: each writes the same fresh file. */
+  const writeNext = (): void => {
+    writing = writing.then(write);
   };
   const cooled = (): void => {
     timer = undefined;
@@ -101,13 +99,14 @@ export const markKeeper = (path: string, everyMs: number, current: () => Mark) =
   const touch = (): void => {
     if (timer) return;
     timer = setTimeout(cooled, everyMs).unref();
-    setImmediate(write);
+    setImmediate(writeNext);
   };
   return {
     touch,
-    close(): void {
+    async close(): Promise<void> {
       clearTimeout(timer);
-      write();
+      writeNext();
+      await writing;
     },
   };
 };

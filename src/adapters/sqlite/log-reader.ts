@@ -68,7 +68,8 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     rowsOf<FullRow>(db, `SELECT ${FULL_COLUMNS} FROM events ${where}`);
   const byPosition = full('WHERE position > ? ORDER BY position LIMIT ?');
   const byType = full(
-    'WHERE position > ? AND type IN (SELECT value FROM json_each(?)) ORDER BY position LIMIT ?',
+    `WHERE position > ? AND position <= ? AND type IN (SELECT value FROM json_each(?))
+     ORDER BY position LIMIT ?`,
   );
   // The join walks the slices in order and each slice by position; the sorter is not needed.
   const byOwner = rowsOf<FullRow>(
@@ -92,6 +93,10 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
   const sealed = rowsOf<[number]>(db, 'SELECT seal FROM events WHERE position = ?');
   const named = rowsOf<[string]>(db, 'SELECT stream FROM events WHERE position = ?');
 
+  /** What a commit wrote is nobody's before it is answered: the file may be ahead of the head. */
+  const within = (after: Position, limit: number): number =>
+    Math.max(0, Math.min(limit, head() - after));
+
   const stored = (row: FullRow): StoredEvent => {
     requireFullRow(row);
     const [position, stream, revision, type, , data, , owner, id, meta] = row;
@@ -99,9 +104,17 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     return readEvent(upcasts, { ...event, stream, owner, revision, position });
   };
 
+  const densely = (after: Position, limit: number): FullRow[] => {
+    const count = within(after, limit);
+    const rows = byPosition(after, count);
+    requireDense(rows, 0, [after + 1, count]);
+    return rows;
+  };
+
   const foldRows = (after: Position, limit: number): FoldRowV[] => {
-    const rows = folding(after, limit);
-    requireDense(rows, 0, [after + 1, Math.min(limit, head() - after)]);
+    const count = within(after, limit);
+    const rows = folding(after, count);
+    requireDense(rows, 0, [after + 1, count]);
     for (const row of rows) requireFoldRow(row);
     return rows;
   };
@@ -132,16 +145,13 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     },
     /** Checked rows, without a look at what they mean. */
     fullRows(after: Position, limit: number): FullRow[] {
-      const rows = byPosition(after, limit);
-      requireDense(rows, 0, [after + 1, Math.min(limit, head() - after)]);
+      const rows = densely(after, limit);
       for (const row of rows) requireFullRow(row);
       return rows;
     },
     all(after: Position, limit: number, types?: readonly string[]): StoredEvent[] {
-      if (types) return byType(after, JSON.stringify(types), limit).map(stored);
-      const rows = byPosition(after, limit);
-      requireDense(rows, 0, [after + 1, Math.min(limit, head() - after)]);
-      return rows.map(stored);
+      if (types) return byType(after, head(), JSON.stringify(types), limit).map(stored);
+      return densely(after, limit).map(stored);
     },
     owner(owner: string, after: Position, upTo: Position, limit: number): StoredEvent[] {
       const rows = byOwner(sliceOf(after), sliceOf(upTo), owner, after, upTo, limit);

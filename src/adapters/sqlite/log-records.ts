@@ -35,6 +35,9 @@ export const LOG_STORE: StoreKind = {
   `,
 };
 
+/** Of the table `events`. */
+export const COLUMN_COUNT = 12;
+
 export const FOLD_COLUMNS = 'position, stream, revision, type, at, data, crc';
 export type FoldRow = [
   position: number,

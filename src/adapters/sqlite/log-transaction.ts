@@ -1,9 +1,9 @@
 /** One transaction of the log: appends decided in order, each against what those before it left. */
-import type { DatabaseSync } from 'node:sqlite';
 import type { AppendResult, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '../event-codec.ts';
 import { foldCrc, sealOf } from './log-records.ts';
+import type { Records } from './log-thread.ts';
 import type { LogReader } from './log-reader.ts';
 import type { StreamHead, StreamHeads } from './stream-heads.ts';
 
@@ -20,18 +20,21 @@ export type LogHead = { position: Position; at: number | null; seal: number };
 /** What a transaction would make true. Nothing of it is known outside before the commit. */
 export type Staged = {
   head: LogHead;
+  records: Records;
   heads: Map<string, StreamHead>;
   created: [string, Position][];
   /** Empty when nobody follows the log. */
   events: FoldEvent[];
 };
 
-export const logTransaction = (
-  db: DatabaseSync,
-  parts: { reader: LogReader; heads: StreamHeads; followed: () => boolean },
-) => {
-  const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+/** Decided now, or `later`: by what the transaction before it leaves. */
+export type Decided = AppendResult | LogCorrupted | 'later';
 
+export const logTransaction = (parts: {
+  reader: LogReader;
+  heads: StreamHeads;
+  followed: () => boolean;
+}) => {
   const write = (
     staged: Staged,
     request: AppendRequest,
@@ -49,7 +52,8 @@ export const logTransaction = (
       at = event.at;
       const crc = foldCrc([position, stream, revision, type, at, data]);
       seal = sealOf(crc, id, meta);
-      insert.run(position, streamId, revision, owner, stream, id, type, at, data, meta, crc, seal);
+      staged.records.push(position, streamId, revision, owner, stream, id);
+      staged.records.push(type, at, data, meta, crc, seal);
       if (follow) {
         // Parsed from the text: a follower sees exactly what a later reader will.
         const parsed = JSON.parse(data) as object;
@@ -75,14 +79,24 @@ export const logTransaction = (
   };
 
   return {
-    begin: (head: LogHead): Staged => ({ head, heads: new Map(), created: [], events: [] }),
+    begin: (head: LogHead): Staged => ({
+      head,
+      records: [],
+      heads: new Map(),
+      created: [],
+      events: [],
+    }),
     /** A LogCorrupted is this request's alone: it was met before anything was written. */
-    append(staged: Staged, request: AppendRequest): AppendResult | LogCorrupted {
+    append(staged: Staged, request: AppendRequest): Decided {
       let known: StreamHead | undefined;
       try {
-        known = staged.heads.get(request.stream) ?? parts.heads.find(request.stream);
+        const fresh = staged.heads.get(request.stream);
+        known = fresh ?? parts.heads.find(request.stream);
         const current = known?.revision ?? NO_STREAM;
-        if (known && request.expected < current) return repeated(request, known);
+        if (known && request.expected < current) {
+          // What it may repeat is not in the file yet.
+          return fresh ? 'later' : repeated(request, known);
+        }
         if (request.expected > current) return { outcome: 'conflict' };
       } catch (error) {
         if (error instanceof LogCorrupted) return error;

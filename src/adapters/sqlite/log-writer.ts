@@ -1,12 +1,12 @@
 /**
- * The appends of one turn of the event loop share one transaction and one fsync (group commit: 19
- * times the speed at 256 in flight). No timer: under load turns fill by themselves.
+ * The appends that come while a commit is under way share the next one (group commit: 19 times the
+ * speed at 256 in flight). No timer: the slower the disk, the more of them share.
  */
-import type { DatabaseSync } from 'node:sqlite';
 import type { AppendResult } from '#src/ports/event-log.ts';
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
-import { failureOf, reading, textOf } from './failure.ts';
-import type { AppendRequest, logTransaction, Staged } from './log-transaction.ts';
+import { textOf } from './failure.ts';
+import type { CommitResult, LogCommits } from './log-commits.ts';
+import type { AppendRequest, Decided, logTransaction, Staged } from './log-transaction.ts';
 
 export type WriterOptions = {
   /** 'each': a transaction for every append, to measure what sharing is worth. */
@@ -31,6 +31,9 @@ type Waiting = {
   reject(error: Error): void;
 };
 
+/** The file could not be read to decide by; nothing was begun. */
+const UNREADABLE = { kind: 'failed', failure: 'fault', committing: false } as const;
+
 type Parts = {
   transaction: ReturnType<typeof logTransaction>;
   begin: () => Staged;
@@ -38,7 +41,7 @@ type Parts = {
   committed: (staged: Staged) => void;
 };
 
-export const logWriter = (db: DatabaseSync, parts: Parts, options: WriterOptions) => {
+export const logWriter = (commits: LogCommits, parts: Parts, options: WriterOptions) => {
   const turnMax = options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   const queueMax = options.queueAppendsMax ?? QUEUE_APPENDS_MAX;
   const bytesMax = options.queueBytesMax ?? QUEUE_BYTES_MAX;
@@ -52,60 +55,60 @@ export const logWriter = (db: DatabaseSync, parts: Parts, options: WriterOptions
   const unavailable = (reason: 'fault' | 'full', applied: 'unknown' | 'no', detail: string) =>
     new LogUnavailable(reason, applied, detail);
 
-  const rollback = (): void => {
-    // SQLite rolls back by itself on some errors.
-    if (db.isTransaction) reading(() => db.exec('ROLLBACK'));
-  };
-
-  const stop = (error: unknown): void => {
-    fault = `the log stopped writing: ${textOf(error)}`;
+  const stop = (text: string): void => {
+    if (fault) return;
+    fault = `the log stopped writing: ${text}`;
     const left = queue;
     queue = [];
     queuedBytes = 0;
     for (const { reject } of left) reject(unavailable('fault', 'no', fault));
-    options.onFatal?.(error instanceof Error ? error : new Error(String(error)));
+    options.onFatal?.(new Error(fault));
   };
 
-  const failed = (batch: Waiting[], error: unknown, committing: boolean): void => {
-    let failure = failureOf(error);
-    try {
-      rollback();
-    } catch {
-      // Where the transaction stands is not known any more: no longer a mere lack of room.
-      failure = 'fault';
-    }
+  const failed = (
+    batch: Waiting[],
+    { failure, committing, text }: Extract<CommitResult, { kind: 'failed' }>,
+  ): void => {
     const full = failure === 'full';
     const applied = committing && !full ? 'unknown' : 'no';
-    const detail = full
-      ? `no room on the disk: ${textOf(error)}`
-      : `the log failed: ${textOf(error)}`;
+    const detail = full ? `no room on the disk: ${text}` : `the log failed: ${text}`;
     for (const { reject } of batch) reject(unavailable(full ? 'full' : 'fault', applied, detail));
-    if (!full && (committing || failure !== 'busy')) stop(error);
+    if (!full && (committing || failure !== 'busy')) stop(text);
   };
 
-  const run = (batch: Waiting[]): void => {
+  const answer = (batch: Waiting[], decided: Decided[]): void => {
+    const later: Waiting[] = [];
+    for (const [index, waiting] of batch.entries()) {
+      const result = decided[index];
+      if (result instanceof LogCorrupted) waiting.reject(result);
+      else if (result === 'later') later.push(waiting);
+      else if (result) waiting.resolve(result);
+    }
+    for (const { bytes } of later) queuedBytes += bytes;
+    if (later.length > 0) queue = [...later, ...queue];
+  };
+
+  const run = async (batch: Waiting[]): Promise<void> => {
     const staged = parts.begin();
-    const before = staged.head.position;
-    let committing = false;
-    let answers: (AppendResult | LogCorrupted)[];
+    let decided: Decided[];
     try {
-      db.exec('BEGIN IMMEDIATE');
-      answers = batch.map(({ request }) => parts.transaction.append(staged, request));
-      committing = staged.head.position > before;
-      db.exec(committing ? 'COMMIT' : 'ROLLBACK');
+      decided = batch.map(({ request }) => parts.transaction.append(staged, request));
     } catch (error) {
-      failed(batch, error, committing);
+      failed(batch, { ...UNREADABLE, text: textOf(error) });
       return;
     }
-    if (committing) parts.committed(staged);
-    for (const [index, { resolve, reject }] of batch.entries()) {
-      const answer = answers[index];
-      if (answer instanceof LogCorrupted) reject(answer);
-      else if (answer) resolve(answer);
+    if (staged.records.length > 0) {
+      const result = await commits.commit(staged.records);
+      if (result.kind === 'failed') {
+        failed(batch, result);
+        return;
+      }
+      parts.committed(staged);
     }
+    answer(batch, decided);
   };
 
-  const turn = (): void => {
+  const turn = async (): Promise<void> => {
     let count = 0;
     let bytes = 0;
     while (count < turnMax && count < queue.length && bytes < BYTES_IN_TURN_MAX) {
@@ -114,10 +117,17 @@ export const logWriter = (db: DatabaseSync, parts: Parts, options: WriterOptions
     }
     queuedBytes -= bytes;
     const batch = queue.splice(0, count);
-    if (batch.length > 0) run(batch);
-    scheduled = queue.length > 0;
-    if (scheduled) setImmediate(turn);
-    else drained?.();
+    if (batch.length > 0) await run(batch);
+    if (queue.length > 0) schedule();
+    else idle();
+  };
+  const schedule = (): void => {
+    scheduled = true;
+    setImmediate(() => void turn());
+  };
+  const idle = (): void => {
+    scheduled = false;
+    drained?.();
   };
 
   return {
@@ -132,8 +142,7 @@ export const logWriter = (db: DatabaseSync, parts: Parts, options: WriterOptions
         return Promise.reject(new LogUnavailable('overloaded', 'no', detail));
       }
       queuedBytes += bytes;
-      if (!scheduled) setImmediate(turn);
-      scheduled = true;
+      if (!scheduled) schedule();
       return new Promise((resolve, reject) => {
         queue.push({ request, bytes, resolve, reject });
       });

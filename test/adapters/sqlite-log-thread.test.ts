@@ -1,0 +1,120 @@
+/** The thread that writes the embedded log: what goes on meanwhile, and what its end means. */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
+import { logCommits } from '#src/adapters/sqlite/log-commits.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { directories } from '../support/directories.ts';
+import { bound } from '../support/log-events.ts';
+
+const { fresh, removeAll } = directories('sqlite-thread-');
+afterAll(removeAll);
+
+const TURNS = 50;
+
+/** A log with one event, and a connection that keeps every writer of its file waiting. */
+const held = async () => {
+  const directory = fresh();
+  const log = sqliteEventLog({ directory });
+  await log.append('own-lead_1', NO_STREAM, [bound('first')]);
+  const other = new DatabaseSync(join(directory, 'log.db'));
+  other.exec('BEGIN IMMEDIATE');
+  return { log, other, directory };
+};
+
+describe('while a commit waits for the disk', () => {
+  test('the process reads and goes on, and what comes meanwhile shares the next commit', async () => {
+    const { log, other } = await held();
+    const answered: string[] = [];
+    const append = async (name: string) => {
+      const result = await log.append(`own-lead_${name}`, NO_STREAM, [bound(name)]);
+      answered.push(name);
+      return result;
+    };
+    const appends = [append('2')];
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    appends.push(append('3'), append('4'));
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    expect(answered).toEqual([]);
+    expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(1);
+    expect(await log.readStream('own-lead_2')).toEqual([]);
+    other.exec('ROLLBACK');
+    other.close();
+    const results = await Promise.all(appends);
+    expect(results).toMatchObject([2, 3, 4].map((position) => ({ position })));
+    expect(answered).toEqual(['2', '3', '4']);
+    expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(4);
+    await log.close();
+  });
+
+  test('close waits for those who wait', async () => {
+    const { log, other } = await held();
+    const append = log.append('own-lead_2', NO_STREAM, [bound('second')]);
+    await turn();
+    const closed = log.close();
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await append).toMatchObject({ outcome: 'appended', position: 2 });
+    await closed;
+  });
+});
+
+test('the same append beside the first one is the first one; another is a conflict', async () => {
+  const log = sqliteEventLog({ directory: fresh() });
+  const events = [bound('a')];
+  const append = (of = events) => log.append('own-lead_1', NO_STREAM, of);
+  const [first, again, other] = await Promise.all([append(), append(), append([bound('b')])]);
+  expect(first).toEqual({ outcome: 'appended', revision: 0, position: 1 });
+  expect(again).toEqual(first);
+  expect(other).toEqual({ outcome: 'conflict' });
+  expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(1);
+  await log.close();
+});
+
+test('records that the file has and nobody was told of are not read', async () => {
+  const directory = fresh();
+  const log = sqliteEventLog({ directory });
+  await log.append('own-lead_1', NO_STREAM, [bound('a'), bound('b')]);
+  const other = new DatabaseSync(join(directory, 'log.db'));
+  // As a commit leaves it before its answer has come: the next revision, and a stream of its own.
+  other.exec(`
+    INSERT INTO events SELECT 3, stream_id, 2, owner, stream, id || 'x', type, at, data, meta, crc, seal
+    FROM events WHERE position = 2;
+    INSERT INTO events SELECT 4, 4, 0, owner, 'own-lead_2', id || 'y', type, at, data, meta, crc, seal
+    FROM events WHERE position = 2;`);
+  other.close();
+  const [type] = (await log.readAll({ after: 0, limit: 9 })).map((event) => event.type);
+  for (const limit of [9, 2]) expect(await log.readAll({ after: 0, limit })).toHaveLength(2);
+  expect(await log.readAll({ after: 0, limit: 9, types: [type ?? ''] })).toHaveLength(2);
+  expect(await log.readFold({ after: 0, limit: 9 })).toHaveLength(2);
+  expect(await log.readFold({ after: 2, limit: 9 })).toEqual([]);
+  expect(await log.readOwner('own', { after: 0, limit: 9 })).toHaveLength(2);
+  expect(await log.readStream('own-lead_1')).toHaveLength(2);
+  await log.close();
+});
+
+describe('a thread that ends', () => {
+  test('its commit is in doubt, later ones are refused, and the end is told', async () => {
+    const faults: string[] = [];
+    // No log: the thread cannot open it.
+    const path = join(fresh(), 'other.db');
+    const other = new DatabaseSync(path);
+    other.exec('CREATE TABLE theirs (a)');
+    other.close();
+    const commits = logCommits(path, (text) => faults.push(text));
+    const first = await commits.commit([]);
+    expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });
+    const later = await commits.commit([]);
+    expect(later).toMatchObject({ kind: 'failed', failure: 'fault', committing: false });
+    expect(faults).toEqual([expect.stringContaining('not a Tributary event log')]);
+    await commits.close();
+  });
+
+  test('a log that was only read has none to end', async () => {
+    const log = sqliteEventLog({ directory: fresh() });
+    expect(await log.readAll({ after: 0, limit: 9 })).toEqual([]);
+    await log.close();
+  });
+});
