@@ -8,7 +8,7 @@ import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/problem.ts';
-import { commandLogger, openService } from '#src/main.ts';
+import { openForCommand } from '#src/core.ts';
 import type { Transport } from './desk-client.ts';
 import { tokenIn } from './desk-client.ts';
 import { EXIT, Failure } from './exit.ts';
@@ -35,13 +35,13 @@ const withFirstWrite = (config: Config): Transport => {
 };
 
 const opened = async (config: Config): Promise<Transport> => {
-  const service = await openService(config, { log: commandLogger(config.logLevel) });
-  const { deps } = service;
+  const core = await openForCommand(config);
+  const { deps } = core;
   const found = authenticator(deps).desk(tokenIn(config.dataDirectory));
   const problem = (refusal: Parameters<typeof problemBody>[0], requestId: string) =>
     refused(problemBody(refusal, { origin: deps.origin(), requestId }));
   if (!found.ok) {
-    await service.close();
+    await core.close();
     throw problem(found, deps.ids.uuid());
   }
   return {
@@ -52,6 +52,6 @@ const opened = async (config: Config): Promise<Transport> => {
       if (outcome.ok) return outcome.value;
       throw problem(outcome, requestId);
     },
-    close: () => service.close(),
+    close: () => core.close(),
   };
 };

@@ -16,12 +16,12 @@ const verify = async (options: Common): Promise<void> => {
       `a server (process ${server.pid}) runs on ${config.dataDirectory}, and a full pass over the ` +
         'log would hold it up. Stop it first, or verify a copy of the directory.',
     );
-  const { commandLogger, openService } = await import('#src/main.ts');
-  const service = await openService(config, { log: commandLogger(config.logLevel) });
+  const { openForCommand } = await import('#src/core.ts');
+  const core = await openForCommand(config);
   try {
-    const { position } = await service.deps.log.head();
+    const { position } = await core.deps.log.head();
     const shown = progress('log', position, 'events');
-    const { events, fault } = await service
+    const { events, fault } = await core
       .verifyLog((at) => shown.update(at))
       .finally(() => shown.stop());
     const report = { intact: fault === null, events, fault };
@@ -34,7 +34,7 @@ const verify = async (options: Common): Promise<void> => {
       );
     finish(options, report, `${plural(events, 'event')}: every one is what was written.`);
   } finally {
-    await service.close();
+    await core.close();
   }
 };
 

@@ -42,7 +42,7 @@ export type ViewOptions = {
   signal: AbortSignal;
   /** Ends, in reverse order, what is opened here. */
   parts: AsyncDisposableStack;
-  metrics: Metrics;
+  metrics?: Metrics;
 };
 
 /**
@@ -106,7 +106,7 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
   const { redisStore } = await import('#src/adapters/redis/read-model.ts');
   const onFault = sparing(logger, 'Redis gives no answer; read models wait');
   const redis = await redisStore({ url: config.readModelUrl, log: log.id, onFault });
-  const farStore = observedStore(redis, metrics, systemClock().monotonic);
+  const farStore = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;
   parts.defer(() => farStore.close());
   const nearStore = localStore(config, options, 'near.db');
   parts.defer(() => nearStore.close());

@@ -1,0 +1,188 @@
+/**
+ * The service without its interfaces: the log, the read models and what acts on them. A command that
+ * acts in its own process needs no more, and starts in half the time.
+ */
+import type { Logger } from 'pino';
+import { CLASSIFIER_VERSION, foldPerformance } from '#projections/index.ts';
+import { observedLog } from '#src/adapters/observed-log.ts';
+import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { activityLog } from '#src/app/activity.ts';
+import { keptAnswers } from '#src/app/answers.ts';
+import type { Credentials } from '#src/app/authenticate.ts';
+import { recorder } from '#src/app/recorder.ts';
+import { visitLog } from '#src/app/visits.ts';
+import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { LocalStore } from '#src/ports/read-model.ts';
+import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
+import type { Config } from './config.ts';
+import { isRemoteLog } from './config.ts';
+import { projectionDesk } from './projection-desk.ts';
+import { ensureRootToken } from './root-token.ts';
+import { addressOf } from './wiring/address.ts';
+import { openCounts } from './wiring/counts.ts';
+import { appendLines } from './wiring/lines.ts';
+import type { LogVerification } from './wiring/log.ts';
+import { openLog } from './wiring/log.ts';
+import { commandLogger, serviceLogger } from './wiring/logger.ts';
+import type { Role } from './wiring/roles.ts';
+import { requireRole } from './wiring/roles.ts';
+import { openSecrets } from './wiring/secrets.ts';
+import { openVault } from './wiring/vault.ts';
+import { openViews } from './wiring/views.ts';
+
+export type Core = {
+  deps: ServerDeps;
+  logger: Logger;
+  address: ReturnType<typeof addressOf>;
+  /** Flushes what requests left behind, and releases the lock. */
+  close(): Promise<void>;
+  /** Full pass over the log. */
+  verifyLog(onProgress?: (position: Position) => void): Promise<LogVerification>;
+};
+
+export type CoreOptions = {
+  /** Without: all. A projector is opened by wiring/projector.ts. */
+  role?: Exclude<Role, 'projector'>;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Logger;
+  metrics?: Metrics;
+  onFatal?: (error: Error) => void;
+  /** Told where the log stands before anything is written. */
+  onLog?: (head: { position: Position; at: number | null }) => void;
+};
+
+/** A projection that is far behind goes on catching up while requests are served. */
+const CATCH_UP_WAIT_MS = 2_000;
+
+/**
+ * Wires the adapters that the configuration names. Throws StartupError when the data directory or a
+ * server cannot be used as it is.
+ */
+export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
+  const parts = new AsyncDisposableStack();
+  try {
+    return await wire(config, options, parts);
+  } catch (error) {
+    await parts.disposeAsync();
+    throw error;
+  }
+};
+
+/** For a command: what goes well, its answer tells. */
+export const openForCommand = (config: Config): Promise<Core> =>
+  openCore(config, { log: commandLogger(config.logLevel) });
+
+const wire = async (
+  config: Config,
+  options: CoreOptions,
+  parts: AsyncDisposableStack,
+): Promise<Core> => {
+  const { role = 'all', metrics, onFatal } = options;
+  requireRole(role, config);
+  const logger = options.log ?? serviceLogger(config.logLevel);
+  const clock = options.clock ?? systemClock();
+  const ids = options.ids ?? systemIds(clock.now);
+  const opened = await openLog(config, { logger, onFatal });
+  parts.defer(() => opened.close());
+  const log = observedLog(opened.log, metrics, clock.monotonic, appendLines(logger));
+  options.onLog?.(await log.head());
+  const secrets = openSecrets(config);
+  const vault = await openVault(config, log, secrets);
+  parts.defer(() => vault.close());
+  const isKept = !config.eventLogUrl.startsWith('memory:');
+  const builds = catalogBuilds(isKept ? config.dataDirectory : undefined, log.id);
+  const { catalog } = builds;
+  parts.defer(() => catalog.close());
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const views = await openViews(config, {
+    role,
+    log,
+    catalog,
+    logger,
+    signal,
+    parts,
+    ...(metrics && { metrics }),
+  });
+  const { engine, following } = views;
+  parts.defer(async () => {
+    stopping.abort();
+    await engine.done;
+  });
+  await views.ready;
+  await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
+  const records = recorder(log, ids.base62(6));
+  const activity = activityLog({
+    recorder: records,
+    clock,
+    ids,
+    schedule: (task, ms) => setTimeout(task, ms).unref(),
+    onLost: (error) => logger.error({ err: error }, 'activity was not recorded'),
+  });
+  const counts = await openCounts(config, { role, log, logger, parts });
+  const address = addressOf(config);
+  const deps: ServerDeps = {
+    log,
+    readModels: views.readModels,
+    credentials: credentialsOf(views.near),
+    catalog,
+    secrets,
+    vault,
+    clock,
+    ids,
+    following,
+    activity,
+    answers: keptAnswers({ log, clock, following, signal }),
+    foldPerformance,
+    classifierVersion: CLASSIFIER_VERSION,
+    origin: address.origin,
+    limits: config,
+    ...(metrics && { metrics }),
+    ...(counts && { counts }),
+    visits: visitLog({ recorder: records, secrets, clock, ids }),
+    projections: projectionDesk({ ...builds, log, store: views.store, engine, logger }),
+  };
+  if (role !== 'dispatcher') {
+    const shared = config.rootKey !== undefined || isRemoteLog(config);
+    await ensureRootToken(deps, config.dataDirectory, { shared });
+  }
+  return {
+    deps,
+    logger,
+    address,
+    async close() {
+      await activity.flush();
+      await caughtUp(deps, logger);
+      await parts.disposeAsync();
+    },
+    verifyLog: (onProgress) => opened.verify(onProgress),
+  };
+};
+
+/** A log or store that is away must not keep a process from its end. */
+const caughtUp = async ({ log, following }: ServerDeps, logger: Logger): Promise<void> => {
+  try {
+    await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
+  } catch (error) {
+    logger.warn({ err: error }, 'stopping without the log');
+  }
+};
+
+/** Credentials straight from the local rows: every request asks, and none waits. */
+const credentialsOf = (store: LocalStore): Credentials => {
+  const row = <Row>(id: string, kind: string): Row | undefined => {
+    const space = store.live('credentials');
+    return space === null ? undefined : (store.peek(space, id, kind) as Row | undefined);
+  };
+  return {
+    key: (id) => row<KeyRow>(id, 'key'),
+    agent: (id) => row<AgentRow>(id, 'agent'),
+    deskToken: (id) => row<DeskTokenRow>(id, 'desk'),
+  };
+};
