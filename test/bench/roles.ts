@@ -8,6 +8,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   makeViews: async () => (await import('./million.ts')).viewsMaker,
   rebuild: async () => (await import('./rebuild.ts')).rebuildOnce,
   fold: async () => (await import('./rebuild.ts')).foldOnce,
+  bare: async () => (await import('./rebuild.ts')).bareOnce,
   far: async () => (await import('./rebuild.ts')).farOnce,
   sqlite: async () => (await import('./rebuild.ts')).sqliteOnce,
   visible: async () => (await import('./visible.ts')).visibility,
