@@ -67,8 +67,9 @@ export class LogUnavailable extends Error {
     reason: 'fault' | 'full' | 'overloaded' | 'closed',
     applied: 'unknown' | 'no',
     detail: string,
+    options?: ErrorOptions,
   ) {
-    super(detail);
+    super(detail, options);
     this.reason = reason;
     this.applied = applied;
   }

@@ -3,17 +3,24 @@ import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
+import { certificateFor } from '../support/certificate.ts';
+import { directories } from '../support/directories.ts';
 import { standIn } from '../support/eventstoredb.ts';
 import { onStandIn } from '../support/eventstoredb-logs.ts';
 import { importsOf, sourceFiles } from '../support/house.ts';
 import { several } from '../support/log-events.ts';
 
 const { server, log: open } = onStandIn();
+const temporary = directories('eventstoredb-startup-');
+afterAll(temporary.removeAll);
 
 const others: { close(): unknown }[] = [];
 afterEach(() => {
@@ -75,9 +82,22 @@ describe('a server that cannot be used', () => {
     expect(text).toMatch(/does not answer.*tls=false exactly where/);
   });
 
-  test('a user who may not read $all', async () => {
-    await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
+  test('a user who may not read $all, or nothing at all', async () => {
+    await server().tell({ name: 'set', settings: { all: false } });
     expect(await refusal(server().url)).toMatch(/denies this user.*may read \$all/);
+    await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
+    expect(await refusal(server().url)).toMatch(/denies this user.*Check user and password/);
+  });
+
+  test('a certificate that nobody vouches for, or of another host', async () => {
+    const port = await listening(createTlsServer(certificateFor('localhost'), () => {}));
+    const advice = /certificate that is not trusted.*Check that tlsCAFile.*made for this host/;
+    expect(await refusal(`esdb://localhost:${port}`)).toMatch(advice);
+    const file = join(temporary.fresh(), 'ca.crt');
+    const { key, cert } = certificateFor('db.example');
+    writeFileSync(file, cert);
+    const other = await listening(createTlsServer({ key, cert }, () => {}));
+    expect(await refusal(`esdb://localhost:${other}?tlsCAFile=${file}`)).toMatch(advice);
   });
 
   test('a version that does not tell when it has caught up', async () => {
@@ -103,7 +123,7 @@ describe('a URL that cannot be used', () => {
     ['esdb://anna:s3cret@localhost?tlsVerifyCert=false', /option tlsVerifyCert/],
     ['esdb://anna:s3cret@localhost?throwOnAppendFailure=false', /option throwOnAppendFailure/],
     ['esdb://anna:s3cret@localhost?tls=perhaps', /is not esdb/],
-    ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file/],
+    ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file.*Check the files/],
   ])('%s', async (url, reason) => {
     const text = await refusal(url);
     expect(text).toMatch(reason);

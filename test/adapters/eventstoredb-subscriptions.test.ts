@@ -1,4 +1,6 @@
 /** What the client and the server do to subscriptions, and that nothing is missed or told twice. */
+import type { AllStreamResolvedEvent } from '@eventstore/db-client';
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
 import type { EventLog, SubscriptionItem } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -68,6 +70,24 @@ describe('a subscription that is lost', () => {
     expect(events).toHaveLength(100);
   });
 
+  test('and begins where a record was scavenged: what came after it is not missed', async () => {
+    const log = await open();
+    const vault = await log.keyVault(Buffer.alloc(32, 1));
+    await vault.seal('led_1', 'Ada');
+    await add(log, 3);
+    const client = EventStoreDBClient.connectionString(server().url);
+    const records = (await client.readAll().toArray()) as AllStreamResolvedEvent[];
+    await client.dispose();
+    const key = records.find(({ event }) => event?.type === '$TributaryKey');
+    const after = Number(key?.event?.position.commit);
+    await vault.destroy('led_1');
+    await server().tell({ name: 'scavenge' });
+    const wanted = positionsOf(await everything(log));
+    const { events } = await follow(log, after, (item) => item.kind === 'caughtUp');
+    expect(positionsOf(events)).toEqual(wanted);
+    expect(positionsOf(await log.readOwner('anna', { after, limit: 9 }))).toEqual(wanted);
+  });
+
   test('and told again from its last event on: that is left out', async () => {
     const log = await open();
     await add(log, 100);
@@ -88,7 +108,8 @@ describe('a subscription that is lost', () => {
     expect((await items.next()).value).toMatchObject({ kind: 'events' });
     await server().kill();
     await server().restart();
-    await server().tell({ name: 'await', stat: 'subscriptions', least: 1 });
+    // It asks first whether there is a place to go on from.
+    await server().tell({ name: 'await', stat: 'reads', least: 1 });
     ended.abort();
   });
 

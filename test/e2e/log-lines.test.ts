@@ -115,7 +115,8 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
 
   it('say which subscription was dropped, where, and that it goes on', async () => {
     const before = linesOn(api, 'subscription goes on').length;
-    await world.log.tell({ name: 'drop', how: 'reset' });
+    await world.log.kill();
+    await world.log.restart();
     const healed = () => linesOn(api, 'subscription goes on').slice(before);
     expect(await until(() => healed().length > 0, SOON_MS)).toBe(true);
     const dropped = linesOn(api, 'subscription dropped').at(-1);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChildService } from '../support/child-service.ts';
-import { ended, json, start } from '../support/cli.ts';
+import { ended, json, start, startMs } from '../support/cli.ts';
 import { directories } from '../support/directories.ts';
 import { freePort } from '../support/free-port.ts';
 import { hasRedis, ON_REDIS } from '../support/redis-server.ts';
@@ -101,13 +101,6 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
 describe('a server that cannot be used', () => {
   const mute = createServer(() => {});
   afterAll(() => mute.close());
-
-  /** What a start costs here before anything is asked: a busy machine is not what is looked at. */
-  const startMs = async (): Promise<number> => {
-    const began = performance.now();
-    await ended(start(['serve', '--port', '0'], ['EVENT_LOG_URL=esdb://']));
-    return performance.now() - began;
-  };
 
   it.each([
     ['EVENT_LOG_URL', 'esdb://anna:s3cret@HOST?tls=false', 'nobody'],

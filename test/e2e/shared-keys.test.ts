@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
 import { copyKeys } from '#src/app/copy-keys.ts';
@@ -11,28 +11,27 @@ import { readConfig } from '#src/config.ts';
 import { openSecrets } from '#src/wiring/secrets.ts';
 import type { TestApp } from '../support/app.ts';
 import { freshKey, testApp } from '../support/app.ts';
-import type { StandIn } from '../support/eventstoredb.ts';
-import { endStandIns, standIn } from '../support/eventstoredb.ts';
+import type { LogServer } from '../support/log-server.ts';
+import { endLogServers, logServer } from '../support/log-server.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 const LEADS = '/api/affiliate/v1/leads';
 const CONTACT = { name: 'Ada Lovelace', email: 'ada@shop.example' };
-let server: StandIn;
+let server: LogServer;
 let a: TestApp;
 let b: TestApp;
 
 const open = (over: Record<string, string> = {}): Promise<TestApp> =>
   testApp({ EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY, ...over });
 
-beforeAll(async () => {
-  server = await standIn();
-});
 beforeEach(async () => {
-  await server.tell({ name: 'reset' });
+  server = await logServer();
   [a, b] = await Promise.all([open(), open()]);
 });
-afterEach(() => Promise.all([a.close(), b.close()]));
-afterAll(endStandIns);
+afterEach(async () => {
+  await Promise.all([a.close(), b.close()]);
+  await endLogServers();
+});
 
 const mail = (name: string): string => `ada${name}@shop.example`;
 

@@ -4,22 +4,15 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Command, Stats } from './eventstoredb-server/state.ts';
+import type { LogServer } from './log-server.ts';
 
-export type StandIn = {
-  readonly url: string;
-  readonly port: number;
+export type StandIn = LogServer & {
   /** Of all nodes, which share what they store. */
   readonly ports: readonly number[];
   tell(command: Command): Promise<void>;
   stats(): Promise<Stats>;
-  /** SIGKILL, or SIGSTOP and SIGCONT for a link that is open at one end only. */
-  kill(): Promise<void>;
-  freeze(): void;
-  thaw(): void;
   /** Resolves when the process is gone. */
   gone(): Promise<void>;
-  /** Again on the same port, over the same file if it has one. */
-  restart(): Promise<void>;
 };
 
 const MAIN = join(import.meta.dirname, 'eventstoredb-server/main.ts');
@@ -32,7 +25,7 @@ export const endStandIns = async (): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** `file` keeps what is committed over a restart. */
+/** `file` keeps what is committed over a restart; without it that is forgotten. */
 export const standIn = async (
   options: { file?: string; nodes?: number } = {},
 ): Promise<StandIn> => {

@@ -1,10 +1,9 @@
-/** Processes of the service, each with its role, on a stand-in for EventStoreDB and a real Redis. */
-import { join } from 'node:path';
+/** Processes of the service, each with its role, on EventStoreDB or its stand-in, and a real Redis. */
 import type { ChildService } from './child-service.ts';
 import { endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
-import type { StandIn } from './eventstoredb.ts';
-import { endStandIns, standIn } from './eventstoredb.ts';
+import type { LogServer } from './log-server.ts';
+import { endLogServers, logServer } from './log-server.ts';
 import type { TestRedis } from './redis-server.ts';
 import { endRedis, startRedis } from './redis-server.ts';
 
@@ -13,7 +12,7 @@ const temporary = directories('tributary-remote-');
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 
 export type RemoteWorld = {
-  log: StandIn;
+  log: LogServer;
   redis: TestRedis;
   settings: Record<string, string>;
   directory(): string;
@@ -22,7 +21,7 @@ export type RemoteWorld = {
 
 /** The log keeps what is committed over a kill. */
 export const remoteWorld = async (): Promise<RemoteWorld> => {
-  const log = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
+  const log = await logServer();
   const redis = await startRedis();
   const settings = {
     EVENT_LOG_URL: log.url,
@@ -44,7 +43,7 @@ export const remoteWorld = async (): Promise<RemoteWorld> => {
 /** For afterAll. */
 export const endRemote = async (): Promise<void> => {
   await endChildren();
-  await Promise.all([endStandIns(), endRedis()]);
+  await Promise.all([endLogServers(), endRedis()]);
   temporary.removeAll();
 };
 

@@ -52,8 +52,12 @@ export const clientOf = (url: string): EventStoreDBClient => {
   try {
     return openClient(url);
   } catch (error) {
-    const reason = textOf(error).startsWith('Unexpected') ? `it is not ${FORM}` : textOf(error);
-    throw new StartupError(`The event log's URL (${hostsOf(url)}) cannot be used: ${reason}.`);
+    const text = textOf(error).replace(/\.$/, '');
+    const reason = text.startsWith('Unexpected') ? `it is not ${FORM}` : text;
+    const advice = /\bfile\b/i.test(text) ? ' Check the files that it names.' : '';
+    throw new StartupError(
+      `The event log's URL (${hostsOf(url)}) cannot be used: ${reason}.${advice}`,
+    );
   }
 };
 
@@ -71,6 +75,11 @@ const adviceOn = (url: string, error: unknown): string => {
       return `What answers at ${hostsOf(url)} is not EventStoreDB (${text}). Check host and port.`;
     case 'lost':
     case 'refused':
+      if (/certificate|altnames/i.test(text))
+        return (
+          `${at} shows a certificate that is not trusted here (${text}). Check that tlsCAFile in the ` +
+          'URL names the authority that signed it, and that it is made for this host.'
+        );
       return (
         `${at} does not answer (${text}). Check that it runs, that host and port are right, and ` +
         'that the URL says tls=false exactly where the server runs without TLS.'

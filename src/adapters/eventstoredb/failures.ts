@@ -71,6 +71,7 @@ const byText = (text: string): Failure | undefined => {
 };
 
 export const failureOf = (error: unknown): Failure => {
+  if (error instanceof LogUnavailable && error.cause) return failureOf(error.cause);
   const known = byText(textOf(error)) ?? BY_TYPE[typeOf(error) ?? ''];
   if (known) return known;
   const code = codeOf(error);
@@ -117,7 +118,7 @@ export const readError = (what: string, error: unknown): Error => {
     case 'fault':
       return error instanceof Error ? error : new Error(text);
     default:
-      return new LogUnavailable('fault', 'no', text);
+      return new LogUnavailable('fault', 'no', text, { cause: error });
   }
 };
 

@@ -1,4 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from '../attribution.ts';
 import type { DeskCall } from '../call.ts';
@@ -26,16 +27,17 @@ const contentOf = (product: object): string =>
     ),
   );
 
-/** Appends what is new of one product, and nothing when nothing is. */
+/** Appends what is new of one product, and nothing when nothing is; `found` is what was read of it. */
 const publish = async (
   deps: DeskDeps,
   call: DeskCall,
   { product, stock }: Entry,
+  found: readonly StoredEvent[],
 ): Promise<Change> => {
   const stream = streamOfSku(product.sku);
   const full = { product_id: productIdOf(product.sku), ...product };
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const stored = await deps.log.readStream(stream);
+    const stored = attempt === 0 ? found : await deps.log.readStream(stream);
     const last = stored.findLast(({ type }) => type !== 'ProductStockObserved');
     const type = last && last.type !== 'ProductWithdrawn' ? 'ProductRevised' : 'ProductPublished';
     const before = last as { data: EventData<'ProductPublished'> } | undefined;
@@ -80,7 +82,13 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
     skus.add(sku);
   }
   const importing = unkeyed(call);
-  const changes = await Promise.all(products.map((entry) => publish(deps, importing, entry)));
+  // A server answers reads in any order; with all of them at hand the log keeps that of the import.
+  const found = await Promise.all(
+    products.map(({ product }) => deps.log.readStream(streamOfSku(product.sku))),
+  );
+  const changes = await Promise.all(
+    products.map((entry, n) => publish(deps, importing, entry, found[n] ?? [])),
+  );
   const appended = changes.filter((change) => change === 'appended').length;
   const { position } = await deps.log.head();
   return done(

@@ -120,6 +120,8 @@ const obey = (command: Command): Promise<void> | Stats | void => {
       return store.flood(command.count, command.stream, command.type);
     case 'remove':
       return void store.remove(command.stream, command.how);
+    case 'scavenge':
+      return store.scavenge();
     case 'stats':
       return { ...state.stats };
     case 'await':

@@ -25,6 +25,8 @@ export type Settings = {
   /** A write that is not committed by then is answered as timed out. */
   writeTimeoutMs: number;
   appendBytesMax: number;
+  /** Whether the user may read and follow `$all`. */
+  all: boolean;
   version: string;
   /** The port of the leader, where not every port may be it. */
   leader: number | null;
@@ -60,6 +62,7 @@ export type Command =
   | { name: 'drop'; how: Drop }
   | { name: 'flood'; count: number; stream: string; type: string }
   | { name: 'remove'; stream: string; how: 'soft' | 'hard' }
+  | { name: 'scavenge' }
   | { name: 'stats' }
   /** Somebody else creates this stream. */
   | { name: 'write'; stream: string }
@@ -83,6 +86,7 @@ export const SETTINGS: Settings = {
   skewMs: 0,
   writeTimeoutMs: 2_000,
   appendBytesMax: 1_048_576,
+  all: true,
   version: '23.10.8.0',
   leader: null,
   nodes: [],

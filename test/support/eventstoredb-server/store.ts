@@ -29,7 +29,7 @@ export type Decision =
 
 type Stream = { kept: Kept[]; visibleFrom: number; tombstone: boolean };
 
-const TOMBSTONE = '$streamDeleted';
+export const TOMBSTONE = '$streamDeleted';
 const RECORD_BYTES = 96;
 const RECENT_BYTES_MAX = 8_388_608;
 
@@ -43,6 +43,7 @@ export const openStore = (now: () => number, file?: string) => {
   let held = false;
   let scheduled = false;
   let offset = 0;
+  let scavenged = 0;
   let waiting: { upTo: number; done: () => void }[] = [];
   const followers = new Set<(fresh: readonly Kept[]) => void>();
 
@@ -65,10 +66,11 @@ export const openStore = (now: () => number, file?: string) => {
       return full;
     });
   };
-  const system = (stream: string, type: string, data: object): Kept | undefined => {
-    const bytes = Buffer.from(JSON.stringify(data));
+  const system = (stream: string, type: string, data?: object): void => {
+    const bytes = Buffer.from(data ? JSON.stringify(data) : '');
     const id = `00000000-0000-4000-9000-${all.length.toString(16).padStart(12, '0')}`;
-    return write(stream, [{ id, type, json: true, data: bytes, meta: new Uint8Array() }])[0];
+    const json = data !== undefined;
+    write(stream, [{ id, type, json, data: bytes, meta: new Uint8Array() }]);
   };
 
   const journal = (fresh: readonly Kept[]): void => {
@@ -139,7 +141,7 @@ export const openStore = (now: () => number, file?: string) => {
     all = [];
     streams = new Map();
     waiting = [];
-    [committed, offset, held] = [0, 0, false];
+    [committed, offset, scavenged, held] = [0, 0, 0, false];
     // A real log does not begin with an event of ours either.
     system('$epoch-information', '$epoch-information', { epoch: 1 });
     system('$users', '$UserCreated', { user: 'admin' });
@@ -161,7 +163,7 @@ export const openStore = (now: () => number, file?: string) => {
     for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
       const { data, meta, ...rest } = JSON.parse(line) as Kept & { data: string; meta: string };
       keep({ ...rest, data: Buffer.from(data, 'base64'), meta: Buffer.from(meta, 'base64') });
-      if (rest.type === TOMBSTONE) removed(rest.stream.slice('$$'.length), 'hard');
+      if (rest.type === TOMBSTONE) removed(rest.stream, 'hard');
     }
     committed = all.length;
   } else begin();
@@ -171,6 +173,28 @@ export const openStore = (now: () => number, file?: string) => {
     followers,
     committed: (): readonly Kept[] => (committed === all.length ? all : all.slice(0, committed)),
     last: () => all[committed - 1],
+    /**
+     * The place of the record at `position`, or undefined where none begins there. In what was
+     * scavenged any number is a place: the next record's.
+     */
+    placeOf(position: number): number | undefined {
+      let low = 0;
+      let high = committed;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((all[middle]?.position ?? 0) < position) low = middle + 1;
+        else high = middle;
+      }
+      return position < scavenged || all[low]?.position === position ? low : undefined;
+    },
+    /** What was deleted for ever is gone, but for the record of its deletion. */
+    scavenge(): void {
+      const isGone = ({ stream, type }: Kept): boolean =>
+        streamOf(stream).tombstone && type !== TOMBSTONE;
+      all = all.filter((record) => !isGone(record));
+      committed = all.length;
+      scavenged = offset;
+    },
     /** Committed and not hidden; undefined where the stream cannot be found. */
     stream(name: string): { kept: readonly Kept[]; tombstone: boolean } | undefined {
       const found = streams.get(name);
@@ -196,9 +220,9 @@ export const openStore = (now: () => number, file?: string) => {
     /** false: it is deleted for ever already. Also a stream that never was can be. */
     remove(name: string, how: 'soft' | 'hard'): boolean {
       if (streamOf(name).tombstone) return false;
+      if (how === 'hard') system(name, TOMBSTONE);
+      else system(`$$${name}`, '$metadata', { $tb: streamOf(name).kept.length });
       removed(name, how);
-      const type = how === 'hard' ? TOMBSTONE : '$metadata';
-      system(`$$${name}`, type, { $tb: streamOf(name).kept.length });
       schedule();
       return true;
     },

@@ -4,6 +4,7 @@ import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, status as codes } from '@grpc/grpc-js';
 import type { Decision, Expected, Kept, Proposed } from './store.ts';
+import { TOMBSTONE } from './store.ts';
 
 type BatchAppendReq = InstanceType<typeof streams.BatchAppendReq>;
 type BatchAppendResp = InstanceType<typeof streams.BatchAppendResp>;
@@ -15,6 +16,8 @@ type Status = InstanceType<typeof status.Status>;
 type Packable = { serializeBinary(): Uint8Array };
 
 const TICKS_PER_MS = 10_000n;
+/** The largest there is: nothing comes after a tombstone. */
+const LAST_REVISION = '9223372036854775807';
 
 export const nameOf = (identifier: StreamIdentifier | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString();
@@ -120,7 +123,7 @@ export const eventReply = (record: Kept): ReadResp => {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(record.id))
     .setStreamIdentifier(identifierOf(record.stream))
-    .setStreamRevision(String(record.revision))
+    .setStreamRevision(record.type === TOMBSTONE ? LAST_REVISION : String(record.revision))
     .setCommitPosition(String(record.position))
     .setPreparePosition(String(record.position))
     .setData(record.data)

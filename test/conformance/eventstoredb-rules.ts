@@ -1,0 +1,200 @@
+/** Rules of EventStoreDB that the adapter builds on, told by the bare client: of the stand-in as of a real one. */
+import { once } from 'node:events';
+import type { AllStreamResolvedEvent, AppendExpectedRevision } from '@eventstore/db-client';
+import {
+  BACKWARDS,
+  END,
+  EventStoreDBClient,
+  jsonEvent,
+  streamNameFilter,
+} from '@eventstore/db-client';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { freshId } from '../support/log-events.ts';
+
+const CONFLICT = 'wrong-expected-version';
+const TOO_LATE = 'deadline-exceeded';
+
+export const rulesConformance = (
+  name: string,
+  url: () => string,
+  scavenge: () => Promise<void>,
+): void => {
+  let client: EventStoreDBClient;
+  let S: string;
+  let [a, b, c, d]: [string, string, string, string] = ['', '', '', ''];
+  beforeAll(() => {
+    client = EventStoreDBClient.connectionString(url());
+  });
+  beforeEach(() => {
+    S = `anna-lead_${freshId()}`;
+    [a, b, c, d] = [freshId(), freshId(), freshId(), freshId()];
+  });
+  afterAll(() => client?.dispose());
+
+  /** Revision and position, or the type of the refusal. */
+  const put = (
+    expectedRevision: AppendExpectedRevision,
+    ids: string[],
+    body = 'first',
+  ): Promise<unknown> =>
+    client
+      .appendToStream(
+        S,
+        ids.map((id) => jsonEvent({ id, type: 'T', data: { body } })),
+        { expectedRevision },
+      )
+      .then(
+        ({ nextExpectedRevision, position }) => [Number(nextExpectedRevision), position?.commit],
+        (error: { type?: string }) => error.type,
+      );
+  const bodies = async (): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const { event } of client.readStream(S)) found.push(event?.data);
+    return found;
+  };
+  const appended = (revision: number): unknown => [revision, expect.any(BigInt)];
+
+  describe(`appends to ${name}`, () => {
+    test('only ids are compared, never bodies', async () => {
+      const first = await put('no_stream', [a]);
+      expect(first).toEqual(appended(0));
+      expect(await put('no_stream', [a])).toEqual(first);
+      expect(await put('no_stream', [a], 'other')).toEqual(first);
+      expect(await bodies()).toEqual([{ body: 'first' }]);
+      expect(await put('no_stream', [b])).toBe(CONFLICT);
+    });
+
+    test('a prefix of a stored append is its repetition; longer or mixed conflicts', async () => {
+      await put('no_stream', [a, b, c]);
+      expect(await put('no_stream', [a, b])).toEqual(appended(1));
+      expect(await put(0n, [b, c])).toEqual(appended(2));
+      for (const ids of [[a, b, c, d], [a, c], [b], [d, b]])
+        expect(await put('no_stream', ids)).toBe(CONFLICT);
+      expect(await put(2n, [d])).toEqual(appended(3));
+      expect(await put(9n, [freshId()])).toBe(CONFLICT);
+      // With the right revision the same id is written again.
+      expect(await put(3n, [d])).toEqual(appended(4));
+    });
+
+    test('any and exists know the ids of late', async () => {
+      expect(await put('stream_exists', [a])).toBe(CONFLICT);
+      expect(await put('any', [a])).toEqual(appended(0));
+      expect(await put('any', [a])).toEqual(appended(0));
+      expect(await put('stream_exists', [b])).toEqual(appended(1));
+      expect(await put('any', [a, c])).toBe(CONFLICT);
+    });
+
+    test('a deleted stream: invisible and opened again, or gone for ever', async () => {
+      await put('no_stream', [a, b]);
+      await client.deleteStream(S);
+      await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
+      expect(await put('no_stream', [a, b])).toEqual([1, undefined]);
+      expect(await put('stream_exists', [c])).toBe('stream-deleted');
+      await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
+      expect(await put('no_stream', [c])).toEqual(appended(2));
+      // The server writes where it begins now a moment after it has answered.
+      await expect.poll(() => bodies().catch(() => [])).toHaveLength(1);
+      await client.tombstoneStream(S);
+      expect(await put('any', [d])).toBe('stream-deleted');
+      await expect(bodies()).rejects.toMatchObject({ type: 'stream-deleted' });
+      await expect(client.tombstoneStream(S)).rejects.toMatchObject({ type: 'stream-deleted' });
+    });
+
+    test('those of one turn are written in their order, to one stream and to many', async () => {
+      const to = (stream: string, expectedRevision: AppendExpectedRevision) =>
+        client.appendToStream(stream, jsonEvent({ type: 'T', data: {} }), { expectedRevision });
+      const each = Array.from({ length: 40 }, (_, n) => n);
+      const one = each.map((n) => to(S, n === 0 ? 'no_stream' : BigInt(n - 1)));
+      const many = each.map((n) => to(`${S}-${n}`, 'no_stream'));
+      const results = await Promise.all([...one, ...many]);
+      const positions = results.map(({ position }) => position?.commit ?? 0n);
+      for (const [i, position] of positions.entries())
+        expect(position).toBeGreaterThan(positions[i - 1] ?? -1n);
+    });
+
+    test('a stream that never was can be deleted for ever', async () => {
+      await client.tombstoneStream(S);
+      expect(await put('no_stream', [a])).toBe('stream-deleted');
+      await expect(bodies()).rejects.toMatchObject({ type: 'stream-deleted' });
+    });
+
+    test('a deadline that has passed on the clock of the server is over at once', async () => {
+      const event = jsonEvent({ type: 'T', data: {} });
+      const late = client.appendToStream(S, event, { deadline: -60_000 });
+      await expect(late).rejects.toMatchObject({ type: TOO_LATE });
+      await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
+    });
+
+    test('up to a mebibyte is taken at once, and more is refused by name', async () => {
+      const sized = (bytes: number): Promise<unknown> =>
+        client.appendToStream(S, jsonEvent({ type: 'T', data: { text: 'x'.repeat(bytes) } })).then(
+          () => 'taken',
+          (error: { type?: string }) => error.type,
+        );
+      expect(await sized(1_048_000)).toBe('taken');
+      expect(await sized(1_048_576)).toBe('maximum-append-size-exceeded');
+    });
+  });
+
+  describe(`reads of ${name}`, () => {
+    test('begin with a record, forwards; backwards before it', async () => {
+      await put('no_stream', [a, b, c]);
+      const positions: bigint[] = [];
+      for await (const { event } of client.readAll())
+        if (event?.streamId === S) positions.push(event.position.commit);
+      const middle = { commit: positions[1] ?? 0n, prepare: positions[1] ?? 0n };
+      const first = async (direction: 'forwards' | 'backwards') => {
+        const read = client.readAll({ fromPosition: middle, direction, maxCount: 1 });
+        return ((await read.toArray()) as AllStreamResolvedEvent[])[0]?.event?.position.commit;
+      };
+      expect(await first('forwards')).toBe(positions[1]);
+      expect(await first('backwards')).toBe(positions[0]);
+      const nowhere = client.readAll({ fromPosition: { commit: 7n, prepare: 7n } });
+      await expect(nowhere.toArray()).rejects.toMatchObject({ type: 'unknown' });
+    });
+
+    test('of a tombstone there is a record of its own, behind what it deleted', async () => {
+      await put('no_stream', [a]);
+      await client.tombstoneStream(S);
+      const records: string[] = [];
+      const last = { direction: BACKWARDS, fromPosition: END, maxCount: 8 } as const;
+      for await (const { event } of client.readAll(last))
+        if (event?.streamId.endsWith(S)) records.push(`${event.type} ${event.revision}`);
+      expect(records).toEqual([`$streamDeleted ${2n ** 63n - 1n}`, 'T 0']);
+    });
+
+    test('that follow leave out one record: where that was scavenged, the next one', async () => {
+      const [first] = (await put('no_stream', [a])) as [number, bigint];
+      expect(first).toBe(0);
+      const places: bigint[] = [];
+      for (const stream of [`${S}-gone`, `${S}-1`, `${S}-2`]) {
+        const event = jsonEvent({ type: 'T', data: {} });
+        const { position } = await client.appendToStream(stream, event);
+        places.push(position?.commit ?? 0n);
+      }
+      const [gone = 0n, one, two] = places;
+      const at = { commit: gone, prepare: gone };
+      const followed = async (): Promise<(bigint | undefined)[]> => {
+        const filter = streamNameFilter({ prefixes: [`${S}-`] });
+        const following = client.subscribeToAll({ fromPosition: at, filter });
+        const seen: (bigint | undefined)[] = [];
+        following.on('data', ({ event }) => {
+          if (event?.type === 'T') seen.push(event.position?.commit);
+        });
+        while (seen.at(-1) !== two) await once(following, 'data');
+        await following.unsubscribe();
+        return seen;
+      };
+      const firstOf = async (direction: 'forwards' | 'backwards') => {
+        const read = client.readAll({ fromPosition: at, direction, maxCount: 1 });
+        return ((await read.toArray()) as AllStreamResolvedEvent[])[0]?.event?.streamId;
+      };
+      expect(await followed()).toEqual([one, two]);
+      await client.tombstoneStream(`${S}-gone`);
+      await scavenge();
+      expect(await followed()).toEqual([two]);
+      expect(await firstOf('forwards')).toBe(`${S}-1`);
+      expect(await firstOf('backwards')).toBe(S);
+    });
+  });
+};
