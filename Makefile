@@ -14,8 +14,10 @@ export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 
 INSTALLED := node_modules/.package-lock.json
 DATA ?= data
+URL ?= http://127.0.0.1:3000
+OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos check types lint format dead tidy publish bench rebuild verify status up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos check types lint format dead tidy publish bench rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,8 +41,11 @@ test: setup ## The whole suite; last line: N passed, N failed, N skipped
 test-adapters: setup ## The conformance suites of every adapter
 	@npx vitest run test/adapters
 
-test-eventstoredb: setup ## The log on real EventStoreDB: with docker, or at EVENTSTOREDB_TEST_URL
-	@npx vitest run test/adapters/eventstoredb
+# What runs on any server that can be started: processes of the service, killed and paused.
+ON_SERVERS := $(addprefix test/e2e/,remote roles shared dispatchers log-)
+
+test-eventstoredb: setup ## On real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
+	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+$(ON_SERVERS)}
 
 test-chaos: setup ## 20 minutes' worth of random faults on EventStoreDB and Redis (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote-chaos.test.ts
@@ -78,6 +83,13 @@ verify: setup ## Compare every read model with a fresh fold of the log
 status: setup ## Print the running service's URLs and keys again
 	@./tributary status --data $(DATA)
 
+session: setup ## A whole session of an agent (OVER=rest, mcp or a2a; URL, SERVICE_API_KEY)
+	@node contracts/examples/sessions/$(OVER).ts $(URL)
+
+inspect: setup ## The MCP tools as the Inspector lists them (URL, SERVICE_API_KEY)
+	@npx mcp-inspector --cli $(URL)/api/affiliate/mcp --transport http \
+		--header "Authorization: Bearer $$SERVICE_API_KEY" --method tools/list
+
 up: infra/.env ## On EventStoreDB and Redis with docker: http://localhost:3000, Grafana on 3300
 	docker compose -f infra/compose.yaml up --build --detach --wait
 
@@ -87,8 +99,8 @@ down: ## Stop what `up` started; its volumes stay
 infra/.env: # The root of every credential and key of `up`; lost, all of them are
 	@umask 077 && echo "ROOT_KEY=$$(openssl rand -base64 32)" > $@
 
-demo-reset: ## Throw the demo data away
-	rm -rf $(DATA)
+demo-reset: setup ## Throw the demo data away; refused while the service runs
+	@./tributary demo-reset --data $(DATA)
 
 hooks: ## Use the git hooks of infra/hooks
 	git config core.hooksPath infra/hooks

@@ -28,7 +28,15 @@ export type Config = {
   production: boolean;
 };
 
-const perMinute = z.coerce.number().int().min(1).max(100_000_000);
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .refine((value) => /^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
+    .transform(Number);
+
+const perMinute = (usual: number) => whole(1, 100_000_000).default(usual);
 const REMOTE_LOG = /^esdb(\+discover)?:\/\/[^/?#\s]+/;
 const REMOTE_VIEWS = /^rediss?:\/\/[^/?#\s]+/;
 
@@ -53,9 +61,41 @@ const hostPort = z
     return `${hostname}:${Number(value.slice(value.lastIndexOf(':') + 1))}`;
   });
 
+/** An address, a network in CIDR notation, or a range by its name. */
+const proxy = z.union([
+  z.ipv4(),
+  z.ipv6(),
+  z.cidrv4().refine((text) => !text.endsWith('/0')),
+  z.cidrv6().refine((text) => !text.endsWith('/0')),
+  z.enum(['loopback', 'linklocal', 'uniquelocal']),
+]);
+
+/** As fastify takes it, but what it would take and never obey (`1`) or end on (`maybe`) is refused here. */
+const proxies = z
+  .string()
+  .transform((value) => value.split(',').map((each) => each.trim()))
+  .refine(
+    (found) =>
+      ['true', 'false'].includes(found.join()) ||
+      found.every((each) => proxy.safeParse(each).success),
+    {
+      error:
+        'must be true (every sender is a proxy of yours), false, or the addresses of the proxies ' +
+        'separated by commas, like 10.0.0.0/8,::1 or loopback (also linklocal, uniquelocal)',
+    },
+  )
+  .transform((found) => found.join())
+  .transform((value) => (value === 'true' ? true : value === 'false' ? false : value));
+
+const isOrigin = (value: string): boolean => {
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
+  const { href, origin } = new URL(value);
+  return href === `${origin}/` && !/[?#]/.test(value);
+};
+
 const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  PORT: whole(0, 65_535).default(3000),
   DATA_DIR: z.string().min(1).default('./data'),
   ROOT_KEY: z
     .string()
@@ -70,16 +110,22 @@ const environment = z.object({
   READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_VIEWS, 'redis://HOST rediss://HOST')
     .refine((value) => URL.canParse(value), { error: 'must be a URL' })
     .default('sqlite:views'),
-  PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PUBLIC_URL: z
+    .string()
+    .refine(isOrigin, {
+      error: 'must be an origin like https://shop.example, without path, query or user',
+    })
+    .transform((value) => new URL(value).origin)
+    .optional(),
   COUNTRY_HEADER: z
     .string()
-    .regex(/^[A-Za-z-]+$/)
+    .regex(/^[A-Za-z-]+$/, { error: 'must be the name of a header, like CF-IPCountry' })
     .optional(),
-  TRUST_PROXY: z.string().min(1).optional(),
+  TRUST_PROXY: proxies.default(false),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  READS_PER_MINUTE: perMinute.default(LIMITS.READS_PER_MINUTE),
-  WRITES_PER_MINUTE: perMinute.default(LIMITS.WRITES_PER_MINUTE),
-  OUTREACH_PER_MINUTE: perMinute.default(LIMITS.OUTREACH_PER_MINUTE),
+  READS_PER_MINUTE: perMinute(LIMITS.READS_PER_MINUTE),
+  WRITES_PER_MINUTE: perMinute(LIMITS.WRITES_PER_MINUTE),
+  OUTREACH_PER_MINUTE: perMinute(LIMITS.OUTREACH_PER_MINUTE),
   OUTBOX_DIR: z.string().min(1).optional(),
   OUTREACH_PRIVATE_HOSTS: z
     .string()
@@ -122,10 +168,9 @@ export const readConfig = (env: Record<string, string | undefined> = process.env
     rootKey: e.ROOT_KEY,
     eventLogUrl: e.EVENT_LOG_URL,
     readModelUrl: new URL(e.READ_MODEL_URL),
-    publicUrl: e.PUBLIC_URL?.replace(/\/+$/, ''),
+    publicUrl: e.PUBLIC_URL,
     countryHeader: e.COUNTRY_HEADER?.toLowerCase(),
-    trustProxy:
-      e.TRUST_PROXY === undefined ? false : e.TRUST_PROXY === 'true' ? true : e.TRUST_PROXY,
+    trustProxy: e.TRUST_PROXY,
     logLevel: e.LOG_LEVEL,
     readsPerMinute: e.READS_PER_MINUTE,
     writesPerMinute: e.WRITES_PER_MINUTE,

@@ -22,11 +22,9 @@ import type { Clock, Ids } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
 import { isRemoteLog } from './config.ts';
 import { projectionDesk } from './projection-desk.ts';
-import { ensureRootToken } from './root-token.ts';
 import { addressOf } from './wiring/address.ts';
 import { openCounts } from './wiring/counts.ts';
 import { appendLines } from './wiring/lines.ts';
-import type { LogVerification } from './wiring/log.ts';
 import { openLog } from './wiring/log.ts';
 import { commandLogger, serviceLogger } from './wiring/logger.ts';
 import type { Role } from './wiring/roles.ts';
@@ -41,8 +39,6 @@ export type Core = {
   address: ReturnType<typeof addressOf>;
   /** Flushes what requests left behind, and releases the lock. */
   close(): Promise<void>;
-  /** Full pass over the log. */
-  verifyLog(onProgress?: (position: Position) => void): Promise<LogVerification>;
 };
 
 export type CoreOptions = {
@@ -61,8 +57,8 @@ export type CoreOptions = {
 const CATCH_UP_WAIT_MS = 2_000;
 
 /**
- * Wires the adapters that the configuration names. Throws StartupError when the data directory or a
- * server cannot be used as it is.
+ * Wires the adapters that the configuration names, and appends nothing by itself. Throws StartupError
+ * when the data directory or a server cannot be used as it is.
  */
 export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
   const parts = new AsyncDisposableStack();
@@ -88,11 +84,13 @@ const wire = async (
   const logger = options.log ?? serviceLogger(config.logLevel);
   const clock = options.clock ?? systemClock();
   const ids = options.ids ?? systemIds(clock.now);
+  // Before a file is made: without its root, what lies there opens for nobody.
+  const ofFiles = isRemoteLog(config) ? undefined : openSecrets(config);
   const opened = await openLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
   const log = observedLog(opened.log, metrics, clock.monotonic, appendLines(logger));
   options.onLog?.(await log.head());
-  const secrets = openSecrets(config);
+  const secrets = ofFiles ?? openSecrets(config);
   const vault = await openVault(config, log, secrets);
   parts.defer(() => vault.close());
   const isKept = !config.eventLogUrl.startsWith('memory:');
@@ -148,10 +146,6 @@ const wire = async (
     visits: visitLog({ recorder: records, secrets, clock, ids }),
     projections: projectionDesk({ ...builds, log, store: views.store, engine, logger }),
   };
-  if (role !== 'dispatcher') {
-    const shared = config.rootKey !== undefined || isRemoteLog(config);
-    await ensureRootToken(deps, config.dataDirectory, { shared });
-  }
   return {
     deps,
     logger,
@@ -161,7 +155,6 @@ const wire = async (
       await caughtUp(deps, logger);
       await parts.disposeAsync();
     },
-    verifyLog: (onProgress) => opened.verify(onProgress),
   };
 };
 

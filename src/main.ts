@@ -6,12 +6,13 @@ import type { Config } from './config.ts';
 import type { Core, CoreOptions } from './core.ts';
 import { openCore } from './core.ts';
 import { dispatcherOf } from './outreach-dispatcher.ts';
+import { ensureRootToken } from './root-token.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
 
 export { serviceLogger };
 
-export type Service = Pick<Core, 'deps' | 'verifyLog'> & {
+export type Service = Pick<Core, 'deps'> & {
   config: Config;
   server: FastifyInstance;
   /** Sends approved outreach once it is started; close() stops it. */
@@ -24,13 +25,17 @@ export type Service = Pick<Core, 'deps' | 'verifyLog'> & {
 
 export type ServiceOptions = Omit<CoreOptions, 'metrics'>;
 
-/** The core and the interfaces on it, not yet listening. Throws as openCore does. */
+/**
+ * The core and the interfaces on it, not yet listening, with a first desk token where there is none.
+ * Throws as openCore does.
+ */
 export const openService = async (
   config: Config,
   options: ServiceOptions = {},
 ): Promise<Service> => {
   const core = await openCore(config, { ...options, metrics: prometheusMetrics() });
-  const { deps, logger: log, address, verifyLog } = core;
+  const { deps, logger: log, address } = core;
+  if (options.role !== 'dispatcher') await withRootToken(core, config);
   const { trustProxy, countryHeader } = config;
   const server =
     options.role === 'dispatcher'
@@ -48,6 +53,14 @@ export const openService = async (
       await Promise.all([server.close(), dispatcher.stop()]);
       await core.close();
     },
-    verifyLog,
   };
+};
+
+const withRootToken = async ({ deps, close }: Core, config: Config): Promise<void> => {
+  try {
+    await ensureRootToken(deps, config);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 };

@@ -7,6 +7,8 @@ import { deskIdem, dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { keyIdOf } from '#src/app/desk/key-id.ts';
+import type { Config } from './config.ts';
+import { isRemoteLog } from './config.ts';
 
 const CALLER: DeskCaller = {
   kind: 'desk',
@@ -22,15 +24,13 @@ const KNOWN_WAIT_MS = 2_000;
  * and kept in the data directory for the command line, readable by us alone. Where processes share
  * a root secret it is derived from that, so that all have the same, and one of them issues it.
  */
-export const ensureRootToken = async (
-  deps: DeskDeps,
-  directory: string,
-  { shared = false } = {},
-): Promise<void> => {
+export const ensureRootToken = async (deps: DeskDeps, config: Config): Promise<void> => {
+  const { dataDirectory: directory, rootKey } = config;
   const file = join(directory, 'desk.token');
   const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
   // A token of another log, or a revoked one, would leave the command line outside.
   if (kept !== '' && authenticator(deps).desk(kept).ok) return;
+  const shared = rootKey !== undefined || isRemoteLog(config);
   const token = shared ? await sharedToken(deps) : await issued(deps, deps.ids.uuid());
   makeDirectory(directory);
   writeFileSync(file, `${token}\n`, { mode: 0o600 });

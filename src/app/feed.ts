@@ -1,14 +1,16 @@
 import { Readable, pipeline } from 'node:stream';
 import { parse } from 'csv-parse';
 import type { CellFault, Cells } from './feed-cells.ts';
+import { NotUtf8, columnsOf, headerFault, requireUtf8 } from './feed-file.ts';
 import type { ProductInput } from './feed-product.ts';
-import { KNOWN_COLUMNS, REQUIRED_COLUMNS, productOf } from './feed-product.ts';
+import { KNOWN_COLUMNS, productOf } from './feed-product.ts';
+import { scanJson } from './json-scan.ts';
 
 export type { ProductInput } from './feed-product.ts';
 export type FeedFormat = 'csv' | 'tsv' | 'ndjson';
 export type FeedRow = { line: number; product: ProductInput };
-/** Why a row, or with no column possibly the whole file, did not go in. */
-export type FeedFault = { line: number; column?: string; reason: string };
+/** Why a row did not go in, or `ofFile` nothing at all. */
+export type FeedFault = { line: number; column?: string; reason: string; ofFile?: true };
 /** Nothing was left out but these columns. At most one for a file. */
 export type FeedWarning = { line: number; unknown_columns: string[] };
 export type FeedItem = FeedRow | FeedFault | FeedWarning;
@@ -59,17 +61,7 @@ export const feedProduct = (record: object): ProductInput | { faults: CellFault[
   return faults.length > 0 ? { faults } : productOf(cells);
 };
 
-const headerFault = (columns: readonly string[]): FeedFault | undefined => {
-  const twice = columns.find((column, index) => columns.indexOf(column) < index);
-  if (twice !== undefined) return { line: 1, column: twice, reason: 'is there twice' };
-  const missing: string[] = REQUIRED_COLUMNS.filter((column) => !columns.includes(column));
-  const hasStock = columns.includes('availability') || columns.includes('available_quantity');
-  if (!hasStock) missing.push('availability or available_quantity');
-  if (missing.length === 0) return undefined;
-  return { line: 1, reason: `the file has no column ${missing.join(', ')}; nothing was read` };
-};
-
-const NOTHING_IN_IT: FeedFault = { line: 1, reason: 'the file is empty' };
+const NOTHING_IN_IT: FeedFault = { line: 1, reason: 'the file is empty', ofFile: true };
 
 /** Where a quote may stand (RFC 4180). csv-parse reads past the others, so that rows stay apart. */
 const STRICT = {
@@ -93,9 +85,6 @@ type Parsed = { record: string[]; raw: string; info: { lines: number } };
 
 const newlines = (text: string): number => text.split('\n').length - 1;
 
-const columnsOf = (header: readonly string[]): string[] =>
-  header.map((name) => trimmed(name).toLowerCase().replaceAll(' ', '_'));
-
 const rowOf = (format: 'csv' | 'tsv', columns: readonly string[], parsed: Parsed): RawRow => {
   const { record, info } = parsed;
   const raw = parsed.raw.replace(/^[\r\n]+|[\r\n]+$/g, '');
@@ -117,7 +106,10 @@ const rowOf = (format: 'csv' | 'tsv', columns: readonly string[], parsed: Parsed
 async function* textOf(chunks: Chunks): AsyncIterable<string> {
   const decoder = new TextDecoder();
   let rest = '';
+  let isFirst = true;
   for await (const chunk of chunks) {
+    if (isFirst && typeof chunk !== 'string') requireUtf8(chunk);
+    isFirst = false;
     const text =
       rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }));
     rest = /[\ud800-\udbff\r]$/.exec(text)?.[0] ?? '';
@@ -147,9 +139,9 @@ async function* tableRows(format: 'csv' | 'tsv', chunks: Chunks): AsyncIterable<
       continue;
     }
     columns = columnsOf(parsed.record);
-    const fault = headerFault(columns);
+    const fault = headerFault(columns, parsed.raw.trim());
     if (fault) {
-      yield fault;
+      yield { line: 1, ofFile: true, ...fault };
       return;
     }
     const unknown_columns = columns.filter((column) => !KNOWN_COLUMNS.has(column));
@@ -192,6 +184,12 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
       yield { line, reason: 'is not a JSON object' };
       continue;
     }
+    const taken = scanJson(json);
+    if (taken) {
+      const column = taken.pointer.slice(1);
+      yield { line, ...(column !== '' && { column }), reason: taken.detail };
+      continue;
+    }
     for (const column of Object.keys(object)) if (!KNOWN_COLUMNS.has(column)) unknown.add(column);
     const { cells, faults } = cellsOfJson(object);
     if (faults.length === 0) yield { line, cells };
@@ -201,13 +199,22 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
   if (unknown.size > 0) yield { line, unknown_columns: [...unknown] };
 }
 
+async function* rowsOf(format: FeedFormat, chunks: Chunks): AsyncIterable<RawRow> {
+  try {
+    yield* format === 'ndjson' ? objectRows(chunks) : tableRows(format, chunks);
+  } catch (error) {
+    if (!(error instanceof NotUtf8)) throw error;
+    yield { line: 1, reason: error.message, ofFile: true };
+  }
+}
+
 /**
  * The products of a feed in the order of its rows, and every fault with its line. Of two rows with
  * one id the later is a fault even when the former was one too: which is meant, nobody can tell.
  */
 export async function* readFeed(format: FeedFormat, chunks: Chunks): AsyncIterable<FeedItem> {
   const seen = new Map<string, number>();
-  for await (const row of format === 'ndjson' ? objectRows(chunks) : tableRows(format, chunks)) {
+  for await (const row of rowsOf(format, chunks)) {
     if (!('cells' in row)) {
       yield row;
       continue;

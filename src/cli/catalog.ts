@@ -32,10 +32,12 @@ const sizeOf = (file: string): number => {
   throw new Failure(EXIT.usage, `${file} ${found ? 'is not a file' : 'does not exist'}`);
 };
 
+const NOTHING: Totals = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+
 const faultText = (file: string, { line, column, reason }: FeedFault): string =>
   `${file}:${line}: ${column === undefined ? '' : `${column} `}${reason}`;
 
-/** Faults are told as they are found. A row with three faults is one rejected row. */
+/** Faults are told as they are found, that of a whole file thrown. A row with three is one rejected row. */
 const judge = (file: string) => {
   const rejected = new Set<number>();
   return {
@@ -43,6 +45,8 @@ const judge = (file: string) => {
     /** The product of an item that has one. */
     product(item: FeedItem): ProductInput | undefined {
       if ('product' in item) return item.product;
+      if ('ofFile' in item)
+        throw new Failure(EXIT.refused, `nothing was imported: ${faultText(file, item)}`, NOTHING);
       if ('reason' in item) {
         rejected.add(item.line);
         note(faultText(file, item));
@@ -85,8 +89,9 @@ const importFile = async (file: string, options: Import): Promise<Totals> => {
   const size = sizeOf(file);
   if (options.strict) await requireClean(file, format);
   return atDesk(options, async (desk) => {
-    const shown = progress(file, size, 'bytes');
-    const totals = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+    const totals = { ...NOTHING };
+    const soFar = () => `${count(totals.appended)} appended, ${count(totals.unchanged)} unchanged`;
+    const shown = progress(file, size, 'bytes', soFar);
     const { rejected, product } = judge(file);
     let batch: ProductInput[] = [];
     try {

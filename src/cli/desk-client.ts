@@ -91,7 +91,7 @@ const overHttp = (server: RunningServer, directory: string): Transport => ({
       throw noAnswer(server, input, error);
     }
     if (status < 400) return answer;
-    throw refused(answer as Refused);
+    throw refused(answer as Refused, input['idempotency_key']);
   },
   close: async () => undefined,
 });

@@ -1,32 +1,30 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { authenticator } from '#src/app/authenticate.ts';
+import type { DeskCaller } from '#src/app/call.ts';
 import { dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
+import type { Refusal } from '#src/app/outcome.ts';
 import type { Config } from '#src/config.ts';
-import { isRemoteLog } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/problem.ts';
 import { openForCommand } from '#src/core.ts';
+import { ensureRootToken } from '#src/root-token.ts';
+import { hasLog, noData } from './data-directory.ts';
 import type { Transport } from './desk-client.ts';
 import { tokenIn } from './desk-client.ts';
-import { EXIT, Failure } from './exit.ts';
+import type { Failure } from './exit.ts';
 import { refused } from './problem-text.ts';
 
 /** Opens at once where there is a log, else with the first write. A server has one always. */
 export const inProcess = async (config: Config): Promise<Transport> =>
-  isRemoteLog(config) || existsSync(join(config.dataDirectory, 'log.db'))
-    ? opened(config)
-    : withFirstWrite(config);
+  hasLog(config) ? opened(config) : withFirstWrite(config);
 
 /** Who only looks into a mistyped directory must not find a new service there. */
 const withFirstWrite = (config: Config): Transport => {
   let made: Promise<Transport> | undefined;
   return {
     async send(id, input) {
-      if (!made && deskOperations[id].kind === 'query')
-        throw new Failure(EXIT.cannotStart, `${config.dataDirectory} holds no Tributary data`);
+      if (!made && deskOperations[id].kind === 'query') throw noData(config);
       made ??= opened(config);
       return (await made).send(id, input);
     },
@@ -34,23 +32,34 @@ const withFirstWrite = (config: Config): Transport => {
   };
 };
 
+/** Whoever holds the files needs no credential to look into them. */
+const READER: DeskCaller = {
+  kind: 'desk',
+  tokenId: 'system',
+  name: 'command line',
+  roles: new Set(['operator', 'staff', 'auditor', 'owner'] as const),
+};
+
 const opened = async (config: Config): Promise<Transport> => {
   const core = await openForCommand(config);
   const { deps } = core;
-  const found = authenticator(deps).desk(tokenIn(config.dataDirectory));
-  const problem = (refusal: Parameters<typeof problemBody>[0], requestId: string) =>
-    refused(problemBody(refusal, { origin: deps.origin(), requestId }));
-  if (!found.ok) {
-    await core.close();
-    throw problem(found, deps.ids.uuid());
-  }
+  const problem = (refusal: Refusal, requestId: string, key?: unknown): Failure =>
+    refused(problemBody(refusal, { origin: deps.origin(), requestId }), key);
+  /** The first write issues the first desk token; a look appends nothing. */
+  const writer = async (requestId: string): Promise<DeskCaller> => {
+    await ensureRootToken(deps, config);
+    const found = authenticator(deps).desk(tokenIn(config.dataDirectory));
+    if (found.ok) return found.value;
+    throw problem(found, requestId);
+  };
   return {
     async send(id, input) {
       const requestId = deps.ids.uuid();
-      const incoming = { caller: found.value, surface: 'cli' as const, requestId, input };
+      const caller = deskOperations[id].kind === 'query' ? READER : await writer(requestId);
+      const incoming = { caller, surface: 'cli' as const, requestId, input };
       const outcome = await dispatchDesk(deps, deskHandlers, id, incoming);
       if (outcome.ok) return outcome.value;
-      throw problem(outcome, requestId);
+      throw problem(outcome, requestId, input['idempotency_key']);
     },
     close: () => core.close(),
   };

@@ -1,11 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { readMark } from '#src/adapters/sqlite/log-mark.ts';
-import { LOG_STORE } from '#src/adapters/sqlite/log-records.ts';
-import { inspectStore, requireSqlite } from '#src/adapters/sqlite/open.ts';
+import { inspectLog } from '#src/adapters/sqlite/log-open.ts';
+import { requireSqlite } from '#src/adapters/sqlite/open.ts';
+import { isThere } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog, shownUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -64,7 +63,7 @@ const settings = (config: Config): Check =>
 
 const disk = (directory: string): Check[] => [
   check('data directory', () => {
-    if (!existsSync(directory)) return warning(`${directory} does not exist; serve makes it`);
+    if (!isThere(directory)) return warning(`${directory} does not exist; serve makes it`);
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     return ok(`${directory}, writable`);
   }),
@@ -98,7 +97,7 @@ const permissions = (directory: string): Check =>
 const lock = (directory: string, server: RunningServer | undefined): Check =>
   check('server', () => {
     if (server) return ok(`runs: ${server.url}, process ${server.pid}`);
-    if (!existsSync(join(directory, 'lock'))) return ok('none has run here');
+    if (!isThere(join(directory, 'lock'))) return ok('none has run here');
     try {
       lockDirectory(directory, 0).release();
     } catch (error) {
@@ -109,23 +108,12 @@ const lock = (directory: string, server: RunningServer | undefined): Check =>
     return ok(stale ? 'none runs; the last one ended without a word' : 'none runs');
   });
 
-const lastPosition = (db: DatabaseSync): number =>
-  Number(db.prepare('SELECT max(position) AS last FROM events').get()?.['last'] ?? 0);
-
 const log = (directory: string): Check =>
   check('log', () => {
-    const file = join(directory, 'log.db');
-    const mark = readMark(join(directory, 'log.mark'));
-    if (!existsSync(file))
-      return mark
-        ? fault(`log.mark says ${mark.position} events, and log.db is gone`)
-        : ok('none yet');
-    const last = inspectStore(file, LOG_STORE, lastPosition) ?? 0;
-    const size = `${(statSync(file).size / 1_048_576).toFixed(1)} MiB`;
-    if (mark && mark.position > last)
-      return fault(`ends at ${count(last)}, but once reached ${count(mark.position)}`);
-    const marked = mark ? `marked at ${count(mark.position)}` : 'not marked yet';
-    return ok(`${count(last)} events, ${size}, ${marked}; all of it: tributary log verify`);
+    const last = inspectLog(directory);
+    if (last === null) return ok('none yet');
+    const size = `${(statSync(join(directory, 'log.db')).size / 1_048_576).toFixed(1)} MiB`;
+    return ok(`${count(last)} events, ${size}, the newest looked at; all: tributary log verify`);
   });
 
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;

@@ -13,7 +13,7 @@ Exit status:
   0  done
   1  refused: the reason is on stderr
   2  the command line is not right
-  3  cannot start: settings, data directory, port
+  3  cannot start: settings, data directory, port; of status: no server runs
   4  a check or verification found a difference or a fault
   5  no answer: the connection failed, and a write may or may not have happened
 `;

@@ -1,14 +1,19 @@
 import type { Command } from 'commander';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
+import { hasLog, noData } from './data-directory.ts';
 import { EXIT, Failure } from './exit.ts';
 import { logCopyCommand } from './log-copy.ts';
 import { finish, plural } from './output.ts';
 import { progress } from './progress.ts';
 import { findServer } from './server-file.ts';
 
-const verify = async (options: Common): Promise<void> => {
-  const config = configOf(options);
+/** Reasons come with a full stop and without. */
+const faultText = (reason: string, events: number): string =>
+  `the log is damaged: ${reason.replace(/\.$/, '')}. ${plural(events, 'event')} before that are intact.`;
+
+const verify = async (asked: Common): Promise<void> => {
+  const config = configOf(asked);
   const server = await findServer(config.dataDirectory);
   if (server)
     throw new Failure(
@@ -16,25 +21,22 @@ const verify = async (options: Common): Promise<void> => {
       `a server (process ${server.pid}) runs on ${config.dataDirectory}, and a full pass over the ` +
         'log would hold it up. Stop it first, or verify a copy of the directory.',
     );
-  const { openForCommand } = await import('#src/core.ts');
-  const core = await openForCommand(config);
+  if (!hasLog(config)) throw noData(config);
+  // The log alone: a copy is as good as its records, whether or not its secrets lie beside it.
+  const { openLog } = await import('#src/wiring/log.ts');
+  const { commandLogger } = await import('#src/wiring/logger.ts');
+  const logger = commandLogger(config.logLevel);
+  const options = { logger, holdsDirectory: false, checkedAtOpen: 0 };
+  const { log, verify: scrub, close } = await openLog(config, options);
   try {
-    const { position } = await core.deps.log.head();
+    const { position } = await log.head();
     const shown = progress('log', position, 'events');
-    const { events, fault } = await core
-      .verifyLog((at) => shown.update(at))
-      .finally(() => shown.stop());
+    const { events, fault } = await scrub((at) => shown.update(at)).finally(() => shown.stop());
     const report = { intact: fault === null, events, fault };
-    if (fault)
-      throw new Failure(
-        EXIT.differs,
-        `the log is damaged at position ${fault.position}: ${fault.reason}. ` +
-          `${plural(events, 'event')} before it are intact.`,
-        report,
-      );
-    finish(options, report, `${plural(events, 'event')}: every one is what was written.`);
+    if (fault) throw new Failure(EXIT.differs, faultText(fault.reason, events), report);
+    finish(asked, report, `${plural(events, 'event')}: every one is what was written.`);
   } finally {
-    await core.close();
+    await close();
   }
 };
 

@@ -2,9 +2,11 @@ import { Command } from 'commander';
 import { accessCommands } from './access.ts';
 import { approvalCommands } from './approvals.ts';
 import { catalogCommands } from './catalog.ts';
+import { demoResetCommand } from './demo-reset.ts';
 import { doctorCommand } from './doctor.ts';
 import { eventsCommands } from './events.ts';
 import { EXIT_HELP } from './exit.ts';
+import { HELP, helpCommand } from './help.ts';
 import { keyCommands } from './keys.ts';
 import { logCommands } from './log.ts';
 import { outreachCommands } from './outreach.ts';
@@ -23,12 +25,14 @@ export const program = (): Command => {
     )
     .version(VERSION)
     .helpCommand(false)
+    .configureHelp(HELP)
     .showSuggestionAfterError()
     .addHelpText('after', EXIT_HELP)
     .exitOverride();
   serveCommand(root);
   statusCommand(root);
   doctorCommand(root);
+  demoResetCommand(root);
   catalogCommands(root);
   accessCommands(root);
   keyCommands(root);
@@ -38,5 +42,6 @@ export const program = (): Command => {
   eventsCommands(root);
   projectionsCommands(root);
   logCommands(root);
+  helpCommand(root);
   return root;
 };

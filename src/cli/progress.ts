@@ -4,6 +4,7 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import { count, note } from './output.ts';
 
 const LINE_EVERY_MS = 2_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export type Progress = {
   /** The total may be learnt on the way. */
@@ -46,5 +47,35 @@ const lines = (label: string, total: number, unit: string): Progress => {
   };
 };
 
-export const progress = (label: string, total: number, unit: string): Progress =>
-  (process.stderr.isTTY ? bar : lines)(label, total, unit);
+/**
+ * A signal ends the process as it would have, but leaves the terminal as it was found and says how
+ * far it came: with `soFar`, in the command's own words.
+ */
+export const progress = (
+  label: string,
+  total: number,
+  unit: string,
+  soFar?: () => string,
+): Progress => {
+  const shown = (process.stderr.isTTY ? bar : lines)(label, total, unit);
+  const at = { done: 0, total };
+  const stop = (): void => {
+    for (const signal of SIGNALS) process.off(signal, interrupted);
+    shown.stop();
+  };
+  const interrupted = (signal: NodeJS.Signals): void => {
+    stop();
+    const reached = soFar?.() ?? `${count(at.done)} of ${count(at.total)} ${unit} done`;
+    note(`interrupted: ${label.trim()}, ${reached}. The same command may simply be run again.`);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of SIGNALS) process.once(signal, interrupted);
+  return {
+    update(done, newTotal) {
+      at.done = done;
+      at.total = newTotal ?? at.total;
+      shown.update(done, newTotal);
+    },
+    stop,
+  };
+};

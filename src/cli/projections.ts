@@ -37,10 +37,14 @@ const statusText = ({ head, data }: Answer<'listProjections'>): string =>
 const statusOf = async (desk: Desk, name: string): Promise<Status | undefined> =>
   (await desk.call('listProjections', {})).data.find((status) => status.name === name);
 
-const namesOf = async (desk: Desk, name: string | undefined): Promise<string[]> =>
-  name === undefined
-    ? (await desk.call('listProjections', {})).data.map((status) => status.name)
-    : [name];
+/** The one that is named, or all. */
+const namesOf = async (desk: Desk, name: string | undefined): Promise<string[]> => {
+  const names = (await desk.call('listProjections', {})).data.map((status) => status.name);
+  if (name === undefined) return names;
+  if (names.includes(name)) return [name];
+  const detail = `there is no read model ${name}; there are ${names.join(', ')}`;
+  throw new Failure(EXIT.refused, detail, { code: 'resource_not_found', detail });
+};
 
 type Rebuilt = { name: string; space: string; events: number; seconds: number };
 

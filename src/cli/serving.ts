@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Following } from '#src/app/following.ts';
 import type { Config } from '#src/config.ts';
@@ -141,7 +140,6 @@ export const serve = async (options: ServeOptions): Promise<void> => {
     requireLocal(config);
     // A demo works without a setting: where a service asks for ROOT_KEY, it makes one and keeps it.
     const { dataDirectory: directory, rootKey: root } = config;
-    makeDirectory(directory);
     systemSecrets({ directory, ...(root && { root }) });
   }
   const clock = demoClock(systemClock());

@@ -6,6 +6,7 @@ import { banner } from './banner.ts';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
 import { atDesk } from './desk-client.ts';
+import { EXIT, Failure } from './exit.ts';
 import { finish } from './output.ts';
 import { findServer } from './server-file.ts';
 
@@ -14,8 +15,7 @@ const status = async (options: Common): Promise<void> => {
   const server = await findServer(directory);
   if (!server) {
     const text = `No server runs on ${directory}. Start one: tributary serve --data ${directory}`;
-    finish(options, { running: false, data: directory }, text);
-    return;
+    throw new Failure(EXIT.cannotStart, text, { running: false, data: directory });
   }
   const { head, data } = await atDesk(options, (desk) => desk.call('listProjections', {}));
   const facts = demoFactsIn(directory);

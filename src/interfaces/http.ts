@@ -14,7 +14,7 @@ import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { brokenRequests } from './broken-requests.ts';
 import { failureLines, noteFailure } from './failed-requests.ts';
-import { scanJson } from './json-scan.ts';
+import { scanJson } from '#src/app/json-scan.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 import { decoded, unsound } from './sound.ts';

@@ -3,11 +3,10 @@ import type { Logger } from 'pino';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { LogCorrupted } from '#src/ports/event-log.ts';
-import { StartupError } from '#src/ports/startup-error.ts';
 import { subscriptionLines } from './lines.ts';
 
 export type LogVerification = {
@@ -29,6 +28,8 @@ export type LogOptions = {
   onFatal?: ((error: Error) => void) | undefined;
   /** False for a process that keeps nothing in the data directory. */
   holdsDirectory?: boolean;
+  /** So many of the newest records of a file are looked at first; 0 for who reads all of them anyway. */
+  checkedAtOpen?: number;
 };
 
 /** Of the five seconds that a start may take in all, the rest is for the process and Redis. */
@@ -41,8 +42,12 @@ export const openLog = async (config: Config, options: LogOptions): Promise<Open
   if (eventLogUrl.startsWith('memory:')) return readable(memoryEventLog());
   if (eventLogUrl.startsWith('esdb')) return remote(config, options);
   prepareDirectory(dataDirectory);
-  const { onFatal } = options;
-  const log = sqliteEventLog({ directory: dataDirectory, ...(onFatal && { onFatal }) });
+  const { onFatal, checkedAtOpen } = options;
+  const log = sqliteEventLog({
+    directory: dataDirectory,
+    ...(onFatal && { onFatal }),
+    ...(checkedAtOpen !== undefined && { checkedAtOpen }),
+  });
   return { log, verify: (onProgress) => log.verify(onProgress), close: () => log.close() };
 };
 
@@ -93,14 +98,5 @@ const readThrough = async (
   } catch (error) {
     if (!(error instanceof LogCorrupted)) throw error;
     return { events, fault: { position: after, reason: error.message } };
-  }
-};
-
-const prepareDirectory = (directory: string): void => {
-  try {
-    makeDirectory(directory);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartupError(`the data directory ${directory} cannot be made: ${reason}`);
   }
 };

@@ -1,10 +1,12 @@
 /** The thread that writes the embedded log: what goes on meanwhile, and what its end means. */
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
 import { logCommits } from '#src/adapters/sqlite/log-commits.ts';
+import { fileAt } from '#src/adapters/sqlite/log-file.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../support/directories.ts';
 import { bound } from '../support/log-events.ts';
@@ -103,13 +105,45 @@ describe('a thread that ends', () => {
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE theirs (a)');
     other.close();
-    const commits = logCommits(path, (text) => faults.push(text));
+    const commits = logCommits({ path, file: fileAt(path) }, (text) => faults.push(text));
     const first = await commits.commit([]);
     expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });
     const later = await commits.commit([]);
     expect(later).toMatchObject({ kind: 'failed', failure: 'fault', committing: false });
     expect(faults).toEqual([expect.stringContaining('not a Tributary event log')]);
     await commits.close();
+  });
+
+  test.each([
+    ['before its first commit', 0],
+    ['between commits', 1],
+  ])('no record is acknowledged into a file that was unlinked %s', async (_when, before) => {
+    const directory = fresh();
+    const path = join(directory, 'log.db');
+    await sqliteEventLog({ directory }).close();
+    const fatal: string[] = [];
+    const onFatal = ({ message }: Error) => fatal.push(message);
+    const log = sqliteEventLog({ directory, onFatal });
+    const append = (n: number) => log.append(`own-lead_${n}`, NO_STREAM, [bound(`${n}`)]);
+    for (let n = 0; n < before; n += 1) await append(n);
+    rmSync(path);
+    await expect(append(8)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
+    expect(fatal).toEqual([expect.stringContaining(`${path} was removed or replaced`)]);
+    await expect(append(9)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
+    expect(existsSync(path)).toBe(false);
+    await log.close();
+  });
+
+  test('nor when another file took its place', async () => {
+    const directory = fresh();
+    const path = join(directory, 'log.db');
+    const log = sqliteEventLog({ directory });
+    await log.append('own-lead_1', NO_STREAM, [bound('1')]);
+    writeFileSync(`${path}.other`, '');
+    renameSync(`${path}.other`, path);
+    const late = log.append('own-lead_2', NO_STREAM, [bound('2')]);
+    await expect(late).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
+    await log.close();
   });
 
   test('a log that was only read has none to end', async () => {

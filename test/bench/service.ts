@@ -11,6 +11,8 @@ import type { Service, ServiceOptions } from '#src/main.ts';
 import { openService, serviceLogger } from '#src/main.ts';
 
 const UNLIMITED = '100000000';
+/** Logs that are made by hand have no root.key beside them, and a start makes none for them. */
+const ROOT_KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** `settings` are of the environment, for other stores than the embedded ones. */
 export const benchConfig = (directory: string, settings: Record<string, string> = {}): Config =>
@@ -18,6 +20,7 @@ export const benchConfig = (directory: string, settings: Record<string, string> 
     DATA_DIR: directory,
     PORT: '0',
     LOG_LEVEL: 'error',
+    ROOT_KEY,
     READS_PER_MINUTE: UNLIMITED,
     WRITES_PER_MINUTE: UNLIMITED,
     ...settings,

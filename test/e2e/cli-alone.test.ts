@@ -44,7 +44,9 @@ describe('the end of a server', () => {
     expect(lastLine(stdout)).toMatchObject({ stopped: true });
     expect(existsSync(join(data, 'server.json'))).toBe(false);
 
-    expect(await json('status', ...at())).toMatchObject({ running: false });
+    const status = await run('status', '--json', ...at());
+    expect(status.code).toBe(3);
+    expect(lastLine(status.stdout)).toMatchObject({ running: false });
     const { stdout: agents } = await run('access', 'list', '--owner', 'harbour', ...at());
     expect(agents).toContain('Shop concierge');
     const file = feed(data, 'later.csv', `${HEADER}L-1,Later,1.00 GBP,in_stock\n`);
@@ -62,7 +64,7 @@ describe('the end of a server', () => {
     await next.stop('SIGKILL');
     // server.json still names the dead process.
     expect(existsSync(join(data, 'server.json'))).toBe(true);
-    expect(await json('status', ...at())).toMatchObject({ running: false });
+    expect((await run('status', ...at())).stderr).toContain('No server runs');
     const { code } = await run('events', 'tail', '--limit', '1', ...at());
     expect(code).toBe(0);
   });
@@ -98,6 +100,20 @@ describe('the command line itself', () => {
     expect(missing.stderr).toContain('--reason');
     expect(help.code).toBe(0);
     expect(help.stdout).toContain('Exit status:');
+  });
+
+  it('helps with words, too, and shows what a command cannot do without', async () => {
+    const [help, words, flag, none] = await Promise.all([
+      run('help'),
+      run('help', 'access', 'approve'),
+      run('access', 'approve', '--help'),
+      run('help', 'conquer'),
+    ]);
+    expect([help.code, words.code, none.code]).toEqual([0, 0, 2]);
+    expect(help.stdout).toContain('Exit status:');
+    expect(words.stdout).toBe(flag.stdout);
+    expect(words.stdout).toContain('approve --reason <text> [options] <agent>');
+    expect(words.stdout).toMatch(/--reason <text> +shown to whoever asks why \(required\)/);
   });
 
   it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {

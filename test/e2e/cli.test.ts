@@ -94,9 +94,10 @@ describe('a server that cannot start', () => {
   });
 
   it('names the setting that is wrong', async () => {
-    const { code, stderr } = await ended(start(['serve', ...at()], ['LOG_LEVEL=loud']));
+    const wrong = ['LOG_LEVEL=loud', 'TRUST_PROXY=maybe', 'PUBLIC_URL=http://x/y'];
+    const { code, stderr } = await ended(start(['serve', ...at()], wrong));
     expect(code).toBe(3);
-    expect(stderr).toContain('LOG_LEVEL');
+    expect(stderr).toMatch(/PUBLIC_URL: .*\nTRUST_PROXY: .*\nLOG_LEVEL: /);
   });
 });
 
@@ -138,7 +139,7 @@ describe('commands beside a running server', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('Some fields are not valid');
     expect(stderr).toContain('/owner_id: must be 3 to 32');
-    expect(stderr).toContain('Correct each field');
+    expect(stderr).toContain('Correct it, and run the command again.');
     expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
   });
 
@@ -183,7 +184,7 @@ describe('commands beside a running server', () => {
     const closed = await json('handoff', 'withdraw', handoff, ...why);
     expect(closed).toMatchObject({ state: 'withdrawn' });
 
-    const erased = await json('erase', handoff, '--reason', 'Art. 17', ...at());
+    const erased = await json('erase', handoff, ...at());
     expect(erased).toMatchObject({ subject: handoff, key: 'destroyed' });
   });
 });
@@ -223,6 +224,19 @@ describe('catalog import', () => {
       run('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
     ]);
     expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
+    const nothing = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+    for (const [name, text, told] of [
+      ['empty.csv', '', 'the file is empty'],
+      ['semi.csv', HEADER.replaceAll(',', ';'), 'save it with commas'],
+    ] as const)
+      for (const strict of [[], ['--strict']]) {
+        const file = feed(data, name, text);
+        const refused = await run('catalog', 'import', file, '--json', ...strict, ...at());
+        expect(refused.code).toBe(1);
+        expect(refused.stderr).toContain(`nothing was imported: ${file}:1: `);
+        expect(refused.stderr).toContain(told);
+        expect(lastLine(refused.stdout)).toEqual(nothing);
+      }
   });
 });
 
@@ -292,6 +306,8 @@ describe('looking', () => {
     );
     expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
-    expect((await run('projections', 'verify', 'none', ...at())).code).toBe(1);
+    const none = await run('projections', 'verify', 'none', ...at());
+    expect(none.code).toBe(1);
+    expect(none.stderr).toMatch(/no read model none; there are .*\bleads\b/);
   });
 });

@@ -57,6 +57,7 @@ describe('a session of an agent', () => {
   });
 
   it('over A2A proposes a promotion, which a person approves: it leaves once', async () => {
+    verifies('service.1', 'service.2');
     const said = await session('a2a', 'one');
     expect(steps(said)).toEqual([
       'ok',
@@ -107,5 +108,3 @@ describe('a session of an agent', () => {
       expect(history.stdout).toMatch(new RegExp(`\\d+ .*${type} .*${request.id.slice(4)}`));
   });
 });
-
-verifies('service.1', 'service.2');

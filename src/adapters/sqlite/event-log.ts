@@ -43,7 +43,7 @@ export type SqliteEventLog = EventLog & {
 const MARK_EVERY_MS = 1_000;
 
 const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
-  const { db, id } = opened;
+  const { db, id, file } = opened;
   const { directory, upcasts = UPCASTS, hash } = options;
   const head = { ...opened.head };
   const reader = logReader(db, () => head.position, upcasts);
@@ -78,7 +78,9 @@ const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
     mark.touch();
   };
   const begin = (): Staged => transaction.begin({ ...head });
-  const commits = logCommits(join(directory, 'log.db'), (text) => writer.stop(text));
+  const commits = logCommits({ path: join(directory, 'log.db'), file }, (text) =>
+    writer.stop(text),
+  );
   const writer = logWriter(commits, { transaction, begin, committed }, options);
   const close = async (): Promise<void> => {
     await writer.close();

@@ -1,7 +1,7 @@
 /** This side of the thread that writes log.db: one commit at a time, and never no answer. */
 import { Worker } from 'node:worker_threads';
 import { textOf } from './failure.ts';
-import type { Asked, Records, Told } from './log-thread.ts';
+import type { Asked, Place, Records, Told } from './log-thread.ts';
 
 export type CommitResult = Exclude<Told, { kind: 'fault' }>;
 
@@ -21,16 +21,16 @@ type Thread = {
  * Starts the thread with the first commit: who only reads does not wait for it. `onFault` is told
  * that the file can take no more, also when no commit was there to say so.
  */
-export const logCommits = (path: string, onFault: (text: string) => void): LogCommits => {
+export const logCommits = (place: Place, onFault: (text: string) => void): LogCommits => {
   let thread: Thread | undefined;
   return {
-    commit: (records) => (thread ??= startThread(path, onFault)).commit(records),
+    commit: (records) => (thread ??= startThread(place, onFault)).commit(records),
     close: async () => thread?.close(),
   };
 };
 
-const startThread = (path: string, onFault: (text: string) => void): Thread => {
-  const worker = new Worker(new URL('./log-thread.ts', import.meta.url), { workerData: { path } });
+const startThread = (place: Place, onFault: (text: string) => void): Thread => {
+  const worker = new Worker(new URL('./log-thread.ts', import.meta.url), { workerData: place });
   const ask = (asked: Asked): void => worker.postMessage(asked);
   let settle: ((result: CommitResult) => void) | undefined;
   let ended: string | undefined;

@@ -30,8 +30,8 @@ export const readMark = (path: string): Mark | undefined => {
     if (!(error instanceof SyntaxError)) throw error;
   }
   throw new StartupError(
-    `${path} is unreadable, so nobody can say whether the log is whole. Check the log with ` +
-      '`tributary doctor` and delete log.mark if it is, or restore the directory from a backup.',
+    `${path} is unreadable, so nobody can say whether the log has lost its end. Restore the data ` +
+      'directory from a backup, or delete log.mark and let `tributary log verify` pass.',
   );
 };
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogCorrupted } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { fileAt } from './log-file.ts';
 import { readMark, requireMark } from './log-mark.ts';
 import { logReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
@@ -26,10 +27,18 @@ const headOf = (db: DatabaseSync): LogHead => {
   return { position: Number(row['position']), at: Number(row['at']), seal: Number(row['seal']) };
 };
 
-const filled = (path: string): boolean =>
-  existsSync(path) && (statSync(path).size > 0 || existsSync(`${path}-wal`));
+const filled = (path: string): boolean => {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (found.size > 0 || existsSync(`${path}-wal`));
+};
 
-export type OpenedLog = { db: DatabaseSync; id: string; head: LogHead };
+export type OpenedLog = {
+  db: DatabaseSync;
+  id: string;
+  head: LogHead;
+  /** Which file it is: another one may stand at its path later, or none. */
+  file: string | undefined;
+};
 
 /** A damaged record met on the way is told as what it means for the operator. */
 export const orRefuse = <T>(open: () => T): T => {
@@ -41,18 +50,29 @@ export const orRefuse = <T>(open: () => T): T => {
   }
 };
 
-export const openLog = (directory: string, checked = CHECKED_AT_OPEN): OpenedLog => {
+/**
+ * What a start looks at, without changing a byte: that the log is the marked one and as long, and
+ * the newest `checked` records. The last position; null where there is no log yet, and none is missed.
+ * Throws StartupError.
+ */
+export const inspectLog = (directory: string, checked = CHECKED_AT_OPEN): number | null => {
   const path = join(directory, 'log.db');
   const mark = readMark(join(directory, 'log.mark'));
-  const empty = { path, id: 'none', position: 0, sealAt: () => undefined };
-  const look = (db: DatabaseSync): true => {
+  const look = (db: DatabaseSync): number => {
     const { position } = headOf(db);
     const reader = logReader(db, () => position);
     requireMark(mark, { path, id: identityOf(db), position, sealAt: reader.sealAt });
     orRefuse(() => reader.fullRows(Math.max(0, position - checked), checked));
-    return true;
+    return position;
   };
-  if (!filled(path) || inspectStore(path, LOG_STORE, look) === null) requireMark(mark, empty);
+  const found = filled(path) ? inspectStore(path, LOG_STORE, look) : null;
+  if (found === null) requireMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
+  return found;
+};
+
+export const openLog = (directory: string, checked = CHECKED_AT_OPEN): OpenedLog => {
+  inspectLog(directory, checked);
+  const path = join(directory, 'log.db');
   const db = openStore(path, LOG_STORE);
-  return { db, id: identityOf(db), head: headOf(db) };
+  return { db, id: identityOf(db), head: headOf(db), file: fileAt(path) };
 };

@@ -87,7 +87,7 @@ export const sealOf = (crc: number, id: string, meta: string): number =>
 export const damaged = (position: unknown, what: string): LogCorrupted =>
   new LogCorrupted(
     `the record at position ${String(position)} of the log is damaged: ${what}. Restore the data ` +
-      'directory from a backup; `tributary doctor` shows how far the damage goes.',
+      'directory from a backup.',
   );
 
 /**

@@ -7,6 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Failure } from './failure.ts';
 import { failureOf, textOf } from './failure.ts';
 import { checkpointer } from './log-checkpoint.ts';
+import { fileAt } from './log-file.ts';
 import { COLUMN_COUNT, LOG_STORE } from './log-records.ts';
 import { openStore } from './open.ts';
 
@@ -22,7 +23,15 @@ export type Told =
   /** A checkpoint failed in a way that leaves what is stored unknown. */
   | { kind: 'fault'; text: string };
 
-const run = (path: string, tell: (told: Told) => void): ((asked: Asked) => void) => {
+export type Place = { path: string; file: string | undefined };
+
+const run = ({ path, file }: Place, tell: (told: Told) => void): ((asked: Asked) => void) => {
+  /** Nobody is told of a record that nobody will find at the next start. */
+  const requireInPlace = (): void => {
+    if (fileAt(path) === file) return;
+    throw new Error(`${path} was removed or replaced while the service had it open`);
+  };
+  requireInPlace();
   const db = openStore(path, LOG_STORE);
   const insert = db.prepare(`INSERT INTO events VALUES (${Array(COLUMN_COUNT).fill('?').join()})`);
   const checkpoint = checkpointer(db, (error) => tell({ kind: 'fault', text: textOf(error) }));
@@ -46,6 +55,7 @@ const run = (path: string, tell: (told: Told) => void): ((asked: Asked) => void)
         insert.run(...records.slice(at, at + COLUMN_COUNT));
       committing = true;
       db.exec('COMMIT');
+      requireInPlace();
       return { kind: 'committed' };
     } catch (error) {
       return failed(error, committing);
@@ -63,8 +73,7 @@ const run = (path: string, tell: (told: Told) => void): ((asked: Asked) => void)
   };
 };
 
-const { path } = workerData as { path: string };
 parentPort?.on(
   'message',
-  run(path, (told) => parentPort?.postMessage(told)),
+  run(workerData as Place, (told) => parentPort?.postMessage(told)),
 );

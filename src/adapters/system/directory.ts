@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { StartupError } from '#src/ports/startup-error.ts';
 
 /**
  * Makes a directory that only we can read, with what is missing above it. One level at a time: the
@@ -12,3 +13,17 @@ export const makeDirectory = (path: string): void => {
   for (let at = full; !existsSync(at); at = dirname(at)) missing.unshift(at);
   for (const at of missing) mkdirSync(at, { mode: 0o700 });
 };
+
+/** The data directory, made where it is missing. Throws StartupError. */
+export const prepareDirectory = (directory: string): void => {
+  try {
+    makeDirectory(directory);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartupError(`the data directory ${directory} cannot be made: ${reason}`);
+  }
+};
+
+/** Unlike existsSync it takes nothing for absent that it cannot look at. Throws what the file system says. */
+export const isThere = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -12,6 +12,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { Secrets } from '#src/ports/system.ts';
+import { prepareDirectory } from './directory.ts';
 
 const ROOT_BYTES = 32;
 const PURPOSES = [
@@ -34,8 +35,9 @@ export type SystemSecrets = Secrets & {
 /**
  * One root secret, one derived key per purpose (HKDF), so that a value of one purpose means nothing
  * in another. The root (32 bytes) is given, or kept beside the data, readable by us alone; who loses
- * it loses every credential, review link and piece of personal data. Throws StartupError when the
- * one beside the data is not to be read, or is another than the one that is given.
+ * it loses every credential, review link and piece of personal data. One is made only where nothing
+ * needs another. Throws StartupError when the one beside the data is gone, is not to be read, or is
+ * another than the one that is given.
  */
 export const systemSecrets = (source: { directory?: string; root?: Buffer }): SystemSecrets => {
   const { directory, root: given } = source;
@@ -100,11 +102,41 @@ const requireSameRoot = (root: Buffer, directory: string): void => {
     );
 };
 
+/** What only the root that it was made with opens. */
+const SEALED_FILES = ['log.db', 'log.mark', 'keys.db'];
+
+const requireNothingSealed = (directory: string): void => {
+  const found = SEALED_FILES.filter((name) => existsSync(join(directory, name)));
+  if (found.length === 0) return;
+  throw new StartupError(
+    `${fileIn(directory)} is gone, and with another one no credential, review link or personal ` +
+      `data of ${found.join(', ')} beside it works any more. Restore root.key from its backup, or ` +
+      'set ROOT_KEY to what it held. Nothing was written.',
+  );
+};
+
+/** On the disk before anything is made with it. */
+const makeRoot = (directory: string): Buffer => {
+  const root = randomBytes(ROOT_BYTES);
+  prepareDirectory(directory);
+  const file = fileIn(directory);
+  try {
+    writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    // Another first start was quicker; which of the two goes on, the lock decides.
+    const others = (error as NodeJS.ErrnoException).code === 'EEXIST' && keptIn(directory);
+    if (others) return others;
+    throw new StartupError(
+      `${file} cannot be made: ${(error as Error).message}. The data directory must be writable.`,
+      { cause: error },
+    );
+  }
+  return root;
+};
+
 const rootIn = (directory: string): Buffer => {
   const kept = keptIn(directory);
   if (kept) return kept;
-  const file = fileIn(directory);
-  const root = randomBytes(ROOT_BYTES);
-  writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
-  return root;
+  requireNothingSealed(directory);
+  return makeRoot(directory);
 };

@@ -1,0 +1,70 @@
+/** Settings: what is taken, and what a refusal says that would be. */
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '#src/config.ts';
+
+describe('TRUST_PROXY', () => {
+  it.each([
+    ['true', true],
+    ['false', false],
+    ['', false],
+    ['loopback', 'loopback'],
+    ['10.0.0.0/8, ::1', '10.0.0.0/8,::1'],
+    ['2001:db8::/32,192.0.2.7,uniquelocal', '2001:db8::/32,192.0.2.7,uniquelocal'],
+  ])('may be %j', (TRUST_PROXY, trustProxy) => {
+    expect(readConfig({ TRUST_PROXY })).toMatchObject({ trustProxy });
+  });
+
+  it.each([
+    '1',
+    'maybe',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.0/0',
+    '10.0.0.1,',
+    'true,::1',
+    'fe80::1%a',
+  ])('may not be %j, and the refusal names the forms', (TRUST_PROXY) => {
+    expect(() => readConfig({ TRUST_PROXY })).toThrow(
+      /^TRUST_PROXY: must be true .*, false, or the addresses .* like 10\.0\.0\.0\/8,::1/,
+    );
+  });
+});
+
+describe('PUBLIC_URL', () => {
+  it.each([
+    ['https://shop.example', 'https://shop.example'],
+    ['https://shop.example/', 'https://shop.example'],
+    ['HTTP://Shop.Example:8080', 'http://shop.example:8080'],
+  ])('may be %s', (PUBLIC_URL, publicUrl) => {
+    expect(readConfig({ PUBLIC_URL })).toMatchObject({ publicUrl });
+  });
+
+  it.each([
+    'http://x/y?z',
+    'https://a.example/sub/',
+    'https://a.example/?',
+    'https://a.example/#',
+    'https://me:secret@a.example',
+    'ftp://a.example',
+    'shop.example',
+  ])('may not be %s', (PUBLIC_URL) => {
+    expect(() => readConfig({ PUBLIC_URL })).toThrow(/^PUBLIC_URL: must be an origin like https:/);
+  });
+});
+
+describe('a number', () => {
+  it.each(['abc', '1e3', '65536', '-1', '0x10', '3000 '])('may not be %j', (PORT) => {
+    expect(() => readConfig({ PORT })).toThrow('PORT: must be a whole number from 0 to 65535');
+  });
+
+  it('has a default, and bounds of its own', () => {
+    expect(readConfig({}).port).toBe(3000);
+    expect(readConfig({ PORT: '0', READS_PER_MINUTE: '7' })).toMatchObject({
+      port: 0,
+      readsPerMinute: 7,
+    });
+    expect(() => readConfig({ READS_PER_MINUTE: '0' })).toThrow(
+      /READS_PER_MINUTE: must be a whole/,
+    );
+  });
+});
