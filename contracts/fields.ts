@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { COUNTRIES } from './countries.ts';
 import { LIMITS } from './limits.ts';
+import { TEST_PREFIX } from './spaces.ts';
 
 // A text that people and models will read: no control or bidirectional characters, no lone
 // surrogates, because what a person approves must be what a machine sends.
@@ -29,11 +31,19 @@ export const time = z.iso
   .datetime({ offset: true })
   .describe('RFC 3339, for example 2026-11-21T09:30:00Z');
 export const date = z.iso.date().describe('A day, for example 2026-11-21');
-export const currency = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' });
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/, { error: 'must be an ISO 4217 code' })
+  .describe('ISO 4217 code');
 export const country = z
   .string()
-  .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code' });
-export const quantity = z.int().min(1).max(100_000_000);
+  .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
+  .describe('ISO 3166-1 alpha-2 code');
+/** Where somebody is. What feeds and proxies say of a country may be none of the list. */
+export const homeCountry = country.refine((code) => COUNTRIES.has(code), {
+  error: 'is no code of ISO 3166-1',
+});
+export const quantity = z.int().min(1).max(100_000_000).describe('Pieces');
 /** A URL is shown to people and sent by machines: printable ASCII, and no credential in it. */
 const plain = (value: string): boolean =>
   /^[\x21-\x7e]+$/.test(value) &&
@@ -43,12 +53,12 @@ const plain = (value: string): boolean =>
 const PLAIN = { error: 'must be printable ASCII without spaces, user or password' };
 
 export const url = z
-  .url({ protocol: /^https?$/ })
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
   .max(2_048)
   .refine(plain, PLAIN);
 
 export const agentUrl = z
-  .url({ protocol: /^https$/ })
+  .url({ protocol: /^https$/, error: 'must be an https URL' })
   .max(2_048)
   .refine(plain, PLAIN);
 
@@ -57,13 +67,23 @@ export const money = z.object({
   currency,
 });
 
+const OWNER = '[a-z][a-z0-9]{2,31}';
+
+/** Whose records are meant: a promoter, or its test space. */
+export const ownerSpace = z
+  .string()
+  .regex(new RegExp(`^(?:${TEST_PREFIX})?${OWNER}$`), {
+    error: `must be the name of an owner, or ${TEST_PREFIX} and the name`,
+  })
+  .describe(`The promoter; ${TEST_PREFIX}{owner} for its test space`);
+
 /** Names of streams that belong to no promoter. */
 const SYSTEM_OWNERS = ['catalog', 'claims', 'codes', 'desk'];
 
 export const ownerId = z
   .string()
-  .regex(/^(?!test)[a-z][a-z0-9]{2,31}$/, {
-    error: 'must be 3 to 32 of a-z and 0-9, start with a letter, and not with test',
+  .regex(new RegExp(`^(?!${TEST_PREFIX})${OWNER}$`), {
+    error: `must be 3 to 32 of a-z and 0-9, start with a letter, and not with ${TEST_PREFIX}`,
   })
   .refine((owner) => !SYSTEM_OWNERS.includes(owner), { error: 'is reserved' })
   .describe('The promoter. No dash: the part of a stream name before the dash is the owner');
@@ -76,7 +96,10 @@ export const idempotencyKey = z
   .describe('One per intent; the same on every retry. Never expires');
 
 export const metadata = z
-  .record(z.string().regex(/^[a-z0-9_]{1,40}$/), z.union([line(500), z.number(), z.boolean()]))
+  .record(
+    z.string().regex(/^[a-z0-9_]{1,40}$/, { error: 'a name must be of 1 to 40 of a-z, 0-9 and _' }),
+    z.union([line(500), z.number(), z.boolean()]),
+  )
   .refine((value) => Object.keys(value).length <= 20, { error: 'at most 20 members' })
   .describe('Your own flat notes; no personal data');
 
@@ -88,9 +111,17 @@ export const limit = z
   .describe('Rows in a page');
 export const cursor = z.string().min(1).max(500).describe('next_cursor of the page before');
 
+/** What records are found and grouped by, and what a caller calls them. */
+export const campaign = line(64).describe('Your name for the campaign; reports group by it');
+export const externalId = line(128).describe('Your own reference, given back as it is');
+export const linkId = id('lnk').describe('Id of a link of yours');
+export const handoffId = id('hnd').describe('Id of a handoff of yours');
+export const productId = id('prd').describe('Id of a product, as searchProducts answers it');
+export const category = line(100).describe('Exact name of a category');
+
 /** A comma-separated query value, read as a list. */
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
-  z.array(item).min(1).max(max).describe('Comma-separated in a query');
+  z.array(item).min(1).max(max);
 
 /** Where the log stood when an answer was made. */
 export const asOf = z.object({

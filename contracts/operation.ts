@@ -5,7 +5,13 @@ import type { NeededScope, Role, Scope } from './scopes.ts';
 
 export type HttpMethod = 'GET' | 'POST';
 
-type Example = { name: string; input: Record<string, unknown>; output: unknown };
+export type Example = {
+  name: string;
+  input: Record<string, unknown>;
+  output: unknown;
+  /** The operation whose first example is called before: the id that it answers goes in here. */
+  after?: string;
+};
 
 type Shape<Input extends z.ZodObject, Output extends z.ZodType> = {
   /** camelCase; the MCP tool is its snake_case. Never renamed. */

@@ -1,3 +1,4 @@
+import { LIMITS } from './limits.ts';
 import type { Operation, ToolOperation } from './operation.ts';
 
 /** Of the contract, as every published document says it. */
@@ -18,6 +19,18 @@ export const placeOf = (operation: Pick<Operation, 'http'>, field: string): Plac
   if (field === 'idempotency_key') return 'header';
   return operation.http.method === 'GET' ? 'query' : 'body';
 };
+
+/** What a field that travels as a header is called there. */
+export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+
+/** Not of the input: how a read is told what it must have seen. */
+export const CONSISTENCY_HEADER = {
+  name: 'Consistency-Token',
+  description: `Of an answer before: this one waits, at most ${LIMITS.CONSISTENCY_WAIT_MS_MAX} ms, until it holds what that one held`,
+} as const;
+
+export const takesConsistencyToken = ({ problems }: Pick<Operation, 'problems'>): boolean =>
+  problems.includes('consistency_token_invalid');
 
 /** Name of the MCP tool: the operation's id in snake_case. */
 export const toolName = ({ id }: Pick<ToolOperation, 'id'>): string =>

@@ -16,7 +16,7 @@ export type Skill = {
   scope: NeededScope;
   /** Operations behind it, and the scope that each needs. */
   operations: readonly { id: OperationId; scope: NeededScope }[];
-  /** Data parts, whole: valid by the schema of their operation. */
+  /** Data parts, whole: valid by the schema of their operation, and accepted by the demo as they stand. */
   examples: readonly Record<string, unknown>[];
 };
 
@@ -67,6 +67,9 @@ export type AttributionAnswer = z.infer<typeof attributionAnswer>;
 
 /** What a question about a lead needs beside the scope of the skill. */
 export const LEAD_QUESTION_SCOPE = 'leads:read' satisfies Scope;
+
+export const asksOfLead = (question: object): boolean =>
+  'lead_id' in question || 'external_id' in question;
 
 const behind = (...ids: OperationId[]): Skill['operations'] =>
   ids.map((name) => ({ id: name, scope: agentOperations[name].scope }));
@@ -119,14 +122,12 @@ export const SKILLS: Record<SkillId, Skill> = {
     name: 'Attribution question',
     description:
       'Why a click, a handoff or a lead is attributed as it is: the events that led there, in order, ' +
-      `with their positions and times, and the rule. A question about a lead needs ${LEAD_QUESTION_SCOPE}, too.`,
+      'with their positions and times, and the rule. Name one of link_id, handoff_id, lead_id, external_id ' +
+      `(of a lead) and position. A question about a lead needs ${LEAD_QUESTION_SCOPE}, too.`,
     tags: ['attribution', 'audit'],
     scope: agentOperations.getPerformance.scope,
     operations: [],
-    examples: [
-      { skill: 'attribution_question', handoff_id: 'hnd_5e6f7g8h9j0k1m2n3p4q5r6s' },
-      { skill: 'attribution_question', position: 3120 },
-    ],
+    examples: [{ skill: 'attribution_question', external_id: 'crm-corner' }],
   },
 };
 

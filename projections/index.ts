@@ -6,6 +6,7 @@ import { history } from './history.ts';
 import { leads } from './leads.ts';
 import { links } from './links.ts';
 import { openOutbound, outbound } from './outbound.ts';
+import { owners } from './owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { reviewTokens } from './review-tokens.ts';
@@ -25,6 +26,7 @@ export const PROJECTIONS: readonly Projection[] = [
   reviewTokens,
   credentials,
   access,
+  owners,
   performance,
   history,
 ];

@@ -11,7 +11,7 @@ export type LeadRow = LeadState & { sort: Position };
 /** An owner's leads, newest first. */
 export const leads: Projection<LeadRow> = {
   name: 'leads',
-  version: 1,
+  version: 2,
   handles: [
     'LeadSubmitted',
     'LeadAmended',

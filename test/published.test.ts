@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { agentOperations, operations } from '#contracts/index.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEM_CODES, PROBLEMS } from '#contracts/problems.ts';
@@ -20,9 +20,18 @@ type Document = {
   openapi: string;
   paths: Record<
     string,
-    Record<string, { operationId: string; responses: Record<string, unknown> }>
+    Record<
+      string,
+      {
+        operationId: string;
+        parameters?: { name: string; in: string; description?: string; schema: Fields }[];
+        requestBody?: { content: { 'application/json': { schema: Fields } } };
+        responses: Record<string, unknown>;
+      }
+    >
   >;
 };
+type Fields = { properties?: Record<string, Fields>; items?: Fields; description?: string };
 const openapi = JSON.parse(published('openapi.json')) as Document;
 const operationsIn = (document: Document) =>
   Object.values(document.paths).flatMap((item) => Object.values(item));
@@ -73,6 +82,33 @@ describe('the contract of agents', () => {
     expect(SCOPE_NAMES).toHaveLength(9);
   });
 
+  it('describes every field of a call, the inner ones too', () => {
+    const bareIn = ({ properties = {}, items }: Fields, at: string): string[] => [
+      ...(items ? bareIn(items, `${at}[]`) : []),
+      ...Object.entries(properties).flatMap(([name, field]) => [
+        ...(field.description === undefined ? [`${at}.${name}`] : []),
+        ...bareIn(field, `${at}.${name}`),
+      ]),
+    ];
+    const bare = operationsIn(openapi).flatMap(({ operationId, parameters = [], requestBody }) => [
+      ...parameters
+        .filter(({ description }) => description === undefined)
+        .map(({ name }) => `${operationId} ${name}`),
+      ...bareIn(requestBody?.content['application/json'].schema ?? {}, operationId),
+    ]);
+    expect(bare).toEqual([]);
+  });
+
+  it('tells every read that it may carry the token of a write', () => {
+    for (const { operationId, parameters = [] } of operationsIn(openapi)) {
+      const { kind } = operations[operationId as keyof typeof operations];
+      const headers = parameters.filter((one) => one.in === 'header').map(({ name }) => name);
+      expect(headers, operationId).toEqual([
+        kind === 'query' ? 'Consistency-Token' : 'Idempotency-Key',
+      ]);
+    }
+  });
+
   it('offers none of the five forbidden acts by path, name or scope', () => {
     verifies('service.5');
     expect(BOUNDARIES).toHaveLength(5);
@@ -90,7 +126,8 @@ describe.each([
     '%s has examples that its schemas take, and declares known problems',
     (_id, operation) => {
       expect(operation.examples.length).toBeGreaterThan(0);
-      for (const { input, output } of operation.examples) {
+      for (const { input, output, after } of operation.examples) {
+        expect(after === undefined || after in agentOperations).toBe(true);
         expect(operation.input.safeParse(input).error?.issues ?? []).toEqual([]);
         expect(operation.output.safeParse(output).error?.issues ?? []).toEqual([]);
       }

@@ -1,32 +1,62 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_BUILT, REQUIREMENTS } from './requirements.ts';
+import { citedIn } from './support/cited.ts';
 import { sourceFiles } from './support/house.ts';
 
-const cited = new Set(
-  sourceFiles('test')
-    .filter(({ path }) => path.endsWith('.test.ts') && path !== 'test/requirements.test.ts')
-    .flatMap(({ text }) =>
-      [...text.matchAll(/\bverifies\(([^)]*)\)/g)].flatMap(([, list = '']) =>
-        [...list.matchAll(/'([^']+)'/g)].map(([, id = '']) => id),
-      ),
-    ),
-);
+const files = sourceFiles('test').filter(({ path }) => path.endsWith('.test.ts'));
+const all = files.map((file) => ({ path: file.path, ...citedIn(file) }));
+const shown = new Set(all.flatMap((file) => file.shown));
 
 describe('the specification', () => {
-  it('has a test for every statement, or a dated line in the list of what is not built', () => {
-    const bare = Object.keys(REQUIREMENTS).filter((id) => !cited.has(id) && !(id in NOT_BUILT));
+  it('has a test that always runs for every statement, or a dated line in the list of what is not built', () => {
+    const bare = Object.keys(REQUIREMENTS).filter((id) => !shown.has(id) && !(id in NOT_BUILT));
     expect(bare).toEqual([]);
   });
 
-  it('is cited by statements that exist', () => {
-    expect([...cited].filter((id) => !(id in REQUIREMENTS))).toEqual([]);
+  it('is cited by statements that exist, in tests', () => {
+    const cited = all.flatMap((file) => [...file.shown, ...file.skipped]);
+    expect(cited.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
+    expect(all.flatMap(({ path, astray }) => astray.map((id) => `${path}: ${id}`))).toEqual([]);
   });
 
   it('lists nothing as missing that a test shows, and dates what it lists', () => {
     for (const [id, { since }] of Object.entries(NOT_BUILT)) {
       expect(id in REQUIREMENTS, id).toBe(true);
-      expect(cited.has(id), `${id} is shown: take it off the list`).toBe(false);
+      expect(shown.has(id), `${id} is shown: take it off the list`).toBe(false);
       expect(since).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     }
+  });
+});
+
+describe('a statement', () => {
+  const cited = (text: string) => citedIn({ path: 'a.test.ts', text });
+  const call = "verifies('a', 'b')";
+  const none = { shown: [], skipped: [], astray: [] };
+
+  it.each([
+    `it('does', () => { ${call}; });`,
+    `describe('x', () => { describe.each([1])('y', () => { it('does', async () => { ${call}; }); }); });`,
+    `it.each([1])('does', () => ${call});`,
+    `test.concurrent('does', () => { if (true) ${call}; });`,
+  ])('is shown by %s', (text) => {
+    expect(cited(text)).toEqual({ ...none, shown: ['a', 'b'] });
+  });
+
+  it.each([
+    `it.skip('does', () => { ${call}; });`,
+    `describe.skip('x', () => { it('does', () => { ${call}; }); });`,
+    `describe.skipIf(!here)('x', () => { it.each([1])('does', () => { ${call}; }); });`,
+    `it.todo('does', () => { ${call}; });`,
+    `it.each([1]).skip('does', () => { ${call}; });`,
+  ])('is not shown by what may not run: %s', (text) => {
+    expect(cited(text)).toEqual({ ...none, skipped: ['a', 'b'] });
+  });
+
+  it('is not shown by a comment or a text, and not outside a test', () => {
+    expect(cited(`// ${call}\nit('does', () => { const text = "${call}"; });`)).toEqual(none);
+    expect(cited(`describe('x', () => { ${call}; });\n${call};`)).toEqual({
+      ...none,
+      astray: ['a', 'b', 'a', 'b'],
+    });
   });
 });

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { postExample } from '../examples/outbound.ts';
-import { asOf, id, idempotencyKey, line, ownerId } from '../fields.ts';
+import { asOf, id, idempotencyKey, line, ownerSpace } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import type { ProblemCode } from '../problems.ts';
 import { OUTBOUND_STATUSES, outbound } from '../records/outbound.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 
-const anyOwner = ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/));
 const which = {
   outbound_id: id('out'),
-  owner_id: anyOwner.optional().describe('Whose it is; needed only once the request is at its end'),
+  owner_id: ownerSpace.optional().describe('Whose it is, where it is known'),
 };
 const sha256 = z
   .string()
@@ -61,7 +60,7 @@ export const listApprovals = defineDeskOperation({
     'Without status: every request that is not at an end, and those of unknown outcome. With an owner_id ' +
     'and a status, the finished ones, too.',
   input: z.strictObject({
-    owner_id: anyOwner.optional(),
+    owner_id: ownerSpace.optional(),
     status: z.enum(OUTBOUND_STATUSES).optional(),
     before: z.int().min(1).optional(),
     limit: z.int().min(1).max(100).default(25),

@@ -1,16 +1,12 @@
 import { z } from 'zod';
 import { handoffExample, linkExample } from '../examples/records.ts';
-import { asOf, limit } from '../fields.ts';
+import { asOf, limit, ownerSpace } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { handoff } from '../records/handoff.ts';
 import { link } from '../records/link.ts';
 
 const AS_OF = { position: 3120, at: '2026-11-20T09:30:00.000Z' };
 
-const ownerOrTest = z
-  .string()
-  .regex(/^[a-z][a-z0-9]{2,40}$/)
-  .describe('test{owner} for the test space');
 const before = z.int().min(1).optional().describe('next_before of the page before');
 const nextBefore = z.int().nullable().describe('null on the last page');
 const roles = ['owner', 'staff', 'auditor'] as const;
@@ -28,7 +24,7 @@ export const listLinks = defineDeskOperation({
   http: { method: 'GET', path: '/links', status: 200 },
   summary: "An owner's links, newest first",
   guidance: 'Follow next_before while it is not null.',
-  input: z.strictObject({ owner_id: ownerOrTest, before, limit }),
+  input: z.strictObject({ owner_id: ownerSpace, before, limit }),
   output: z.object({ data: z.array(link), next_before: nextBefore, as_of: asOf }),
   problems,
   examples: [
@@ -52,7 +48,7 @@ export const listHandoffs = defineDeskOperation({
   http: { method: 'GET', path: '/handoffs', status: 200 },
   summary: "An owner's handoffs, newest first, without their review links",
   guidance: 'Follow next_before while it is not null.',
-  input: z.strictObject({ owner_id: ownerOrTest, before, limit }),
+  input: z.strictObject({ owner_id: ownerSpace, before, limit }),
   output: z.object({ data: z.array(deskHandoff), next_before: nextBefore, as_of: asOf }),
   problems,
   examples: [
@@ -73,7 +69,7 @@ export const listHistory = defineDeskOperation({
   guidance:
     'as_of=<position> answers as the log stood then. Follow next_before while it is not null.',
   input: z.strictObject({
-    owner_id: ownerOrTest,
+    owner_id: ownerSpace,
     as_of: z.int().min(0).optional().describe('A log position'),
     before,
     limit,

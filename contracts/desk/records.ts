@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { handoffExample } from '../examples/records.ts';
-import { id, idempotencyKey, line, money, ownerId, time } from '../fields.ts';
+import { id, idempotencyKey, line, money, ownerSpace, time } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { lineItem } from '../records/handoff.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
@@ -29,11 +29,12 @@ export const moveLead = defineDeskOperation({
   summary: 'Move a lead to its next state',
   guidance:
     'submitted to accepted, rejected or duplicate; accepted to contacted; contacted to qualified or ' +
-    'unqualified; rfq_submitted to won or lost. A won lead may carry its value.',
+    'unqualified; rfq_submitted to won or lost. A won lead may carry its value. A lead whose buyer has ' +
+    'sent the RFQ of its handoff is rfq_submitted from its acceptance on.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     lead_id: id('led'),
-    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+    owner_id: ownerSpace,
     to: z.enum(MOVES),
     reason: line(500).optional(),
     value: z.strictObject(money.shape).optional(),
@@ -54,13 +55,13 @@ export const moveLead = defineDeskOperation({
   ],
 });
 
-const close = <const Id extends string>(
+const close = <const Id extends string, Which extends Record<string, z.ZodString>>(
   operation: Id,
   of: {
-    prefix: 'hnd' | 'lnk';
-    field: 'handoff_id' | 'link_id';
+    /** Names the record. */
+    which: Which;
     path: string;
-    example: string;
+    example: { [Field in keyof Which]: string };
     state: string;
   },
   roles: readonly ('owner' | 'staff')[],
@@ -75,8 +76,8 @@ const close = <const Id extends string>(
     guidance: 'Final. The record stays in the history with its reason.',
     input: z.strictObject({
       idempotency_key: idempotencyKey,
-      [of.field]: id(of.prefix),
-      owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+      ...of.which,
+      owner_id: ownerSpace,
       reason: line(500),
     }),
     output: state,
@@ -86,11 +87,11 @@ const close = <const Id extends string>(
         name: of.state,
         input: {
           idempotency_key: 'close-1',
-          [of.field]: of.example,
+          ...of.example,
           owner_id: 'acme',
           reason: 'Recalled',
         },
-        output: { id: of.example, owner_id: 'acme', state: of.state },
+        output: { id: Object.values(of.example)[0], owner_id: 'acme', state: of.state },
       },
     ],
   });
@@ -98,10 +99,9 @@ const close = <const Id extends string>(
 export const withdrawHandoff = close(
   'withdrawHandoff',
   {
-    prefix: 'hnd',
-    field: 'handoff_id',
+    which: { handoff_id: id('hnd') },
     path: '/handoffs/{handoff_id}/withdraw',
-    example: HANDOFF,
+    example: { handoff_id: HANDOFF },
     state: 'withdrawn',
   },
   ['owner', 'staff'],
@@ -111,10 +111,9 @@ export const withdrawHandoff = close(
 export const invalidateHandoff = close(
   'invalidateHandoff',
   {
-    prefix: 'hnd',
-    field: 'handoff_id',
+    which: { handoff_id: id('hnd') },
     path: '/handoffs/{handoff_id}/invalidate',
-    example: HANDOFF,
+    example: { handoff_id: HANDOFF },
     state: 'invalidated',
   },
   ['staff'],
@@ -130,7 +129,7 @@ export const readRfq = defineDeskOperation({
   guidance: 'Staff only: neither the agent nor the promoter sees the contact.',
   input: z.strictObject({
     handoff_id: id('hnd'),
-    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)),
+    owner_id: ownerSpace,
   }),
   output: z.object({
     handoff_id: id('hnd'),
@@ -172,10 +171,9 @@ export const readRfq = defineDeskOperation({
 export const disableLink = close(
   'disableLink',
   {
-    prefix: 'lnk',
-    field: 'link_id',
+    which: { link_id: id('lnk') },
     path: '/links/{link_id}/disable',
-    example: LINK,
+    example: { link_id: LINK },
     state: 'disabled',
   },
   ['owner', 'staff'],
@@ -195,7 +193,7 @@ export const eraseSubject = defineDeskOperation({
     subject: z
       .string()
       .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
-    owner_id: ownerId.or(z.string().regex(/^test[a-z0-9]{3,36}$/)).optional(),
+    owner_id: ownerSpace.optional(),
     reason: line(500),
   }),
   output: z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idempotencyKey, line } from '../fields.ts';
+import { idempotencyKey, line, ownerSpace } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 
@@ -26,10 +26,7 @@ export const readEvents = defineDeskOperation({
     'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive.',
   input: z.strictObject({
     stream: line(300).optional(),
-    owner_id: z
-      .string()
-      .regex(/^[a-z][a-z0-9]{2,40}$/)
-      .optional(),
+    owner_id: ownerSpace.optional(),
     after: z.int().min(0).default(0),
     up_to: z.int().min(0).optional(),
     limit: z.int().min(1).max(1_000).default(100),
@@ -87,7 +84,7 @@ export const listProjections = defineDeskOperation({
   examples: [{ name: 'all', input: {}, output: { head: 3120, data: [exampleStatus] } }],
 });
 
-const name = z.string().regex(/^[a-z-]{1,40}$/);
+const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a projection' });
 
 export const rebuildProjection = defineDeskOperation({
   id: 'rebuildProjection',

@@ -13,7 +13,9 @@ export const VisitRecorded = z.object({
   agent_id: z.string(),
   dims: attributionDims,
   visitor: z.string(),
-  signals: z.array(z.enum(['head', 'prefetch', 'bot', 'preview', 'no_user_agent'])).optional(),
+  signals: z
+    .array(z.enum(['head', 'prefetch', 'embedded', 'bot', 'preview', 'no_user_agent']))
+    .optional(),
   country: z.string().optional(),
   device: z.enum(['desktop', 'mobile', 'other']),
   referrer_host: z.string().optional(),

@@ -11,8 +11,8 @@ export const postExample = {
   kind: 'social_post',
   target: { network: 'mastodon', account_ref: 'shop-account' },
   content: {
-    text: `Bread bins are back: ${linkExample.short_url} ${LINK_DISCLOSURE}`,
-    link_ids: [linkExample.id],
+    text: 'Stoneware mugs are in stock again. Ask us for a list.',
+    link_ids: [],
   },
   content_sha256: '5f2b51ca2fdc5baa31ec02e002f69aec4d0b6c8f9c5d9fdb1a06b3ac0f6b6b7d',
   revision: 1,
@@ -25,10 +25,18 @@ export const postExample = {
   updated_at: AT,
 } as const;
 
+export const linkPostExample = {
+  ...postExample,
+  content: {
+    text: `Stoneware mugs are in stock again: ${linkExample.short_url} ${LINK_DISCLOSURE}`,
+    link_ids: [linkExample.id],
+  },
+} as const;
+
 export const notificationExample = {
   ...postExample,
   kind: 'agent_notification',
   target: { agent_card_url: 'https://partner.example/.well-known/agent-card.json' },
-  content: { text: 'Ivory bread bins are in stock again.', link_ids: [] },
+  content: { text: 'Stoneware mugs are in stock again.', link_ids: [] },
   delivery: { ...postExample.delivery, adapter: 'a2a' },
 } as const;

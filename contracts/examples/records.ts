@@ -1,8 +1,12 @@
-/** Example records of the contract: valid by its own schemas, which a test checks. */
+/**
+ * Example records of the contract: valid by its own schemas, and each input accepted by the service
+ * with its demo, which tests check. The products are those of demo-catalog.csv.
+ */
 import { BOUNDARIES, HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '../boundaries.ts';
 import { SCOPES, SCOPE_NAMES } from '../scopes.ts';
 
-const PRODUCT_ID = 'prd_0s3q1v8k2m5n7p9r4t6w8x0y';
+const PRODUCT_ID = 'prd_g3g7hpwj2590m7wjz4w3kcz9';
+const SKU = 'KIT-101';
 const LINK_ID = 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n';
 const HANDOFF_ID = 'hnd_2b3c4d5e6f7g8h9j0k1m2n3p';
 const LEAD_ID = 'led_3c4d5e6f7g8h9j0k1m2n3p4q';
@@ -12,20 +16,23 @@ const BASE = 'https://tributary.example';
 
 export const productExample = {
   id: PRODUCT_ID,
-  sku: '22847',
-  title: 'Bread Bin Diner Style Ivory',
-  description: 'BREAD BIN DINER STYLE IVORY',
+  sku: SKU,
+  title: 'Speckled Stoneware Mug',
+  description: 'Hand-glazed mug, 350 ml, oven and dishwasher safe',
+  brand: 'Tidewater',
   category: 'Kitchen',
+  origin_country: 'PT',
   ship_from: 'GB',
-  lead_time_days: 5,
-  order_rule: { moq: 1, increment: 1 },
+  lead_time_days: 4,
+  order_rule: { moq: 6, increment: 6 },
   price_tiers: [
-    { min_quantity: 1, unit_price: { amount: 1695, currency: 'GBP' } },
-    { min_quantity: 8, unit_price: { amount: 1495, currency: 'GBP' } },
+    { min_quantity: 6, unit_price: { amount: 340, currency: 'GBP' } },
+    { min_quantity: 48, unit_price: { amount: 295, currency: 'GBP' } },
+    { min_quantity: 144, unit_price: { amount: 260, currency: 'GBP' } },
   ],
-  price_at_quantity: { quantity: 1, unit_price: { amount: 1695, currency: 'GBP' } },
+  price_at_quantity: { quantity: 48, unit_price: { amount: 295, currency: 'GBP' } },
   price_status: 'indicative',
-  stock: { level: 'in_stock', available_quantity: 97, as_of: AT },
+  stock: { level: 'in_stock', available_quantity: 1240, as_of: AT },
   status: 'published',
   revision: 0,
   updated_at: AT,
@@ -36,12 +43,12 @@ export const linkExample = {
   owner_id: 'acme',
   agent_id: AGENT_ID,
   target: { kind: 'product', ref: PRODUCT_ID },
-  destination_url: `${BASE}/p/22847?utm_source=newsletter`,
-  short_url: `${BASE}/l/spring-bread-bin`,
-  qr_svg_url: `${BASE}/l/spring-bread-bin/qr.svg`,
-  qr_png_url: `${BASE}/l/spring-bread-bin/qr.png`,
-  code: 'spring-bread-bin',
-  slug: 'spring-bread-bin',
+  destination_url: `${BASE}/p/${PRODUCT_ID}?utm_source=newsletter`,
+  short_url: `${BASE}/l/spring-mugs`,
+  qr_svg_url: `${BASE}/l/spring-mugs/qr.svg`,
+  qr_png_url: `${BASE}/l/spring-mugs/qr.png`,
+  code: 'spring-mugs',
+  slug: 'spring-mugs',
   campaign: 'spring-sale',
   channel: 'email',
   utm: { source: 'newsletter' },
@@ -64,16 +71,16 @@ export const handoffExample = {
       line_id: '1',
       product_id: PRODUCT_ID,
       product_revision: 0,
-      sku: '22847',
-      title: 'Bread Bin Diner Style Ivory',
-      quantity: 2,
-      indicative_unit_price: { amount: 1695, currency: 'GBP' },
-      tier_min_quantity: 1,
+      sku: SKU,
+      title: productExample.title,
+      quantity: 48,
+      indicative_unit_price: { amount: 295, currency: 'GBP' },
+      tier_min_quantity: 48,
       warnings: [],
     },
   ],
   list_revision: 1,
-  indicative_totals: [{ amount: 3390, currency: 'GBP' }],
+  indicative_totals: [{ amount: 14160, currency: 'GBP' }],
   review_url: `${BASE}/h/9f2c…`,
   status: 'awaiting_buyer',
   expires_at: '2026-12-20T09:30:00.000Z',
@@ -91,7 +98,7 @@ export const leadExample = {
   source: { kind: 'agent' },
   company: { name: 'Corner Shop', country: 'GB' },
   contact: { name: 'Ada Byron', email: 'ada@cornershop.example' },
-  consent: { basis: 'consent', obtained_at: '2026-11-20T09:00:00Z' },
+  consent: { basis: 'consent', obtained_at: '2026-01-20T09:00:00Z' },
   state: 'submitted',
   claim_expires_at: '2027-02-18T09:30:00.000Z',
   version: 0,
@@ -111,7 +118,7 @@ const day = {
   leads_accepted: 0,
   leads_qualified: 0,
   leads_won: 0,
-  rfq_value: [{ amount: 3390, currency: 'GBP' }],
+  rfq_value: [{ amount: 14160, currency: 'GBP' }],
   won_value: [],
 };
 

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { handoffExample } from '../examples/records.ts';
-import { country, id, idempotencyKey, line, metadata, quantity, text, time } from '../fields.ts';
+import {
+  externalId,
+  homeCountry,
+  id,
+  idempotencyKey,
+  line,
+  metadata,
+  productId,
+  quantity,
+  text,
+  time,
+} from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
@@ -19,39 +30,42 @@ export const createHandoff = defineOperation({
   next: 'getPerformance counts what the buyer opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    title: line(120),
-    note_to_buyer: text(2_000).optional(),
+    title: line(120).describe('Shown to the buyer as the title of the list'),
+    note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list'),
     locale: z
       .string()
       .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
         error: 'must be a BCP 47 tag like en-GB',
       })
-      .default('en'),
+      .default('en')
+      .describe('BCP 47 tag of the language of the page'),
     link_id: id('lnk').optional().describe('The link this handoff came from'),
     buyer: z
       .strictObject({
-        company: line(200).optional(),
-        country: country.optional(),
-        email: z.email().max(254).optional().describe('Personal data: encrypted'),
+        company: line(200).optional().describe('Name of the company'),
+        country: homeCountry.optional(),
+        email: z.email().max(254).optional().describe('E-mail address; personal data, encrypted'),
       })
-      .default({}),
+      .default({})
+      .describe('Who the list is for, as far as known'),
     line_items: z
       .array(
         z
           .strictObject({
-            product_id: id('prd').optional(),
-            sku: line(64).optional(),
+            product_id: productId.optional(),
+            sku: line(64).optional().describe('Stock-keeping unit, instead of product_id'),
             quantity,
-            note: line(500).optional(),
+            note: line(500).optional().describe('Shown to the buyer at the line'),
           })
           .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
             error: 'name the product by product_id or by sku, one of the two',
           }),
       )
       .min(1)
-      .max(LIMITS.HANDOFF_LINES_MAX),
+      .max(LIMITS.HANDOFF_LINES_MAX)
+      .describe('What the buyer may want; each names its product by product_id or by sku'),
     expires_at: time.optional().describe(`Default in ${LIMITS.HANDOFF_DAYS_DEFAULT} days`),
-    external_id: line(128).optional().describe('Your own reference, given back as it is'),
+    external_id: externalId.optional(),
     metadata: metadata.optional(),
   }),
   output: handoff,
@@ -69,7 +83,7 @@ export const createHandoff = defineOperation({
         idempotency_key: 'order-555156',
         title: 'Kitchen shelf, autumn',
         buyer: { company: 'Corner Shop', country: 'GB' },
-        line_items: [{ sku: '22847', quantity: 2 }],
+        line_items: [{ sku: 'KIT-101', quantity: 48 }],
       },
       output: handoffExample,
     },

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { linkExample } from '../examples/records.ts';
-import { idempotencyKey, line, metadata, time } from '../fields.ts';
+import { campaign, externalId, idempotencyKey, line, metadata, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
-import { CHANNELS, link, target, utm } from '../records/link.ts';
+import { channel, link, target, utm } from '../records/link.ts';
 
 export const RESERVED_SLUGS = [
   'admin',
@@ -42,12 +42,16 @@ export const createLink = defineOperation({
       })
       .optional()
       .describe('Unique on this service, first come'),
-    external_id: line(128).optional().describe('Your own reference, given back as it is'),
-    campaign: line(64).optional(),
-    channel: z.enum(CHANNELS).optional(),
-    sub_ids: z.array(line(64)).max(3).optional(),
+    external_id: externalId.optional(),
+    campaign: campaign.optional(),
+    channel: channel.optional(),
+    sub_ids: z
+      .array(line(64))
+      .max(3)
+      .optional()
+      .describe('Up to three tags of yours; reports group by each'),
     utm: utm.optional().describe('Added to the destination as utm_…'),
-    expires_at: time.optional(),
+    expires_at: time.optional().describe('Default never'),
     expired_target: target.optional().describe('Where the link leads once it has expired'),
     metadata: metadata.optional(),
   }),
@@ -57,9 +61,9 @@ export const createLink = defineOperation({
     {
       name: 'a product, for a campaign',
       input: {
-        idempotency_key: 'spring-sale:22847:link',
-        target: { kind: 'product', ref: '22847' },
-        slug: 'spring-bread-bin',
+        idempotency_key: 'spring-sale:KIT-101:link',
+        target: { kind: 'product', ref: 'KIT-101' },
+        slug: 'spring-mugs',
         campaign: 'spring-sale',
         channel: 'email',
         utm: { source: 'newsletter' },

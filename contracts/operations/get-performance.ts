@@ -1,12 +1,40 @@
 import { z } from 'zod';
 import { performanceExample } from '../examples/records.ts';
-import { asOf, country, cursor, date, id, line, list, page } from '../fields.ts';
+import {
+  asOf,
+  campaign,
+  category,
+  cursor,
+  date,
+  handoffId,
+  id,
+  line,
+  linkId,
+  list,
+  page,
+  productId,
+} from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
-import { CHANNELS } from '../records/link.ts';
-import { DIMENSIONS, GRANULARITIES, metrics, performanceRow } from '../records/performance.ts';
+import { channel } from '../records/link.ts';
+import {
+  COUNTRY_UNIQUES_MIN,
+  DIMENSIONS,
+  GRANULARITIES,
+  metrics,
+  OTHER_COUNTRIES,
+  performanceRow,
+} from '../records/performance.ts';
 
 export const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
+
+/** As rows name it. Any two letters: what a proxy says of a visitor may be no country of the list. */
+const countryShown = z
+  .string()
+  .regex(new RegExp(`^(?:[A-Z]{2}|${OTHER_COUNTRIES})$`), {
+    error: `must be an ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`,
+  })
+  .describe(`ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`);
 
 export const getPerformance = defineOperation({
   id: 'getPerformance',
@@ -15,28 +43,32 @@ export const getPerformance = defineOperation({
   http: { method: 'GET', path: '/performance', status: 200 },
   summary: "The owner's numbers by day, week or month",
   guidance:
-    'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch and HEAD, clicks_unique ' +
-    'counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file. ' +
-    'as_of=<position> answers as the log stood then.',
+    'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch, what other pages embed ' +
+    'and HEAD, clicks_unique counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file. ' +
+    `Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the period and under the filters ` +
+    `that are asked for, are counted together as ${OTHER_COUNTRIES}, in every row; asked for by name, ` +
+    'such a country has none. as_of=<position> answers as the log stood then.',
   next: 'createLink for what does well.',
   input: z.strictObject({
     from: date.optional().describe('First day, in time_zone; default 29 days before to'),
     to: date.optional().describe('Last day, inclusive; default today'),
-    granularity: z.enum(GRANULARITIES).default('day'),
+    granularity: z.enum(GRANULARITIES).default('day').describe('Length of a row'),
     time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
-    group_by: list(z.enum(DIMENSIONS), 2).optional(),
+    group_by: list(z.enum(DIMENSIONS), 2)
+      .optional()
+      .describe('Up to two fields whose values get rows of their own'),
     compare_to: z
       .enum(['previous_period', 'previous_year'])
       .optional()
       .describe('The period of equal length before, or the same days a year before'),
-    link_id: id('lnk').optional(),
-    campaign: line(64).optional(),
-    channel: z.enum(CHANNELS).optional(),
-    product_id: id('prd').optional(),
-    category: line(100).optional(),
-    country: country.optional(),
-    agent_id: id('agt').optional(),
-    handoff_id: id('hnd').optional(),
+    link_id: linkId.optional(),
+    campaign: campaign.optional(),
+    channel: channel.optional(),
+    product_id: productId.optional(),
+    category: category.optional(),
+    country: countryShown.optional(),
+    agent_id: id('agt').optional().describe('Id of one of the agents of the owner'),
+    handoff_id: handoffId.optional(),
     as_of: z.int().min(0).optional().describe('A log position'),
     limit: z.int().min(1).max(1_000).default(400).describe('Rows in a page'),
     cursor: cursor.optional(),

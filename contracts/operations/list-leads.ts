@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
-import { asOf, cursor, id, limit, line, page, time } from '../fields.ts';
+import { asOf, cursor, externalId, handoffId, limit, linkId, page, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
-import { LEAD_STATES, lead } from '../records/lead.ts';
+import { LEAD_STATES, lead, leadSource } from '../records/lead.ts';
 
 export const listLeads = defineOperation({
   id: 'listLeads',
@@ -12,17 +12,18 @@ export const listLeads = defineOperation({
   summary: "The owner's leads, newest first",
   guidance:
     'Follow next_cursor while has_more is true. A narrow filter may give a page with fewer rows, even none, ' +
-    'and still more to come. Present the Consistency-Token of a write to be sure to see it.',
+    'and still more to come. Present the Consistency-Token of a write to be sure to see it. A call is timed when it ' +
+    'begins and may be written a little later: follow changes with updated_since a minute before your last question.',
   next: 'submitLead with the same external_id amends a lead.',
   input: z.strictObject({
-    state: z.enum(LEAD_STATES).optional(),
-    source: z.enum(['link', 'handoff', 'manual', 'agent']).optional(),
-    link_id: id('lnk').optional(),
-    handoff_id: id('hnd').optional(),
-    external_id: line(128).optional(),
-    created_from: time.optional(),
-    created_to: time.optional(),
-    updated_since: time.optional(),
+    state: z.enum(LEAD_STATES).optional().describe('Only leads in this state'),
+    source: leadSource.shape.kind.optional(),
+    link_id: linkId.optional(),
+    handoff_id: handoffId.optional(),
+    external_id: externalId.optional().describe('Your own reference'),
+    created_from: time.optional().describe('Only those submitted at this time or after'),
+    created_to: time.optional().describe('Only those submitted at this time or before'),
+    updated_since: time.optional().describe('Only those changed at this time or after'),
     limit,
     cursor: cursor.optional(),
   }),

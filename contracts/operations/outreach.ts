@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { notificationExample, postExample } from '../examples/outbound.ts';
-import { agentUrl, id, idempotencyKey, line, text, time } from '../fields.ts';
+import { linkPostExample, notificationExample, postExample } from '../examples/outbound.ts';
+import { agentUrl, externalId, id, idempotencyKey, line, text, time } from '../fields.ts';
 import { defineToolOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
 import { MESSAGE_CHANNELS, NETWORKS, outbound } from '../records/outbound.ts';
@@ -13,6 +13,11 @@ const reference = line(128)
   })
   .describe('A name under which the owner knows it, never an address');
 
+const exactly = (max: number) =>
+  text(max).describe('The exact text that people approve and that is sent');
+
+const outboundId = id('out').describe('Id of the outreach request, as its proposal answered it');
+
 const common = {
   idempotency_key: idempotencyKey,
   link_ids: z
@@ -22,7 +27,7 @@ const common = {
     .describe('Your links whose short_url stands in the text'),
   not_before: time.optional().describe('Not sent earlier'),
   not_after: time.optional().describe('Expires then; 7 days from now by default, at most 30'),
-  external_id: line(128).optional().describe('Your own reference, given back as it is'),
+  external_id: externalId.optional(),
   revises: id('out')
     .optional()
     .describe('A request of the same kind that this replaces: new content, new approval'),
@@ -56,23 +61,34 @@ export const requestSocialPost = defineToolOperation({
   guidance: GUIDANCE,
   input: z.strictObject({
     ...common,
-    network: z.enum(NETWORKS),
+    network: z.enum(NETWORKS).describe('The social network'),
     account_ref: reference.describe('The account of the owner, by name'),
-    text: text(5_000),
+    text: exactly(5_000),
   }),
   output: outbound,
   problems: PROBLEMS,
   examples: [
     {
-      name: 'a post with a link',
+      name: 'a post',
       input: {
-        idempotency_key: 'spring-sale:22847:post',
+        idempotency_key: 'spring-sale:KIT-101:post',
         network: 'mastodon',
         account_ref: 'shop-account',
         text: postExample.content.text,
-        link_ids: postExample.content.link_ids,
       },
       output: postExample,
+    },
+    {
+      name: 'a post with a link, which it names and discloses',
+      after: 'createLink',
+      input: {
+        idempotency_key: 'spring-sale:KIT-101:link-post',
+        network: 'mastodon',
+        account_ref: 'shop-account',
+        text: linkPostExample.content.text,
+        link_ids: linkPostExample.content.link_ids,
+      },
+      output: linkPostExample,
     },
   ],
 });
@@ -87,10 +103,10 @@ export const requestMessage = defineToolOperation({
   guidance: GUIDANCE,
   input: z.strictObject({
     ...common,
-    channel: z.enum(MESSAGE_CHANNELS),
+    channel: z.enum(MESSAGE_CHANNELS).describe('How it is sent'),
     recipient_ref: reference.describe('Who gets it, as the owner knows them: a list or a contact'),
-    subject: line(200).optional(),
-    text: text(8_000),
+    subject: line(200).optional().describe('Subject line'),
+    text: exactly(8_000),
   }),
   output: outbound,
   problems: PROBLEMS,
@@ -101,16 +117,16 @@ export const requestMessage = defineToolOperation({
         idempotency_key: 'spring-sale:cafes:mail',
         channel: 'email',
         recipient_ref: 'list:cafe-owners',
-        subject: 'Bread bins in stock',
-        text: 'Ivory bread bins are back in stock. Reply for a list.',
+        subject: 'Stoneware mugs in stock',
+        text: 'Stoneware mugs are back in stock. Reply for a list.',
       },
       output: {
         ...postExample,
         kind: 'message',
         target: { channel: 'email', recipient_ref: 'list:cafe-owners' },
         content: {
-          subject: 'Bread bins in stock',
-          text: 'Ivory bread bins are back in stock. Reply for a list.',
+          subject: 'Stoneware mugs in stock',
+          text: 'Stoneware mugs are back in stock. Reply for a list.',
           link_ids: [],
         },
       },
@@ -129,7 +145,7 @@ export const requestAgentNotification = defineToolOperation({
   input: z.strictObject({
     ...common,
     agent_card_url: agentUrl.describe('https URL of the A2A card of the agent to notify'),
-    text: text(8_000),
+    text: exactly(8_000),
   }),
   output: outbound,
   problems: PROBLEMS,
@@ -155,10 +171,17 @@ export const getOutboundRequest = defineToolOperation({
     'confirmed means that the receiver said so. outcome_unknown means that it may have left: do not ' +
     'propose it again before a person has looked.',
   next: 'when it waits for approval, ask again later; only people can approve.',
-  input: z.strictObject({ outbound_id: id('out') }),
+  input: z.strictObject({ outbound_id: outboundId }),
   output: outbound,
   problems: ['scope_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'waits', input: { outbound_id: postExample.id }, output: postExample }],
+  examples: [
+    {
+      name: 'a post that waits for approval',
+      after: 'requestSocialPost',
+      input: { outbound_id: postExample.id },
+      output: postExample,
+    },
+  ],
 });
 
 export const cancelOutboundRequest = defineToolOperation({
@@ -173,15 +196,16 @@ export const cancelOutboundRequest = defineToolOperation({
   destructive: true,
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    outbound_id: id('out'),
-    reason: line(500).optional(),
+    outbound_id: outboundId,
+    reason: line(500).optional().describe('Why, for the people who decide'),
   }),
   output: outbound,
   problems: [...WRITE_PROBLEMS, 'scope_missing', 'resource_not_found', 'state_conflict'],
   examples: [
     {
-      name: 'no longer needed',
-      input: { idempotency_key: 'spring-sale:22847:stop', outbound_id: postExample.id },
+      name: 'a post that is no longer needed',
+      after: 'requestSocialPost',
+      input: { idempotency_key: 'spring-sale:KIT-101:stop', outbound_id: postExample.id },
       output: { ...postExample, status: 'canceled', version: 1 },
     },
   ],

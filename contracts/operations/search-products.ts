@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { productExample } from '../examples/records.ts';
 import {
   asOf,
+  category,
   country,
   currency,
   cursor,
@@ -30,23 +31,26 @@ export const searchProducts = defineOperation({
     'product ids or skus from here into createLink and createHandoff.',
   input: z.strictObject({
     q: line(200).optional().describe('Words, each matched by prefix'),
-    ids: list(id('prd'), 100).optional(),
-    skus: list(line(64), 100).optional(),
-    category: line(100).optional().describe('Exact; facets=category lists them'),
-    brand: line(100).optional(),
-    origin: country.optional(),
-    ship_from: country.optional(),
+    ids: list(id('prd'), 100).optional().describe('Only these ids'),
+    skus: list(line(64), 100).optional().describe('Only these stock-keeping units'),
+    category: category.optional().describe('Exact name; facets=category lists them'),
+    brand: line(100).optional().describe('Exact name of the brand'),
+    origin: country.optional().describe('Country of origin, ISO 3166-1 alpha-2 code'),
+    ship_from: country.optional().describe('Country it is sent from, ISO 3166-1 alpha-2 code'),
     at_quantity: quantity
       .optional()
       .describe('Quantity at which prices are compared; default each minimum'),
     price_min: z.int().min(0).optional().describe('Minor units; needs currency'),
     price_max: z.int().min(0).optional().describe('Minor units; needs currency'),
-    currency: currency.optional(),
+    currency: currency.optional().describe('ISO 4217 code; only prices in it'),
     moq_max: quantity.optional().describe('Minimum order quantity at most this'),
     min_available: quantity.optional().describe('Stock last seen at least this'),
-    lead_time_max_days: z.int().min(0).max(3_650).optional(),
-    updated_since: time.optional(),
-    sort: z.enum(['relevance', 'price', 'moq', 'lead_time', 'updated']).default('relevance'),
+    lead_time_max_days: z.int().min(0).max(3_650).optional().describe('Days to dispatch, at most'),
+    updated_since: time.optional().describe('Only those changed at this time or after'),
+    sort: z
+      .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
+      .default('relevance')
+      .describe('Order of the rows'),
     facets: list(z.enum(FACETS), FACETS.length).optional().describe('Fields to count values of'),
     limit,
     cursor: cursor.optional(),
@@ -67,11 +71,11 @@ export const searchProducts = defineOperation({
   ],
   examples: [
     {
-      name: 'mugs from the UK under 2 pounds at 48 pieces',
+      name: 'stoneware mugs sent from the UK, 48 for at most 3 pounds each',
       input: {
-        q: 'mug',
+        q: 'stoneware mug',
         ship_from: 'GB',
-        price_max: 200,
+        price_max: 300,
         currency: 'GBP',
         at_quantity: 48,
         facets: ['category'],
@@ -80,8 +84,8 @@ export const searchProducts = defineOperation({
       output: {
         data: [productExample],
         page: { next_cursor: null, has_more: false, total: 1 },
-        facets: [{ field: 'category', values: [{ value: 'Mugs', count: 1 }] }],
-        as_of: { position: 2961, at: '2026-11-20T09:30:00.000Z' },
+        facets: [{ field: 'category', values: [{ value: 'Kitchen', count: 1 }] }],
+        as_of: { position: 3120, at: '2026-11-20T09:30:00.000Z' },
       },
     },
   ],

@@ -31,13 +31,13 @@ export const submitLead = defineOperation({
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),
-    source: leadSource.default({ kind: 'agent' }),
+    source: leadSource.default({ kind: 'agent' }).describe('Where it came from'),
     company: company.optional().describe('Required unless withdraw is true'),
     contact: contact.optional(),
     consent: consent.optional().describe('Required with a contact'),
-    interest: interest.optional(),
-    withdraw: z.literal(true).optional(),
-    withdraw_reason: line(200).optional(),
+    interest: interest.optional().describe('What the lead asked for'),
+    withdraw: z.literal(true).optional().describe('true withdraws the lead'),
+    withdraw_reason: line(200).optional().describe('Why it is withdrawn'),
     metadata: metadata.optional(),
   }),
   output: lead,
@@ -51,13 +51,13 @@ export const submitLead = defineOperation({
   ],
   examples: [
     {
-      name: 'a lead from a link',
+      name: 'a company whose contact consented',
       input: {
         idempotency_key: 'crm-4711:submit',
         external_id: 'crm-4711',
         company: { name: 'Corner Shop', country: 'GB' },
         contact: { name: 'Ada Byron', email: 'ada@cornershop.example' },
-        consent: { basis: 'consent', obtained_at: '2026-11-20T09:00:00Z' },
+        consent: { basis: 'consent', obtained_at: '2026-01-20T09:00:00Z' },
       },
       output: leadExample,
     },

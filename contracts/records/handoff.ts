@@ -4,7 +4,7 @@ import { id, metadata, money, time } from '../fields.ts';
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
   off_increment: 'The quantity is not a multiple of the order increment',
-  stock_below_quantity: 'The stock last seen is below the quantity',
+  stock_below_quantity: 'The stock last seen is below the quantity on the list',
 } as const;
 
 export type Warning = keyof typeof WARNINGS;

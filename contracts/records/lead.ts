@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { country, id, line, metadata, money, text, time, url } from '../fields.ts';
+import { homeCountry, id, line, metadata, money, quantity, text, time, url } from '../fields.ts';
 
 export const LEAD_STATES = [
   'submitted',
@@ -17,37 +17,39 @@ export const LEAD_STATES = [
 ] as const;
 
 export const leadSource = z.strictObject({
-  kind: z.enum(['link', 'handoff', 'manual', 'agent']),
+  kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('What the lead came through'),
   ref: line(128).optional().describe('Link or handoff id where the kind is one of these'),
 });
 
 export const company = z.strictObject({
-  name: line(200),
-  country,
-  website: url.optional(),
+  name: line(200).describe('Name of the company'),
+  country: homeCountry,
+  website: url.optional().describe('Web address of the company'),
 });
 
 export const contact = z
   .strictObject({
-    name: line(200),
-    email: z.email().max(254),
-    phone: z.e164().optional(),
-    role: line(100).optional(),
+    name: line(200).describe('Full name'),
+    email: z.email().max(254).describe('E-mail address'),
+    phone: z.e164().optional().describe('Number in E.164 form'),
+    role: line(100).optional().describe('Position in the company'),
   })
   .describe('Personal data: encrypted with a key of its own, erased with it');
 
 export const consent = z.strictObject({
-  basis: z.enum(['consent', 'legitimate_interest', 'contract']),
+  basis: z
+    .enum(['consent', 'legitimate_interest', 'contract'])
+    .describe('The lawful basis of processing'),
   obtained_at: time,
-  text_version: line(100).optional(),
-  evidence_url: url.optional(),
+  text_version: line(100).optional().describe('Version of the consent text that was shown'),
+  evidence_url: url.optional().describe('Where the consent can be looked up'),
 });
 
 export const interest = z.strictObject({
-  product_ids: z.array(id('prd')).max(20).optional(),
-  categories: z.array(line(100)).max(20).optional(),
-  quantity_hint: z.int().min(1).max(100_000_000).optional(),
-  note: text(2_000).optional().describe('Encrypted with the contact'),
+  product_ids: z.array(id('prd')).max(20).optional().describe('Ids of products'),
+  categories: z.array(line(100)).max(20).optional().describe('Names of categories'),
+  quantity_hint: quantity.optional().describe('Pieces wanted, about'),
+  note: text(2_000).optional().describe('A remark; encrypted with the contact'),
 });
 
 export const lead = z

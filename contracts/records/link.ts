@@ -5,7 +5,7 @@ export const TARGET_KINDS = ['product', 'category', 'search'] as const;
 
 export const target = z
   .strictObject({
-    kind: z.enum(TARGET_KINDS),
+    kind: z.enum(TARGET_KINDS).describe('What ref names'),
     ref: line(200).describe('Product id or sku, category name, or search words'),
   })
   .describe(
@@ -14,12 +14,14 @@ export const target = z
 
 export const CHANNELS = ['site', 'email', 'social', 'chat', 'agent', 'qr', 'other'] as const;
 
+export const channel = z.enum(CHANNELS).describe('The kind of channel; reports group by it');
+
 export const utm = z.strictObject({
-  source: line(255).optional(),
-  medium: line(255).optional(),
-  campaign: line(255).optional(),
-  term: line(255).optional(),
-  content: line(255).optional(),
+  source: line(255).optional().describe('utm_source'),
+  medium: line(255).optional().describe('utm_medium'),
+  campaign: line(255).optional().describe('utm_campaign'),
+  term: line(255).optional().describe('utm_term'),
+  content: line(255).optional().describe('utm_content'),
 });
 
 export const link = z

@@ -34,6 +34,16 @@ export const METRICS = [
 
 export type Metric = (typeof METRICS)[number];
 
+/**
+ * A country with fewer unique clicks than this could point at a person. It is decided once for all that
+ * is asked for, period and filters, and never row by row: or rows that are left out could be had as
+ * the difference of sums.
+ */
+export const COUNTRY_UNIQUES_MIN = 3;
+
+/** Under which all those countries are counted together, so that sums stay whole. */
+export const OTHER_COUNTRIES = 'other';
+
 export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
 
 export const metrics = z.object({
@@ -50,7 +60,12 @@ export const metrics = z.object({
 export const performanceRow = z
   .object({
     bucket_start: z.string().describe('First day of the bucket in the time zone asked for'),
-    dimensions: z.partialRecord(z.enum(DIMENSIONS), z.string().nullable()),
+    dimensions: z
+      .partialRecord(z.enum(DIMENSIONS), z.string().nullable())
+      .describe(
+        `Value of each field of group_by, null where there is none. A country with fewer than ` +
+          `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted under ${OTHER_COUNTRIES}`,
+      ),
     metrics,
     comparison: metrics.optional().describe('The same bucket of the comparison period'),
   })

@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Role } from '#contracts/scopes.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
-import { testSpaceOf } from './call.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 

@@ -3,19 +3,20 @@ import { line } from '#contracts/fields.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffCommand, HandoffRejection, HandoffState } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
-import type { LeadState } from '#src/domain/lead.ts';
-import { lead } from '#src/domain/lead.ts';
+import type { HandoffLeads } from '#src/ports/rows.ts';
 import { BUYER } from './attribution.ts';
 import type { Call } from './call.ts';
 import { awaitOwnWrite } from './consistency.ts';
 import { decideAndAppend } from './decide-and-append.ts';
 import type { Deps } from './deps.ts';
-import { priceLine, totalsOf } from './lines.ts';
+import { observeRfq } from './observe-rfq.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 import { streamOf } from './records.ts';
 import type { Review } from './review.ts';
 import { GONE, handoffBehind, reviewOf } from './review.ts';
+import type { TypedQuantities } from './typed-quantities.ts';
+import { withQuantities } from './typed-quantities.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
@@ -49,8 +50,8 @@ const act = async (
   });
   if (!written.ok)
     return 'rejected' in written ? refuse('state_conflict', WHY[written.rejected]) : written;
-  if (operation === 'submitRfq') await observeRfq(deps, call, state.handoff_id);
   await awaitOwnWrite(deps, written.position);
+  if (operation === 'submitRfq') await tellLeads(deps, call, state.handoff_id);
   return done(reviewOf(deps, ownerId, written.state));
 };
 
@@ -76,38 +77,13 @@ export const openHandoff = (
 export const reviseList = (
   deps: Deps,
   token: string,
-  asked: { requestId: string; listRevision: number; quantities: ReadonlyMap<string, string> },
+  asked: { requestId: string; listRevision: number; quantities: TypedQuantities },
 ): Promise<Outcome<Review>> =>
   act(deps, token, { requestId: asked.requestId, operation: 'reviseList' }, (state, at) => {
-    const products = deps.catalog.byId(state.lines.map(({ product_id }) => product_id));
-    const faults: InputFault[] = [];
-    const lines = state.lines.flatMap((line) => {
-      const typed = asked.quantities.get(line.line_id)?.trim() ?? String(line.quantity);
-      const quantity = /^\d{1,9}$/.test(typed) ? Number(typed) : Number.NaN;
-      if (!(quantity >= 0 && quantity <= 100_000_000)) {
-        const detail = 'must be a whole number, 0 to take the line off the list';
-        faults.push({ pointer: `/quantity.${line.line_id}`, code: 'not_a_quantity', detail });
-        return [line];
-      }
-      if (quantity === 0) return [];
-      if (quantity === line.quantity) return [line];
-      const product = products.get(line.product_id);
-      return [product ? priceLine(product, { ...line, quantity }) : { ...line, quantity }];
-    });
-    if (faults.length > 0)
-      return refuse('validation_failed', 'Some quantities are not valid.', { errors: faults });
-    if (lines.length === 0)
-      return refuse('validation_failed', 'A list needs a line. To refuse all of it, decline it.', {
-        errors: [{ pointer: '/quantities', code: 'empty', detail: 'at least one line must stay' }],
-      });
-    const totals = totalsOf(lines);
-    if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
-      return refuse('validation_failed', 'The quantities are too large to be priced.', {
-        errors: [
-          { pointer: '/quantities', code: 'too_large', detail: 'the total cannot be counted' },
-        ],
-      });
-    return { type: 'ReviseList', at, listRevision: asked.listRevision, lines, totals };
+    const list = withQuantities(deps.catalog, state, asked.quantities);
+    if ('faults' in list)
+      return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
+    return { type: 'ReviseList', at, listRevision: asked.listRevision, ...list };
   });
 
 export const declineHandoff = (
@@ -127,8 +103,9 @@ export const declineHandoff = (
   });
 
 /**
- * The buyer, and nobody else, asks for a quotation. The list sent is the list seen: another revision
- * is refused. The contact is sealed before anything is stored.
+ * The buyer, and nobody else, asks for a quotation. The list sent is the list seen, with what was
+ * typed over its quantities: another revision is refused. The contact is sealed before anything is
+ * stored.
  */
 export const submitRfq = (
   deps: Deps,
@@ -136,72 +113,39 @@ export const submitRfq = (
   asked: {
     requestId: string;
     listRevision: number;
+    quantities?: TypedQuantities;
     consent: boolean;
     contact: { name: string; email: string; company?: string; phone?: string };
   },
 ): Promise<Outcome<Review>> =>
   act(deps, token, { requestId: asked.requestId, operation: 'submitRfq' }, async (state, at) => {
+    const { listRevision } = asked;
+    const command = { type: 'SubmitRfq' as const, at, listRevision, consentText: RFQ_CONSENT };
+    // Nothing is asked of the form on a list that is closed, or another than the one that was seen.
+    if (!isOpen(state, at) || listRevision !== state.list_revision)
+      return { ...command, contact: '', lines: state.lines, totals: state.totals };
+    const list = withQuantities(deps.catalog, state, asked.quantities ?? new Map());
     const contact = contactShape.safeParse(asked.contact);
-    const errors: InputFault[] = contact.success
-      ? []
-      : contact.error.issues.map(({ path, code, message }) => ({
-          pointer: `/${path.join('/')}`,
-          code,
-          detail: message,
-        }));
+    const errors: InputFault[] = 'faults' in list ? list.faults : [];
+    for (const { path, code, message } of contact.error?.issues ?? [])
+      errors.push({ pointer: `/${path.join('/')}`, code, detail: message });
     if (!asked.consent)
       errors.push({ pointer: '/consent', code: 'required', detail: 'tick it to send the request' });
-    if (errors.length > 0 && isOpen(state, at))
+    if ('faults' in list || errors.length > 0)
       return refuse('validation_failed', 'Some fields are not valid; nothing was sent.', {
         errors,
       });
-    if (!isOpen(state, at))
-      return {
-        type: 'SubmitRfq',
-        at,
-        listRevision: asked.listRevision,
-        contact: '',
-        consentText: '',
-      };
     const sealed = await deps.vault.seal(state.handoff_id, JSON.stringify(contact.data));
     // Erased while the buyer wrote.
     if (sealed === null) return refuse('state_conflict', WHY.handoff_closed);
-    return {
-      type: 'SubmitRfq',
-      at,
-      listRevision: asked.listRevision,
-      contact: sealed,
-      consentText: RFQ_CONSENT,
-    };
+    return { ...command, contact: sealed, ...list };
   });
 
-/** Leads that came from this handoff learn that their buyer has asked. */
-const observeRfq = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
-  let before: number | undefined;
-  for (;;) {
-    const rows: { row: LeadState; sort: number }[] = await deps.readModels.list<LeadState>(
-      'leads',
-      {
-        scope: call.ownerId,
-        limit: LEADS_IN_PAGE,
-        ...(before !== undefined && { before }),
-      },
-    );
-    for (const { row } of rows) {
-      if (row.handoff_id !== handoffId) continue;
-      await decideAndAppend(
-        deps,
-        { ...call, operation: 'observeRfq' },
-        {
-          stream: streamOf(call.ownerId, 'lead', row.lead_id),
-          decider: lead,
-          command: () => ({ type: 'ObserveRfq' as const, at: call.at }),
-        },
-      );
-    }
-    before = rows.at(-1)?.sort;
-    if (rows.length < LEADS_IN_PAGE) return;
-  }
+/**
+ * Leads that came from this handoff learn of it now. One that this misses, because the read models
+ * lag or the process dies, learns of it when staff move it.
+ */
+const tellLeads = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
+  const row = await deps.readModels.get<HandoffLeads>('handoffs', call.ownerId, handoffId);
+  for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
 };
-
-const LEADS_IN_PAGE = 500;

@@ -47,13 +47,6 @@ export type TaskRef = { task_id: string; context_id: string };
 export type AgentCall = Call & { caller: AgentCaller; task?: TaskRef };
 export type DeskCall = Call & { caller: DeskCaller };
 
-/** The owner under whom a test key's records live: other streams, same code. */
-export const testSpaceOf = (ownerId: string): string => `test${ownerId}`;
-
-/** The owner behind a test space; any other owner is its own. No owner's name begins with `test`. */
-export const liveOwnerOf = (ownerId: string): string =>
-  ownerId.startsWith('test') ? ownerId.slice(4) : ownerId;
-
 /** The same call as the cause of an event that is not its own effect, and so not found by its key. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>
   call;

@@ -1,4 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
+import { isTestSpace } from '#contracts/spaces.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from './call.ts';
 import { unkeyed } from './call.ts';
@@ -64,6 +65,6 @@ export const releaseClaim = async (
 };
 
 const claimStream = ({ secrets }: Claims, { ownerId }: Call, email: string): string => {
-  const space = ownerId.startsWith('test') ? 'test' : 'live';
+  const space = isTestSpace(ownerId) ? 'test' : 'live';
   return `claims-lead_${secrets.mac('claim', `${space}:${email.toLowerCase()}`)}`;
 };

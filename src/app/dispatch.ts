@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { OperationId } from '#contracts/index.ts';
 import { agentOperations } from '#contracts/index.ts';
-import type { InputFault, ProblemCode } from '#contracts/problems.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
@@ -11,11 +11,13 @@ import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
 import { refusalFor } from './failure.ts';
+import { readInput } from './faults.ts';
 import { handlers } from './handlers.ts';
 import { fingerprintOf } from './hash.ts';
 import { idemOf } from './idempotency.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { refuse, scopeMissing } from './outcome.ts';
+import { secretsIn } from './secrets-in.ts';
 
 /** A call as an interface hands it over: who, what, and the flat input as it came. */
 export type Incoming = {
@@ -119,17 +121,22 @@ export const parseInput = (
     const key = keyRefusal(operation, raw['idempotency_key']);
     if (key) return { refusal: key };
   }
-  const result = operation.input.safeParse(raw);
-  if (!result.success) {
-    const errors = result.error.issues.flatMap((issue) => faultsOf(issue, raw));
+  const read = readInput(operation.input, raw);
+  if ('faults' in read) {
+    const errors = read.faults;
     const code = operation.kind === 'query' ? 'parameter_invalid' : 'validation_failed';
     const what = operation.kind === 'query' ? 'parameter' : 'field';
-    const detail = `${errors.length} ${what}${errors.length === 1 ? ' is' : 's are'} not valid.`;
+    const count = new Set(errors.map(({ pointer }) => pointer)).size;
+    const detail = `${count} ${what}${count === 1 ? ' is' : 's are'} not valid.`;
     return { refusal: refuse(code, detail, { errors }) };
   }
-  if (operation.kind === 'command' && CREDENTIAL_PATTERN.test(JSON.stringify(result.data)))
-    return { refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.') };
-  return { input: result.data };
+  if (operation.kind === 'command' && CREDENTIAL_PATTERN.test(JSON.stringify(read.value)))
+    return {
+      refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.', {
+        errors: secretsIn(read.value),
+      }),
+    };
+  return { input: read.value };
 };
 
 const keyRefusal = (operation: Parsable, key: unknown): Refusal | undefined => {
@@ -138,40 +145,6 @@ const keyRefusal = (operation: Parsable, key: unknown): Refusal | undefined => {
   return shape && '_zod' in shape && !(shape as z.ZodType).safeParse(key).success
     ? refuse('idempotency_key_invalid', 'The key is too long or holds other characters.')
     : undefined;
-};
-
-/** RFC 6901. */
-export const pointerOf = (path: readonly PropertyKey[]): string =>
-  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-
-/** Issues of zod as faults; an unknown field is named by its own pointer. */
-const faultsOf = (issue: z.core.$ZodIssue, raw: unknown): InputFault[] => {
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({
-      pointer: pointerOf([...issue.path, key]),
-      code: 'unknown_field',
-      detail: 'is not a field of this operation',
-    }));
-  const given = issue.path.reduce<unknown>(
-    (value, part) => (value as Record<PropertyKey, unknown> | undefined | null)?.[part],
-    raw,
-  );
-  const pointer = pointerOf(issue.path);
-  if (issue.code !== 'invalid_type') return [{ pointer, code: issue.code, detail: issue.message }];
-  return given === undefined
-    ? [{ pointer, code: 'required', detail: 'is required' }]
-    : [
-        {
-          pointer,
-          code: 'invalid_type',
-          detail: `must be ${issue.expected}, not ${kindOf(given)}`,
-        },
-      ];
-};
-
-const kindOf = (value: unknown): string => {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
 };
 
 const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);

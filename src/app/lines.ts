@@ -12,23 +12,38 @@ type AskedLine = {
   note?: string | undefined;
 };
 
-const warningsFor = (product: CatalogProduct, quantity: number): Warning[] => {
+const warningsFor = (product: CatalogProduct, quantity: number, inList: number): Warning[] => {
   const { available_quantity, level } = product.stock;
   const stock = level === 'out_of_stock' ? 0 : available_quantity;
   return [
     ...(quantity < product.moq ? (['below_moq'] as const) : []),
     ...(quantity % product.increment !== 0 ? (['off_increment'] as const) : []),
-    ...(stock !== null && stock < quantity ? (['stock_below_quantity'] as const) : []),
+    ...(stock !== null && stock < inList ? (['stock_below_quantity'] as const) : []),
   ];
 };
 
-/** A line with product revision and price pinned as the catalog has them now. */
+/** How much of each product a list asks for, by product id: lines may share one, and its stock. */
+export const quantitiesIn = (
+  lines: Iterable<{ product_id: string; quantity: number }>,
+): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const { product_id, quantity } of lines)
+    found.set(product_id, (found.get(product_id) ?? 0) + quantity);
+  return found;
+};
+
+/**
+ * A line with product revision and price pinned as the catalog has them now. `inList` holds what the
+ * whole list asks for.
+ */
 export const priceLine = (
   product: CatalogProduct,
   line: { line_id: string; quantity: number; note?: string | undefined },
+  inList: ReadonlyMap<string, number>,
 ): StoredLine => {
   const tier = tierAt(product, line.quantity);
-  const warnings = warningsFor(product, line.quantity);
+  const ofProduct = inList.get(product.product_id) ?? line.quantity;
+  const warnings = warningsFor(product, line.quantity, ofProduct);
   return {
     line_id: line.line_id,
     product_id: product.product_id,
@@ -51,11 +66,14 @@ export const priceLines = (
 ): { lines: StoredLine[] } | { faults: InputFault[] } => {
   const byId = catalog.byId(asked.flatMap(({ product_id }) => product_id ?? []));
   const bySku = catalog.bySku(asked.flatMap(({ sku }) => sku ?? []));
-  const lines: StoredLine[] = [];
+  const found: {
+    product: CatalogProduct;
+    line: Pick<AskedLine, 'quantity' | 'note'> & { line_id: string };
+  }[] = [];
   const faults: InputFault[] = [];
   for (const [index, { product_id, sku, quantity, note }] of asked.entries()) {
     const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
-    if (product) lines.push(priceLine(product, { line_id: String(index + 1), quantity, note }));
+    if (product) found.push({ product, line: { line_id: String(index + 1), quantity, note } });
     else {
       const name = product_id === undefined ? 'sku' : 'product_id';
       faults.push({
@@ -66,7 +84,11 @@ export const priceLines = (
       });
     }
   }
-  return faults.length > 0 ? { faults } : { lines };
+  if (faults.length > 0) return { faults };
+  const inList = quantitiesIn(
+    found.map(({ product, line }) => ({ ...line, product_id: product.product_id })),
+  );
+  return { lines: found.map(({ product, line }) => priceLine(product, line, inList)) };
 };
 
 /** Indicative totals, one per currency: never summed across. */

@@ -2,7 +2,7 @@ import type { HandoffState } from '#src/domain/handoff.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Deps } from './deps.ts';
-import { priceLine } from './lines.ts';
+import { priceLine, quantitiesIn } from './lines.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 import { handoffOf } from './records.ts';
@@ -42,12 +42,13 @@ export const handoffBehind = async (
 export const reviewOf = (deps: Deps, ownerId: string, state: HandoffState): Review => {
   const at = deps.clock.now();
   const products = deps.catalog.byId(state.lines.map(({ product_id }) => product_id));
+  const inList = quantitiesIn(state.lines);
   const changed: Review['changed'] = new Map();
   for (const line of state.lines) {
     const product = products.get(line.product_id);
     if (!product) changed.set(line.line_id, 'withdrawn');
     else {
-      const now = priceLine(product, line);
+      const now = priceLine(product, line, inList);
       const warnings = now.warnings ?? [];
       if (now.unit_price !== line.unit_price || warnings.join() !== (line.warnings ?? []).join())
         changed.set(line.line_id, { unit_price: now.unit_price, warnings });

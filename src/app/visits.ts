@@ -14,6 +14,8 @@ export type Visit = {
   address: string;
   userAgent: string | undefined;
   purpose: string | undefined;
+  /** What a browser wants it for; undefined where it does not say. */
+  dest: string | undefined;
   referrer: string | undefined;
   country: string | undefined;
   viaQr: boolean;
@@ -44,11 +46,13 @@ const programOf = (userAgent: string): Signal | null => {
   return program;
 };
 
-const signalsOf = ({ method, userAgent, purpose }: Visit): Signal[] => {
+const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
   const signals: Signal[] = [];
   if (method === 'HEAD') signals.push('head');
   if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
     signals.push('prefetch');
+  // A picture, a frame or a script of another page: nobody has followed the link.
+  if (dest !== undefined && dest !== 'document') signals.push('embedded');
   const program = userAgent ? programOf(userAgent) : 'no_user_agent';
   if (program) signals.push(program);
   return signals;

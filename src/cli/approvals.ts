@@ -130,7 +130,7 @@ const seen = async (desk: Desk, id: string, options: Decision): Promise<string> 
 };
 
 const owned = (command: Command): Command =>
-  command.option('--owner <id>', 'the promoter (needed for requests that are at their end)');
+  command.option('--owner <id>', 'the promoter, where it is known');
 
 const hash = (text: string): string => {
   if (/^[0-9a-f]{12,64}$/.test(text)) return text;

@@ -91,7 +91,7 @@ export const recordCommands = (program: Command): void => {
   closings(program);
   write(program, 'erase <subject>', 'destroy the key of a lead’s or a handoff’s personal data')
     .option('--owner <id>', `${OWNER} (default: found in the log)`)
-    .requiredOption('--reason <text>', REASON)
+    .option('--reason <text>', REASON, 'Erasure was asked for.')
     .action(async (subject: string, options: Common & { owner?: string; reason: string }) => {
       const asked = { subject, owner_id: options.owner, reason: options.reason };
       const answer = await atDesk(options, (desk) => desk.call('eraseSubject', asked));

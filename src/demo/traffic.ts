@@ -57,6 +57,7 @@ const arrival = (link: LinkPlot, day: number, random: () => number): Arrival => 
       address: `198.51.100.${person}`,
       userAgent: agentOf(kind, person % 3 !== 0 || link.channel === 'qr'),
       purpose: kind === 'prefetch' ? 'prefetch' : undefined,
+      dest: undefined,
       referrer: REFERRERS[link.channel],
       country: COUNTRIES[person % COUNTRIES.length],
       viaQr: link.channel === 'qr',

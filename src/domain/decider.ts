@@ -1,7 +1,7 @@
 /**
  * A decision over one stream, as Chassaing's Decider: evolve and decide, where no state
- * (undefined) is the initial one. Pure and
- * synchronous: a command carries the time, ids and prices it needs.
+ * (undefined) is the initial one. Pure and synchronous: a command carries the time, ids and prices
+ * it needs.
  */
 export type Decider<State, Command, Event, Rejection extends string> = {
   /** Believes events. A transition that cannot have happened throws: the log or the code is wrong. */
@@ -23,3 +23,9 @@ export const reject = <const Rejection extends string>(
   reason: Rejection,
   detail: string,
 ): Decision<never, Rejection> => ({ accepted: false, reason, detail });
+
+/**
+ * Of two times of one stream. A call is timed when it is accepted, and another may be written before
+ * it: whoever asks for what changed since must not miss the later version.
+ */
+export const later = (known: number, at: number): number => Math.max(known, at);

@@ -1,6 +1,6 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
 import type { Decider, Decision } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, later, reject } from './decider.ts';
 
 type Event = EventOf<HandoffEventType>;
 type Lines = Pick<EventData<'HandoffListRevisedByBuyer'>, 'lines' | 'totals'>;
@@ -10,10 +10,16 @@ export type HandoffCommand =
   | { type: 'OpenHandoff'; at: number }
   | ({ type: 'ReviseList'; at: number; listRevision: number } & Lines)
   | { type: 'DeclineHandoff'; at: number; reason?: string }
-  | { type: 'SubmitRfq'; at: number; listRevision: number; contact: string; consentText: string }
+  | ({
+      type: 'SubmitRfq';
+      at: number;
+      listRevision: number;
+      contact: string;
+      consentText: string;
+    } & Lines)
   | { type: 'WithdrawHandoff'; at: number; reason: string }
   | { type: 'InvalidateHandoff'; at: number; reason: string }
-  | { type: 'EraseBuyer'; subject: string; reason: string };
+  | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type HandoffRejection =
   | 'handoff_exists'
@@ -61,7 +67,12 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       };
     }
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
-    return { ...state, ...changed(state, event), updated_at: event.at, version: state.version + 1 };
+    return {
+      ...state,
+      ...changed(state, event),
+      updated_at: later(state.updated_at, event.at),
+      version: state.version + 1,
+    };
   },
 
   decide(state, command) {
@@ -73,7 +84,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     if (!state) return reject('handoff_unknown', 'no such handoff');
     const { handoff_id, agent_id, dims, link_id } = state;
     const named = { handoff_id, agent_id, dims, ...(link_id && { link_id }) };
-    if (command.type === 'EraseBuyer') {
+    if (command.type === 'EraseSubject') {
       const { subject, reason } = command;
       return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
     }
@@ -85,10 +96,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
           : accept({ type: 'HandoffOpenedByBuyer', data: named });
       case 'ReviseList': {
         const { lines, totals } = command;
+        // Asked twice, it holds already, whichever list was seen.
+        if (sameQuantities(lines, state.lines)) return accept();
         if (command.listRevision !== state.list_revision) return listChanged(state);
-        return sameQuantities(lines, state.lines)
-          ? accept()
-          : accept({ type: 'HandoffListRevisedByBuyer', data: { ...named, lines, totals } });
+        return accept({ type: 'HandoffListRevisedByBuyer', data: { ...named, lines, totals } });
       }
       case 'DeclineHandoff': {
         const { reason } = command;
@@ -98,18 +109,23 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         });
       }
       case 'SubmitRfq': {
+        const { contact, consentText, at, lines, totals } = command;
         if (command.listRevision !== state.list_revision) return listChanged(state);
-        return accept({
-          type: 'RfqSubmittedByBuyer',
-          data: {
-            ...named,
-            list_revision: state.list_revision,
-            totals: state.totals,
-            contact: command.contact,
-            consent_text: command.consentText,
-            consented_at: command.at,
+        const asked = { ...named, contact, consent_text: consentText, consented_at: at };
+        const { list_revision } = state;
+        if (sameQuantities(lines, state.lines))
+          return accept({
+            type: 'RfqSubmittedByBuyer',
+            data: { ...asked, list_revision, totals: state.totals },
+          });
+        // Quantities that were typed and not saved go along: both, or neither.
+        return accept(
+          { type: 'HandoffListRevisedByBuyer', data: { ...named, lines, totals } },
+          {
+            type: 'RfqSubmittedByBuyer',
+            data: { ...asked, list_revision: list_revision + 1, totals },
           },
-        });
+        );
       }
       case 'WithdrawHandoff':
         return accept({ type: 'HandoffWithdrawn', data: { handoff_id, reason: command.reason } });

@@ -1,6 +1,6 @@
 import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
 import type { Decider } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, later, reject } from './decider.ts';
 
 type Event = EventOf<LeadEventType>;
 type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
@@ -17,7 +17,7 @@ export type LeadCommand =
       value?: { amount: number; currency: string };
     }
   | { type: 'ObserveRfq'; at: number }
-  | { type: 'EraseContact'; subject: string; reason: string };
+  | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type LeadRejection = 'lead_exists' | 'lead_unknown' | 'lead_closed' | 'move_not_allowed';
 
@@ -79,7 +79,12 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       };
     }
     if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
-    return { ...state, ...changed(state, event), updated_at: event.at, version: state.version + 1 };
+    return {
+      ...state,
+      ...changed(state, event),
+      updated_at: later(state.updated_at, event.at),
+      version: state.version + 1,
+    };
   },
 
   decide(state, command) {
@@ -102,7 +107,7 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       return accept(submitted);
     }
     if (!state) return reject('lead_unknown', 'no such lead');
-    if (command.type === 'EraseContact') {
+    if (command.type === 'EraseSubject') {
       const { subject, reason } = command;
       return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
     }

@@ -121,13 +121,26 @@ const unfit = (
     : reject('content_changed', 'the decision is on other content than the request has');
 };
 
+/** What may come of an approval, and leaves it standing. */
+const APPROVED: readonly OutboundState['status'][] = [
+  'approved',
+  'dispatched',
+  'confirmed',
+  'failed',
+  'outcome_unknown',
+];
+
 const approve = (state: OutboundState, command: Of<'Approve'>): Decided => {
-  const fault = unfit(state, command);
-  if (fault) return fault;
   const { by, name, role, note } = command;
   const isSame = (one: OutboundDecision): boolean =>
     one.by === by || (name !== undefined && one.name === name);
-  if (state.decisions.some((one) => one.decision === 'approve' && isSame(one))) return accept();
+  const mine = state.decisions.find((one) => one.decision === 'approve' && isSame(one));
+  // Said once more, it holds already, whatever has become of it.
+  if (mine?.content_sha256 === command.contentSha256 && APPROVED.includes(state.status))
+    return accept();
+  const fault = unfit(state, command);
+  if (fault) return fault;
+  if (mine) return accept();
   if (state.status !== 'pending_approval')
     return reject('already_decided', `the request is ${state.status}`);
   const { revision, content_sha256 } = state;

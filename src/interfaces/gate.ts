@@ -5,14 +5,16 @@ import type { Authenticator } from '#src/app/authenticate.ts';
 import type { AgentCaller, Surface } from '#src/app/call.ts';
 import type { Deps } from '#src/app/deps.ts';
 import { note } from '#src/app/dispatch.ts';
-import type { Limiter, Verdict } from '#src/app/limiter.ts';
+import type { Limiter } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
+import { limitedByAddress, tooMany } from './by-address.ts';
 
 /** What a call is counted against: names of the RateLimit fields. */
 export type Policy = 'read' | 'write' | 'outreach';
 
-export type Limiters = Record<Policy | 'failed', Limiter>;
+/** By key; those two by address. */
+export type Limiters = Record<Policy | 'failed' | 'unauthenticated', Limiter>;
 
 export const policyOf = ({
   kind,
@@ -67,13 +69,18 @@ export const agentGate = (
     identify(request, { operation, surface }) {
       const credential = bearerOf(request);
       if (credential === undefined)
-        return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
+        return limitedByAddress(
+          limiters.unauthenticated,
+          request,
+          refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.'),
+        );
       const caller = authenticator.agent(credential);
       if (caller.ok) return caller;
       const { of, ...refusal } = caller;
-      const verdict =
-        caller.code === 'agent_suspended' ? undefined : limiters.failed.take(request.ip);
-      const told = verdict?.allowed === false ? tooMany(verdict, limiters.failed) : refusal;
+      const told =
+        caller.code === 'agent_suspended'
+          ? refusal
+          : limitedByAddress(limiters.failed, request, refusal);
       if (of) note(deps, operation, { caller: of, surface, requestId: request.id }, told);
       return told;
     },
@@ -86,11 +93,6 @@ export const agentGate = (
     take,
   };
 };
-
-const tooMany = (verdict: Verdict, limiter: Limiter): Refusal =>
-  refuse('rate_limited', `At most ${limiter.perMinute} a minute.`, {
-    retryAfterS: verdict.retryAfterS,
-  });
 
 /** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
 const noticeEnd = (headers: string[], deps: Deps, caller: AgentCaller): void => {

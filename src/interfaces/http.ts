@@ -9,12 +9,13 @@ import { boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
+import { scanJson } from '#src/app/json-scan.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
+import { followMethods } from './allowed-methods.ts';
 import { brokenRequests } from './broken-requests.ts';
 import { failureLines, noteFailure } from './failed-requests.ts';
-import { scanJson } from '#src/app/json-scan.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 import { decoded, unsound } from './sound.ts';
@@ -26,8 +27,6 @@ export type HttpOptions = {
   trustProxy: boolean | string;
   /** Told of every attempt at an act beyond the bounds, so that it is on record. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
-  /** Path to the methods it answers, for 405 and Allow. */
-  methodsOf(path: string): readonly string[];
   door?: Door;
 };
 
@@ -51,6 +50,16 @@ export const sendProblem = (
       )
   );
 };
+
+/** 405 with what the path does answer; undefined where nothing has this path. */
+export const wrongMethod = (reply: FastifyReply, origin: string): FastifyReply | undefined => {
+  const allowed = reply.server.methodsOf(pathIn(reply.request));
+  if (allowed.length === 0) return undefined;
+  reply.header('allow', allowed.join(', '));
+  return sendProblem(reply, refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`), origin);
+};
+
+const pathIn = ({ url }: FastifyRequest): string => url.split('?')[0] ?? '';
 
 const SERVER = {
   requestTimeout: LIMITS.REQUEST_WAIT_MS,
@@ -94,6 +103,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     clientErrorHandler: broken.onClientError,
   });
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
+  followMethods(server);
   broken.follow(server.server);
   const sockets = openSockets(server.server);
   const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
@@ -123,21 +133,13 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   });
   failureLines(server, log);
   server.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?')[0] ?? '';
-    const allowed = options.methodsOf(path);
-    const boundary = allowed.length === 0 ? forbiddenAct(request.method, path) : undefined;
-    if (boundary !== undefined) {
-      options.onForbidden(request, boundary);
-      return sendProblem(reply, forbidden(boundary), origin());
-    }
-    if (allowed.length === 0)
+    const wrong = wrongMethod(reply, origin());
+    if (wrong) return wrong;
+    const boundary = forbiddenAct(request.method, pathIn(request));
+    if (boundary === undefined)
       return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
-    reply.header('allow', allowed.join(', '));
-    return sendProblem(
-      reply,
-      refuse('method_not_allowed', `Use ${allowed.join(' or ')}.`),
-      origin(),
-    );
+    options.onForbidden(request, boundary);
+    return sendProblem(reply, forbidden(boundary), origin());
   });
   return server;
 };

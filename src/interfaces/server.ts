@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
 import { authenticator } from '#src/app/authenticate.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { note } from '#src/app/dispatch.ts';
@@ -12,12 +10,11 @@ import { sharedLimiter } from '#src/app/shared-limiter.ts';
 import type { Visits } from '#src/app/visits.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
-import { A2A_ROUTES, a2aRoutes } from './a2a/routes.ts';
+import { a2aRoutes } from './a2a/routes.ts';
 import { agentGate } from './gate.ts';
 import { healthRoutes } from './health.ts';
 import { httpServer } from './http.ts';
-import { MCP_ROUTES, mcpRoutes } from './mcp/routes.ts';
+import { mcpRoutes } from './mcp/routes.ts';
 import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
@@ -51,6 +48,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
       write: limited('write', limits.writesPerMinute),
       outreach: limited('outreach', limits.outreachPerMinute),
       failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
+      unauthenticated: limited('unauthenticated', LIMITS.UNAUTHENTICATED_PER_MINUTE),
     },
   };
   const gate = agentGate(deps, guards);
@@ -60,7 +58,6 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
     origin: deps.origin,
     log: options.log,
     trustProxy: options.trustProxy,
-    methodsOf: allowedMethods(),
     door: kept.door,
     onForbidden: (request, boundary) => {
       const operation = `boundary:${boundary}`;
@@ -81,34 +78,4 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   const { countryHeader } = options;
   portalRoutes(server, { ...deps, ...(countryHeader !== undefined && { countryHeader }) });
   return server;
-};
-
-/** Path to methods, from the registries and the public documents: what a 405 allows. */
-const allowedMethods = (): ((path: string) => readonly string[]) => {
-  const routes = [
-    ...Object.values(operations).map(({ http }) => ({ ...http, path: AGENT_BASE + http.path })),
-    ...Object.values(deskOperations).map(({ http }) => ({ ...http, path: DESK_BASE + http.path })),
-    ...MCP_ROUTES,
-    ...A2A_ROUTES,
-    ...[
-      '/api/affiliate/openapi.json',
-      '/api/desk/openapi.json',
-      '/llms.txt',
-      '/boundaries.json',
-      '/.well-known/api-catalog',
-      '/api/affiliate/llms.txt',
-      '/livez',
-      '/readyz',
-      '/metrics',
-    ].map((path) => ({ method: 'GET', path })),
-  ].map(({ method, path }) => ({
-    method,
-    pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
-  }));
-  return (path) => {
-    const methods = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
-    return [
-      ...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
-    ];
-  };
 };

@@ -20,6 +20,14 @@ export type CodeRow = {
 
 export type ReviewTokenRow = { owner: string; handoff_id: string };
 
+/** The one scope of the list of all owners. */
+export const ALL_OWNERS = 'all';
+
+export type OwnerRow = { owner: string; sort: number };
+
+/** Of a handoff's row, beside its state: the leads that name it as their source, the first ones. */
+export type HandoffLeads = { leads?: string[] };
+
 /** One agent, key or desk token, with all that an authentication needs. */
 export type AgentRow = {
   kind: 'agent';

@@ -6,8 +6,6 @@ import { healthRoutes } from '#src/interfaces/health.ts';
 import { httpServer } from '#src/interfaces/http.ts';
 import { metricsRoutes } from '#src/interfaces/metrics.ts';
 
-const PATHS: readonly string[] = ['/livez', '/readyz', '/metrics'];
-
 /** What a process that serves nobody tells its supervisor. */
 export const healthServer = (
   deps: Pick<Deps, 'log' | 'clock' | 'following' | 'ids' | 'origin' | 'metrics'> & {
@@ -20,7 +18,6 @@ export const healthServer = (
     origin: deps.origin,
     log,
     trustProxy: false,
-    methodsOf: (path) => (PATHS.includes(path) ? ['GET', 'HEAD'] : []),
     onForbidden: () => undefined,
   });
   const { metrics } = deps;

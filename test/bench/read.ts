@@ -27,6 +27,7 @@ const visitOf = (visitor: number) => ({
   address: `192.0.2.${visitor % 250}`,
   userAgent: 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0',
   purpose: undefined,
+  dest: undefined,
   referrer: undefined,
   country: visitor % 3 === 0 ? 'DE' : 'GB',
   viaQr: false,

@@ -4,8 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { InjectOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/app/authenticate.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
@@ -243,6 +245,35 @@ describe('a key', () => {
     expect(text).toMatch(/HTTP\/1\.1 401 [^]*"credential_revoked"/);
   });
 
+  it('is asked for so often of one address, on every surface, and no other is kept out', async () => {
+    const { key } = await app.agent('acme');
+    const most = LIMITS.UNAUTHENTICATED_PER_MINUTE;
+    // Of one network of IPv6 each customer has as many addresses as there are stars.
+    const stranger = (n: number) => ({ remoteAddress: `2001:db8:7:8::${n.toString(16)}` });
+    const get = (url: string) => ({ method: 'GET', url }) as const;
+    const flood = (times: number, options: InjectOptions) =>
+      Promise.all(
+        Array.from({ length: times }, (_, n) => app.send({ ...options, ...stranger(n + 1) })),
+      );
+    const first = await flood(most + 100, get(`${V1}/leads`));
+    const refused = first.filter(({ status }) => status === 429);
+    expect(first.length - refused.length).toBeGreaterThanOrEqual(most);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    for (const options of [
+      get('/api/desk/v1/agents'),
+      get('/api/affiliate/a2a/tasks'),
+      { method: 'POST', url: '/api/affiliate/mcp', payload: '{}' } as const,
+    ])
+      expect((await flood(50, options)).map(({ status }) => status)).toContain(429);
+    const known = await app.send({ ...get(`${V1}/leads`), ...stranger(1), key });
+    expect(known.status).toBe(200);
+    const other = await app.send({ ...get(`${V1}/leads`), remoteAddress: '2001:db8:7:9::1' });
+    expect(other.status).toBe(401);
+    for (const url of ['/', '/llms.txt', '/readyz', '/s?q=mug'])
+      expect([url, (await app.send({ ...get(url), ...stranger(1) })).status]).toEqual([url, 200]);
+  });
+
   it('is limited by address when it is guessed, and others are not', async () => {
     const { key } = await app.agent('acme');
     const guess = (n: number) =>
@@ -278,20 +309,26 @@ describe('a key in the wrong place', () => {
         headers: { 'idempotency-key': freshKey(), ...headers },
       });
     const escaped = Buffer.from(key).toString('hex').replaceAll(/../g, '%$&');
-    const WRONG: [Promise<Awaited<ReturnType<typeof send>>>, string][] = [
+    const WRONG: [Promise<Awaited<ReturnType<typeof send>>>, string, string?][] = [
       [send({ method: 'GET', url: `${V1}/connection?api_key=${key}` }), 'credential_in_url'],
       [send({ method: 'GET', url: `${V1}/products?q=${escaped}`, key }), 'credential_in_url'],
       [send({ method: 'GET', url: `/l/${key}` }), 'credential_in_url'],
       [send({ method: 'GET', url: `${V1}/links/${key}/nothing` }), 'credential_in_url'],
       [send({ method: 'GET', url: `${V1}/products?q=${app.deskToken}`, key }), 'credential_in_url'],
-      [post(note(key), {}), 'secret_in_payload'],
-      [post({ ...note('a'), metadata: { a: app.deskToken } }, {}), 'secret_in_payload'],
-      [post(note('a'), { 'idempotency-key': key }), 'secret_in_payload'],
+      [post(note(key), {}), 'secret_in_payload', '/company/name'],
+      [
+        post({ ...note('a'), metadata: { a: app.deskToken } }, {}),
+        'secret_in_payload',
+        '/metadata/a',
+      ],
+      [post(note('a'), { 'idempotency-key': key }), 'secret_in_payload', '/idempotency_key'],
       [post({ [key]: 1 }, {}), 'validation_failed'],
     ];
-    for (const [sent, code] of WRONG) {
+    for (const [sent, code, pointer] of WRONG) {
       const answer = await sent;
-      expect(expectProblem(answer, code).code).toBe(code);
+      const { errors = [], ...problem } = expectProblem(answer, code);
+      expect(problem.code).toBe(code);
+      if (pointer) expect(errors).toMatchObject([{ pointer, code: 'credential' }]);
       expect(JSON.stringify(answer)).not.toContain(key.slice(-49));
       expect(JSON.stringify(answer)).not.toContain(app.deskToken.slice(-49));
     }

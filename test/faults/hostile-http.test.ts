@@ -72,6 +72,18 @@ const CASES: Record<string, Case> = {
   'two Host headers': bad(() => get('/livez', 'Host: x\r\nHost: y\r\n')),
   'two equal Host headers': bad(() => get('/livez', 'Host: x\r\nHost: x\r\n')),
   'no Host': bad(() => get('/livez', '')),
+  'two credentials': bad(() =>
+    get(
+      `${V1}/connection`,
+      `Host: x\r\nAuthorization: Bearer ${key}\r\nauthorization: Basic eA\r\n`,
+    ),
+  ),
+  'two media types': bad(() =>
+    post({ 'Content-Length': '41' }).replace('\r\n\r\n', '\r\nContent-Type: text/xml\r\n\r\n'),
+  ),
+  'half an escape in a query': bad(() => get(`${V1}/leads?state=%zz`)),
+  'a query that is not UTF-8': bad(() => get(`${V1}/products?q=mug%ff`)),
+  'a query that is not UTF-8, at the desk': bad(() => get('/api/desk/v1/agents?x=%e9t%e9')),
   'HTTP/0.9': bad(() => 'GET /livez\r\n\r\n'),
   'the preface of HTTP/2': bad(() => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0'),
   'a version that there is not': bad(() => 'GET /livez HTTP/3.7\r\nHost: x\r\n\r\n'),
@@ -194,6 +206,15 @@ describe('bytes that are not what they should be', () => {
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
+  it('of a query are refused to MCP and A2A in their own words', async () => {
+    for (const path of ['/api/affiliate/mcp?x=%ff', '/api/affiliate/a2a?x=%e9']) {
+      const { answers } = await exchange(url, post({ 'Content-Length': '41' }, LINK, path));
+      expect(answers[0]).toMatchObject({ status: 400 });
+      const { error } = JSON.parse(answers[0]?.text ?? '') as { error: object };
+      expect(error).toMatchObject({ code: -32600, message: expect.stringContaining('not UTF-8') });
+    }
+  });
+
   it('leave nothing behind in the log', async () => {
     expect(await written()).toEqual([]);
   });
@@ -279,6 +300,18 @@ const ROUTES = [
   ['GET', '/api/affiliate/openapi.json'],
   ['GET', '/llms.txt'],
   ['GET', '/readyz'],
+  ['GET', '/'],
+  ['GET', '/s'],
+  ['GET', '/p/some-id'],
+  ['GET', '/docs/some-page'],
+  ['GET', '/l/some-code'],
+  ['GET', '/l/some-code/qr.png'],
+  ['GET', `/h/${'0'.repeat(40)}`],
+  ['POST', `/h/${'0'.repeat(40)}/open`],
+  ['GET', `/h/${'0'.repeat(40)}/send`],
+  ['POST', `/h/${'0'.repeat(40)}/send`],
+  ['POST', '/api/affiliate/a2a/message:send'],
+  ['GET', '/api/affiliate/a2a/tasks/some-id'],
 ] as [string, string][];
 
 describe('methods and paths', () => {

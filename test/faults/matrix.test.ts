@@ -196,6 +196,7 @@ describe.each(
   ),
 )('with %s', (_name, granted) => {
   it('every surface decides alike, once on record', async () => {
+    verifies('authentication.4', 'authentication.5.outbound');
     const agent = await app.agent('acme', granted.length > 0 ? granted : ['products:read']);
     const held = new Set(granted.length > 0 ? granted : ['products:read']);
     for (const id of IDS) {
@@ -256,5 +257,3 @@ describe('whatever the scopes', () => {
     await judge('getOutboundRequest', agent.key, 'resource_not_found');
   });
 });
-
-verifies('authentication.4', 'authentication.5.outbound');

@@ -53,7 +53,7 @@ beforeAll(async () => {
   ({ key } = await app.agent('acme'));
   const { agentId } = await app.agent('other');
   known.set('agt', [agentId]);
-  const skus = ['MUG-1', 'MUG-2', 'BAG-1', '22847'];
+  const skus = ['MUG-1', 'MUG-2', 'BAG-1', 'KIT-101'];
   await app.publish(
     skus.map((sku) => feedProduct(sku, { title: `Blue mug ${sku}`, category: 'Mugs' })),
   );

@@ -130,6 +130,10 @@ describe('the agent card', () => {
     expect(social.skills[0]?.securityRequirements).toEqual([
       { schemes: { apiKey: { list: ['social:write'] } } },
     ]);
+    const questions = async (...scopes: string[]) =>
+      (await cardFor(scopes)).skills.find(({ id }) => id === 'attribution_question')?.examples;
+    expect(await questions('performance:read')).toEqual([]);
+    expect(await questions('performance:read', 'leads:read')).toHaveLength(1);
     const [key] = ((await get(KEYS)).body as Jwks).keys;
     await verifyAgentCardSignature(async () => key as never)(social);
     const none = await app.send({

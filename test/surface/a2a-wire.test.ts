@@ -118,6 +118,7 @@ describe('a request', () => {
     expect(rest.status).toBe(passes ? 200 : 400);
     if (passes) return expect(answer.body).toHaveProperty('result');
     expect(answer.body).toMatchObject({
+      id: 1,
       error: { code: -32009, data: [{ reason: 'VERSION_NOT_SUPPORTED' }] },
     });
   });

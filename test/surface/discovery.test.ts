@@ -22,6 +22,7 @@ const here = (url: string): string => url.slice(ORIGIN.length) || '/';
 
 describe('llms.txt', () => {
   it('routes every use case, states the bounds, and keeps to the form', async () => {
+    verifies('service.7', 'service.8.llms');
     const { text, headers } = await get('/llms.txt');
     expect(headers['content-type']).toContain('text/plain');
     expect((await get('/api/affiliate/llms.txt')).text).toBe(text);
@@ -87,6 +88,23 @@ describe('the documentation', () => {
     expect((await get('/docs/nothing')).status).toBe(404);
   });
 
+  it('says of every field where it travels over REST, of those inside another too', async () => {
+    const { text } = await get('/docs/rest.md');
+    const row = (path: string, place: string) =>
+      expect(text).toMatch(
+        new RegExp(`^\\| \`${path.replaceAll(/[[\].]/g, '\\$&')}\` \\| ${place} \\|`, 'm'),
+      );
+    row('Idempotency-Key', 'header');
+    row('Consistency-Token', 'header');
+    row('at_quantity', 'query');
+    for (const path of ['target.kind', 'line_items[].sku', 'buyer.email', 'source.ref'])
+      row(path, 'body');
+    for (const path of ['contact.email', 'consent.basis', 'interest.product_ids', 'utm.source'])
+      row(path, 'body');
+    expect(text).not.toContain('idempotency_key`');
+    expect(text).not.toContain('"idempotency_key"');
+  });
+
   it('leads nowhere that is not there', async () => {
     const pages = await Promise.all(DOC_PAGES.map(({ slug }) => get(`/docs/${slug}.md`)));
     const links = new Set(
@@ -98,5 +116,3 @@ describe('the documentation', () => {
     for (const url of links) expect((await get(here(url))).status, url).toBe(200);
   });
 });
-
-verifies('service.7', 'service.8.llms');

@@ -163,6 +163,8 @@ describe('what is kept is not sent', () => {
       ['Host: y', 400],
       ['Expect: rain', 400],
       ['Content-Encoding: gzip', 415],
+      ['Authorization: Basic eA', 400],
+      ['Content-Type: text/plain\r\nContent-Type: text/plain', 400],
     ] as const) {
       const before = kept();
       expect((await ask(key, LEADS, [line])).status, line).toBe(status);

@@ -76,6 +76,41 @@ describe('submitLead', () => {
     expect(await leads(acme, '?external_id=crm-3')).toEqual([]);
   });
 
+  it('takes only countries that there are, once said', async () => {
+    for (const country of ['ZZ', 'EU', 'gb', 'GBR']) {
+      const answer = await submit(acme, { external_id: 'crm-zz', company: { name: 'S', country } });
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { errors: [{ pointer: '/company/country' }] },
+      });
+      expect((answer.body as { errors: object[] }).errors).toHaveLength(1);
+    }
+    for (const country of ['GB', 'XK', 'SS'])
+      expect(
+        (await submit(acme, { external_id: freshKey(), company: { name: 'S', country } })).status,
+      ).toBe(201);
+  });
+
+  it('takes no consent from the future, but for clocks that differ', async () => {
+    const consented = (obtained_at: string) => ({
+      external_id: 'crm-early',
+      company,
+      ...person('early@buyer.example'),
+      consent: { basis: 'consent', obtained_at },
+    });
+    for (const early of [
+      '2999-01-01T00:00:00Z',
+      '2026-11-20T10:05:01Z',
+      '2026-11-20T10:00:00-01:00',
+    ])
+      expect(await submit(acme, consented(early))).toMatchObject({
+        status: 422,
+        body: { errors: [{ pointer: '/consent/obtained_at', code: 'in_future' }] },
+      });
+    expect((await submit(acme, consented('2026-11-20T10:04:59Z'))).status).toBe(201);
+    expect((await submit(acme, consented('2999-01-01T00:00:00Z'))).status).toBe(422);
+  });
+
   it('does not spend the key on a refusal', async () => {
     const refused = await submit(
       acme,

@@ -81,6 +81,12 @@ describe('a short link', () => {
     expect(recorded).not.toHaveProperty('country');
   });
 
+  it('leads on whatever some mailer has put behind its address', async () => {
+    const { code, destination_url } = await link();
+    for (const query of ['?via=qr&utm_term=50%off', '?r=%e9'])
+      expect((await visit(`/l/${code}${query}`)).headers['location']).toBe(destination_url);
+  });
+
   it('marks what no person did', async () => {
     const { code } = await link();
     const signals = async () => (await visits()).at(-1)?.['signals'];
@@ -92,6 +98,12 @@ describe('a short link', () => {
     expect(await signals()).toEqual(['prefetch']);
     await visit(`/l/${code}`, { 'user-agent': 'Slackbot-LinkExpanding 1.0' });
     expect(await signals()).toEqual(['preview']);
+    for (const dest of ['image', 'iframe', 'script', 'empty']) {
+      expect((await visit(`/l/${code}`, { 'sec-fetch-dest': dest })).status).toBe(302);
+      expect(await signals()).toEqual(['embedded']);
+    }
+    await visit(`/l/${code}`, { 'sec-fetch-dest': 'document' });
+    expect(await signals()).toBeUndefined();
   });
 
   it('that has expired leads to its other target, or says so', async () => {
@@ -108,6 +120,42 @@ describe('a short link', () => {
     expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=mugs' } });
     expect(await visits()).toHaveLength(before + 1);
     app.clock.advance(-2 * DAY_MS);
+  });
+
+  it('leads to where the service is now, whatever its address was when the link was made', async () => {
+    const { deps } = app.service;
+    const { origin } = deps;
+    const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
+    const utm = { source: 'a & b', campaign: 'it’s' };
+    const made: { path: string; to: string }[] = [];
+    const from = async (address: string, body: object): Promise<void> => {
+      deps.origin = () => address;
+      const { code, destination_url } = await link(body);
+      made.push({ path: `/l/${code}`, to: destination_url.slice(address.length) });
+    };
+    try {
+      for (const address of [
+        'http://127.0.0.1:3000',
+        'https://old.example',
+        'https://x.example/sub',
+      ])
+        for (const target of [
+          { kind: 'product', ref: 'MUG-1' },
+          { kind: 'category', ref: 'Gifts' },
+          { kind: 'search', ref: '//evil.example/s?x' },
+        ])
+          await from(address, { target, utm, sub_ids: ['s1'] });
+      deps.origin = () => 'http://old.example';
+      const ended = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
+      for (const { path, to } of made)
+        expect((await visit(path)).headers['location']).toBe(`https://t.example${to}`);
+      app.clock.advance(2 * DAY_MS);
+      const { headers } = await visit(`/l/${ended.code}`);
+      expect(headers['location']).toBe('https://t.example/s?q=mugs');
+    } finally {
+      deps.origin = origin;
+      app.clock.set(Date.parse(expires_at) - DAY_MS);
+    }
   });
 
   it('that was disabled leads nowhere, and its picture stays', async () => {
@@ -132,7 +180,8 @@ describe('a short link', () => {
       expect([path, answer.status]).toEqual([path, 404]);
       expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     }
-    expect((await visit('/l/nothing-here', {}, 'POST')).status).toBe(404);
+    const posted = await visit('/l/nothing-here', {}, 'POST');
+    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
     expect(await visits()).toHaveLength(before);
   });
 

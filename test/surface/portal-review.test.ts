@@ -2,14 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RFQ_CONSENT } from '#src/app/buyer.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-
-const DAY_MS = 86_400_000;
-const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
-const LINES = [
-  { sku: 'MUG-1', quantity: 4 },
-  { sku: 'MUG-2', quantity: 5, note: 'for <b>Ann</b>' },
-];
+import { feedProduct, testApp } from '../support/app.ts';
+import { ACTS, CONTACT, reviews } from '../support/reviews.ts';
 
 let app: TestApp;
 let key: string;
@@ -26,29 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const handoff = async (body: object = {}, asKey = key): Promise<{ id: string; path: string }> => {
-  const answer = await app.send({
-    method: 'POST',
-    url: '/api/affiliate/v1/handoffs',
-    key: asKey,
-    payload: { title: 'Autumn & co', locale: 'en-GB', line_items: LINES, ...body },
-    headers: { 'idempotency-key': freshKey() },
-  });
-  if (answer.status !== 201) throw new Error(answer.text);
-  const { id, review_url } = answer.body as { id: string; review_url: string };
-  return { id, path: new URL(review_url).pathname };
-};
-const get = (url: string, headers: Record<string, string> = {}) =>
-  app.send({ method: 'GET', url, headers });
-const post = (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
-  app.send({
-    method: 'POST',
-    url,
-    payload: new URLSearchParams(fields).toString(),
-    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-  });
-const events = async (id: string): Promise<string[]> =>
-  (await app.service.deps.log.readStream(`acme-handoff_${id.slice(4)}`)).map(({ type }) => type);
+const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
 
 describe('the review page', () => {
   it('says who prepared the list, what it costs, and that nothing is ordered', async () => {
@@ -74,7 +46,7 @@ describe('the review page', () => {
       'Blue &lt;Mug&gt;',
       'for &lt;b&gt;Ann&lt;/b&gt;',
       'The quantity is not a multiple of the order increment (2).',
-      'The stock last seen is below the quantity (3).',
+      'The stock last seen is below the quantity on the list (3).',
       '£22.50',
       RFQ_CONSENT,
       ...BOUNDARIES.map(({ statement }) => statement),
@@ -97,7 +69,7 @@ describe('the review page', () => {
     const { id, path } = await handoff();
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'] as const)
       await app.send({ method, url: path });
-    for (const act of ['open', 'quantities', 'decline', 'send']) await get(`${path}/${act}`);
+    for (const act of ACTS) await get(`${path}/${act}`);
     expect(await events(id)).toEqual(['HandoffCreated']);
   });
 
@@ -113,7 +85,7 @@ describe('the review page', () => {
     const gone = { sku: 'OLD-2', reason: 'Sold out' };
     expect((await app.desk('POST', '/products/withdraw', gone)).status).toBe(200);
     const { text } = await get(path);
-    expect(text).toMatch(/<strong>2 products have changed<\/strong>\s+since/);
+    expect(text).toMatch(/<strong>2 lines have changed<\/strong>\s+since/);
     expect(text).toContain('The price is now £3.00; it was £2.50 when this line was priced.');
     expect(text).toContain('No longer offered. Set the quantity to 0 to take it off the list.');
   });
@@ -139,135 +111,6 @@ describe('the review page', () => {
     );
     expect((await post(`${path}/quantities`, { list_revision: '1', ...changed })).status).toBe(303);
     expect(await events(id)).toContain('HandoffListRevisedByBuyer');
-  });
-});
-
-describe('the forms of the review page', () => {
-  it('change quantities, take lines off, and price anew', async () => {
-    const { id, path } = await handoff();
-    const answer = await post(`${path}/quantities`, {
-      list_revision: '1',
-      'quantity.1': ' 48 ',
-      'quantity.2': '0',
-    });
-    expect(answer).toMatchObject({ status: 303, headers: { location: path } });
-    const { text } = await get(path);
-    expect(text).toContain('This is version 2 of the list');
-    expect(text).toContain('£95.52');
-    expect(text).not.toContain('MUG-2');
-    expect(await events(id)).toEqual([
-      'HandoffCreated',
-      'HandoffOpenedByBuyer',
-      'HandoffListRevisedByBuyer',
-    ]);
-  });
-
-  it('say beside the field what is wrong, and keep what was typed', async () => {
-    const { id, path } = await handoff();
-    const wrong = { list_revision: '1', 'quantity.1': 'many', 'quantity.2': '6' };
-    const { status, text } = await post(`${path}/quantities`, wrong);
-    expect(status).toBe(422);
-    expect(text).toContain('<title>Please check: Autumn &amp; co');
-    expect(text).toContain('<a href="#quantity.1">Blue &lt;Mug&gt;: the quantity must be a whole');
-    expect(text).toMatch(
-      /id="quantity\.1"[^>]+value="many"[^>]+aria-describedby="quantity\.1-fault[^>]+aria-invalid/,
-    );
-    expect(text).toMatch(/id="quantity\.2"[^>]+value="6"/);
-    const none = await post(`${path}/quantities`, {
-      list_revision: '1',
-      'quantity.1': '0',
-      'quantity.2': '0',
-    });
-    expect(none.status).toBe(422);
-    expect(none.text).toContain('<a href="#quantities">At least one line must stay.</a>');
-
-    const sent = await post(`${path}/send`, {
-      list_revision: '1',
-      name: 'Bea "B" <x>',
-      email: 'nope',
-      phone: 'a\nb',
-    });
-    expect(sent.status).toBe(422);
-    for (const name of ['email', 'phone', 'consent']) {
-      expect(sent.text).toContain(`<a href="#${name}">`);
-      expect(sent.text).toMatch(
-        new RegExp(`id="${name}"[^>]+aria-describedby="[^"]*${name}-fault"`),
-      );
-    }
-    expect(sent.text).toContain('value="Bea &quot;B&quot; &lt;x&gt;"');
-    const declined = await post(`${path}/decline`, { reason: 'x'.repeat(501) });
-    expect(declined.status).toBe(422);
-    expect(declined.text).toMatch(/<details class="card" open>/);
-    expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
-  });
-
-  it('send the list that was seen, and no other', async () => {
-    const { id, path } = await handoff();
-    await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '48' });
-    for (const list_revision of ['1', '3', 'x', '']) {
-      const stale = await post(`${path}/send`, { list_revision, ...CONTACT });
-      expect(stale.status).toBe(409);
-      expect(stale.text).toContain('<h2>The list has changed</h2>');
-      expect(stale.text).toContain('value="bea@shop.example"');
-      // Consent was given to another list.
-      expect(stale.text).not.toMatch(/id="consent"[^>]*checked/);
-    }
-    const typed = await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '7' });
-    expect(typed.status).toBe(409);
-    expect(typed.text).toMatch(/id="quantity\.1"[^>]+value="48"/);
-    expect((await post(`${path}/send`, { list_revision: '2', ...CONTACT })).status).toBe(303);
-    const { text } = await get(path);
-    expect(text).toContain('<h1>Your request was sent</h1>');
-    expect(text).toContain('<strong>Nothing is ordered.</strong>');
-    expect(text).toContain('20 November 2026 at 10:00 UTC');
-    expect(text).toContain('£95.52');
-    // Whoever prepared the list has this link, too.
-    expect(text).not.toMatch(/bea@|Bea Buyer/);
-    expect((await post(`${path}/send`, { list_revision: '2', ...CONTACT })).status).toBe(303);
-    expect((await events(id)).filter((type) => type === 'RfqSubmittedByBuyer')).toHaveLength(1);
-  });
-
-  it('decline, with a reason or without', async () => {
-    const { id, path } = await handoff();
-    expect((await post(`${path}/decline`, { reason: 'Too <dear>' })).status).toBe(303);
-    const { text } = await get(path);
-    expect(text).toContain('<h1>You declined this list</h1>');
-    expect(text).toContain('Too &lt;dear&gt;');
-    expect((await post(`${path}/open`, {})).status).toBe(204);
-    const late = await post(`${path}/send`, { list_revision: '1', ...CONTACT });
-    expect(late.status).toBe(409);
-    expect(late.text).toContain('<h1>You declined this list</h1>');
-    expect(await events(id)).toEqual([
-      'HandoffCreated',
-      'HandoffOpenedByBuyer',
-      'HandoffDeclinedByBuyer',
-    ]);
-  });
-
-  it('tell once that a person has opened the list', async () => {
-    const { id, path } = await handoff();
-    for (let i = 0; i < 2; i++) {
-      const answer = await app.send({ method: 'POST', url: `${path}/open` });
-      expect(answer).toMatchObject({ status: 204, text: '' });
-    }
-    expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
-    expect((await get(path)).text).not.toContain('data-open');
-  });
-
-  it('are gone when the time is over, or when the list was taken back', async () => {
-    const [expiring, withdrawn] = [await handoff(), await handoff()];
-    const taken = `/handoffs/${withdrawn.id}/withdraw`;
-    expect((await app.desk('POST', taken, { owner_id: 'acme', reason: 'An error' })).status).toBe(
-      200,
-    );
-    expect((await get(withdrawn.path)).text).toContain('<h1>This list was withdrawn</h1>');
-    app.clock.advance(31 * DAY_MS);
-    const { status, text } = await get(expiring.path);
-    expect(status).toBe(200);
-    expect(text).toContain('<h1>This list has expired</h1>');
-    expect(text).not.toContain('<form');
-    expect((await post(`${expiring.path}/quantities`, { list_revision: '1' })).status).toBe(409);
-    app.clock.advance(-31 * DAY_MS);
   });
 });
 
@@ -301,7 +144,7 @@ describe('a review link', () => {
       { origin: 'http://t.example' },
     ];
     for (const headers of foreign)
-      for (const act of ['open', 'quantities', 'decline', 'send'])
+      for (const act of ACTS)
         expect((await post(`${path}/${act}`, fields, headers)).status).toBe(403);
     expect(await events(id)).toEqual(['HandoffCreated']);
     const own: Record<string, string>[] = [
@@ -328,7 +171,7 @@ describe('a review link', () => {
         expect([path, answer.status]).toEqual([path, 404]);
         expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
       }
-    for (const act of ['open', 'quantities', 'decline', 'send'])
+    for (const act of ACTS)
       expect((await post(`/h/${'0'.repeat(40)}/${act}`, CONTACT)).status).toBe(404);
   });
 

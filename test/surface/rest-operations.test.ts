@@ -206,7 +206,7 @@ describe('createHandoff', () => {
           tier_min_quantity: 48,
           warnings: [],
         },
-        { warnings: ['below_moq', 'off_increment'] },
+        { warnings: ['below_moq', 'off_increment', 'stock_below_quantity'] },
         { warnings: ['stock_below_quantity'] },
       ],
     });
@@ -271,11 +271,16 @@ describe('a field of the wrong type', () => {
         {
           pointer: '/line_items/0/quantity',
           code: 'invalid_type',
-          detail: 'must be number, not string',
+          detail: 'must be a whole number from 1 to 100000000, not text',
         },
         { pointer: '/line_items/1/quantity', code: 'required' },
       ],
     });
+    for (const query of ['as_of=1e3', 'as_of=99999999999999999999'])
+      expect((await get(`/performance?${query}`)).body).toMatchObject({
+        detail: '1 parameter is not valid.',
+        errors: [{ pointer: '/as_of', detail: 'must be a whole number of at least 0' }],
+      });
   });
 });
 

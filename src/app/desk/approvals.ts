@@ -18,6 +18,7 @@ import { halted, haltOf, settingsOf } from '../outreach/settings.ts';
 import { visible } from '../outreach/visible.ts';
 import { streamOf } from '../records.ts';
 import { renderAsOf } from '../time.ts';
+import { findOwner } from './find-owner.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
 import { mayActFor } from './handler.ts';
 
@@ -26,12 +27,6 @@ type Which = { outbound_id: string; owner_id?: string | undefined };
 
 /** Rows looked through for one page: an open list longer than that is read page by page. */
 const SCAN_MAX = 1_000;
-
-const notOpen = (): Refusal =>
-  refuse(
-    'resource_not_found',
-    'There is no such open outreach request; of one at its end, name the owner, too.',
-  );
 
 /** Whose request it is, as far as the caller may know; undefined for everybody else's. */
 const ownerOf = async (
@@ -42,7 +37,7 @@ const ownerOf = async (
   const known =
     owner_id ??
     (await deps.readModels.get<Open>('open-outbound', OPEN_OUTBOUND, outbound_id))?.owner ??
-    call.caller.ownerId;
+    (await findOwner(deps, call, { kind: 'outbound', id: outbound_id }));
   return known !== undefined && mayActFor(call, known) ? known : undefined;
 };
 
@@ -89,7 +84,7 @@ export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, c
 
 export const showApproval: DeskHandler<'showApproval'> = async (deps, input, call) => {
   const ownerId = await ownerOf(deps, call, input);
-  if (ownerId === undefined) return input.owner_id === undefined ? notOpen() : notFound();
+  if (ownerId === undefined) return notFound();
   const state = await outboundOf(deps, ownerId, input.outbound_id);
   if (!state) return notFound();
   const bytes = envelopeOf(ownerId, state);
@@ -138,7 +133,7 @@ const act = async (
   command: (state: OutboundState) => OutboundCommand,
 ): Promise<Outcome<Outbound>> => {
   const ownerId = await ownerOf(deps, call, which);
-  if (ownerId === undefined) return which.owner_id === undefined ? notOpen() : notFound();
+  if (ownerId === undefined) return notFound();
   const written = await decideAndAppend(
     deps,
     { ...call, ownerId },

@@ -1,10 +1,16 @@
+import type { Decider } from '#src/domain/decider.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../claims.ts';
 import { decideAndAppend } from '../decide-and-append.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
+import { findOwner } from './find-owner.ts';
 import type { DeskHandler } from './handler.ts';
+
+type Erase = { type: 'EraseSubject'; subject: string; reason: string };
+
+const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
 /**
  * The event comes before the key goes: a crash between the two leaves a subject that is marked and
@@ -12,59 +18,33 @@ import type { DeskHandler } from './handler.ts';
  */
 export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
   const { subject, reason } = input;
-  const ownerId = input.owner_id ?? (await ownerOf(deps, subject));
-  if (ownerId === undefined) return refuse('resource_not_found', 'There is no such subject.');
-  const isLead = subject.startsWith('led_');
-  const stream = streamOf(ownerId, isLead ? 'lead' : 'handoff', subject);
-  const stored = await deps.log.readStream(stream);
-  if (stored.length === 0) return refuse('resource_not_found', 'There is no such subject.');
+  const kind = subject.startsWith('led_') ? 'lead' : 'handoff';
+  const ownerId = input.owner_id ?? (await findOwner(deps, call, { kind, id: subject }));
+  if (ownerId === undefined) return NO_SUBJECT;
   const owned = { ...call, ownerId };
-  if (isLead) {
-    const before = await deps.readModels.get<{ lead_id: string; contact?: string }>(
-      'leads',
-      ownerId,
-      subject,
-    );
-    if (before) await releaseClaim(deps, owned, before);
-  }
-  const written = isLead
-    ? await decideAndAppend(deps, owned, {
-        stream,
-        decider: lead,
-        command: () => ({ type: 'EraseContact' as const, subject, reason }),
-      })
-    : await decideAndAppend(deps, owned, {
-        stream,
-        decider: handoff,
-        command: () => ({ type: 'EraseBuyer' as const, subject, reason }),
-      });
-  if (!written.ok)
-    return 'rejected' in written
-      ? refuse('resource_not_found', 'There is no such subject.')
-      : written;
+  const stream = streamOf(ownerId, kind, subject);
+  const erase = <State, E extends { type: string; data: object }, Reason extends string>(
+    decider: Decider<State, Erase, E, Reason>,
+    first?: (state: State) => Promise<void>,
+  ) =>
+    decideAndAppend(deps, owned, {
+      stream,
+      decider,
+      async command(state) {
+        if (state !== undefined) await first?.(state);
+        return { type: 'EraseSubject', subject, reason };
+      },
+    });
+  const written =
+    kind === 'lead'
+      ? // While the contact can still be opened: nothing else says which claim it holds.
+        await erase(lead, (state) => releaseClaim(deps, owned, state))
+      : await erase(handoff);
+  if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
   const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
   return done(
     { subject, key, erased_from: [stream] },
     written.position === undefined ? {} : { position: written.position },
   );
-};
-
-/** Subjects are named without their owner: the vault's events tell, through the log. */
-const ownerOf = async (
-  deps: Parameters<DeskHandler<'eraseSubject'>>[0],
-  subject: string,
-): Promise<string | undefined> => {
-  const name = subject.slice(subject.indexOf('_') + 1);
-  const kind = subject.startsWith('led_') ? 'lead' : 'handoff';
-  const type = kind === 'lead' ? 'LeadSubmitted' : 'HandoffCreated';
-  let after = 0;
-  for (;;) {
-    const page = await deps.log.readAll({ after, limit: 1_000, types: [type] });
-    const found = page.find(({ stream }) => stream.endsWith(`-${kind}_${name}`));
-    if (found) return found.owner;
-    const last = page.at(-1);
-    if (!last) return undefined;
-    after = last.position;
-  }
 };

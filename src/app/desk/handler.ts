@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
 import type { DeskCall } from '../call.ts';
-import { testSpaceOf } from '../call.ts';
 import type { Deps } from '../deps.ts';
 import type { Outcome } from '../outcome.ts';
 import type { ProjectionDesk } from './projection-desk.ts';

@@ -6,14 +6,13 @@ import type { DeskCall } from '../call.ts';
 import { releaseClaim } from '../claims.ts';
 import type { RejectedBy, Written } from '../decide-and-append.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
+import { observeRfq } from '../observe-rfq.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
-import type { DeskDeps, DeskHandler } from './handler.ts';
+import type { DeskDeps, DeskHandler, DeskInput } from './handler.ts';
 import { mayActFor } from './handler.ts';
 
-/** TypeScript widens the field that the contract names by its kind. */
-type Closing = { handoff_id?: string; link_id?: string; owner_id: string; reason: string };
 type Answer = { id: string; owner_id: string; state: string };
 
 const notFound = (what: string) => refuse('resource_not_found', `There is no such ${what}.`);
@@ -33,43 +32,40 @@ const answerOf = <State>(
 export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   const { lead_id, owner_id, to, reason, value } = input;
   if (!mayActFor(call, owner_id)) return notFound('lead');
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId: owner_id },
-    {
-      stream: streamOf(owner_id, 'lead', lead_id),
-      decider: lead,
-      command: () => ({
-        type: 'MoveLead' as const,
-        at: call.at,
-        to,
-        ...(reason !== undefined && { reason }),
-        ...(value !== undefined && { value }),
-      }),
-    },
-  );
+  const owned = { ...call, ownerId: owner_id };
+  await observeRfq(deps, owned, lead_id);
+  const written = await decideAndAppend(deps, owned, {
+    stream: streamOf(owner_id, 'lead', lead_id),
+    decider: lead,
+    command: () => ({
+      type: 'MoveLead' as const,
+      at: call.at,
+      to,
+      ...(reason !== undefined && { reason }),
+      ...(value !== undefined && { value }),
+    }),
+  });
   const freed = to === 'rejected' || to === 'unqualified' || to === 'lost';
-  if (written.ok && freed) await releaseClaim(deps, { ...call, ownerId: owner_id }, written.state);
-  return answerOf(written, 'lead', ({ state }) => ({ id: lead_id, owner_id, state }));
+  if (written.ok && freed) await releaseClaim(deps, owned, written.state);
+  // Only now that it is accepted can it take note of an RFQ that came before, or meanwhile.
+  const isAccepted = written.ok && written.replayOf === undefined && to === 'accepted';
+  const observed = isAccepted ? await observeRfq(deps, owned, lead_id) : undefined;
+  return answerOf(observed ?? written, 'lead', ({ state }) => ({ id: lead_id, owner_id, state }));
 };
 
 const closeHandoff = async (
   deps: DeskDeps,
-  input: Closing,
+  { handoff_id, owner_id, reason }: DeskInput<'withdrawHandoff'>,
   call: DeskCall,
   type: 'WithdrawHandoff' | 'InvalidateHandoff',
 ): Promise<Outcome<Answer>> => {
-  const { handoff_id = '', owner_id, reason } = input;
   if (!mayActFor(call, owner_id)) return notFound('handoff');
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId: owner_id },
-    {
-      stream: streamOf(owner_id, 'handoff', handoff_id),
-      decider: handoff,
-      command: (): HandoffCommand => ({ type, at: call.at, reason }),
-    },
-  );
+  const owned = { ...call, ownerId: owner_id };
+  const written = await decideAndAppend(deps, owned, {
+    stream: streamOf(owner_id, 'handoff', handoff_id),
+    decider: handoff,
+    command: (): HandoffCommand => ({ type, at: call.at, reason }),
+  });
   return answerOf(written, 'handoff', ({ status }) => ({
     id: handoff_id,
     owner_id,
@@ -78,22 +74,19 @@ const closeHandoff = async (
 };
 
 export const withdrawHandoff: DeskHandler<'withdrawHandoff'> = (deps, input, call) =>
-  closeHandoff(deps, input as unknown as Closing, call, 'WithdrawHandoff');
+  closeHandoff(deps, input, call, 'WithdrawHandoff');
 
 export const invalidateHandoff: DeskHandler<'invalidateHandoff'> = (deps, input, call) =>
-  closeHandoff(deps, input as unknown as Closing, call, 'InvalidateHandoff');
+  closeHandoff(deps, input, call, 'InvalidateHandoff');
 
 export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call) => {
-  const { link_id = '', owner_id, reason } = input as unknown as Closing;
+  const { link_id, owner_id, reason } = input;
   if (!mayActFor(call, owner_id)) return notFound('link');
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId: owner_id },
-    {
-      stream: streamOf(owner_id, 'link', link_id),
-      decider: link,
-      command: () => ({ type: 'DisableLink' as const, reason }),
-    },
-  );
+  const owned = { ...call, ownerId: owner_id };
+  const written = await decideAndAppend(deps, owned, {
+    stream: streamOf(owner_id, 'link', link_id),
+    decider: link,
+    command: () => ({ type: 'DisableLink' as const, reason }),
+  });
   return answerOf(written, 'link', ({ status }) => ({ id: link_id, owner_id, state: status }));
 };

@@ -74,10 +74,8 @@ const gather = async (
   if ('faults' in priced)
     return refuse(
       'product_unavailable',
-      `${priced.faults.length} lines name no published product.`,
-      {
-        errors: priced.faults,
-      },
+      `${priced.faults.length} ${priced.faults.length === 1 ? 'line names' : 'lines name'} no published product.`,
+      { errors: priced.faults },
     );
   const totals = totalsOf(priced.lines);
   if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))

@@ -12,7 +12,7 @@ import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { showLead } from '../personal.ts';
 import { handoffOf, linkOf } from '../records.ts';
-import { DAY_MS } from '../time.ts';
+import { DAY_MS, epoch } from '../time.ts';
 
 type Input = InputOf<'submitLead'>;
 type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
@@ -48,18 +48,22 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   });
 };
 
+/** A caller's clock may go before ours. */
+const CLOCK_SKEW_MS = 300_000;
+
 const ERASED = refuse('resource_erased', 'The personal data of this lead was erased.');
 
 /** Submitted, or submitted and judged in the same append: nothing came after. */
 const isFirstAnswer = (state: LeadState): boolean =>
   state.version === 0 || (state.version === 1 && ['rejected', 'duplicate'].includes(state.state));
 
+const said = (pointer: string, code: string, detail: string): Refusal =>
+  refuse('validation_failed', 'Some fields are not valid.', {
+    errors: [{ pointer, code, detail }],
+  });
+
 /** What the shape alone cannot say: which fields belong together. */
 const missing = (input: Input): Refusal | undefined => {
-  const said = (pointer: string, code: string, detail: string) =>
-    refuse('validation_failed', 'Some fields are not valid.', {
-      errors: [{ pointer, code, detail }],
-    });
   if (input.withdraw) {
     const { company, contact, consent, interest } = input;
     return (company ?? contact ?? consent ?? interest)
@@ -119,6 +123,9 @@ const commandFor = async (
     if (!state) return refuse('resource_not_found', 'No lead of yours has this external_id.');
     return { type: 'WithdrawLead', at: call.at, ...(reason !== undefined && { reason }) };
   }
+  // After the answer of an earlier request was looked for: that one stands, whatever it said.
+  if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
+    return said('/consent/obtained_at', 'in_future', 'must not lie in the future');
   const content = await contentOf(deps, input, leadId);
   if ('ok' in content) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;

@@ -1,11 +1,11 @@
 /** The channel of one request: whether it is open, what it gets, and when it is closed for good. */
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/domain/access.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Call } from '../call.ts';
-import { liveOwnerOf } from '../call.ts';
 import { decideAndAppend, stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { refuse } from '../outcome.ts';

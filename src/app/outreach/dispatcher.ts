@@ -1,9 +1,9 @@
 /** Sends what people have approved, when it is due: at start what is open, then as the log tells. */
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenOutboundRow } from '#src/ports/rows.ts';
 import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
-import { liveOwnerOf } from '../call.ts';
 import type { Deps } from '../deps.ts';
 import type { SendingDeps } from './sending.ts';
 import { lookAt } from './sending.ts';

@@ -1,6 +1,6 @@
+import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
-import { liveOwnerOf } from '../call.ts';
 import { stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Refusal } from '../outcome.ts';

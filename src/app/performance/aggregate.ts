@@ -1,5 +1,5 @@
 import type { Dimension, Metric, PerformanceRow } from '#contracts/records/performance.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { bucketOf, calendarOf, dateOf } from './calendar.ts';
 
@@ -20,8 +20,6 @@ type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number
 
 export type Bucket = { bucket: number; group: (string | null)[]; sum: Sum };
 
-/** Fewer unique visitors than this from one country are shown under `other`. */
-const COUNTRY_VISITORS_MIN = 3;
 const UNIQUE = METRICS.indexOf('clicks_unique');
 
 export const emptySum = (): Sum => ({
@@ -73,54 +71,69 @@ const bucketsOf = ({ granularity, from }: Query): ((day: number) => number) => {
   };
 };
 
-/** Folds stored rows into buckets of local days and groups of dimensions. */
-export const aggregate = (rows: Iterable<PerformanceRecord>, query: Query): Bucket[] => {
-  const { from, to, groupBy } = query;
-  const calendar = calendarOf(query.timeZone);
-  const bucketFor = bucketsOf(query);
-  const filters = Object.entries(query.filters) as [Dimension, string][];
-  const buckets = new Map<string | number, Bucket>();
+type Take = (row: PerformanceRecord, cell: string, day: number, country: string) => void;
+type Filter = [Dimension, string];
+
+/** Calls `take` with each cell of the period that passes these filters. */
+const eachCell = (
+  rows: Iterable<PerformanceRecord>,
+  { from, to, timeZone }: Query,
+  filters: readonly Filter[],
+  take: Take,
+): void => {
+  const calendar = calendarOf(timeZone);
   for (const row of rows) {
+    if (!filters.every(([name, value]) => valueOf(row.dims, '', name) === value)) continue;
     const localDay = calendar.localDays(row.day);
     for (const cell in row.cells) {
       const bar = cell.indexOf('|');
       const day = localDay(Number(cell.slice(0, bar)));
-      if (day < from || day > to) continue;
-      const country = cell.slice(bar + 1);
-      if (!filters.every(([name, value]) => valueOf(row.dims, country, name) === value)) continue;
-      const bucket = bucketFor(day);
-      const group = groupBy.map((name) => valueOf(row.dims, country, name));
-      const key = group.length === 0 ? bucket : JSON.stringify([bucket, ...group]);
-      let found = buckets.get(key);
-      if (!found) buckets.set(key, (found = { bucket, group, sum: emptySum() }));
-      const { sum } = found;
-      addCounts(sum.counts, row.cells[cell] ?? []);
-      const rfq = row.rfq_value?.[cell];
-      if (rfq) addMoney(sum.rfq, Object.entries(rfq));
-      const won = row.won_value?.[cell];
-      if (won) addMoney(sum.won, Object.entries(won));
+      if (day >= from && day <= to) take(row, cell, day, cell.slice(bar + 1));
     }
   }
-  const found = [...buckets.values()];
-  // Asked for by name, a country with few visitors is not shown either.
-  if (query.filters.country !== undefined)
-    return found.filter(({ sum }) => (sum.counts[UNIQUE] ?? 0) >= COUNTRY_VISITORS_MIN);
-  return hideFewVisitors(found, query.groupBy.indexOf('country'));
 };
 
-/** A country with very few visitors could point at a person: it goes under `other`. */
-const hideFewVisitors = (buckets: Bucket[], countryAt: number): Bucket[] => {
-  if (countryAt < 0) return buckets;
-  const kept = new Map<string, Bucket>();
-  for (const { bucket, group, sum } of buckets) {
-    const few = group[countryAt] !== null && (sum.counts[UNIQUE] ?? 0) < COUNTRY_VISITORS_MIN;
-    const shown = few ? group.with(countryAt, 'other') : group;
-    const key = JSON.stringify([bucket, ...shown]);
-    const found = kept.get(key);
-    if (found) addTo(found.sum, sum);
-    else kept.set(key, { bucket, group: shown, sum });
-  }
-  return [...kept.values()];
+/** Folds stored rows into buckets of local days and groups of dimensions. */
+export const aggregate = (rows: readonly PerformanceRecord[], query: Query): Bucket[] => {
+  const { groupBy, filters } = query;
+  const { country: only, ...others } = filters;
+  const ofRows = Object.entries(others) as Filter[];
+  const namesCountries = only !== undefined || groupBy.includes('country');
+  const few = namesCountries ? fewVisitors(rows, query, ofRows) : undefined;
+  const bucketFor = bucketsOf(query);
+  const buckets = new Map<string | number, Bucket>();
+  eachCell(rows, query, ofRows, (row, cell, day, country) => {
+    const shown = few?.has(country) ? OTHER_COUNTRIES : country;
+    if (only !== undefined && shown !== only) return;
+    const bucket = bucketFor(day);
+    const group = groupBy.map((dimension) => valueOf(row.dims, shown, dimension));
+    const key = group.length === 0 ? bucket : JSON.stringify([bucket, ...group]);
+    let found = buckets.get(key);
+    if (!found) buckets.set(key, (found = { bucket, group, sum: emptySum() }));
+    const { sum } = found;
+    addCounts(sum.counts, row.cells[cell] ?? []);
+    const rfq = row.rfq_value?.[cell];
+    if (rfq) addMoney(sum.rfq, Object.entries(rfq));
+    const won = row.won_value?.[cell];
+    if (won) addMoney(sum.won, Object.entries(won));
+  });
+  return [...buckets.values()];
+};
+
+/** Countries that are not named in the answer; what has none, as a lead, is no country's. */
+const fewVisitors = (
+  rows: readonly PerformanceRecord[],
+  query: Query,
+  filters: readonly Filter[],
+): Set<string> => {
+  const uniques = new Map<string, number>();
+  eachCell(rows, query, filters, (row, cell, _day, country) => {
+    uniques.set(country, (uniques.get(country) ?? 0) + (row.cells[cell]?.[UNIQUE] ?? 0));
+  });
+  uniques.delete('');
+  return new Set(
+    [...uniques.keys()].filter((one) => (uniques.get(one) ?? 0) < COUNTRY_UNIQUES_MIN),
+  );
 };
 
 /** Buckets in order of time, each then by group; without groups every bucket of the period is there. */

@@ -2,7 +2,7 @@ import { CONTRACT_VERSION } from '#contracts/places.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
-import { PROMOTIONS, SKILLS } from '#contracts/skills.ts';
+import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 import type { Deps } from '#src/app/deps.ts';
 import { signDocument } from '#src/app/tasks/jws.ts';
 
@@ -86,7 +86,9 @@ export const extendedCard = (
 const narrowed = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
   const scope = [skill.scope ?? []].flat().filter((name) => scopes.has(name));
   const operations = skill.operations.filter((operation) => allows(operation.scope, scopes));
-  const examples = skill.examples.filter(({ kind }) => {
+  const examples = skill.examples.filter(({ kind, ...example }) => {
+    if (skill.id === 'attribution_question' && asksOfLead(example))
+      return scopes.has(LEAD_QUESTION_SCOPE);
     const operation = Object.entries(PROMOTIONS).find(([name]) => name === kind)?.[1];
     return operation === undefined || operations.some(({ id }) => id === operation);
   });

@@ -60,6 +60,7 @@ export const skillsMarkdown = (origin: string): string => {
     '## States',
     STATES,
     '## Skills',
+    'The examples work as they stand on a service with the demo story (`make run`).',
     ...Object.values(SKILLS).map(skillText),
   ].join('\n\n')}\n`;
 };

@@ -52,6 +52,13 @@ export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
         return;
       }
       callers.set(request, caller.value);
+      next();
+    };
+
+  /** Once the body is read: over JSON-RPC the refusal goes back under the id of the request. */
+  const versioned =
+    (wire: Wire, id: string) =>
+    (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
       const version = versionRefusal(request);
       if (version) refused(reply, wire, version, id);
       else next();
@@ -125,6 +132,7 @@ export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
     ...options,
     exposeHeadRoute: false,
     onRequest: door(wire, id),
+    preHandler: versioned(wire, id),
     config: {
       refuse: (reply: FastifyReply, refusal: Refusal) => refused(reply, wire, refusal, id),
     },
@@ -146,14 +154,6 @@ export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
         perform(reply, httpWire, { name, params: params(request) }),
     });
 };
-
-/** Paths and methods served here, for what a 405 allows. */
-export const A2A_ROUTES: readonly { method: string; path: string }[] = [
-  ...RPC_PATHS.map((path) => ({ method: 'POST', path })),
-  ...HTTP_ROUTES.map(({ method, path }) => ({ method, path: A2A_BASE + path })),
-  { method: 'GET', path: '/.well-known/agent-card.json' },
-  { method: 'GET', path: '/.well-known/jwks.json' },
-];
 
 /** JSON under the standard's own name, and a request without a body that says it has JSON. */
 const readable = ({ raw: { headers } }: FastifyRequest): void => {

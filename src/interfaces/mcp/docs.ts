@@ -1,3 +1,4 @@
+import type { Example } from '#contracts/operation.ts';
 import { fieldsTable, json, scopeText } from '../text/markdown.ts';
 import { MCP_PATH } from './documents.ts';
 import { TOOLS } from './tools.ts';
@@ -19,7 +20,6 @@ const hintsOf = ({ entry: { annotations } }: Tool): string =>
 
 const toolSection = (tool: Tool): string[] => {
   const { entry, operation } = tool;
-  const [example] = operation.examples;
   return [
     `## ${entry.name}`,
     '',
@@ -29,16 +29,18 @@ const toolSection = (tool: Tool): string[] => {
     '',
     fieldsTable(entry.inputSchema),
     '',
-    ...(example
-      ? [
-          `Example, ${inToolWords(example.name)}:`,
-          '',
-          json({ name: entry.name, arguments: example.input }),
-          '',
-        ]
-      : []),
+    ...operation.examples.flatMap((example) => [
+      `Example, ${inToolWords(example.name)}${inToolWords(afterText(example))}:`,
+      '',
+      json({ name: entry.name, arguments: example.input }),
+      '',
+    ]),
   ];
 };
+
+/** Ids are made by the service: those of an example belong to the example before it. */
+const afterText = ({ after }: Example): string =>
+  after === undefined ? '' : ` (call ${after} first, and put in what it answered)`;
 
 /** The page of the tools, as Markdown: how to connect, then every tool. */
 export const toolsMarkdown = (origin: string): string =>
@@ -53,6 +55,9 @@ export const toolsMarkdown = (origin: string): string =>
     'A refusal that a model can act on is a result with `isError` and the problem as JSON text; one that ' +
       'it cannot is a JSON-RPC error whose `data` is the same problem. `tools/list` shows what the scopes ' +
       'of the key open. A result has at most 32 KiB; `_meta.truncated` says what was left out.',
+    '',
+    'The examples work as they stand on a service with the demo story (`make run`), except where one says ' +
+      'what to put in.',
     '',
     ...TOOLS.flatMap(toolSection),
   ].join('\n');

@@ -50,7 +50,7 @@ const CARD_TYPE = 'application/mcp-server-card+json';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Public documents: path, media type and content. The well-known ones are what scanners look for. */
-export const DOCUMENTS = [
+const DOCUMENTS = [
   { path: `${MCP_PATH}/status`, type: JSON_TYPE, make: mcpStatus },
   { path: `${MCP_PATH}/server-card`, type: CARD_TYPE, make: serverCard },
   { path: '/.well-known/mcp/server-card.json', type: JSON_TYPE, make: serverCard },

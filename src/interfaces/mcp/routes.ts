@@ -8,18 +8,12 @@ import { noteFailure } from '../failed-requests.ts';
 import type { Gate } from '../gate.ts';
 import { problemHeaders } from '../problem.ts';
 import { negotiate } from '../rest/accept.ts';
-import { DOCUMENTS, documentRoutes, MCP_PATH } from './documents.ts';
+import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handle, noId, UNREAD } from './engine.ts';
 import { isOwnOrigin, originRefusal } from '../origin.ts';
 import type { Fault, RpcId } from './wire.ts';
 import { answerBody, errorText, faultOf } from './wire.ts';
 import { problemOf } from './wording.ts';
-
-/** Paths and methods served here, for what a 405 allows. */
-export const MCP_ROUTES = [
-  { method: 'POST', path: MCP_PATH },
-  ...DOCUMENTS.map(({ path }) => ({ method: 'GET', path })),
-];
 
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, ' +

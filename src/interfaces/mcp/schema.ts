@@ -19,62 +19,6 @@ export type Schema = {
   $ref?: string;
 };
 
-/** Said where the contract leaves a field to its name; a model has nothing else to go by. */
-const FIELDS: Record<string, string> = {
-  account_ref: 'The account, by the name the owner gives it',
-  agent_id: 'Id of one of the agents of the owner',
-  basis: 'The lawful basis of processing',
-  brand: 'Exact name of the brand',
-  buyer: 'Who the list is for, as far as known',
-  campaign: 'Your name for the campaign; reports group by it',
-  categories: 'Names of categories',
-  category: 'Exact name of a category',
-  channel: 'The kind of channel; reports group by it',
-  company: 'Name of the company',
-  content: 'utm_content',
-  country: 'ISO 3166-1 alpha-2 code',
-  currency: 'ISO 4217 code',
-  email: 'E-mail address',
-  evidence_url: 'Where the consent can be looked up',
-  external_id: 'Your own reference',
-  granularity: 'Length of a row',
-  handoff_id: 'Id of a handoff of yours',
-  interest: 'What the lead asked for',
-  kind: 'Which of these it is',
-  lead_time_max_days: 'Days to dispatch, at most',
-  line_items: 'What the buyer may want; each names its product by product_id or by sku',
-  link_id: 'Id of a link of yours',
-  locale: 'BCP 47 tag of the language of the page, for example en-GB',
-  medium: 'utm_medium',
-  name: 'Full name',
-  network: 'The social network',
-  note: 'A remark',
-  note_to_buyer: 'Shown to the buyer above the list',
-  origin: 'Country of origin, ISO 3166-1 alpha-2 code',
-  outbound_id: 'Id of the outreach request, as request_… answered it',
-  phone: 'Number in E.164 form',
-  product_id: 'Id of a product, as search_products answers it',
-  product_ids: 'Ids of products',
-  quantity: 'Pieces',
-  quantity_hint: 'Pieces wanted, about',
-  reason: 'Why, for the people who decide',
-  role: 'Position in the company',
-  ship_from: 'Country it is sent from, ISO 3166-1 alpha-2 code',
-  sku: "The product's stock-keeping unit, instead of product_id",
-  sort: 'Order of the rows',
-  source: 'Where it came from',
-  state: 'Only leads in this state',
-  sub_ids: 'Up to three tags of yours; reports group by each',
-  subject: 'Subject line',
-  term: 'utm_term',
-  text: 'The exact text that people approve and that is sent',
-  text_version: 'Version of the consent text that was shown',
-  title: 'Shown to the buyer as the title of the list',
-  website: 'Web address of the company',
-  withdraw: 'true withdraws the lead',
-  withdraw_reason: 'Why it is withdrawn',
-};
-
 /** Those that JSON Schema names; of any other, the pattern stays. */
 const FORMATS: ReadonlySet<string | undefined> = new Set(['date', 'date-time', 'email', 'uri']);
 
@@ -90,16 +34,6 @@ const trimmed = (node: Schema, io: 'input' | 'output'): void => {
   // An answer may gain a field in a later release; a request may not carry an unknown one.
   if (io === 'output' && node.additionalProperties === false) delete node.additionalProperties;
   if (node.description !== undefined) node.description = inToolWords(node.description);
-};
-
-/** Each field with a sentence: its own, or what its name means everywhere. */
-const described = (node: Schema): void => {
-  for (const [name, property] of Object.entries(node.properties ?? {})) {
-    const said = FIELDS[name];
-    if (said !== undefined) property.description ??= inToolWords(said);
-    described(property);
-  }
-  if (node.items) described(node.items);
 };
 
 /** A list of types as alternatives of one each: some clients take a type for a text. */
@@ -133,7 +67,7 @@ const inlined = (node: unknown, named: Record<string, unknown>): unknown => {
   return { ...target, ...own };
 };
 
-/** A zod schema as a tool shows it: one object, without references, each field described. */
+/** A zod schema as a tool shows it: one object, without references, in the words of tools. */
 export const toolSchema = (schema: z.ZodType, io: 'input' | 'output'): Schema => {
   const made = z.toJSONSchema(schema, {
     io,
@@ -141,7 +75,5 @@ export const toolSchema = (schema: z.ZodType, io: 'input' | 'output'): Schema =>
     unrepresentable: 'any',
     override: ({ jsonSchema }) => trimmed(jsonSchema as Schema, io),
   }) as Schema & { $defs?: Record<string, unknown> };
-  const whole = { type: 'object', ...(inlined(made, made.$defs ?? {}) as Schema) };
-  if (io === 'input') described(whole);
-  return whole;
+  return { type: 'object', ...(inlined(made, made.$defs ?? {}) as Schema) };
 };

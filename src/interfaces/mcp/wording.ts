@@ -24,7 +24,6 @@ const NAMES = new RegExp(`\\b(?:${Object.keys(agentOperations).join('|')})\\b`, 
 
 /** Said of HTTP in the contract, and how the same is done with a tool. */
 const OVER_HTTP: readonly (readonly [string, string])[] = [
-  ['Comma-separated in a query', 'One or more'],
   [
     'Look the path up in the OpenAPI contract; the base path ends in /v1.',
     'tools/list shows the tools of this key; capabilities say which methods there are.',

@@ -85,7 +85,7 @@ const receipt = (state: ReviewView['review']['state'], writer: Writer): Html => 
   return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a
 quotation for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is
 accepted.</p></div>
-<dl class="facts"><div><dt>Products</dt><dd>${writer.count(state.lines.length)}</dd></div>
+<dl class="facts"><div><dt>Lines</dt><dd>${writer.count(state.lines.length)}</dd></div>
 <div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
 <div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>
 <p>Staff will answer you at the contact you gave, with binding prices. An order needs your agreement

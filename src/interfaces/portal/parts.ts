@@ -26,23 +26,31 @@ export type FieldOptions = {
   autocomplete: string;
   maxlength: number;
   required?: boolean;
+  /** More than one line, of which so many show. */
+  rows?: number;
   hint?: string;
   faults: Faults;
 };
 
 export const field = (options: FieldOptions): Html => {
-  const { name, label, type = 'text', value = '', hint, required = false, faults } = options;
+  const { name, label, hint, required = false, faults } = options;
   const fault = faults.get(name);
   const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
   return html`<div class="field${fault ? ' wrong' : ''}">
 <label for="${name}">${label}${required ? '' : html` <span class="quiet">(optional)</span>`}</label>
 ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${fault && html`<p class="fault" id="${name}-fault">${fault}</p>`}
-<input id="${name}" name="${name}" type="${type}" value="${value}" maxlength="${options.maxlength}"
- autocomplete="${options.autocomplete}"${required ? html` required` : ''}${describedBy(
-   described,
- )}${invalid(fault)}>
+${control(options, html`${required ? html` required` : ''}${describedBy(described)}${invalid(fault)}`)}
 </div>`;
+};
+
+const control = (options: FieldOptions, state: Html): Html => {
+  const { name, type = 'text', value = '', maxlength, autocomplete, rows } = options;
+  const common = html`id="${name}" name="${name}" maxlength="${maxlength}"
+ autocomplete="${autocomplete}"${state}`;
+  return rows === undefined
+    ? html`<input ${common} type="${type}" value="${value}">`
+    : html`<textarea ${common} rows="${rows}">${value}</textarea>`;
 };
 
 export const describedBy = (ids: string): Html | '' =>

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { notFoundPage, sendErrorPage } from './error-pages.ts';
 import { sendTagged } from '../documents.ts';
+import { wrongMethod } from '../http.ts';
 import { LINK_HEADERS } from './headers.ts';
 import type { PortalDeps } from './portal-deps.ts';
 import { qrPng, qrSvg } from './qr.ts';
@@ -9,6 +10,8 @@ import { qrPng, qrSvg } from './qr.ts';
 type ByCode = { Params: { code: string }; Querystring: { via?: unknown } };
 
 const CODE = /^[a-z0-9-]{3,64}$/;
+/** What links lead to, whatever an address had before it. */
+const PAGE = /\/(?:[pc]\/[^/]+|s)$/;
 const COUNTRY = /^[A-Za-z]{2}$/;
 const PURPOSES = ['sec-purpose', 'purpose', 'x-moz'];
 const NO_LINK = 'There is no such link. Check that it is complete.';
@@ -32,10 +35,10 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
       reply.headers(LINK_HEADERS);
       const found = await find(request.params.code);
       if (!found) return notFoundPage(reply, NO_LINK);
-      const destination = destinationOf(found.row, deps.clock.now());
-      if (destination === undefined) return gone(reply);
+      const target = targetOf(found.row, deps.clock.now());
+      if (target === undefined) return gone(reply);
       await deps.visits.record(found.row, visitOf(request, deps.countryHeader));
-      return reply.redirect(destination, 302);
+      return reply.redirect(hereOf(target, deps.origin()), 302);
     },
   });
 
@@ -49,11 +52,23 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
       return sendTagged(reply, draw(`${deps.origin()}/l/${found.code}?via=qr`), PICTURE_CACHE);
     });
 
-  scope.setNotFoundHandler((_request, reply) => notFoundPage(reply.headers(LINK_HEADERS), NO_LINK));
+  scope.setNotFoundHandler((_request, reply) => {
+    reply.headers(LINK_HEADERS);
+    return wrongMethod(reply, deps.origin()) ?? notFoundPage(reply, NO_LINK);
+  });
+};
+
+/**
+ * A target is a page of this service, under the address that the service had when the link was made:
+ * it is sought under the present one, so that a link outlives a move and leads to no other host.
+ */
+const hereOf = (target: string, origin: string): string => {
+  const { pathname, search } = new URL(target);
+  return origin + (PAGE.exec(pathname)?.[0] ?? '/') + search;
 };
 
 /** undefined when the link leads nowhere any more. */
-const destinationOf = (row: CodeRow, at: number): string | undefined => {
+const targetOf = (row: CodeRow, at: number): string | undefined => {
   if (row.disabled) return undefined;
   const isExpired = row.expires_at !== undefined && row.expires_at <= at;
   return isExpired ? row.expired_url : row.destination_url;
@@ -78,6 +93,7 @@ const visitOf = (request: FastifyRequest<ByCode>, countryHeader: string | undefi
     address: request.ip,
     userAgent: headers['user-agent'],
     purpose: purposes.length > 0 ? purposes.join(' ') : undefined,
+    dest: first(headers['sec-fetch-dest']),
     referrer: headers.referer,
     country: country && COUNTRY.test(country) ? country.toUpperCase() : undefined,
     viaQr: request.query.via === 'qr',

@@ -8,17 +8,29 @@ import { describedBy, field, invalid, plural } from './parts.ts';
 import type { Line, ReviewView } from './review-view.ts';
 import { totalsIn } from './review-view.ts';
 
+/**
+ * One form around all that can be typed, so that whichever button is pressed takes everything along.
+ * Enter in a field presses the first button of its form: that one is nobody's to see, and says only
+ * that it was Enter.
+ */
+export const reviewForm = ({ review, token }: ReviewView, fields: Html): Html =>
+  html`<form method="post" action="/h/${token}/enter" id="review" novalidate>
+<button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
+<input type="hidden" name="list_revision" value="${review.state.list_revision}">
+${fields}
+</form>`;
+
 /** The request for a quotation: the only button here that tells anybody anything. */
-export const sendForm = (view: ReviewView, writer: Writer): Html => {
+export const sendFields = (view: ReviewView, writer: Writer): Html => {
   const { review, token, typed, faults } = view;
-  const { lines, list_revision, totals, buyer } = review.state;
+  const { lines, totals, buyer } = review.state;
   const fault = faults.get('consent');
   const isTicked = typed.get('consent') === 'yes' && !view.isOutrun;
-  return html`<form method="post" action="/h/${token}/send" class="card" novalidate>
-<input type="hidden" name="list_revision" value="${list_revision}">
-<p>You ask for a quotation for <strong>${writer.count(lines.length)}
-${plural(lines.length, 'product', 'products')}, ${totalsIn(totals, writer)}</strong>. Staff answer
-you with binding prices. Nothing is ordered, reserved or paid.</p>
+  return html`<div class="card">
+<p>You ask for a quotation for <strong><span id="line-count">${writer.count(lines.length)}
+${plural(lines.length, 'line', 'lines')}</span>, ${totalsIn(totals, writer)}</strong>.
+Quantities that you change above are sent as you typed them. Staff answer you with binding prices.
+Nothing is ordered, reserved or paid.</p>
 ${field({
   name: 'name',
   label: 'Your name',
@@ -63,15 +75,13 @@ ${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${i
 <label for="consent">${RFQ_CONSENT}</label></div>
 <p class="hint">Staff see your contact. The software and the promoter who prepared this list do
 not.</p>
-<button type="submit">Ask for a quotation</button>
-</form>`;
+<button type="submit" formaction="/h/${token}/send">Ask for a quotation</button>
+</div>`;
 };
 
-export const declineForm = ({ review, token, typed, faults }: ReviewView): Html => {
-  const isOpen = faults.has('reason');
+export const declineFields = ({ token, typed, faults }: ReviewView): Html => {
+  const isOpen = (typed.get('reason') ?? '') !== '';
   return html`<details class="card"${isOpen ? html` open` : ''}><summary>Decline this list</summary>
-<form method="post" action="/h/${token}/decline" novalidate>
-<input type="hidden" name="list_revision" value="${review.state.list_revision}">
 <p>The list is closed, and whoever prepared it learns that you declined, with your reason if you
 give one.</p>
 ${field({
@@ -80,10 +90,12 @@ ${field({
   value: typed.get('reason'),
   autocomplete: 'off',
   maxlength: 500,
+  // Enter in it means a new line, and so no button of this form.
+  rows: 2,
   faults,
 })}
-<button type="submit" class="second">Decline</button>
-</form></details>`;
+<button type="submit" formaction="/h/${token}/decline" class="second">Decline</button>
+</details>`;
 };
 
 const MESSAGES: Record<string, string> = {
@@ -92,7 +104,7 @@ const MESSAGES: Record<string, string> = {
   company: 'The company must be one line of at most 200 characters.',
   phone: 'The phone number must be one line of at most 40 characters.',
   consent: 'Tick the box to send the request.',
-  reason: 'The reason must be one line of at most 500 characters.',
+  reason: 'The reason must be plain text of at most 500 characters.',
 };
 
 /** Faults of the input in the reader's words, by the field they belong to. */

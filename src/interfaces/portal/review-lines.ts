@@ -12,22 +12,20 @@ import { totalsIn } from './review-view.ts';
 const QUANTITY_CHARS_MAX = 9;
 
 /**
- * The list as a form: a quantity each, 0 takes a line off. Roles are said although they are the
+ * The list as fields: a quantity each, 0 takes a line off. Roles are said although they are the
  * elements' own: a browser forgets them where the style sheet makes cards of the rows.
  */
-export const lineForm = (view: ReviewView, writer: Writer): Html => {
+export const lineFields = (view: ReviewView, writer: Writer): Html => {
   const { state } = view.review;
-  return html`<form method="post" action="/h/${view.token}/quantities" id="quantities" novalidate>
-<input type="hidden" name="list_revision" value="${state.list_revision}">
-<table role="table" class="lines">
+  return html`<table role="table" class="lines" id="quantities">
 <caption>Prices are indicative, per unit, for the quantity shown.</caption>
 ${heads()}
 <tbody role="rowgroup">${state.lines.map((line) => formRow(line, view, writer))}</tbody>
 ${totalRow(view, writer)}
 </table>
 <div class="bar"><p id="unsaved" role="status"></p>
-<button type="submit" class="second">Update quantities</button></div>
-</form>`;
+<button type="submit" formaction="/h/${view.token}/quantities" class="second">Update
+quantities</button></div>`;
 };
 
 /** The list to read, once nothing can be changed. */

@@ -5,8 +5,8 @@ import type { Html, Page } from './layout.ts';
 import type { Writer } from './money.ts';
 import { writerFor } from './money.ts';
 import { facts, faultSummary, notice, plural } from './parts.ts';
-import { declineForm, sendForm } from './review-forms.ts';
-import { lineForm, remarksOn } from './review-lines.ts';
+import { declineFields, reviewForm, sendFields } from './review-forms.ts';
+import { lineFields, remarksOn } from './review-lines.ts';
 import type { ReviewView } from './review-view.ts';
 import { ownerOf, totalsIn } from './review-view.ts';
 
@@ -24,24 +24,28 @@ const openPage = (view: ReviewView): Page => {
     locale: state.locale,
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
-${view.isOutrun && outrun()}
+${view.isOutrun && outrun()}${view.isSaved && saved()}
 ${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
 ${state.note_to_buyer && note(state.note_to_buyer, state.locale)}
 ${promise()}
 ${changes(view)}
-<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
-<p class="quiet">Change what you like and press “Update quantities”; 0 takes a product off.
+${reviewForm(
+  view,
+  html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+<p class="quiet">Change what you like; “Update quantities” shows what it comes to. 0 takes a product
+off.
 ${
   state.list_revision > 1 &&
   html`This is version ${state.list_revision} of the list, with the
 changes made here.`
 }</p>
-${lineForm(view, writer)}</section>
+${lineFields(view, writer)}</section>
 <section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
-${sendForm(view, writer)}</section>
-<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineForm(view)}</section>
+${sendFields(view, writer)}</section>
+<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}</section>`,
+)}
 ${boundaries()}
 </article>`,
   };
@@ -58,7 +62,7 @@ const heading = (view: ReviewView, writer: Writer): Html => {
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
 promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
 ${facts([
-  ['Products', writer.count(state.lines.length)],
+  ['Lines', writer.count(state.lines.length)],
   ['Indicative total', totalsIn(state.totals, writer)],
   [
     'To look at',
@@ -83,7 +87,7 @@ const changes = ({ review }: ReviewView): Html | '' => {
     ? ''
     : notice(
         'warn',
-        html`<p><strong>${count} ${plural(count, 'product has', 'products have')} changed</strong>
+        html`<p><strong>${count} ${plural(count, 'line has', 'lines have')} changed</strong>
 since this list was prepared. Each says below what is new.</p>`,
       );
 };
@@ -95,6 +99,11 @@ const outrun = (): Html =>
   html`<div class="notice warn" role="alert" tabindex="-1" autofocus><h2>The list has changed</h2>
 <p>It was changed after you opened this page, so nothing was sent or changed now. Below is the list
 as it is: please look at it once more, and then go on.</p></div>`;
+
+const saved = (): Html =>
+  html`<div class="notice good" role="status" tabindex="-1" autofocus><h2>Your quantities are
+saved</h2><p>Nothing was sent yet. Below is the list as it is now, and what you typed beside it.</p>
+</div>`;
 
 const boundaries = (): Html =>
   html`<section aria-labelledby="bounds" class="bounds">

@@ -5,7 +5,8 @@ import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/buy
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import type { Review } from '#src/app/review.ts';
 import { review } from '#src/app/review.ts';
-import { sendProblem } from '../http.ts';
+import { isChanged } from '#src/app/typed-quantities.ts';
+import { sendProblem, wrongMethod } from '../http.ts';
 import { notFoundPage, sendErrorPage, UNAVAILABLE } from './error-pages.ts';
 import { agentRefusal, isForeign } from './guard.ts';
 import { PRIVATE_HEADERS } from './headers.ts';
@@ -38,7 +39,9 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
     if (refusal) return sendProblem(reply, refusal, deps.origin());
     if (isForeign(request, deps.origin())) return sendErrorPage(reply, 403, FOREIGN);
   });
-  scope.setNotFoundHandler((_request, reply) => notFoundPage(reply, NO_LIST));
+  scope.setNotFoundHandler(
+    (_request, reply) => wrongMethod(reply, deps.origin()) ?? notFoundPage(reply, NO_LIST),
+  );
 
   scope.get<ByToken>('/:token', async ({ params }, reply) => {
     const found = await review(deps, params.token);
@@ -65,30 +68,29 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
       const opened = await openHandoff(deps, token, request.id);
       if (!opened.ok && opened.code !== 'state_conflict') return refused(reply, opened);
       const outcome = await act(token, typed, request.id);
-      return outcome.ok
-        ? reply.redirect(`/h/${token}`, 303)
-        : again(deps, reply, { token, typed, outcome });
+      if (!outcome.ok) return again(deps, reply, { token, typed, outcome });
+      const kept = beside(typed);
+      // What was typed beside the quantities stands in no address that a redirect could lead to.
+      if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
+        return reply.redirect(`/h/${token}`, 303);
+      const view = { ...viewOf(deps, token, outcome.value), typed: kept, isSaved: true };
+      return sendPage(reply, 200, reviewPage(view));
     });
   }
 };
 
-const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send', Act> => ({
-  quantities: (token, typed, requestId) =>
+const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send' | 'enter', Act> => {
+  const quantities: Act = (token, typed, requestId) =>
     reviseList(deps, token, {
       requestId,
       listRevision: revisionIn(typed),
-      quantities: new Map(
-        [...typed].flatMap(([name, value]) =>
-          name.startsWith('quantity.') ? [[name.slice('quantity.'.length), value] as const] : [],
-        ),
-      ),
-    }),
-  decline: (token, typed, requestId) =>
-    declineHandoff(deps, token, { requestId, reason: typed.get('reason') ?? '' }),
-  send: (token, typed, requestId) =>
+      quantities: quantitiesIn(typed),
+    });
+  const send: Act = (token, typed, requestId) =>
     submitRfq(deps, token, {
       requestId,
       listRevision: revisionIn(typed),
+      quantities: quantitiesIn(typed),
       consent: typed.get('consent') === 'yes',
       contact: {
         name: said(typed, 'name'),
@@ -96,10 +98,44 @@ const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send', Act
         ...(said(typed, 'company') !== '' && { company: said(typed, 'company') }),
         ...(said(typed, 'phone') !== '' && { phone: said(typed, 'phone') }),
       },
-    }),
-});
+    });
+  return {
+    quantities,
+    send,
+    decline: (token, typed, requestId) =>
+      declineHandoff(deps, token, {
+        requestId,
+        reason: said(typed, 'reason').replaceAll(/\s+/g, ' '),
+      }),
+    // In which field it was pressed is not told: quantities are shown priced before they are sent.
+    async enter(token, typed, requestId) {
+      const now = await review(deps, token);
+      if (!now.ok) return now;
+      const act = isChanged(now.value.state, quantitiesIn(typed)) ? quantities : send;
+      return act(token, typed, requestId);
+    },
+  };
+};
+
+const BESIDE = ['name', 'email', 'company', 'phone', 'consent', 'reason'];
+const QUANTITY = 'quantity.';
 
 const said = (typed: Typed, name: string): string => typed.get(name)?.trim() ?? '';
+
+const quantitiesIn = (typed: Typed): Typed =>
+  new Map(
+    [...typed].flatMap(([name, value]) =>
+      name.startsWith(QUANTITY) ? [[name.slice(QUANTITY.length), value] as const] : [],
+    ),
+  );
+
+/** What was typed beside the quantities. */
+const beside = (typed: Typed): Typed =>
+  new Map([...typed].filter(([name]) => !name.startsWith(QUANTITY)));
+
+/** A form that only shows what it was filled with has nothing to lose. */
+const isWorthKeeping = (typed: Typed, { state: { buyer } }: Review): boolean =>
+  BESIDE.some((name) => said(typed, name) !== (name === 'company' ? (buyer.company ?? '') : ''));
 
 /** A form without a readable revision is of no list that there is: the reader looks again. */
 const revisionIn = (typed: Typed): number => {
@@ -132,7 +168,7 @@ const again = async (
     return sendPage(reply, 422, reviewPage({ ...view, typed, faults }));
   }
   // Quantities typed into another list are dropped: the reader must see the one that stands.
-  const kept = new Map([...typed].filter(([name]) => !name.startsWith('quantity.')));
+  const kept = beside(typed);
   return sendPage(reply, 409, reviewPage({ ...view, typed: kept, isOutrun: now.value.open }));
 };
 
@@ -145,6 +181,7 @@ const viewOf = (deps: PortalDeps, token: string, found: Review): ReviewView => (
   typed: new Map(),
   faults: NO_FAULTS,
   isOutrun: false,
+  isSaved: false,
 });
 
 const refused = (reply: FastifyReply, { code, detail }: Refusal): Promise<FastifyReply> =>

@@ -16,6 +16,8 @@ export type ReviewView = {
   faults: Faults;
   /** The list was changed by somebody else while this reader looked at it. */
   isOutrun: boolean;
+  /** This answers quantities that were taken, among other things that were typed. */
+  isSaved: boolean;
 };
 
 export type Line = Review['state']['lines'][number];

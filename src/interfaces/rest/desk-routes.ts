@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE } from '#contracts/places.ts';
@@ -9,6 +9,7 @@ import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { Outcome } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
+import { limitedByAddress } from '../by-address.ts';
 import type { Limiters } from '../gate.ts';
 import { bearerOf } from '../gate.ts';
 import { sendProblem } from '../http.ts';
@@ -35,7 +36,7 @@ export const deskRoutes = (
       bodyLimit: IMPORT_BYTES_MAX,
       onRequest: async (request, reply) => {
         reply.header('cache-control', 'no-store');
-        const refused = identify(bearerOf(request), request.ip);
+        const refused = identify(request);
         if (!refused.ok) return sendProblem(reply, refused, deps.origin());
       },
       handler: async (request, reply) => {
@@ -60,16 +61,15 @@ export const deskRoutes = (
     });
   }
 
-  const identify = (credential: string | undefined, address: string): Outcome<unknown> => {
+  const identify = (request: FastifyRequest): Outcome<unknown> => {
+    const credential = bearerOf(request);
     if (credential === undefined)
-      return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
+      return limitedByAddress(
+        limiters.unauthenticated,
+        request,
+        refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.'),
+      );
     const caller = authenticator.desk(credential);
-    if (caller.ok) return caller;
-    const verdict = limiters.failed.take(address);
-    return verdict.allowed
-      ? caller
-      : refuse('rate_limited', 'Too many failed credentials.', {
-          retryAfterS: verdict.retryAfterS,
-        });
+    return caller.ok ? caller : limitedByAddress(limiters.failed, request, caller);
   };
 };

@@ -3,8 +3,16 @@ import { OpenApiBuilder } from 'openapi3-ts/oas31';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { DeskOperation, Operation } from '#contracts/operation.ts';
-import { AGENT_BASE, CONTRACT_VERSION, DESK_BASE, placeOf } from '#contracts/places.ts';
+import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
+import {
+  AGENT_BASE,
+  CONSISTENCY_HEADER,
+  CONTRACT_VERSION,
+  DESK_BASE,
+  IDEMPOTENCY_HEADER,
+  placeOf,
+  takesConsistencyToken,
+} from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import type { Shared } from './openapi-parts.ts';
 import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
@@ -13,6 +21,19 @@ type AnyOperation = (Operation | DeskOperation) & {
   scope?: string | null;
   roles?: readonly string[];
 };
+
+/** One value of each example, by its name. */
+const examplesOf = <Value>(
+  { examples }: AnyOperation,
+  valueOf: (example: Example) => Value | undefined,
+) =>
+  Object.fromEntries(
+    examples.flatMap((example) => {
+      const value = valueOf(example);
+      const key = example.name.replaceAll(/\W+/g, '-');
+      return value === undefined ? [] : [[key, { summary: example.name, value }] as const];
+    }),
+  );
 
 const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) => {
   const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
@@ -29,15 +50,19 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
       continue;
     }
     const { description, ...rest } = schema;
+    const examples = examplesOf(operation, ({ input }) => input[name]);
     parameters.push({
-      name: place === 'header' ? 'Idempotency-Key' : name,
+      name: place === 'header' ? IDEMPOTENCY_HEADER : name,
       in: place,
       required: place === 'path' || required.includes(name),
       ...(description !== undefined && { description }),
       ...(place === 'query' && schema.type === 'array' && { style: 'form', explode: false }),
       schema: rest,
+      ...(Object.keys(examples).length > 0 && { examples }),
     });
   }
+  if (takesConsistencyToken(operation))
+    parameters.push({ ...CONSISTENCY_HEADER, in: 'header', schema: { type: 'string' } });
   const needed = required.filter((name) => placeOf(operation, name) === 'body');
   return { parameters, body, needed };
 };
@@ -46,23 +71,23 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
   const { parameters, body, needed } = splitInput(operation, shared.schemas);
   const query = operation.http.method === 'GET';
   const output = jsonSchema(operation.output, 'output', shared.schemas);
-  const bodyExamples = operation.examples.map(({ name, input }) => {
-    const value = Object.fromEntries(
+  const bodyExamples = examplesOf(operation, ({ input }) =>
+    Object.fromEntries(
       Object.entries(input).filter(([field]) => placeOf(operation, field) === 'body'),
-    );
-    return [name.replaceAll(/\W+/g, '-'), { summary: name, value }] as const;
-  });
-  const outputExamples = operation.examples.map(
-    ({ name, output: value }) => [name.replaceAll(/\W+/g, '-'), { summary: name, value }] as const,
+    ),
   );
+  const outputExamples = examplesOf(operation, ({ output: value }) => value);
   const success: ResponseObject = {
     description: operation.summary,
     headers: {
       'Request-Id': { schema: { type: 'string' } },
-      'Consistency-Token': { schema: { type: 'string' } },
+      [CONSISTENCY_HEADER.name]: {
+        description: 'What this answer held; a read that sends it holds that, too',
+        schema: { type: 'string' },
+      },
     },
     content: {
-      'application/json': { schema: output, examples: Object.fromEntries(outputExamples) },
+      'application/json': { schema: output, examples: outputExamples },
       ...Object.fromEntries(
         (operation.alsoAs ?? []).map((media) => [media, { schema: { type: 'string' as const } }]),
       ),
@@ -88,7 +113,7 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
               ...(needed.length > 0 && { required: needed }),
               additionalProperties: false,
             },
-            examples: Object.fromEntries(bodyExamples),
+            examples: bodyExamples,
           },
         },
       },

@@ -53,12 +53,14 @@ const sent = (list_revision: number, amount: number) => ({
     consented_at: 5,
   },
 });
-const send = (listRevision: number, at = 5): HandoffCommand => ({
+const send = (listRevision: number, quantity: number, at = 5): HandoffCommand => ({
   type: 'SubmitRfq',
   at,
   listRevision,
   contact: 's1.hnd_1.c',
   consentText: 'I ask',
+  lines: [line(quantity)],
+  totals: [{ amount: quantity * 100, currency: 'GBP' }],
 });
 const spec = specify(handoff);
 
@@ -76,19 +78,37 @@ describe('a handoff', () => {
     const change: HandoffCommand = { type: 'ReviseList', at: 2, listRevision: 1, lines, totals };
     const after = spec.given(created, opened).when(change).then(revised(5));
     expect(after).toMatchObject({ status: 'in_review', list_revision: 2 });
-    spec.given(created, revised(5)).when(send(1)).rejected('list_changed');
-    const done = spec.given(created, revised(5)).when(send(2)).then(sent(2, 500));
+    spec.given(created, revised(5)).when(send(1, 5)).rejected('list_changed');
+    const done = spec.given(created, revised(5)).when(send(2, 5)).then(sent(2, 500));
     expect(done).toMatchObject({ status: 'rfq_submitted', rfq: { submitted_at: 1_000 } });
   });
 
-  it('takes the same quantities for no change', () => {
-    const { lines, totals } = facts;
-    spec.given(created).when({ type: 'ReviseList', at: 2, listRevision: 1, lines, totals }).then();
+  it('is sent with quantities that were typed and not saved, both or neither', () => {
+    const both = [revised(5), sent(2, 500)] as const;
+    const done = spec
+      .given(created)
+      .when(send(1, 5))
+      .then(...both);
+    expect(done).toMatchObject({ status: 'rfq_submitted', list_revision: 2, lines: [line(5)] });
+    spec.given(created, revised(5)).when(send(1, 7)).rejected('list_changed');
+  });
+
+  it('takes the same quantities for no change, whichever list was seen', () => {
+    const again = (quantity: number): HandoffCommand => {
+      const { lines, totals } = revised(quantity).data;
+      return { type: 'ReviseList', at: 2, listRevision: 1, lines, totals };
+    };
+    spec.given(created).when(again(2)).then();
+    spec.given(created, revised(5)).when(again(5)).then();
+    spec.given(created, revised(5)).when(again(2)).rejected('list_changed');
   });
 
   it('closes with the buyer’s answer, and with its time', () => {
     spec.given(created).when({ type: 'OpenHandoff', at: DUE }).rejected('handoff_expired');
-    spec.given(created).when(send(1, DUE)).rejected('handoff_expired');
+    spec
+      .given(created)
+      .when(send(1, 2, DUE))
+      .rejected('handoff_expired');
     spec
       .given(created, sent(1, 200))
       .when({ type: 'DeclineHandoff', at: 6 })
@@ -100,7 +120,7 @@ describe('a handoff', () => {
   });
 
   it('forgets its buyer and nothing else', () => {
-    const erase: HandoffCommand = { type: 'EraseBuyer', subject: 'hnd_1', reason: 'Asked' };
+    const erase: HandoffCommand = { type: 'EraseSubject', subject: 'hnd_1', reason: 'Asked' };
     const event = { type: 'SubjectErased' as const, data: { subject: 'hnd_1', reason: 'Asked' } };
     const after = spec.given(created, sent(1, 200)).when(erase).then(event);
     expect(after).toMatchObject({ erased: true, status: 'rfq_submitted', rfq: { contact: '' } });
@@ -113,7 +133,7 @@ describe('a handoff', () => {
       { type: 'CreateHandoff', handoff: facts },
       { type: 'WithdrawHandoff', at: 1, reason: 'x' },
       { type: 'InvalidateHandoff', at: 1, reason: 'x' },
-      { type: 'EraseBuyer', subject: 'hnd_1', reason: 'x' },
+      { type: 'EraseSubject', subject: 'hnd_1', reason: 'x' },
     );
     fc.assert(
       fc.property(fc.array(notBuyer, { maxLength: 12 }), (commands) => {

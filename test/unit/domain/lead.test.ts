@@ -92,7 +92,7 @@ describe('a lead', () => {
   it('forgets the person and keeps the company', () => {
     const after = spec
       .given(submitted)
-      .when({ type: 'EraseContact', subject: 'led_1', reason: 'Asked' })
+      .when({ type: 'EraseSubject', subject: 'led_1', reason: 'Asked' })
       .then({ type: 'SubjectErased', data: { subject: 'led_1', reason: 'Asked' } });
     expect(after).toMatchObject({
       contact: '',

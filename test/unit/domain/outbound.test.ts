@@ -89,6 +89,22 @@ describe('an approval', () => {
     after.when(yes('desk:1', 'owner', A)).rejected('content_changed');
   });
 
+  it('said again by the same person holds, whatever came of it; refused, it is not undone', () => {
+    const story = [proposed, approvedBy('desk:1'), dispatched()];
+    const confirmed = {
+      type: 'OutboundConfirmed' as const,
+      data: { ...named, attempt: 1, evidence: 'seen' },
+    };
+    for (const more of [[], [confirmed]]) {
+      const sent = given(...story, ...more);
+      sent.when(yes('desk:1')).then();
+      sent.when(yes('desk:2')).rejected('outbound_closed');
+      sent.when(yes('desk:1', 'owner', B)).rejected('outbound_closed');
+    }
+    const canceled = { type: 'OutboundCanceled' as const, data: { ...named, by: 'desk:1' } };
+    given(proposed, approvedBy('desk:1'), canceled).when(yes('desk:1')).rejected('outbound_closed');
+  });
+
   it('comes too late once the time is over', () => {
     given(proposed)
       .when(yes('desk:1', 'owner', A, DUE))
@@ -207,6 +223,7 @@ describe('whatever is asked, in whatever order', () => {
   );
 
   it('nothing leaves without enough approvals of exactly these bytes, and an end is an end', () => {
+    verifies('authentication.5.outbound');
     const required = fc.constantFrom(1, 2);
     const mode = fc.constantFrom('owner_controlled', 'admin_approved');
     fc.assert(
@@ -244,5 +261,3 @@ describe('whatever is asked, in whatever order', () => {
     );
   });
 });
-
-verifies('authentication.5.outbound');

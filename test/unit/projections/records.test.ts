@@ -105,6 +105,23 @@ describe('handoffs', () => {
     expect(rows['anna/hnd_1']?.row.buyer).not.toHaveProperty('email');
   });
 
+  test('know the first hundred leads that name them, and no other', () => {
+    const handoff_id = 'hnd_1';
+    const many = Array.from({ length: 101 }, (_, i) => leadSubmitted(`${i}`, { handoff_id }));
+    const rows = rowsAfter(handoffs, [
+      leadSubmitted('early', { handoff_id }),
+      handoffCreated('1'),
+      leadSubmitted('of none'),
+      ...many,
+      erased('handoff_1'),
+    ]);
+    expect(Object.keys(rows)).toEqual(['anna/hnd_1']);
+    expect(rows['anna/hnd_1']?.row.leads).toEqual(
+      many.slice(0, 100).map(({ data }) => (data as { lead_id: string }).lead_id),
+    );
+    expect(rows['anna/hnd_1']?.row).toMatchObject({ version: 1, erased: true });
+  });
+
   test('are found by the hash of the token in the buyer’s link', () => {
     expect(rowsAfter(reviewTokens, [handoffCreated('1')])).toEqual({
       'hash1/': { row: { owner: 'anna', handoff_id: 'hnd_1' }, sort: null },
@@ -132,6 +149,15 @@ describe('leads', () => {
       sort: 1,
     });
     expect(rows['anna/led_2']).toMatchObject({ row: { state: 'submitted' }, sort: 2 });
+  });
+
+  test('say when they last changed, in whatever order calls were timed', () => {
+    const rows = rowsAfter(leads, [
+      leadSubmitted('1'),
+      happened('LeadAccepted', 'lead_1', leadNamed('1'), MIDNIGHT + 9),
+      happened('LeadContacted', 'lead_1', leadNamed('1'), MIDNIGHT + 4),
+    ]);
+    expect(rows['anna/led_1']?.row).toMatchObject({ version: 2, updated_at: MIDNIGHT + 9 });
   });
 
   test('forget the contact of an erased one, by its stream', () => {

@@ -1,17 +1,15 @@
 // @ts-check
 /*
  * Comfort only: everything on the page works without it. It shows what a changed quantity would
- * cost, keeps unsaved quantities from being forgotten, and says that a person has the list open.
+ * cost, tells of quantities that are not saved, and says that a person has the list open.
  */
 
 /** Scanners and previews that run scripts are gone before this. */
 const LOOKED_AT_MS = 1_000;
 
 const article = /** @type {HTMLElement | null} */ (document.querySelector('article[data-open]'));
-const form = /** @type {HTMLFormElement | null} */ (document.querySelector('#quantities'));
-const sending = /** @type {HTMLFormElement | null} */ (
-  document.querySelector('form[action$="/send"]')
-);
+const form = /** @type {HTMLFormElement | null} */ (document.querySelector('#review'));
+const lineCount = document.querySelector('#line-count');
 const unsaved = document.querySelector('#unsaved');
 
 let isTold = false;
@@ -78,18 +76,25 @@ const show = (input) => {
   sum.textContent = money(price * Number(typed), currency);
 };
 
-/** Sums as they would be; the totals of the form that is sent stay those that are saved. */
+/** Sums as they would be sent: below the list, and beside the button. */
 const showTotals = () => {
   const totals = new Map();
+  let count = 0;
   for (const row of form?.querySelectorAll('tbody tr') ?? []) {
     const currency = /** @type {HTMLElement} */ (row).dataset['currency'];
     const sum = /** @type {HTMLDataElement | null} */ (row.querySelector('.sum'));
     totals.set(currency, (totals.get(currency) ?? 0) + Number(sum?.value));
+    const input = /** @type {HTMLInputElement | null} */ (row.querySelector('.quantity'));
+    if (!/^0+$/.test(input?.value.trim() ?? '')) count += 1;
   }
-  for (const total of form?.querySelectorAll('tfoot .total') ?? []) {
+  for (const total of form?.querySelectorAll('.total') ?? []) {
     const currency = /** @type {HTMLElement} */ (total).dataset['currency'] ?? '';
     total.textContent = money(totals.get(currency) ?? 0, currency);
   }
+  if (lineCount)
+    lineCount.textContent = `${new Intl.NumberFormat(document.documentElement.lang).format(count)} ${
+      count === 1 ? 'line' : 'lines'
+    }`;
 };
 
 const changed = () => form?.querySelectorAll('tr.changed').length ?? 0;
@@ -106,14 +111,6 @@ form?.addEventListener('input', (event) => {
   show(event.target);
   showTotals();
   say();
-});
-
-// What is sent is the list as saved: a quantity typed above and not saved would be lost unseen.
-sending?.addEventListener('submit', (event) => {
-  if (changed() === 0 || !unsaved) return;
-  event.preventDefault();
-  unsaved.textContent = 'Press “Update quantities” first: what you typed is not saved yet.';
-  /** @type {HTMLElement | null} */ (form?.querySelector('tr.changed input'))?.focus();
 });
 
 // A page that the browser kept shows what was typed, so the sums must follow it.

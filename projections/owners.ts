@@ -1,0 +1,13 @@
+import type { OwnerRow } from '#src/ports/rows.ts';
+import { ALL_OWNERS } from '#src/ports/rows.ts';
+import type { Projection } from './projection.ts';
+
+/** Every owner, from the first request for access on: a row each, and none per record. */
+export const owners: Projection<OwnerRow> = {
+  name: 'owners',
+  version: 1,
+  handles: ['AccessRequested'],
+  place: ({ owner }) => ({ scope: ALL_OWNERS, key: owner }),
+  evolve: (row, { owner, position }) => row ?? { owner, sort: position },
+  sort: (row) => row.sort,
+};

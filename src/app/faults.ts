@@ -1,0 +1,199 @@
+/**
+ * What is wrong with an input, field by field, and what is allowed there. A contract that says it
+ * itself (`error`) is quoted; every other word about an input is made here.
+ */
+import { z } from 'zod';
+import type { InputFault } from '#contracts/problems.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** What a schema takes, as JSON Schema says it. */
+type Taken = {
+  type?: string;
+  format?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Taken[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+};
+
+/** Of zod's formats, those of our contracts. */
+const FORMATS: Record<string, string> = {
+  date: 'a day like 2026-11-21',
+  datetime: 'a time like 2026-11-21T09:30:00Z',
+  'date-time': 'a time like 2026-11-21T09:30:00Z',
+  email: 'an e-mail address',
+  e164: 'a number like +442071838750',
+  url: 'a web address',
+  uri: 'a web address',
+};
+
+const UNBOUND = Number.MAX_SAFE_INTEGER;
+
+/** ` from 1 to 100`, ` of at least 1`; empty where there is no bound. */
+const between = (least: number | undefined, most: number | undefined): string => {
+  const low = least === undefined || least <= -UNBOUND ? undefined : least;
+  const high = most === undefined || most >= UNBOUND ? undefined : most;
+  if (low !== undefined && high !== undefined) return ` from ${low} to ${high}`;
+  if (low !== undefined) return ` of at least ${low}`;
+  return high === undefined ? '' : ` of at most ${high}`;
+};
+
+const oneOf = (values: readonly unknown[]): string => {
+  const shown = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+  return shown.length === 1 ? (shown[0] ?? '') : `one of ${shown.join(', ')}`;
+};
+
+/** The end of a sentence that begins with "must be". */
+const inWords = (taken: Taken): string => {
+  if (taken.anyOf) return [...new Set(taken.anyOf.map(inWords))].join(' or ');
+  if (taken.const !== undefined) return JSON.stringify(taken.const);
+  if (taken.enum) return oneOf(taken.enum);
+  switch (taken.type) {
+    case 'integer':
+      return `a whole number${between(taken.minimum, taken.maximum)}`;
+    case 'number':
+      return `a number${between(taken.minimum, taken.maximum)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `a list${lengthOf(taken.minItems, taken.maxItems, 'item')}`;
+    case 'object':
+      return 'an object';
+    default:
+      return (
+        FORMATS[taken.format ?? ''] ??
+        `text${lengthOf(taken.minLength, taken.maxLength, 'character')}`
+      );
+  }
+};
+
+const counted = (count: number, what: string): string =>
+  `${count} ${what}${count === 1 ? '' : 's'}`;
+
+const lengthOf = (least = 0, most = UNBOUND, what = ''): string => {
+  if (most >= UNBOUND) return least > 0 ? ` of at least ${counted(least, what)}` : '';
+  return least > 0
+    ? ` of ${least} to ${counted(most, what)}`
+    : ` of at most ${counted(most, what)}`;
+};
+
+/** By schema: a list of a thousand lines may be wrong in each. */
+const wordsFor = new WeakMap<object, string>();
+
+const takenBy = (inst: z.core.$ZodRawIssue['inst']): string => {
+  // Zod names the schema with each issue of a kind.
+  const schema = inst as z.ZodType;
+  const known = wordsFor.get(schema);
+  if (known !== undefined) return known;
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const words = inWords(json as Taken);
+  wordsFor.set(schema, words);
+  return words;
+};
+
+const tooFew = (origin: string, least: number | bigint): string => {
+  if (origin === 'string')
+    return least === 1 ? 'must not be empty' : `must have at least ${least} characters`;
+  if (origin === 'array') return `must have at least ${counted(Number(least), 'item')}`;
+  return `must be at least ${least}`;
+};
+
+const tooMany = (origin: string, most: number | bigint): string => {
+  if (origin === 'string') return `must have at most ${counted(Number(most), 'character')}`;
+  if (origin === 'array') return `must have at most ${counted(Number(most), 'item')}`;
+  return `must be at most ${most}`;
+};
+
+/** Asked by zod for each issue whose schema says nothing itself. */
+const worded = (issue: z.core.$ZodRawIssue): string | undefined => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${takenBy(issue.inst)}${otherKind(issue.input, issue.expected)}`;
+    case 'invalid_union':
+      return `must be ${takenBy(issue.inst)}`;
+    case 'invalid_value':
+      return `must be ${oneOf(issue.values)}`;
+    case 'invalid_format':
+      return FORMATS[issue.format] && `must be ${FORMATS[issue.format]}`;
+    case 'invalid_key':
+      return issue.issues[0]?.message;
+    case 'too_small':
+      return tooFew(issue.origin, issue.minimum);
+    case 'too_big':
+      return tooMany(issue.origin, issue.maximum);
+    default:
+      return undefined;
+  }
+};
+
+/**
+ * What was sent in the place of another kind. A query is all text, and what reads as a number there
+ * has been read: of text that does not, it would mislead to say that it is text.
+ */
+const otherKind = (given: unknown, expected: string): string => {
+  if (typeof given === 'number' && (expected === 'int' || expected === 'number')) return '';
+  if (typeof given === 'string' && !/^-?\d{1,15}$/.test(given)) return '';
+  return `, not ${kindOf(given)}`;
+};
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return 'text';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+};
+
+/** RFC 6901. */
+export const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** Issues of zod as faults; an unknown field is named by its own pointer. */
+const faultsOf = (issue: Issue, raw: unknown): InputFault[] => {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      pointer: pointerOf([...issue.path, key]),
+      code: 'unknown_field',
+      detail: 'is not a field of this operation',
+    }));
+  const given = issue.path.reduce<unknown>(
+    (value, part) => (value as Record<PropertyKey, unknown> | undefined | null)?.[part],
+    raw,
+  );
+  const pointer = pointerOf(issue.path);
+  if (given === undefined && issue.code !== 'custom')
+    return [{ pointer, code: 'required', detail: 'is required' }];
+  const code = issue.code === 'invalid_union' ? 'invalid_type' : issue.code;
+  return [{ pointer, code, detail: issue.message }];
+};
+
+/** What is no text needs no word about its length; of two bounds that are passed, the nearer counts. */
+const told = (faults: readonly InputFault[]): InputFault[] => {
+  const typed = new Set(
+    faults.filter(({ code }) => code === 'invalid_type').map(({ pointer }) => pointer),
+  );
+  const kept = new Map<string, InputFault>();
+  for (const fault of faults) {
+    const { pointer, code, detail } = fault;
+    if (typed.has(pointer) && code !== 'invalid_type') continue;
+    kept.set(JSON.stringify([pointer, code, code === 'custom' && detail]), fault);
+  }
+  return [...kept.values()];
+};
+
+/** The value as its schema reads it, or every fault of it with its pointer. */
+export const readInput = <Value>(
+  schema: z.ZodType<Value>,
+  raw: unknown,
+): { value: Value } | { faults: InputFault[] } => {
+  const { data, error } = schema.safeParse(raw, { error: worded });
+  return error
+    ? { faults: told(error.issues.flatMap((issue) => faultsOf(issue, raw))) }
+    : { value: data };
+};

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { agentOperations } from '#contracts/index.ts';
+import { attributionQuestion } from '#contracts/skills.ts';
+import { parseInput } from '#src/app/dispatch.ts';
+import { readInput } from '#src/app/faults.ts';
+
+const { createHandoff, createLink, getPerformance, searchProducts, submitLead } = agentOperations;
+
+type Raw = Record<string, unknown>;
+
+/** Faults as lines: pointer, code, what is said. */
+const said = ({ input }: { input: Parameters<typeof readInput>[0] }, raw: Raw): string[] => {
+  const read = readInput(input, raw);
+  if (!('faults' in read)) throw new Error('was taken');
+  return read.faults.map(({ pointer, code, detail }) => `${pointer} ${code}: ${detail}`);
+};
+
+const list = (more: Raw): Raw => ({
+  idempotency_key: 'a',
+  title: 'List',
+  line_items: [{ sku: 'MUG-1', quantity: 6 }],
+  ...more,
+});
+const of = (quantity: unknown): Raw => list({ line_items: [{ sku: 'MUG-1', quantity }] });
+const AT = '/line_items/0/quantity';
+
+describe('a fault', () => {
+  it.each<[unknown, string]>([
+    [1.5, 'invalid_type: must be a whole number from 1 to 100000000'],
+    ['6', 'invalid_type: must be a whole number from 1 to 100000000, not text'],
+    [null, 'invalid_type: must be a whole number from 1 to 100000000, not null'],
+    [0, 'too_small: must be at least 1'],
+    [1e20, 'too_big: must be at most 100000000'],
+    [undefined, 'required: is required'],
+  ])('of a quantity of %j says what is allowed, once', (quantity, words) => {
+    expect(said(createHandoff, of(quantity))).toEqual([`${AT} ${words}`]);
+  });
+
+  it.each(['1e3', '99999999999999999999', 'six'])(
+    'of %s in a query, where all is text, does not call it text',
+    (text) => {
+      expect(said(searchProducts, { at_quantity: text })).toEqual([
+        '/at_quantity invalid_type: must be a whole number from 1 to 100000000',
+      ]);
+      expect(said(getPerformance, { as_of: text })).toEqual([
+        '/as_of invalid_type: must be a whole number of at least 0',
+      ]);
+    },
+  );
+
+  it('of a field of another kind is one fault, and counts as one field', () => {
+    const raw = { idempotency_key: 'a', target: { kind: 'product', ref: 'A' }, campaign: [] };
+    const words = 'must be text of 1 to 64 characters, not a list';
+    expect(said(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
+    const twice = parseInput(createLink, { ...raw, campaign: 'a\n\u0000', slug: '-' });
+    expect(twice).toMatchObject({ refusal: { detail: '2 fields are not valid.' } });
+  });
+
+  it('names choices, forms and lengths', () => {
+    const metadata = { a: {}, b: 'x\ny', 'C!': 1 };
+    expect(said(createHandoff, list({ metadata, title: '', expires_at: 'soon' }))).toEqual([
+      '/title too_small: must not be empty',
+      '/expires_at invalid_format: must be a time like 2026-11-21T09:30:00Z',
+      '/metadata/a invalid_type: must be text of 1 to 500 characters or a number or true or false',
+      '/metadata/b custom: must be one line',
+      '/metadata/C! invalid_key: a name must be of 1 to 40 of a-z, 0-9 and _',
+    ]);
+    const lead = {
+      idempotency_key: 'a',
+      external_id: 'x'.repeat(129),
+      company: { name: 'A', country: 'GB', website: 'ftp://a.example' },
+      contact: { name: 'A', email: 'a', phone: '1' },
+      consent: { basis: 'trust', obtained_at: '2026-01-20T09:00:00Z' },
+      withdraw: false,
+    };
+    expect(said(submitLead, lead)).toEqual([
+      '/external_id too_big: must have at most 128 characters',
+      '/company/website invalid_format: must be an http or https URL',
+      '/contact/email invalid_format: must be an e-mail address',
+      '/contact/phone invalid_format: must be a number like +442071838750',
+      '/consent/basis invalid_value: must be one of consent, legitimate_interest, contract',
+      '/withdraw invalid_value: must be true',
+    ]);
+    expect(
+      said(getPerformance, { from: 'x', group_by: ['country', 'link_id', 'channel'] }),
+    ).toEqual([
+      '/from invalid_format: must be a day like 2026-11-21',
+      '/group_by too_big: must have at most 2 items',
+    ]);
+  });
+});
+
+describe('no fault of any operation', () => {
+  const ODD = [null, [], {}, '', 'x', 'x'.repeat(9_000), 'a\u0000b', 7, -1, 1.5, 1e20, true, [{}]];
+  type Node = { properties?: Record<string, Node>; items?: Node };
+
+  /** The input with each field in turn replaced, those inside others too. */
+  const variants = (node: Node): unknown[] => [
+    ...ODD,
+    ...Object.entries(node.properties ?? {}).flatMap(([name, field]) =>
+      variants(field).map((value) => ({ [name]: value })),
+    ),
+    ...(node.items ? variants(node.items).map((value) => [value]) : []),
+  ];
+
+  it('speaks the words of the library that found it', async () => {
+    const { z } = await import('zod');
+    const inputs = [
+      ...Object.values({ ...agentOperations, ...deskOperations }).map(({ input }) => input),
+      attributionQuestion,
+    ];
+    const odd = new Set<string>();
+    let faults = 0;
+    for (const input of inputs) {
+      const schema = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Node;
+      for (const raw of variants(schema)) {
+        const read = readInput(input, raw);
+        if (!('faults' in read)) continue;
+        faults += read.faults.length;
+        for (const { detail, code } of read.faults)
+          if (/Invalid|expected|received|Too |\bint\b|union|undefined/.test(`${code} ${detail}`))
+            odd.add(`${code} ${detail}`);
+      }
+    }
+    expect(faults).toBeGreaterThan(1_000);
+    expect([...odd]).toEqual([]);
+  });
+});
