@@ -42,10 +42,11 @@ export const profileInto = (directory: string | undefined): void => {
 };
 
 export const start = async <Told>(role: string, asked: object = {}): Promise<Started<Told>> => {
-  const measured = role !== 'load' && profiles !== undefined;
-  const execArgv = measured
-    ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`, `--cpu-prof-name=${role}.${fileSuffix()}`]
-    : [];
+  const into = role === 'load' ? undefined : profiles;
+  const execArgv =
+    into === undefined
+      ? []
+      : ['--cpu-prof', `--cpu-prof-dir=${join(into, `${role}.${nextProfile()}`)}`];
   const startedAt = performance.now();
   const child = fork(CHILD, [role], { execArgv, serialization: 'advanced' });
   alive.add(child);
@@ -64,11 +65,9 @@ export const start = async <Told>(role: string, asked: object = {}): Promise<Sta
   };
 };
 
+/** A directory each: a thread would write over the file of its process. */
 let profiled = 0;
-const fileSuffix = (): string => {
-  profiled += 1;
-  return `${profiled}.cpuprofile`;
-};
+const nextProfile = (): number => (profiled += 1);
 
 const caller = (child: ChildProcess) => {
   const waiting = new Map<number, (message: FromChild) => void>();
