@@ -1,15 +1,20 @@
 /** What a person sees when the service is ready, and again with `tributary status`. */
-import { relative } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { hostsOf } from '#src/adapters/hosts.ts';
+import type { Config } from '#src/config.ts';
+import { isRemoteLog } from '#src/config.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { count, plural, styled } from './output.ts';
 import { VERSION } from './version.ts';
 
 export type Shown = {
   url: string;
-  directory: string;
+  config: Pick<Config, 'dataDirectory' | 'eventLogUrl'>;
   /** Seconds from the start of the process; absent when it was started long ago. */
   readyS?: number;
-  events: number;
+  /** Where the log ends: a count of its events, unless it is on a server. */
+  head: number;
   readModels: { name: string; lagEvents: number }[];
   /** Demo only: without it nothing secret is printed. */
   demo?: { facts: DemoFacts; deskToken: string };
@@ -27,11 +32,22 @@ const head = ({ readyS }: Shown): string => {
   return styled('bold', `tributary ${VERSION}`) + ` · node ${process.versions.node} · ${ready}`;
 };
 
-const stores = ({ directory, events, readModels, demo }: Shown): string[] => {
+/** A shell beside the service may lack the URL that the service was given: then the file tells. */
+const logText = ({ config, head: position }: Shown): string => {
+  const { dataDirectory, eventLogUrl } = config;
+  if (eventLogUrl.startsWith('memory:')) return `in memory  ${plural(position, 'event')}`;
+  if (existsSync(join(dataDirectory, 'log.db')))
+    return `sqlite  ${here(dataDirectory)}/log.db  ${plural(position, 'event')}`;
+  const hosts = isRemoteLog(config) ? `  ${hostsOf(eventLogUrl)}` : '';
+  return `EventStoreDB${hosts}  position ${count(position)}`;
+};
+
+const stores = (shown: Shown): string[] => {
+  const { readModels, demo } = shown;
   const caughtUp = readModels.filter(({ lagEvents }) => lagEvents === 0).length;
   const story = demo ? ' (with a demo story; DATA=dir starts elsewhere)' : '';
   return [
-    row('Log', `sqlite  ${here(directory)}/log.db  ${plural(events, 'event')}${story}`),
+    row('Log', logText(shown) + story),
     row('Read models', `${count(caughtUp)} of ${count(readModels.length)} caught up`),
   ];
 };
@@ -73,12 +89,15 @@ const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] 
 };
 
 export const banner = (shown: Shown): string => {
-  const { demo, directory } = shown;
+  const { demo, config } = shown;
   const blocks = [[head(shown)], stores(shown), pages(shown)];
   if (demo)
     blocks.push(keys(demo), lines(shown, demo), [
       row('', styled('yellow', 'Demo mode, plain HTTP, local only.')).trimEnd(),
     ]);
-  else blocks.push([row('Desk token', `${here(directory)}/desk.token (readable by you alone)`)]);
+  else
+    blocks.push([
+      row('Desk token', `${here(config.dataDirectory)}/desk.token (readable by you alone)`),
+    ]);
   return `${blocks.map((block) => block.join('\n')).join('\n\n')}\n`;
 };

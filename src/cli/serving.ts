@@ -89,9 +89,9 @@ const announce = async (
   const readModels = await deps.projections.status();
   const text = banner({
     url,
-    directory,
+    config,
     readyS: process.uptime(),
-    events: (await deps.log.head()).position,
+    head: (await deps.log.head()).position,
     readModels,
     ...(facts && { demo: { facts, deskToken } }),
   });

@@ -11,7 +11,8 @@ import { finish } from './output.ts';
 import { findServer } from './server-file.ts';
 
 const status = async (options: Common): Promise<void> => {
-  const { dataDirectory: directory } = configOf(options);
+  const config = configOf(options);
+  const { dataDirectory: directory } = config;
   const server = await findServer(directory);
   if (!server) {
     const text = `No server runs on ${directory}. Start one: tributary serve --data ${directory}`;
@@ -35,8 +36,8 @@ const status = async (options: Common): Promise<void> => {
   };
   const text = banner({
     url,
-    directory,
-    events: head,
+    config,
+    head,
     readModels: data.map(({ name, lag_events }) => ({ name, lagEvents: lag_events })),
     ...(facts && { demo: { facts, deskToken } }),
   });

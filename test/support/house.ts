@@ -97,6 +97,7 @@ export const LAYERS: Layer[] = [
     may: [
       'src/adapters/eventstoredb/',
       'src/adapters/event-codec.ts',
+      'src/adapters/hosts.ts',
       'src/adapters/sealing.ts',
       'src/ports/',
       'node:',

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { hostsOf } from '../hosts.ts';
 import { openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import type { Reads } from './reads.ts';
@@ -31,10 +32,6 @@ const OPTIONS = [
   'connectionName',
 ];
 const FORM = 'esdb[+discover]://[user:password@]host[:port][,host…][?tls=false&…]';
-
-/** The hosts alone: who reads a message need not know the password. */
-const hostsOf = (url: string): string =>
-  /^[^:]+:\/\/(?:[^@]*@)?([^/?]*)/.exec(url)?.[1] ?? 'the server';
 
 /**
  * Throws StartupError. What the client would only warn of, quoting the whole URL with its password,
