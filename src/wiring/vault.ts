@@ -1,16 +1,19 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Config } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 
 const isEventStore = (log: EventLog): log is EventStoreLog => 'keyVault' in log;
 
 /**
  * The keys of personal data, beside the log that they belong to: on a server where all its processes
- * find them, else in a file. Throws StartupError when they were made with another root secret.
+ * find them, else in a file. Throws StartupError when they were made with another root secret, or
+ * are gone.
  */
 export const openVault = async (
   { eventLogUrl, dataDirectory }: Config,
@@ -18,6 +21,18 @@ export const openVault = async (
   { vaultKey }: Pick<SystemSecrets, 'vaultKey'>,
 ): Promise<KeyVault> => {
   if (isEventStore(log)) return log.keyVault(vaultKey);
-  const inMemory = eventLogUrl.startsWith('memory:');
-  return sqliteKeyVault(inMemory ? ':memory:' : join(dataDirectory, 'keys.db'), vaultKey);
+  if (eventLogUrl.startsWith('memory:')) return sqliteKeyVault(':memory:', vaultKey);
+  const file = join(dataDirectory, 'keys.db');
+  await requireKeys(file, log);
+  return sqliteKeyVault(file, vaultKey);
+};
+
+/** A start makes the file before the first event: a log without it has lost it. */
+const requireKeys = async (file: string, log: EventLog): Promise<void> => {
+  if (existsSync(file) || (await log.head()).position === 0) return;
+  throw new StartupError(
+    `${file} is gone, and with it the keys of the personal data in the log beside it. Restore ` +
+      'keys.db from its backup. An empty file of that name accepts knowingly that nobody can read ' +
+      'that data again.',
+  );
 };

@@ -1,6 +1,14 @@
 /** Who only looks changes nothing, and finds nothing where nobody knows what there is. */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
@@ -121,6 +129,23 @@ describe('a data directory without its root.key', () => {
     );
     const whole = restored(...KEPT);
     expect((await run('events', 'tail', '--data', whole)).code).toBe(0);
+  });
+});
+
+describe('a data directory without its keys.db', () => {
+  it('is refused, until an empty one says that the loss is accepted', async () => {
+    const data = restored(...KEPT.filter((name) => name !== 'keys.db'));
+    for (const asked of [
+      ['serve', '--port', '0'],
+      ['events', 'tail'],
+    ]) {
+      const { code, stdout, stderr } = await run(...asked, '--data', data);
+      expect({ code, stdout }, asked[0]).toEqual({ code: 3, stdout: '' });
+      expect(stderr).toMatch(/keys\.db is gone.*Restore keys\.db.*An empty file/s);
+      expect(existsSync(join(data, 'keys.db'))).toBe(false);
+    }
+    writeFileSync(join(data, 'keys.db'), '');
+    expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
 });
 
