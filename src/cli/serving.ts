@@ -63,6 +63,9 @@ const listen = async (process: Listening, { host, port }: Config): Promise<strin
   }
 };
 
+/** The demo's story has just been written; a log that is far away tells it a moment later. */
+const SHOWN_WAIT_MS = 1_000;
+
 /** What the ready line and the banner tell, from the service itself. */
 const announce = async (
   service: Service,
@@ -86,12 +89,14 @@ const announce = async (
     say(JSON.stringify(line));
     return;
   }
+  const { position: head } = await deps.log.head();
+  await deps.following.passed(head, SHOWN_WAIT_MS);
   const readModels = await deps.projections.status();
   const text = banner({
     url,
     config,
     readyS: process.uptime(),
-    head: (await deps.log.head()).position,
+    head,
     readModels,
     ...(facts && { demo: { facts, deskToken } }),
   });

@@ -46,8 +46,8 @@ export const endRedis = async (): Promise<void> => {
 /** A cluster's second port is the first and 10,000, which must be one, too. */
 const freePortBelow = async (limit: number): Promise<number> => {
   let port = limit;
-  while (port >= limit) port = (await freePort()) % limit;
-  return Math.max(port, 20_000);
+  while (port >= limit) port = await freePort();
+  return port;
 };
 
 export const startRedis = async (
@@ -76,12 +76,14 @@ export const startRedis = async (
     running.add(started);
     started.once('exit', () => running.delete(started));
     let said = '';
+    let isReady = false;
     for await (const line of createInterface({ input: started.stdout })) {
       said += `${line}\n`;
-      if (line.includes('Ready to accept connections')) break;
+      isReady = line.includes('Ready to accept connections');
+      if (isReady) break;
     }
     started.stdout.resume();
-    if (started.exitCode !== null) throw new Error(`${BINARY} ended:\n${said}`);
+    if (!isReady) throw new Error(`${BINARY} ended:\n${said}`);
     if ((await control.ping()) !== 'PONG') throw new Error(`${BINARY} does not answer`);
   };
 
@@ -108,17 +110,23 @@ export const startRedis = async (
 };
 
 const SLOTS = 16_384;
+const STARTS_MAX = 5;
+
+/** Somebody may have the second port, or be quicker at the first: then it is started at others. */
+const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
+  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
+  try {
+    return await startRedis(settings, await freePortBelow(50_000));
+  } catch (error) {
+    if (starts === 1) throw error;
+    return startNode(starts - 1);
+  }
+};
 
 /** Three masters that share the slots. */
 export const startCluster = async (): Promise<TestRedis[]> => {
   const nodes: TestRedis[] = [];
-  for (let i = 0; i < 3; i++)
-    nodes.push(
-      await startRedis(
-        ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'],
-        await freePortBelow(50_000),
-      ),
-    );
+  for (let i = 0; i < 3; i++) nodes.push(await startNode());
   const [first, ...others] = nodes;
   if (!first) throw new Error('no node');
   const share = Math.ceil(SLOTS / nodes.length);
