@@ -1,6 +1,7 @@
 import { access } from './access.ts';
 import { codes } from './codes.ts';
 import { credentials } from './credentials.ts';
+import { handoffLeads } from './handoff-leads.ts';
 import { handoffs } from './handoffs.ts';
 import { history } from './history.ts';
 import { leads } from './leads.ts';
@@ -18,6 +19,7 @@ export { CLASSIFIER_VERSION, foldPerformance } from './performance.ts';
 export const PROJECTIONS: readonly Projection[] = [
   links,
   handoffs,
+  handoffLeads,
   leads,
   outbound,
   openOutbound,

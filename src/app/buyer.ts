@@ -3,7 +3,7 @@ import { line } from '#contracts/fields.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffCommand, HandoffRejection, HandoffState } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
-import type { HandoffLeads } from '#src/ports/rows.ts';
+import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { BUYER } from './attribution.ts';
 import type { Call } from './call.ts';
 import { awaitOwnWrite } from './consistency.ts';
@@ -146,6 +146,6 @@ export const submitRfq = (
  * lag or the process dies, learns of it when staff move it.
  */
 const tellLeads = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
-  const row = await deps.readModels.get<HandoffLeads>('handoffs', call.ownerId, handoffId);
+  const row = await deps.readModels.get<HandoffLeadsRow>('handoff-leads', call.ownerId, handoffId);
   for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
 };

@@ -25,8 +25,8 @@ export const ALL_OWNERS = 'all';
 
 export type OwnerRow = { owner: string; sort: number };
 
-/** Of a handoff's row, beside its state: the leads that name it as their source, the first ones. */
-export type HandoffLeads = { leads?: string[] };
+/** The first leads that name a handoff as their source. */
+export type HandoffLeadsRow = { leads: string[] };
 
 /** One agent, key or desk token, with all that an authentication needs. */
 export type AgentRow = {

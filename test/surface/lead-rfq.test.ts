@@ -42,7 +42,7 @@ const sendRfq = ({ review_url }: Handoff, deps: Deps = app.service.deps) =>
 const withHandoffs = (answer: () => Promise<undefined>): Deps => {
   const { deps } = app.service;
   const get: Deps['readModels']['get'] = (name, scope, rowKey) =>
-    name === 'handoffs' ? answer() : deps.readModels.get(name, scope, rowKey);
+    name === 'handoff-leads' ? answer() : deps.readModels.get(name, scope, rowKey);
   return { ...deps, readModels: { ...deps.readModels, get } };
 };
 const shown = async (leadId: string): Promise<{ state: string } | undefined> => {

@@ -1,0 +1,22 @@
+import type { HandoffLeadsRow } from '#src/ports/rows.ts';
+import { happened } from './happened.ts';
+import type { Projection } from './projection.ts';
+
+/** No buyer is so many leads: a row does not grow without end. */
+const LEADS_MAX = 100;
+
+/** The first leads that name a handoff as their source. Apart from its lines, which may be many. */
+export const handoffLeads: Projection<HandoffLeadsRow> = {
+  name: 'handoff-leads',
+  version: 1,
+  handles: ['LeadSubmitted'],
+  place(event) {
+    const { handoff_id: key } = happened<'LeadSubmitted'>(event).data;
+    return key === undefined ? undefined : { scope: event.owner, key };
+  },
+  evolve(row, event) {
+    const leads = row?.leads ?? [];
+    if (row && leads.length >= LEADS_MAX) return row;
+    return { leads: [...leads, happened<'LeadSubmitted'>(event).data.lead_id] };
+  },
+};
