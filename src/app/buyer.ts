@@ -9,6 +9,7 @@ import type { Call } from './call.ts';
 import { awaitOwnWrite } from './consistency.ts';
 import { decideAndAppend } from './decide-and-append.ts';
 import type { Deps } from './deps.ts';
+import { pointerOf } from './faults.ts';
 import { observeRfq } from './observe-rfq.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
@@ -128,7 +129,7 @@ export const submitRfq = (
     const contact = contactShape.safeParse(asked.contact);
     const errors: InputFault[] = 'faults' in list ? list.faults : [];
     for (const { path, code, message } of contact.error?.issues ?? [])
-      errors.push({ pointer: `/${path.join('/')}`, code, detail: message });
+      errors.push({ pointer: pointerOf(path), code, detail: message });
     if (!asked.consent)
       errors.push({ pointer: '/consent', code: 'required', detail: 'tick it to send the request' });
     if ('faults' in list || errors.length > 0)

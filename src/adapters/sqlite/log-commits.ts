@@ -12,24 +12,19 @@ export type LogCommits = {
   close(): Promise<void>;
 };
 
-type Thread = {
-  commit: LogCommits['commit'];
-  close: LogCommits['close'];
-};
-
 /**
  * Starts the thread with the first commit: who only reads does not wait for it. `onFault` is told
  * that the file can take no more, also when no commit was there to say so.
  */
 export const logCommits = (place: Place, onFault: (text: string) => void): LogCommits => {
-  let thread: Thread | undefined;
+  let thread: LogCommits | undefined;
   return {
     commit: (records) => (thread ??= startThread(place, onFault)).commit(records),
     close: async () => thread?.close(),
   };
 };
 
-const startThread = (place: Place, onFault: (text: string) => void): Thread => {
+const startThread = (place: Place, onFault: (text: string) => void): LogCommits => {
   const worker = new Worker(new URL('./log-thread.ts', import.meta.url), { workerData: place });
   const ask = (asked: Asked): void => worker.postMessage(asked);
   let settle: ((result: CommitResult) => void) | undefined;
