@@ -134,20 +134,22 @@ export const awaitServer = async (
     await reads.head();
     return identity(client, reads);
   };
+  const tooLate = noAnswer(timing.startupMs);
   let last: unknown;
   for (;;) {
     const left = Math.max(1, until - performance.now());
     const timer = new AbortController();
     const late = delay(left, undefined, { signal: timer.signal }).then(() => {
-      throw noAnswer(timing.startupMs);
+      throw tooLate;
     });
     try {
       return await Promise.race([attempt(), late]);
     } catch (error) {
-      // The reason before the time was over says more than that it is over.
-      const over = performance.now() >= until;
-      if (!over || last === undefined) last = error;
       if (error instanceof StartupError) throw error;
+      // The reason before the time was over says more than that it is over. The timer says when that
+      // is: it may go off a moment before the clock says so.
+      const over = error === tooLate || performance.now() >= until;
+      if (!over || last === undefined) last = error;
       const pause = pauses.next();
       if (over || performance.now() + pause >= until || !isWorthRepeating(failureOf(error)))
         throw new StartupError(adviceOn(url, last), { cause: last });
