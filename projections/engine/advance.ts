@@ -72,7 +72,10 @@ const attempt = async (
 };
 
 /** True when the store stands before a checkpoint that it once confirmed. */
-export const isBehind = (now: readonly Position[], { own, checkpoints }: Target): boolean => {
+export const isBehind = (
+  now: readonly Position[],
+  { own, checkpoints }: Pick<Target, 'own' | 'checkpoints'>,
+): boolean => {
   for (const partition of own)
     if ((now[partition] ?? 0) < (checkpoints[partition] ?? 0)) return true;
   return false;

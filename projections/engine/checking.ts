@@ -1,5 +1,5 @@
 import type { Position } from '#src/ports/event-log.ts';
-import type { Space } from '#src/ports/read-model.ts';
+import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
 import { build } from './adoption.ts';
 import { isBehind } from './advance.ts';
 import type { Following } from './following.ts';
@@ -49,26 +49,52 @@ export const refillLost = async (state: Following): Promise<void> => {
   );
 };
 
+/** What the store said of a space, and what it had confirmed of it before it was asked. */
+export type Look = {
+  target: Target;
+  spaces: Spaces;
+  /** Undefined for who folds nothing: others know what the store once had. */
+  now: readonly Position[] | undefined;
+  confirmed: Position[];
+};
+
+/**
+ * Asks the store about each space, one after the other, so that what is being folded meanwhile need
+ * not wait behind it. Throws when the store gives no answer.
+ */
+export const lookAt = async (
+  store: ProjectionStore,
+  targets: readonly Target[],
+): Promise<Look[]> => {
+  const looks: Look[] = [];
+  for (const target of targets) {
+    const confirmed = [...target.checkpoints];
+    const spaces = await store.spaces(target.projection.name);
+    const now = target.own.size > 0 ? await store.checkpoints(target.space) : undefined;
+    looks.push({ target, spaces, now, confirmed });
+  }
+  return looks;
+};
+
 /** Has the store still what it had, and does what we follow still answer? */
-export const check = async (state: Following, target: Target): Promise<void> => {
-  const { store } = state.options;
-  const { projection, space } = target;
+export const check = async (state: Following, look: Look): Promise<void> => {
+  const { target, spaces, now, confirmed } = look;
+  // Taken out, or exchanged, since it was looked at.
+  if (!state.targets.includes(target)) return;
+  const { space } = target;
   const born = state.unborn.get(target);
-  const spaces = await store.spaces(projection.name);
-  const isReader = target.own.size === 0;
-  if (isReader && (born === undefined || spaces.live === space)) {
+  if (!now && (born === undefined || spaces.live === space)) {
     state.unborn.delete(target);
     follow(state, target, spaces);
     return;
   }
-  const now = await store.checkpoints(space);
-  if (isBehind(now, target)) lose(state, target);
+  if (now && isBehind(now, { own: target.own, checkpoints: confirmed })) lose(state, target);
   else if (spaces.live === space) state.unborn.delete(target);
   else if (born === undefined) takeOut(state, target);
   else if (isOvertaken(target, spaces)) {
-    if (isReader) follow(state, target, spaces);
+    if (!now) follow(state, target, spaces);
     else takeOut(state, target);
-  } else await bear(state, target, { born, now });
+  } else await bear(state, target, born);
 };
 
 /** Who folds nothing has nothing to fill: what happened is known, wherever it is folded. */
@@ -89,12 +115,9 @@ const isOvertaken = ({ projection, space }: Target, { live, all }: Spaces): bool
   isLater(spaceToFill(all, projection), space);
 
 /** Makes it answer, once it is whole by what all who fold it have done. */
-const bear = async (
-  state: Following,
-  target: Target,
-  { born, now }: { born: Position; now: readonly Position[] },
-): Promise<void> => {
+const bear = async (state: Following, target: Target, born: Position): Promise<void> => {
   const { store } = state.options;
+  const now = await store.checkpoints(target.space);
   if (Math.min(...now) < born) {
     // Others, who were filled further, may wait for partitions of ours that had no news.
     await moveOn(store, target, Math.min(state.position, state.last));

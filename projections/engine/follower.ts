@@ -1,6 +1,7 @@
 import type { Position } from '#src/ports/event-log.ts';
 import { adoptWaiting, build, refuseWaiting } from './adoption.ts';
 import { advance } from './advance.ts';
+import type { Look } from './checking.ts';
 import { check, lose, refillLost } from './checking.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
@@ -67,15 +68,15 @@ const moveAllOn = async (state: Following): Promise<void> => {
   options.catalog?.moveOn(position);
 };
 
-/** Between two batches: what waits to be adopted, and, when it is due, whether all is as it was. */
-export const settle = async (state: Following, isCheckDue: boolean): Promise<void> => {
+/** Between two batches: what waits to be adopted, and what a look at the store has found. */
+export const settle = async (state: Following, looks?: readonly Look[]): Promise<void> => {
   await adoptWaiting(state);
   // What one space lost, the others may have lost, too: all that did are filled again at once.
-  if (!isCheckDue && state.lost.size === 0) return;
+  if (!looks && state.lost.size === 0) return;
   const { options } = state;
   try {
     await options.catalog?.refill(options.log, state.position);
-    for (const target of state.targets) await check(state, target);
+    for (const look of looks ?? []) await check(state, look);
     await refillLost(state);
   } catch (error) {
     options.onFault?.(error);

@@ -3,6 +3,8 @@ import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { adopt } from './adoption.ts';
 import { catalogFollower } from './catalog-follower.ts';
+import type { Look } from './checking.ts';
+import { lookAt } from './checking.ts';
 import { foldMail, settle, startFollowing, stopFollowing } from './follower.ts';
 import type { Following } from './following.ts';
 import { following, reached } from './following.ts';
@@ -93,12 +95,48 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
   };
 };
 
+/** Asks the store beside the loop, which folds on meanwhile; what is found is the loop's to act on. */
+const lookout = (state: Following, wake: () => void) => {
+  const { store, signal, onFault } = state.options;
+  let found: readonly Look[] | undefined;
+  let isAskedAgain = false;
+  let looking: Promise<void> | undefined;
+
+  const look = async (): Promise<void> => {
+    do {
+      isAskedAgain = false;
+      try {
+        found = await lookAt(store, state.targets);
+      } catch (error) {
+        onFault?.(error);
+      }
+      wake();
+    } while (isAskedAgain && !signal.aborted);
+    looking = undefined;
+  };
+
+  return {
+    look(): void {
+      // What is lost from now on, the one under way may have passed already.
+      isAskedAgain = true;
+      looking ??= look();
+    },
+    take(): readonly Look[] | undefined {
+      const taken = found;
+      found = undefined;
+      return taken;
+    },
+    ended: async () => looking,
+  };
+};
+
 /** Reads, folds, settles; begins again where it stood when the log breaks off. */
 const followLoop = (state: Following) => {
   const { log, signal, onFault, batchEvents, recheckMs } = state.options;
   const waiting = waiters();
   let box: Mailbox | undefined;
-  let isCheckDue = false;
+  const wake = (): void => box?.poke();
+  const looks = lookout(state, wake);
 
   const follow = async (): Promise<void> => {
     const ended = new AbortController();
@@ -108,9 +146,7 @@ const followLoop = (state: Following) => {
     try {
       for (let mail = await mails.take(); mail; mail = await mails.take()) {
         await foldMail(state, mail);
-        const due = isCheckDue;
-        isCheckDue = false;
-        await settle(state, due);
+        await settle(state, looks.take());
         waiting.reached(reached(state));
       }
     } finally {
@@ -119,20 +155,15 @@ const followLoop = (state: Following) => {
     }
   };
 
-  const recheck = (): void => {
-    isCheckDue = true;
-    box?.poke();
-  };
-
   return {
-    recheck,
-    wake: () => box?.poke(),
+    recheck: looks.look,
+    wake,
     passed: async (position: Position, waitMs: number): Promise<boolean> => {
       if (position <= reached(state)) return true;
       return waitMs > 0 && !state.stopped && waiting.wait(position, waitMs);
     },
     run: async (): Promise<void> => {
-      const timer = setInterval(recheck, recheckMs ?? RECHECK_MS);
+      const timer = setInterval(looks.look, recheckMs ?? RECHECK_MS);
       timer.unref();
       while (!signal.aborted) {
         try {
@@ -146,6 +177,7 @@ const followLoop = (state: Following) => {
         }
       }
       clearInterval(timer);
+      await looks.ended();
       await stopFollowing(state).catch((error: unknown) => onFault?.(error));
       waiting.close();
     },

@@ -4,6 +4,7 @@ import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { append, appendMany, awaitPassed, copying, tally, world } from '../support/engine.ts';
 
@@ -67,6 +68,26 @@ describe('following', () => {
     const engine = await start({ log: twice });
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     expect(OWNERS.map(countOf)).toEqual([5, 5, 5, 5]);
+  });
+
+  test('does not wait while the store is looked at', async () => {
+    let answer = (): void => {};
+    let looks = 0;
+    const slow: ProjectionStore = {
+      ...store,
+      async checkpoints(space) {
+        looks += 1;
+        if (looks > 1) await new Promise<void>((resolve) => (answer = resolve));
+        return store.checkpoints(space);
+      },
+    };
+    const engine = await start({ store: slow, recheckMs: 60_000 });
+    engine.recheck();
+    await awaitPassed(engine, await append(log, 'anna'));
+    expect(looks).toBe(2);
+    answer();
+    await engine.stop();
+    expect(countOf('anna')).toBe(1);
   });
 
   test('folds its own partitions and leaves the rest to others', async () => {
