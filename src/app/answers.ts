@@ -20,7 +20,12 @@ export type Answer = {
  */
 export type Answers = {
   find(key: string): Answer | undefined;
-  keep(key: string, answer: Answer): void;
+  /**
+   * Keeps what was asked for before, a moment ago. Most questions are asked once: to keep their
+   * answers, too, would cost every collection of garbage more than it spares. `make` is called when
+   * it is kept.
+   */
+  keep(key: string, make: () => Answer): void;
 };
 
 const ANSWERS_MAX = 4_096;
@@ -30,8 +35,29 @@ const SUBJECTS_MAX = 100_000;
 /** States that only time changes (a lapsed claim, a new day) show after this, at the latest. */
 const AGE_MS_MAX = 1_000;
 
+/** Questions that are remembered, in each of two generations. */
+const ASKED_MAX = 8_192;
+
 /** Events that change nothing an agent can read. */
 const SILENT = new Set(['ActivityRecorded', 'RequestBound']);
+
+/** Tells whether a question was asked before, within the time that its answer would have been kept. */
+const questions = (clock: Pick<Clock, 'now'>) => {
+  let young = new Set<string>();
+  let old = new Set<string>();
+  let turnedAt = clock.now();
+  return (key: string): boolean => {
+    const age = clock.now() - turnedAt;
+    if (age < 0 || age >= AGE_MS_MAX || young.size >= ASKED_MAX) {
+      old = age < 2 * AGE_MS_MAX ? young : new Set();
+      young = new Set();
+      turnedAt = clock.now();
+    }
+    if (young.has(key)) return true;
+    young.add(key);
+    return old.has(key);
+  };
+};
 
 export const keptAnswers = (deps: {
   log: Pick<EventLog, 'subscribe'>;
@@ -41,6 +67,7 @@ export const keptAnswers = (deps: {
 }): Answers => {
   const { log, clock, following, signal } = deps;
   const answers = new Map<string, Answer & { at: number }>();
+  const isAskedAgain = questions(clock);
   /** Of all that was put in since it was empty. */
   let bytes = 0;
   const moved = new Map<string, Position>();
@@ -73,7 +100,9 @@ export const keptAnswers = (deps: {
       answers.delete(key);
       return undefined;
     },
-    keep(key, answer) {
+    keep(key, make) {
+      if (!isAskedAgain(key)) return;
+      const answer = make();
       if (answer.bytes > BODY_BYTES_MAX) return;
       if (answers.size >= ANSWERS_MAX || bytes + answer.bytes > BYTES_MAX) {
         answers.clear();

@@ -41,6 +41,11 @@ const ask = async (
   return answer;
 };
 
+/** Asked twice: the next time it is answered by what is kept. */
+const settle = async (key: string, path: string, at = url): Promise<void> => {
+  for (let i = 0; i < 2; i++) await ask(key, path, [], at);
+};
+
 /** What differs from one answer to the next whatever it says. */
 const OWN = ['request-id', 'ratelimit', 'date', 'connection', 'keep-alive'];
 const lasting = ({ headers }: RawAnswer): object =>
@@ -68,12 +73,15 @@ describe('a read that is asked again', () => {
     for (const path of [`${V1}/products?q=t%C3%A4sschen`, LEADS, `${V1}/performance`]) {
       const before = kept();
       const first = await ask(key, path);
-      const second = await ask(key, path);
+      await ask(key, path);
+      // Most are never asked again: the first answer is not kept.
+      expect(kept() - before, path).toBe(0);
+      const third = await ask(key, path);
       expect(kept() - before, path).toBe(1);
       expect(first.status).toBe(200);
-      expect(second.text).toBe(first.text);
-      expect(lasting(second)).toEqual(lasting(first));
-      expect(second.headers['request-id']).not.toBe(first.headers['request-id']);
+      expect(third.text).toBe(first.text);
+      expect(lasting(third)).toEqual(lasting(first));
+      expect(third.headers['request-id']).not.toBe(first.headers['request-id']);
     }
     expect((await ask(key, `${V1}/products?q=t%C3%A4sschen`)).text).toContain('3 €');
   });
@@ -94,7 +102,7 @@ describe('a read that is asked again', () => {
       const line = /^\S+requests_total\{[^}]*operation="listLeads"[^}]*outcome="ok"[^}]*\} (\d+)/m;
       return Number(line.exec(text ?? '')?.[1] ?? 0);
     };
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     const before = await counted();
     await ask(key, LEADS);
     expect(await counted()).toBe(before + 1);
@@ -102,14 +110,14 @@ describe('a read that is asked again', () => {
 
   it('sees what has happened to its owner since', async () => {
     const { key } = await app.agent('moved');
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     await lead(key, 'moved-1');
     expect((await ask(key, LEADS)).text).toContain('moved-1');
   });
 
   it('is made afresh after a second, because time changes states, too', async () => {
     const { key } = await app.agent('later');
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     app.clock.advance(1_000);
     const before = kept();
     await ask(key, LEADS);
@@ -118,6 +126,7 @@ describe('a read that is asked again', () => {
 
   it('waits for a token that it shows, and is told anew who it is', async () => {
     const { key } = await app.agent('token');
+    await settle(key, LEADS);
     const { headers } = await ask(key, LEADS);
     const before = kept();
     await ask(key, LEADS, [`Consistency-Token: ${headers['consistency-token']}`]);
@@ -131,7 +140,7 @@ describe('a read that is asked again', () => {
     const { key } = await app.agent('mine');
     const other = await app.agent('theirs');
     await lead(key, 'mine-1');
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     expect((await ask(other.key, LEADS)).text).not.toContain('mine-1');
     const csv = await ask(key, `${V1}/performance`, ['Accept: text/csv']);
     const json = await ask(key, `${V1}/performance`);
@@ -149,7 +158,7 @@ describe('what is kept is not sent', () => {
       ['suspended', (_id: string, agent: string) => `/agents/${agent}/suspend`, 'agent_suspended'],
     ] as const) {
       const { key, keyId, agentId } = await app.agent(owner);
-      await ask(key, LEADS);
+      await settle(key, LEADS);
       await app.desk('POST', end(keyId, agentId), { reason: 'Leaked' });
       const answer = await ask(key, LEADS);
       expect(JSON.parse(answer.text)).toMatchObject({ code });
@@ -158,7 +167,7 @@ describe('what is kept is not sent', () => {
 
   it('to a request that is not sound', async () => {
     const { key } = await app.agent('sound');
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     for (const [line, status] of [
       ['Host: y', 400],
       ['Expect: rain', 400],
@@ -173,26 +182,26 @@ describe('what is kept is not sent', () => {
   });
 
   it('beyond the limit; and a key on its way out is told so', async () => {
-    const small = await testApp({ READS_PER_MINUTE: '3' });
+    const small = await testApp({ READS_PER_MINUTE: '4' });
     const at = await small.service.listen();
     const found = counting(small);
     const { key, keyId } = await small.agent('limited');
     await small.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 24 });
     const answers: RawAnswer[] = [];
-    for (let i = 0; i < 4; i++) answers.push(await ask(key, LEADS, [], at));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    for (let i = 0; i < 5; i++) answers.push(await ask(key, LEADS, [], at));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429]);
     expect(found()).toBe(3);
-    for (const { headers } of answers.slice(0, 3)) {
+    for (const { headers } of answers.slice(0, 4)) {
       expect(headers['deprecation']).toMatch(/^@\d+$/);
       expect(headers['sunset']).toMatch(/GMT$/);
     }
-    expect(answers[3]?.headers['retry-after']).toMatch(/^\d+$/);
+    expect(answers[4]?.headers['retry-after']).toMatch(/^\d+$/);
     await small.close();
   });
 
   it('to a HEAD, which has no body', async () => {
     const { key } = await app.agent('head');
-    await ask(key, LEADS);
+    await settle(key, LEADS);
     const answer = await fetch(url + LEADS, {
       method: 'HEAD',
       headers: { authorization: `Bearer ${key}` },

@@ -95,7 +95,7 @@ export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
   keep(id, request, caller, { text, position }) {
     // Who asks who it is must hear what is so now.
     if (operations[id].kind !== 'query' || id === 'getConnection' || !mayBeKept(request)) return;
-    deps.answers.keep(keyOf(request, caller), {
+    deps.answers.keep(keyOf(request, caller), () => ({
       operation: id,
       // Whose events the answer is a fold of.
       subject: id === 'searchProducts' ? 'catalog' : caller.ownerId,
@@ -103,6 +103,6 @@ export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
       bytes: Buffer.byteLength(text),
       position,
       token: consistencyToken(deps.log.id, position),
-    });
+    }));
   },
 });
