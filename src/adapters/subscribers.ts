@@ -15,7 +15,12 @@ type Source = {
 
 type Step = IteratorResult<SubscriptionItem, undefined>;
 
-type Subscriber = { push(events: FoldEvent[]): void; end(): void };
+type Subscriber = {
+  push(events: FoldEvent[]): void;
+  /** From the log, where it stands: more was committed than it can be handed. */
+  readOn(): void;
+  end(): void;
+};
 
 type Hub = { live: Set<Subscriber>; open: Set<Subscriber>; source: Source; queueMax: number };
 
@@ -35,7 +40,7 @@ const subscription = (
   let owed = false;
   let ended = false;
   let queue: FoldEvent[] = [];
-  let waiting: ((step: Step) => void) | undefined;
+  let waiting: ((step: Step | Promise<Step>) => void) | undefined;
 
   const hand = (events: FoldEvent[]): Step => {
     position = events.at(-1)?.position ?? position;
@@ -56,11 +61,14 @@ const subscription = (
         return;
       }
       queue = queue.concat(fresh);
-      if (queue.length > hub.queueMax) {
-        // Too slow to be kept in memory: it reads on from the log where it stands.
-        queue = [];
-        hub.live.delete(self);
-      }
+      // Too slow to be kept in memory.
+      if (queue.length > hub.queueMax) self.readOn();
+    },
+    readOn() {
+      queue = [];
+      hub.live.delete(self);
+      waiting?.(read());
+      waiting = undefined;
     },
     end() {
       ended = true;
@@ -91,6 +99,18 @@ const subscription = (
     if (events.length === 0) throw new Error(`the log answers nothing after position ${position}`);
     return hand(events);
   };
+  /** A page per turn: a long history must not starve the requests of the same process. */
+  const read = (): Promise<Step> =>
+    new Promise((resolve, reject) => {
+      setImmediate(() => {
+        try {
+          resolve(catchUp());
+        } catch (error) {
+          self.end();
+          reject(error);
+        }
+      });
+    });
 
   if (signal.aborted) ended = true;
   else {
@@ -104,18 +124,7 @@ const subscription = (
         owed = false;
         return Promise.resolve(item({ kind: 'checkpoint', position }));
       }
-      if (hub.live.has(self)) return live();
-      // A page per turn: a long history must not starve the requests of the same process.
-      return new Promise((resolve, reject) => {
-        setImmediate(() => {
-          try {
-            resolve(catchUp());
-          } catch (error) {
-            self.end();
-            reject(error);
-          }
-        });
-      });
+      return hub.live.has(self) ? live() : read();
     },
     return() {
       self.end();
@@ -132,10 +141,14 @@ export const subscribers = (source: Source, queueMax = QUEUE_EVENTS_MAX) => {
   });
   return {
     subscribe,
-    /** Whether anybody would take a push. */
-    any: () => hub.live.size > 0,
+    /** Whether anybody would take a push now, or as soon as it has read so far. */
+    any: () => hub.open.size > 0,
     push(events: FoldEvent[]) {
       for (const subscriber of hub.live) subscriber.push(events);
+    },
+    /** After a commit that nobody followed when it began: who came meanwhile reads it. */
+    readOn() {
+      for (const subscriber of hub.live) subscriber.readOn();
     },
     close() {
       closed = true;

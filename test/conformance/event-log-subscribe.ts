@@ -1,4 +1,5 @@
 /** The part of the port's definition that is about `subscribe`. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -38,6 +39,18 @@ export const subscriptions = (log: () => EventLog): void => {
     for (let from = 0; from < total; from += 250) await fill(250, from);
     const { events } = await reader;
     expect(events).toEqual(await log().readFold({ after: 0, limit: total + 1 }));
+  });
+
+  test('who comes while a commit is under way, the first of all, does not miss it', async () => {
+    await fill(1);
+    const { position } = await log().head();
+    const underWay = fill(1, 1);
+    await turn();
+    const reader = follow(log(), position, (_, seen) => seen.length >= 2);
+    await underWay;
+    await fill(1, 2);
+    const { events } = await reader;
+    expect(events.map(printOf)).toEqual(['1', '2']);
   });
 
   test('a slow subscriber misses nothing', async () => {

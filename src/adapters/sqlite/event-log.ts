@@ -74,7 +74,8 @@ const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
     Object.assign(head, staged.head);
     for (const [stream, streamHead] of staged.heads) heads.keep(stream, streamHead);
     index.note(staged.created);
-    followers.push(staged.events);
+    if (staged.events) followers.push(staged.events);
+    else followers.readOn();
     mark.touch();
   };
   const begin = (): Staged => transaction.begin({ ...head });

@@ -23,8 +23,8 @@ export type Staged = {
   records: Records;
   heads: Map<string, StreamHead>;
   created: [string, Position][];
-  /** Empty when nobody follows the log. */
-  events: FoldEvent[];
+  /** Undefined when nobody followed the log as it began. */
+  events: FoldEvent[] | undefined;
 };
 
 /** Decided now, or `later`: by what the transaction before it leaves. */
@@ -44,7 +44,6 @@ export const logTransaction = (parts: {
     let { position, at, seal } = staged.head;
     let revision = known?.revision ?? NO_STREAM;
     const streamId = known?.streamId ?? position + 1;
-    const follow = parts.followed();
     for (const event of request.events) {
       const { id, type, data, meta } = event;
       position += 1;
@@ -54,7 +53,7 @@ export const logTransaction = (parts: {
       seal = sealOf(crc, id, meta);
       staged.records.push(position, streamId, revision, owner, stream, id);
       staged.records.push(type, at, data, meta, crc, seal);
-      if (follow) {
+      if (staged.events) {
         // Parsed from the text: a follower sees exactly what a later reader will.
         const parsed = JSON.parse(data) as object;
         staged.events.push({ position, stream, owner, revision, type, at, data: parsed });
@@ -84,7 +83,7 @@ export const logTransaction = (parts: {
       records: [],
       heads: new Map(),
       created: [],
-      events: [],
+      events: parts.followed() ? [] : undefined,
     }),
     /** A LogCorrupted is this request's alone: it was met before anything was written. */
     append(staged: Staged, request: AppendRequest): Decided {
