@@ -18,6 +18,7 @@ import { mcpRoutes } from './mcp/routes.ts';
 import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
+import { burst } from './rest/burst.ts';
 import { deskRoutes } from './rest/desk-routes.ts';
 import { keptAnswers } from './rest/kept-answers.ts';
 import { agentRoutes } from './rest/routes.ts';
@@ -52,7 +53,8 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
     },
   };
   const gate = agentGate(deps, guards);
-  const kept = keptAnswers(deps, gate);
+  const leave = burst();
+  const kept = keptAnswers(deps, gate, leave);
   const server = httpServer({
     ids,
     origin: deps.origin,
@@ -71,7 +73,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps);
   publicRoutes(server, deps.origin);
-  agentRoutes(server, deps, { gate, kept });
+  agentRoutes(server, deps, { gate, kept, leave });
   mcpRoutes(server, deps, gate);
   a2aRoutes(server, deps, gate);
   deskRoutes(server, deps, guards);

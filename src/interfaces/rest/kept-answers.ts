@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { RestOperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
 import { allows } from '#contracts/scopes.ts';
@@ -11,6 +11,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { Gate } from '../gate.ts';
 import type { Door } from '../http.ts';
 import { unsound } from '../sound.ts';
+import type { Burst } from './burst.ts';
 
 const READ = { ok: true, value: null } as const;
 
@@ -39,30 +40,7 @@ export type KeptAnswers = {
   ): void;
 };
 
-type Leaving = { response: ServerResponse; headers: string[]; kept: Answer };
-
-/**
- * Sends the answers of one turn of the event loop in one burst: each write wakes its reader, and a
- * reader that is woken between two of them takes the time of the next.
- */
-const burst = () => {
-  let waiting: Leaving[] = [];
-  const send = (): void => {
-    const leaving = waiting;
-    waiting = [];
-    for (const { response, headers, kept } of leaving) {
-      // One byte a character goes out without being looked at once more.
-      const isAscii = kept.bytes === kept.text.length;
-      response.writeHead(200, headers).end(kept.text, isAscii ? 'latin1' : 'utf8');
-    }
-  };
-  return (response: ServerResponse, headers: string[], kept: Answer): void => {
-    if (waiting.push({ response, headers, kept }) === 1) setImmediate(send);
-  };
-};
-
-const keptDoor = (deps: Deps, gate: Gate): Door => {
-  const leave = burst();
+const keptDoor = (deps: Deps, gate: Gate, leave: Burst): Door => {
   return (request, response) => {
     if (!mayBeKept(request)) return false;
     const began = deps.clock.monotonic();
@@ -78,9 +56,8 @@ const keptDoor = (deps: Deps, gate: Gate): Door => {
     const requestId = deps.ids.uuid();
     note(deps, kept.operation, { caller, surface: 'rest', requestId }, READ);
     headers.push('request-id', requestId, 'consistency-token', kept.token);
-    headers.push('cache-control', 'no-store', 'content-type', 'application/json; charset=utf-8');
-    headers.push('content-length', String(kept.bytes));
-    leave(response, headers, kept);
+    headers.push('cache-control', 'no-store');
+    leave({ response, status: 200, headers, text: kept.text, bytes: kept.bytes });
     const seconds = (deps.clock.monotonic() - began) / 1_000;
     const asked = { surface: 'rest', operation: kept.operation, outcome: 'ok' } as const;
     deps.metrics?.requested(asked, seconds);
@@ -89,8 +66,8 @@ const keptDoor = (deps: Deps, gate: Gate): Door => {
 };
 
 /** Answers to queries, kept until they would come out differently. */
-export const keptAnswers = (deps: Deps, gate: Gate): KeptAnswers => ({
-  door: keptDoor(deps, gate),
+export const keptAnswers = (deps: Deps, gate: Gate, leave: Burst): KeptAnswers => ({
+  door: keptDoor(deps, gate, leave),
 
   keep(id, request, caller, { text, position }) {
     // Who asks who it is must hear what is so now.

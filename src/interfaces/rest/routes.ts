@@ -14,6 +14,7 @@ import { policyOf } from '../gate.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
 import { FORMATS } from './formats.ts';
+import type { Burst, Leaving } from './burst.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import type { Routed } from './request.ts';
 import { inputReader, routePath } from './request.ts';
@@ -22,7 +23,7 @@ import { inputReader, routePath } from './request.ts';
 export const agentRoutes = (
   server: FastifyInstance,
   deps: Deps,
-  { gate, kept }: { gate: Gate; kept: KeptAnswers },
+  { gate, kept, leave }: { gate: Gate; kept: KeptAnswers; leave: Burst },
 ): void => {
   const callers = new WeakMap<FastifyRequest, AgentCaller>();
 
@@ -89,11 +90,22 @@ export const agentRoutes = (
         });
         const text = answer(reply, outcome, { operation, media, deps });
         if (text === undefined) return reply;
-        if (media === 'application/json') kept.keep(id, request.raw, caller, { text, position });
-        return reply.send(text);
+        if (media !== 'application/json') return reply.send(text);
+        kept.keep(id, request.raw, caller, { text, position });
+        leave({ ...head(reply), text, bytes: Buffer.byteLength(text) });
+        return reply;
       },
     });
   }
+};
+
+/** Takes the answer out of fastify's hands, with the headers that it has so far. */
+const head = (reply: FastifyReply): Pick<Leaving, 'response' | 'status' | 'headers'> => {
+  const headers: string[] = [];
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (name !== 'content-type') headers.push(name, String(value));
+  reply.hijack();
+  return { response: reply.raw, status: reply.statusCode, headers };
 };
 
 const isRefusal = (input: Record<string, unknown> | Refusal): input is Refusal =>
