@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SqliteStoreOptions } from '#src/adapters/sqlite/read-model.ts';
@@ -113,6 +114,36 @@ describe('the read-model file', () => {
     expect(await written()).toBe(0);
     await commit(store, 9, 1);
     expect(await written()).toBe(10);
+    await store.close();
+  });
+
+  test('gets much of it by and by, each partition whole', async () => {
+    const store = open();
+    const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
+    for (const [n, scope] of scopes.entries()) {
+      const partition = partitionOf(scope);
+      const from = (await store.checkpoints(SPACE))[partition] ?? 0;
+      const writes = [0, 1, 2].map((key) => ({ scope, key: `k${key}`, row: { n }, sort: null }));
+      await store.commit(SPACE, [{ partition, from, to: from + 3, writes }]);
+    }
+    /** Rows in the file; fails where a partition has others than its checkpoint says. */
+    const rowsWritten = async (): Promise<number> => {
+      const copy = sqliteStore({ file: copyOf(file) });
+      let total = 0;
+      for (const [partition, reached] of (await copy.checkpoints(SPACE)).entries()) {
+        const { rows } = await copy.digest(SPACE, partition);
+        expect(rows).toBe(reached);
+        total += rows;
+      }
+      await copy.close();
+      return total;
+    };
+    scheduled[0]?.();
+    const first = await rowsWritten();
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(600);
+    for (let turns = 0; turns < 20 && (await rowsWritten()) < 1_200; turns++) await turn();
+    expect(await rowsWritten()).toBe(1_200);
     await store.close();
   });
 

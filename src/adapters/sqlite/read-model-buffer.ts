@@ -1,4 +1,5 @@
 import type { Row } from '#src/ports/read-model.ts';
+import { PARTITIONS } from '#src/ports/read-model.ts';
 
 /** A row in its place; null: deleted, and the file does not know yet. */
 export type Cell = {
@@ -19,13 +20,18 @@ export type RowBuffer = {
   put(cell: Cell): void;
   /** An unchanged row; stays while it is asked for. */
   keep(cell: Cell): void;
-  dirty(): Iterable<Cell>;
+  /** What the file does not have yet of a partition. */
+  dirty(id: number, partition: number): ReadonlyMap<string, Cell>;
   dirtyRows(): number;
-  /** The file has all of it now. */
-  clean(): void;
+  /** The file has all of the partition now. */
+  clean(id: number, partition: number): void;
   forget(id: number): void;
   clear(): void;
 };
+
+const NONE: ReadonlyMap<string, Cell> = new Map();
+
+const partitionName = (id: number, partition: number): number => id * PARTITIONS + partition;
 
 const nameOf = (id: number, scope: string, key: string): string => `${id}\n${scope}\n${key}`;
 
@@ -35,6 +41,7 @@ const nameOf = (id: number, scope: string, key: string): string => `${id}\n${sco
  */
 export const rowBuffer = (rowsMax: number): RowBuffer => {
   const changed = new Map<string, Cell>();
+  const byPartition = new Map<number, Map<string, Cell>>();
   let young = new Map<string, Cell>();
   let old = new Map<string, Cell>();
 
@@ -59,23 +66,33 @@ export const rowBuffer = (rowsMax: number): RowBuffer => {
       const before = changed.get(name);
       if (before && (before.row === null || before.renewed)) cell.renewed = true;
       changed.set(name, cell);
+      const place = partitionName(cell.id, cell.partition);
+      const beside = byPartition.get(place);
+      if (beside) beside.set(name, cell);
+      else byPartition.set(place, new Map([[name, cell]]));
       // An older object under the same name must not come back once this one is clean.
       young.delete(name);
       old.delete(name);
     },
     keep: (cell) => keepAs(nameOf(cell.id, cell.scope, cell.key), cell),
-    dirty: () => changed.values(),
+    dirty: (id, partition) => byPartition.get(partitionName(id, partition)) ?? NONE,
     dirtyRows: () => changed.size,
-    clean() {
-      for (const [name, cell] of changed) if (cell.row !== null) keepAs(name, cell);
-      changed.clear();
+    clean(id, partition) {
+      const place = partitionName(id, partition);
+      for (const [name, cell] of byPartition.get(place) ?? NONE) {
+        changed.delete(name);
+        if (cell.row !== null) keepAs(name, cell);
+      }
+      byPartition.delete(place);
     },
     forget(id) {
       for (const cells of [changed, young, old])
         for (const [name, cell] of cells) if (cell.id === id) cells.delete(name);
+      for (let partition = 0; partition < PARTITIONS; partition++)
+        byPartition.delete(partitionName(id, partition));
     },
     clear() {
-      for (const cells of [changed, young, old]) cells.clear();
+      for (const cells of [changed, byPartition, young, old]) cells.clear();
     },
   };
 };

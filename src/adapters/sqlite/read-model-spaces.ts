@@ -3,8 +3,13 @@ import type { Space } from '#src/ports/read-model.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 import type { GuardedFile } from './read-model-guard.ts';
 
-/** A space and its checkpoints: in memory, and ahead of the file while `moved`. */
-export type KnownSpace = { id: number; space: Space; checkpoints: Position[]; moved: boolean };
+/** A space and its checkpoints: in memory, and ahead of the file in those partitions that `moved`. */
+export type KnownSpace = {
+  id: number;
+  space: Space;
+  checkpoints: Position[];
+  moved: Set<number>;
+};
 
 export const noCheckpoints = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
@@ -29,7 +34,7 @@ export const spaceTable = (file: GuardedFile): Spaces => {
     const found = known.get(space);
     if (found) return found;
     const id = file.use((sql) => sql.addSpace(space));
-    const made = { id, space, checkpoints: noCheckpoints(), moved: false };
+    const made = { id, space, checkpoints: noCheckpoints(), moved: new Set<number>() };
     known.set(space, made);
     return made;
   };
@@ -55,7 +60,7 @@ export const spaceTable = (file: GuardedFile): Spaces => {
           const checkpoints = noCheckpoints();
           for (const { partition, position } of sql.checkpoints(id))
             checkpoints[partition] = position;
-          known.set(space, { id, space, checkpoints, moved: false });
+          known.set(space, { id, space, checkpoints, moved: new Set() });
         }
         for (const { name, space } of sql.allLive()) live.set(name, space);
       }),

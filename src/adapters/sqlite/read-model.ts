@@ -28,12 +28,17 @@ export type SqliteStoreOptions = {
 const FLUSH_MS = 250;
 const FLUSH_ROWS_MAX = 5_000;
 const CACHE_ROWS_MAX = 50_000;
+/** A few milliseconds' worth; a partition with more goes whole. */
+const ROWS_IN_TURN = 250;
 
 const soon = (flush: () => void): (() => void) => {
   const timer = setTimeout(flush, FLUSH_MS);
   timer.unref();
   return () => clearTimeout(timer);
 };
+
+/** The unit of atomicity. */
+type Part = { known: KnownSpace; partition: number };
 
 /** What has gathered in memory, and when the file gets it. */
 const gathered = (options: SqliteStoreOptions) => {
@@ -47,44 +52,105 @@ const gathered = (options: SqliteStoreOptions) => {
   const file = guardedFile({ file: path, log, onDiscarded, onEmptied });
   const spaces: Spaces = spaceTable(file);
   let cancel: (() => void) | undefined;
+  let closed = false;
+  let running = false;
 
-  const flush = (): void => {
-    cancel?.();
-    cancel = undefined;
-    const moved = (): KnownSpace[] => spaces.all().filter((known) => known.moved);
-    if (moved().length === 0) return;
+  const movedParts = (): Part[] =>
+    spaces.all().flatMap((known) => [...known.moved].map((partition) => ({ known, partition })));
+
+  /** Rows and checkpoints of these partitions in one transaction. */
+  const write = (parts: readonly Part[]): void => {
+    if (parts.length === 0) return;
     file.use((sql) =>
       sql.transaction(() => {
-        for (const cell of buffer.dirty()) sql.write(cell);
-        for (const { id, checkpoints } of moved())
-          for (const [partition, position] of checkpoints.entries())
-            sql.moveCheckpoint(id, partition, position);
+        for (const { known, partition } of parts) {
+          // The file was emptied since, and the space is unknown to it.
+          if (spaces.find(known.space) !== known) continue;
+          const { id, checkpoints } = known;
+          for (const cell of buffer.dirty(id, partition).values()) sql.write(cell);
+          sql.moveCheckpoint(id, partition, checkpoints[partition] ?? 0);
+        }
       }),
     );
-    for (const known of moved()) known.moved = false;
-    buffer.clean();
+    for (const { known, partition } of parts) {
+      known.moved.delete(partition);
+      buffer.clean(known.id, partition);
+    }
+  };
+
+  const flush = (space?: Space): void =>
+    write(movedParts().filter(({ known }) => space === undefined || known.space === space));
+
+  const flushPart = (known: KnownSpace, partition: number): void => {
+    if (known.moved.has(partition)) write([{ known, partition }]);
+  };
+
+  /** As many of `parts` as a turn of the event loop may be kept with, and at least one. */
+  const slice = (parts: Part[]): Part[] => {
+    let rows = 0;
+    let count = 0;
+    while (count < parts.length && rows < ROWS_IN_TURN) {
+      const part = parts[count];
+      rows += 1 + (part ? buffer.dirty(part.known.id, part.partition).size : 0);
+      count += 1;
+    }
+    return parts.splice(0, count).filter(({ known, partition }) => known.moved.has(partition));
   };
 
   let failing = false;
-  const flushInBackground = (): void => {
+  const failed = (error: unknown): void => {
+    // Nothing is lost: the rows wait in memory, and the log has them. Tried again, but not at once.
+    failing = true;
+    options.onFault?.(error);
+    flushSoon();
+  };
+
+  /** Between requests: what is written at a time is bounded, so that none of them waits for long. */
+  const flushInBackground = async (): Promise<void> => {
+    cancel?.();
+    cancel = undefined;
+    if (running) return;
+    running = true;
     try {
-      flush();
-      failing = false;
+      for (const parts = movedParts(); parts.length > 0 && !closed; ) {
+        write(slice(parts));
+        failing = false;
+        if (parts.length > 0) await turn();
+      }
+      running = false;
+      if (buffer.dirtyRows() > 0 && !closed) flushSoon();
     } catch (error) {
-      // Nothing is lost: the rows wait in memory, and the log has them. Tried again, but not at once.
-      failing = true;
-      options.onFault?.(error);
-      flushSoon();
+      running = false;
+      failed(error);
     }
   };
 
   const flushSoon = (): void => {
-    if (buffer.dirtyRows() >= flushRowsMax && !failing) flushInBackground();
-    else cancel ??= schedule(flushInBackground);
+    const isMuch = buffer.dirtyRows() >= flushRowsMax && !failing;
+    if (isMuch && !running) void flushInBackground();
+    else cancel ??= schedule(() => void flushInBackground());
+    if (isMuch && buffer.dirtyRows() >= 2 * flushRowsMax) keepUp();
+  };
+
+  /** More comes than is written between requests. */
+  const keepUp = (): void => {
+    try {
+      const parts = movedParts();
+      while (parts.length > 0 && buffer.dirtyRows() >= 2 * flushRowsMax) write(slice(parts));
+    } catch (error) {
+      failed(error);
+    }
+  };
+
+  const close = (): void => {
+    closed = true;
+    cancel?.();
+    flush();
+    file.close();
   };
 
   spaces.remember();
-  return { buffer, file, spaces, flush, flushSoon };
+  return { buffer, file, spaces, flush, flushPart, flushSoon, close };
 };
 
 /**
@@ -93,11 +159,11 @@ const gathered = (options: SqliteStoreOptions) => {
  * a checkpoint in the file is never ahead of its rows.
  */
 export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
-  const { buffer, file, spaces, flush, flushSoon } = gathered(options);
+  const { buffer, file, spaces, flush, flushPart, flushSoon, close } = gathered(options);
 
-  const flushIfThereIsRoom = (): boolean => {
+  const flushIfThereIsRoom = (known: KnownSpace, partition: number): boolean => {
     try {
-      flush();
+      flushPart(known, partition);
       return true;
     } catch (error) {
       if (failureOf(error) !== 'full') throw error;
@@ -126,12 +192,15 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     for (const { scope, key, row, sort } of batch.writes)
       buffer.put({ id: known.id, partition, scope, key, row, sort });
     known.checkpoints[partition] = to;
-    known.moved = true;
+    known.moved.add(partition);
     return 'committed';
   };
 
   const list = (space: Space, query: ListQuery) => {
-    const written = flushIfThereIsRoom();
+    const before = spaces.find(space);
+    if (!before) return [];
+    const written = flushIfThereIsRoom(before, partitionOf(query.scope));
+    // The file may have been found damaged, and emptied.
     const known = spaces.find(space);
     if (!known) return [];
     const places = written
@@ -147,8 +216,8 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
 
   /** With no room for them in the file, changed rows are laid over what it has. */
   const placesWithout = ({ id }: KnownSpace, query: ListQuery): [string, number][] => {
-    const isAsked = (cell: Cell): boolean => cell.id === id && cell.scope === query.scope;
-    const changed = [...buffer.dirty()].filter(isAsked);
+    const isAsked = ({ scope }: Cell): boolean => scope === query.scope;
+    const changed = [...buffer.dirty(id, partitionOf(query.scope)).values()].filter(isAsked);
     const wider = { ...query, limit: query.limit + changed.length };
     const places = new Map(file.use((sql) => sql.list(id, wider)));
     for (const { key, row, sort } of changed)
@@ -169,18 +238,18 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     commit: async (space, batches) => {
       const known = spaces.findOrAdd(space);
       const answers = batches.map((batch) => commitOne(known, batch));
-      if (known.moved) flushSoon();
+      if (known.moved.size > 0) flushSoon();
       return answers;
     },
     digest: async (space, partition) => {
-      flush();
+      flush(space);
       const known = spaces.find(space);
       if (!known) return { checkpoint: 0, ...digestOf([]) };
       const found = file.use((sql) => digestOf(sql.rowsOf(known.id, partition)));
       return { checkpoint: known.checkpoints[partition] ?? 0, ...found };
     },
     count: async (space) => {
-      flush();
+      flush(space);
       const known = spaces.find(space);
       return known ? file.use((sql) => sql.count(known.id)) : 0;
     },
@@ -189,11 +258,10 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       all: spaces.all().flatMap(({ space }) => (space.startsWith(`${name}@`) ? [space] : [])),
     }),
     goLive: async (name, space) => {
-      flush();
+      flush(space);
       spaces.goLive(name, space);
     },
     drop: async (space) => {
-      flush();
       const known = spaces.find(space);
       if (!known) return;
       spaces.remove(known);
@@ -205,10 +273,7 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       }
     },
     flush: async () => flush(),
-    close: async () => {
-      flush();
-      file.close();
-    },
+    close: async () => close(),
     live: spaces.live,
     peek,
     list,
