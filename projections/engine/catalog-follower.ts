@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ProductEventType } from '#contracts/events/index.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
@@ -11,10 +12,12 @@ const PRODUCT_EVENTS: ReadonlySet<string> = new Set<ProductEventType>([
 ]);
 
 const BATCH_EVENTS = 4_000;
+/** A product costs fifty times what a row does: between so many the process serves its requests. */
+const EVENTS_IN_TURN = 100;
 
 /** The catalog as one more projection of the loop: its own store, one partition, no spaces. */
 export type CatalogFollower = {
-  fold(events: readonly FoldEvent[], upTo: Position): void;
+  fold(events: readonly FoldEvent[], upTo: Position): Promise<void>;
   /** Moves the checkpoint past events that are none of its own. */
   moveOn(upTo: Position): void;
   /** Reads what lies between its checkpoint and `upTo`, after somebody cleared it. */
@@ -43,20 +46,27 @@ export const catalogFollower = (
     }
   };
 
-  const fold = (events: readonly FoldEvent[], upTo: Position): void => {
-    if (parked) return;
+  const foldSlice = (events: readonly FoldEvent[], upTo: Position): void => {
+    try {
+      catalog.apply(events, upTo);
+    } catch {
+      // It had no effect: once more in single steps, up to the one it could not take.
+      applyOneByOne(events);
+    }
+    confirmed = catalog.checkpoint();
+  };
+
+  const fold = async (events: readonly FoldEvent[], upTo: Position): Promise<void> => {
     const checkpoint = catalog.checkpoint();
     const own = events.filter(
       ({ type, position }) => PRODUCT_EVENTS.has(type) && position > checkpoint,
     );
-    if (own.length === 0) return;
-    try {
-      catalog.apply(own, upTo);
-    } catch {
-      // The batch had no effect: once more in single steps, up to the one it could not take.
-      applyOneByOne(own);
+    for (let from = 0; from < own.length && !parked; from += EVENTS_IN_TURN) {
+      if (from > 0) await turn();
+      const slice = own.slice(from, from + EVENTS_IN_TURN);
+      const isLast = from + EVENTS_IN_TURN >= own.length;
+      foldSlice(slice, isLast ? upTo : (slice.at(-1)?.position ?? upTo));
     }
-    confirmed = catalog.checkpoint();
   };
 
   const moveOn = (upTo: Position): void => {
@@ -76,7 +86,7 @@ export const catalogFollower = (
         const last = events.at(-1);
         if (!last) break;
         after = Math.min(last.position, upTo);
-        fold(
+        await fold(
           events.filter(({ position }) => position <= upTo),
           after,
         );

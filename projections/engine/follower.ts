@@ -49,7 +49,7 @@ export const foldMail = async (state: Following, mail: Mail): Promise<void> => {
     const answers = await Promise.all(
       targets.map((target, i) => advance(folding, target, inboxes[i] ?? [], last.position)),
     );
-    options.catalog?.fold(events, last.position);
+    await options.catalog?.fold(events, last.position);
     state.at = last.at;
     for (const [i, target] of targets.entries()) if (answers[i] === 'lost') lose(state, target);
   }

@@ -332,6 +332,23 @@ describe('the catalog', () => {
     expect(applied).toEqual([first, second, second + 1].toSorted((a, b) => a - b));
   });
 
+  test('gets an import by and by, and others have their turn between', async () => {
+    const { catalog, applied } = fake();
+    for (let i = 0; i < 250; i++) await withdraw();
+    let turns = 0;
+    let running = true;
+    const count = (): void => {
+      if (applied.length > 0 && applied.length < 250) turns += 1;
+      if (running) setImmediate(count);
+    };
+    count();
+    const engine = await start({ catalog });
+    await awaitPassed(engine, 250);
+    running = false;
+    expect(turns).toBeGreaterThanOrEqual(2);
+    expect(applied).toEqual(Array.from({ length: 250 }, (_, n) => n + 1));
+  });
+
   test('stops before a product it cannot take, and the rest goes on', async () => {
     const { catalog, applied } = fake(2);
     const engine = await start({ catalog });
