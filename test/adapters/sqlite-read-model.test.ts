@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { SqliteStoreOptions } from '#src/adapters/sqlite/read-model.ts';
+import type { SqliteStoreOptions } from '#src/adapters/sqlite/read-model-gathered.ts';
 import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';
 import type { LocalStore } from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
