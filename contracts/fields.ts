@@ -113,7 +113,9 @@ export const cursor = z.string().min(1).max(500).describe('next_cursor of the pa
 
 /** What records are found and grouped by, and what a caller calls them. */
 export const campaign = line(64).describe('Your name for the campaign; reports group by it');
-export const externalId = line(128).describe('Your own reference, given back as it is');
+export const externalId = line(128).describe(
+  'Your own reference, given back as it is; no personal data',
+);
 export const linkId = id('lnk').describe('Id of a link of yours');
 export const handoffId = id('hnd').describe('Id of a handoff of yours');
 export const productId = id('prd').describe('Id of a product, as searchProducts answers it');

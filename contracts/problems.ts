@@ -385,7 +385,7 @@ export const PROBLEMS = define({
     status: 503,
     title: 'The read model is not ready',
     action: 'wait',
-    hint: 'Writes work. Retry the read after Retry-After.',
+    hint: 'Nothing was executed. Retry after Retry-After.',
     retryable: true,
   },
   consistency_timeout: {
@@ -424,6 +424,7 @@ export const UNIVERSAL_PROBLEMS = [
   'rate_limited',
   'overloaded',
   'shutting_down',
+  'read_model_rebuilding',
   'internal_error',
 ] as const satisfies readonly ProblemCode[];
 

@@ -5,18 +5,21 @@ import type { Projection } from './projection.ts';
 /** No buyer is so many leads: a row does not grow without end. */
 const LEADS_MAX = 100;
 
-/** The first leads that name a handoff as their source. Apart from its lines, which may be many. */
+/**
+ * The first leads that name a handoff as their source, from the start or since an amendment. Apart
+ * from its lines, which may be many.
+ */
 export const handoffLeads: Projection<HandoffLeadsRow> = {
   name: 'handoff-leads',
-  version: 1,
-  handles: ['LeadSubmitted'],
+  version: 2,
+  handles: ['LeadSubmitted', 'LeadAmended'],
   place(event) {
-    const { handoff_id: key } = happened<'LeadSubmitted'>(event).data;
+    const { handoff_id: key } = happened<'LeadSubmitted' | 'LeadAmended'>(event).data;
     return key === undefined ? undefined : { scope: event.owner, key };
   },
   evolve(row, event) {
     const leads = row?.leads ?? [];
     if (row && leads.length >= LEADS_MAX) return row;
-    return { leads: [...leads, happened<'LeadSubmitted'>(event).data.lead_id] };
+    return { leads: [...leads, happened<'LeadSubmitted' | 'LeadAmended'>(event).data.lead_id] };
   },
 };

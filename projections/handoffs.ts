@@ -11,7 +11,7 @@ export type HandoffRow = HandoffState & { sort: Position };
 /** An owner's handoffs, newest first. */
 export const handoffs: Projection<HandoffRow> = {
   name: 'handoffs',
-  version: 1,
+  version: 2,
   handles: [
     'HandoffCreated',
     'HandoffOpenedByBuyer',

@@ -1,10 +1,8 @@
 import type { EventType } from '#contracts/events/index.ts';
 import { EVENTS } from '#contracts/events/index.ts';
 import type { HistoryRow } from '#src/ports/rows.ts';
+import { historyBlockOf } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
-
-/** Positions a block spans: a store far away is sent the whole block again with each new event. */
-export const BLOCK_POSITIONS = 256;
 
 /** Up to here entries are copied with each event: an array that grows takes half as many places more. */
 const FEW_VALUES = 160;
@@ -26,13 +24,11 @@ export const history: Projection<HistoryRow> = {
   version: 2,
   handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !NOBODYS.has(type)),
   place(event) {
-    return { scope: event.owner, key: String(Math.floor(event.position / BLOCK_POSITIONS)) };
+    return { scope: event.owner, key: String(historyBlockOf(event.position)) };
   },
   evolve(row, { position, revision, type, at, stream }) {
-    if (!row) {
-      const block = Math.floor(position / BLOCK_POSITIONS);
-      return { block, entries: [position, revision, type, at, stream] };
-    }
+    if (!row)
+      return { block: historyBlockOf(position), entries: [position, revision, type, at, stream] };
     const { entries } = row;
     if (entries.length < FEW_VALUES)
       row.entries = entries.concat([position, revision, type, at, stream]);

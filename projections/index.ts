@@ -1,6 +1,7 @@
 import { access } from './access.ts';
 import { codes } from './codes.ts';
 import { credentials } from './credentials.ts';
+import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { handoffs } from './handoffs.ts';
 import { history } from './history.ts';
@@ -13,7 +14,7 @@ import type { Projection } from './projection.ts';
 import { reviewTokens } from './review-tokens.ts';
 import { tasks } from './tasks.ts';
 
-export { CLASSIFIER_VERSION, foldPerformance } from './performance.ts';
+export { CLASSIFIER_VERSION, performanceFold } from './performance.ts';
 
 /** Every read model. */
 export const PROJECTIONS: readonly Projection[] = [
@@ -29,6 +30,7 @@ export const PROJECTIONS: readonly Projection[] = [
   credentials,
   access,
   owners,
+  erasures,
   performance,
   history,
 ];

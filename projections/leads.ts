@@ -11,7 +11,7 @@ export type LeadRow = LeadState & { sort: Position };
 /** An owner's leads, newest first. */
 export const leads: Projection<LeadRow> = {
   name: 'leads',
-  version: 2,
+  version: 3,
   handles: [
     'LeadSubmitted',
     'LeadAmended',

@@ -90,16 +90,18 @@ export const performance: Projection<PerformanceRow> = {
   sort: (row) => row.sort,
 };
 
-/** The rows of an owner's events, as they would stand now: for answers as of a position. */
-export const foldPerformance = (events: readonly FoldEvent[]): PerformanceRow[] => {
+/** Folds an owner's events, in log order, into the rows as they stood then. */
+export const performanceFold = () => {
   const rows = new Map<string, PerformanceRow>();
-  for (const event of events) {
-    if (!Object.hasOwn(COUNTED, event.type)) continue;
-    const key = keyOf(event);
-    const row = performance.evolve(rows.get(key), event);
-    if (row) rows.set(key, row);
-  }
-  return [...rows.values()];
+  return {
+    take(event: FoldEvent): void {
+      if (!Object.hasOwn(COUNTED, event.type)) return;
+      const key = keyOf(event);
+      const row = performance.evolve(rows.get(key), event);
+      if (row) rows.set(key, row);
+    },
+    rows: () => [...rows.values()],
+  };
 };
 
 const keyOf = (event: FoldEvent): string => {

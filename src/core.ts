@@ -3,7 +3,8 @@
  * acts in its own process needs no more, and starts in half the time.
  */
 import type { Logger } from 'pino';
-import { CLASSIFIER_VERSION, foldPerformance } from '#projections/index.ts';
+import type { LocalReadModels } from '#projections/engine/readers.ts';
+import { CLASSIFIER_VERSION, performanceFold } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
@@ -16,7 +17,6 @@ import { visitLog } from '#src/app/visits.ts';
 import type { ServerDeps } from '#src/interfaces/server.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
-import type { LocalStore } from '#src/ports/read-model.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
@@ -94,7 +94,9 @@ const wire = async (
   const vault = await openVault(config, log, secrets);
   parts.defer(() => vault.close());
   const isKept = !config.eventLogUrl.startsWith('memory:');
-  const builds = catalogBuilds(isKept ? config.dataDirectory : undefined, log.id);
+  const builds = catalogBuilds(isKept ? config.dataDirectory : undefined, log.id, (reason) =>
+    logger.warn({ reason }, 'the catalog is folded afresh'),
+  );
   const { catalog } = builds;
   parts.defer(() => catalog.close());
   const stopping = new AbortController();
@@ -137,7 +139,7 @@ const wire = async (
     following,
     activity,
     answers: keptAnswers({ log, clock, following, signal }),
-    foldPerformance,
+    performanceFold,
     classifierVersion: CLASSIFIER_VERSION,
     origin: address.origin,
     limits: config,
@@ -168,14 +170,8 @@ const caughtUp = async ({ log, following }: ServerDeps, logger: Logger): Promise
 };
 
 /** Credentials straight from the local rows: every request asks, and none waits. */
-const credentialsOf = (store: LocalStore): Credentials => {
-  const row = <Row>(id: string, kind: string): Row | undefined => {
-    const space = store.live('credentials');
-    return space === null ? undefined : (store.peek(space, id, kind) as Row | undefined);
-  };
-  return {
-    key: (id) => row<KeyRow>(id, 'key'),
-    agent: (id) => row<AgentRow>(id, 'agent'),
-    deskToken: (id) => row<DeskTokenRow>(id, 'desk'),
-  };
-};
+const credentialsOf = ({ peek }: LocalReadModels): Credentials => ({
+  key: (id) => peek<KeyRow>('credentials', id, 'key'),
+  agent: (id) => peek<AgentRow>('credentials', id, 'agent'),
+  deskToken: (id) => peek<DeskTokenRow>('credentials', id, 'desk'),
+});

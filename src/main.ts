@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
+import type { ServerOptions } from '#src/interfaces/server.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import type { Core, CoreOptions } from './core.ts';
 import { openCore } from './core.ts';
 import { dispatcherOf } from './outreach-dispatcher.ts';
 import { ensureRootToken } from './root-token.ts';
+import { finishingErasures } from './wiring/erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
 
@@ -23,7 +25,7 @@ export type Service = Pick<Core, 'deps'> & {
   close(): Promise<void>;
 };
 
-export type ServiceOptions = Omit<CoreOptions, 'metrics'>;
+export type ServiceOptions = Omit<CoreOptions, 'metrics'> & Pick<ServerOptions, 'instance'>;
 
 /**
  * The core and the interfaces on it, not yet listening, with a first desk token where there is none.
@@ -40,8 +42,9 @@ export const openService = async (
   const server =
     options.role === 'dispatcher'
       ? healthServer(deps, log)
-      : buildServer(deps, { log, trustProxy, countryHeader });
+      : buildServer(deps, { log, trustProxy, countryHeader, instance: options.instance });
   const dispatcher = dispatcherOf(deps, config, log);
+  const erasures = finishingErasures(deps, config, log);
   return {
     deps,
     config,
@@ -50,7 +53,7 @@ export const openService = async (
     listen: () => address.listen(server),
     async close() {
       // Requests and sendings first, then what they left behind, then the stores under it all.
-      await Promise.all([server.close(), dispatcher.stop()]);
+      await Promise.all([server.close(), dispatcher.stop(), erasures.stop()]);
       await core.close();
     },
   };

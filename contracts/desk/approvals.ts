@@ -70,7 +70,7 @@ export const listApprovals = defineDeskOperation({
     next_before: z.int().nullable(),
     as_of: asOf,
   }),
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found', 'read_model_rebuilding'],
+  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
   examples: [
     {
       name: 'what waits',

@@ -100,7 +100,9 @@ export const withdrawProduct = defineDeskOperation({
   roles: ['staff'],
   http: { method: 'POST', path: '/products/withdraw', status: 200 },
   summary: 'Take a product out of the catalog',
-  guidance: 'Links and handoffs that name it stay; buyers see that it was withdrawn.',
+  guidance:
+    'Links and handoffs that name it stay. Buyers who hold it in a list see that it was withdrawn, and ' +
+    'the reason; they can send it as it is, or less of it, not more.',
   input: z.strictObject({ idempotency_key: idempotencyKey, sku: line(64), reason: line(500) }),
   output: z.object({ sku: z.string(), status: z.literal('withdrawn') }),
   problems: DESK_WRITE_PROBLEMS,

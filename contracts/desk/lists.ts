@@ -10,12 +10,7 @@ const AS_OF = { position: 3120, at: '2026-11-20T09:30:00.000Z' };
 const before = z.int().min(1).optional().describe('next_before of the page before');
 const nextBefore = z.int().nullable().describe('null on the last page');
 const roles = ['owner', 'staff', 'auditor'] as const;
-const problems = [
-  'role_missing',
-  'parameter_invalid',
-  'resource_not_found',
-  'read_model_rebuilding',
-] as const;
+const problems = ['role_missing', 'parameter_invalid', 'resource_not_found'] as const;
 
 export const listLinks = defineDeskOperation({
   id: 'listLinks',

@@ -3,6 +3,7 @@ import { handoffExample } from '../examples/records.ts';
 import { id, idempotencyKey, line, money, ownerSpace, time } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { lineItem } from '../records/handoff.ts';
+import { closedContact } from '../records/lead.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 
 const MOVES = [
@@ -30,7 +31,8 @@ export const moveLead = defineDeskOperation({
   guidance:
     'submitted to accepted, rejected or duplicate; accepted to contacted; contacted to qualified or ' +
     'unqualified; rfq_submitted to won or lost. A won lead may carry its value. A lead whose buyer has ' +
-    'sent the RFQ of its handoff is rfq_submitted from its acceptance on.',
+    'sent the RFQ of its handoff is rfq_submitted from its acceptance on. One that is rejected, duplicate, ' +
+    'unqualified or lost gives its contact free for other leads.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     lead_id: id('led'),
@@ -73,7 +75,9 @@ const close = <const Id extends string, Which extends Record<string, z.ZodString
     roles,
     http: { method: 'POST', path: of.path, status: 200 },
     summary,
-    guidance: 'Final. The record stays in the history with its reason.',
+    guidance:
+      'Final. The record stays in the history with its reason; that of a handoff is shown to its buyer, ' +
+      'and is encrypted with its personal data.',
     input: z.strictObject({
       idempotency_key: idempotencyKey,
       ...of.which,
@@ -126,7 +130,10 @@ export const readRfq = defineDeskOperation({
   roles: ['staff'],
   http: { method: 'GET', path: '/handoffs/{handoff_id}/rfq', status: 200 },
   summary: 'The RFQ that a buyer sent: list, totals and whom to answer',
-  guidance: 'Staff only: neither the agent nor the promoter sees the contact.',
+  guidance:
+    'Staff only: neither the agent nor the promoter sees the contact. Prices are those that the buyer ' +
+    'was shown in the total; a line tells in warnings and unit_price_when_sent what the catalog said ' +
+    'of its product when the buyer sent it.',
   input: z.strictObject({
     handoff_id: id('hnd'),
     owner_id: ownerSpace,
@@ -143,7 +150,7 @@ export const readRfq = defineDeskOperation({
         company: z.string().optional(),
         phone: z.string().optional(),
       }),
-      z.literal('[erased]'),
+      closedContact,
     ]),
     list_revision: z.int(),
     line_items: z.array(lineItem),
@@ -187,7 +194,9 @@ export const eraseSubject = defineDeskOperation({
   http: { method: 'POST', path: '/subjects/{subject}/erase', status: 200 },
   summary: 'Destroy the key of a lead’s or a handoff’s personal data',
   guidance:
-    'For ever. The events stay and can still be verified; the personal data in them is noise.',
+    'For ever. The events stay and can still be verified; the personal data in them is noise: contacts, ' +
+    'notes and reasons. Early versions stored reasons and the notes of handoffs in clear: those stay in the log, ' +
+    'in_clear events of them, and nothing shows them any more. Your own reason is stored as it is: name nobody in it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     subject: z
@@ -200,6 +209,11 @@ export const eraseSubject = defineDeskOperation({
     subject: z.string(),
     key: z.enum(['destroyed', 'never']),
     erased_from: z.array(z.string()),
+    in_clear: z
+      .int()
+      .describe(
+        'Older events whose words stay in the log as they were written; nothing shows them',
+      ),
   }),
   problems: DESK_WRITE_PROBLEMS,
   examples: [
@@ -215,6 +229,7 @@ export const eraseSubject = defineDeskOperation({
         subject: LEAD,
         key: 'destroyed',
         erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+        in_clear: 0,
       },
     },
   ],

@@ -77,7 +77,9 @@ export const listProjections = defineDeskOperation({
   roles: ['operator', 'auditor', 'staff'],
   http: { method: 'GET', path: '/projections', status: 200 },
   summary: 'Every read model: where it stands, how far behind, what is parked',
-  guidance: 'A parked partition needs a fixed projection and a rebuild; the others go on.',
+  guidance:
+    'Rows of a parked partition are shown to nobody: reads of them answer read_model_rebuilding; the others go on. It ' +
+    'needs a version that takes the event, and whose start tries again.',
   input: z.strictObject({}),
   output: z.object({ head: z.int(), data: z.array(status) }),
   problems: ['role_missing', 'parameter_invalid'],

@@ -39,8 +39,15 @@ export const ActivityRecorded = z.object({
   ),
 });
 
-/** Ties an idempotency key to one stream and one request, for writes whose stream the key does not name. */
-export const RequestBound = z.object({ stream: z.string(), fingerprint: z.string() });
+/**
+ * Ties an idempotency key to one stream and one request, for writes whose stream the key does not name.
+ * With a revision: nothing had to be written there, and the answer was the stream up to it.
+ */
+export const RequestBound = z.object({
+  stream: z.string(),
+  fingerprint: z.string(),
+  revision: z.number().optional(),
+});
 
 /** The subject's key is destroyed; every copy of its sealed text is noise from here on. */
 export const SubjectErased = z.object({ subject: z.string(), reason: z.string() });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, sealed } from './shared.ts';
+import { attributionDims, moneyAmount, sealed, why } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -13,6 +13,7 @@ export const storedLine = z.object({
   unit_price: z.number(),
   tier_min_quantity: z.number(),
   currency: z.string(),
+  /** In clear, in older events only: sealed_line_notes since. */
   note: z.string().optional(),
   warnings: z.array(z.string()).optional(),
 });
@@ -21,7 +22,9 @@ export const HandoffCreated = z.object({
   handoff_id: z.string(),
   agent_id: z.string(),
   title: z.string(),
+  /** In clear, in older events only: sealed_note_to_buyer since. */
   note_to_buyer: z.string().optional(),
+  sealed_note_to_buyer: sealed.optional(),
   locale: z.string(),
   link_id: z.string().optional(),
   external_id: z.string().optional(),
@@ -32,6 +35,8 @@ export const HandoffCreated = z.object({
     email: sealed.optional(),
   }),
   lines: z.array(storedLine),
+  /** The notes of all lines by line id, as JSON in one sealed text. */
+  sealed_line_notes: sealed.optional(),
   totals: z.array(moneyAmount),
   token_hash: z.string(),
   review_origin: z.string(),
@@ -57,7 +62,14 @@ export const HandoffListRevisedByBuyer = z.object({
   totals: z.array(moneyAmount),
 });
 
-export const HandoffDeclinedByBuyer = z.object({ ...named, reason: z.string().optional() });
+export const HandoffDeclinedByBuyer = z.object({ ...named, ...why });
+
+/** What the catalog said of a line when the RFQ was sent; a product that was withdrawn has no price. */
+const lineNews = z.object({
+  line_id: z.string(),
+  price: moneyAmount.optional(),
+  warnings: z.array(z.string()),
+});
 
 /** The only event by which an RFQ comes to be; only the holder of the review link can cause it. */
 export const RfqSubmittedByBuyer = z.object({
@@ -67,7 +79,9 @@ export const RfqSubmittedByBuyer = z.object({
   contact: sealed,
   consent_text: z.string(),
   consented_at: z.number(),
+  /** Of lines that it had news of. */
+  news: z.array(lineNews).optional(),
 });
 
-export const HandoffWithdrawn = z.object({ handoff_id: z.string(), reason: z.string() });
-export const HandoffInvalidated = z.object({ handoff_id: z.string(), reason: z.string() });
+export const HandoffWithdrawn = z.object({ handoff_id: z.string(), ...why });
+export const HandoffInvalidated = z.object({ handoff_id: z.string(), ...why });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, sealed } from './shared.ts';
+import { attributionDims, moneyAmount, sealed, why } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -30,19 +30,30 @@ const source = z.object({
   ref: z.string().optional(),
 });
 
-export const LeadSubmitted = z.object({
-  lead_id: z.string(),
-  agent_id: z.string(),
-  external_id: z.string(),
+const cameThrough = {
   source,
   link_id: z.string().optional(),
   handoff_id: z.string().optional(),
   dims: attributionDims,
+};
+
+export const LeadSubmitted = z.object({
+  lead_id: z.string(),
+  agent_id: z.string(),
+  external_id: z.string(),
+  ...cameThrough,
   claim_expires_at: z.number(),
   ...content,
 });
 
-export const LeadAmended = z.object({ lead_id: z.string(), ...content });
+export const LeadAmended = z.object({
+  lead_id: z.string(),
+  ...content,
+  /** What the lead had said and says no more. Older events have none: what they leave out stays. */
+  left_out: z.array(z.enum(['contact', 'consent', 'interest', 'metadata'])).optional(),
+  /** Where the lead came from, when only now somebody says so. */
+  ...z.object(cameThrough).partial().shape,
+});
 
 const named = {
   lead_id: z.string(),
@@ -50,7 +61,7 @@ const named = {
   dims: attributionDims,
   link_id: z.string().optional(),
   handoff_id: z.string().optional(),
-  reason: z.string().optional(),
+  ...why,
 };
 
 const moved = z.object(named);

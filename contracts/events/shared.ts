@@ -21,4 +21,10 @@ export const attributionDims = z.object({
 /** Text sealed with a subject's key: readable only while the key exists. */
 export const sealed = z.string();
 
+/**
+ * Why, in somebody's words: sealed, since they may be about a person. `reason` is in clear: a code of
+ * our own, and in events of before there was the other one whatever was written.
+ */
+export const why = { reason: z.string().optional(), sealed_reason: sealed.optional() };
+
 export const moneyAmount = z.object({ amount: z.number(), currency: z.string() });

@@ -30,8 +30,8 @@ export const createHandoff = defineOperation({
   next: 'getPerformance counts what the buyer opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    title: line(120).describe('Shown to the buyer as the title of the list'),
-    note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list'),
+    title: line(120).describe('Shown to the buyer as the title of the list; no personal data'),
+    note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list; encrypted'),
     locale: z
       .string()
       .regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$/, {
@@ -55,7 +55,7 @@ export const createHandoff = defineOperation({
             product_id: productId.optional(),
             sku: line(64).optional().describe('Stock-keeping unit, instead of product_id'),
             quantity,
-            note: line(500).optional().describe('Shown to the buyer at the line'),
+            note: line(500).optional().describe('Shown to the buyer at the line; encrypted'),
           })
           .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
             error: 'name the product by product_id or by sku, one of the two',

@@ -52,7 +52,9 @@ export const createLink = defineOperation({
       .describe('Up to three tags of yours; reports group by each'),
     utm: utm.optional().describe('Added to the destination as utm_…'),
     expires_at: time.optional().describe('Default never'),
-    expired_target: target.optional().describe('Where the link leads once it has expired'),
+    expired_target: target
+      .optional()
+      .describe('Where the link leads once it has expired, or its product is withdrawn'),
     metadata: metadata.optional(),
   }),
   output: link,

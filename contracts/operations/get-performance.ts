@@ -44,10 +44,12 @@ export const getPerformance = defineOperation({
   summary: "The owner's numbers by day, week or month",
   guidance:
     'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch, what other pages embed ' +
-    'and HEAD, clicks_unique counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file. ' +
+    'and HEAD, clicks_unique counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file; ' +
+    'in CSV amounts are decimals, as 8772.63 GBP, and those of several currencies have | between them. ' +
     `Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the period and under the filters ` +
     `that are asked for, are counted together as ${OTHER_COUNTRIES}, in every row; asked for by name, ` +
-    'such a country has none. as_of=<position> answers as the log stood then.',
+    'such a country has none. as_of=<position> answers as the log stood then: take as_of.position of a ' +
+    'first answer, and neither its pages nor its totals change while visits come in.',
   next: 'createLink for what does well.',
   input: z.strictObject({
     from: date.optional().describe('First day, in time_zone; default 29 days before to'),
@@ -60,7 +62,10 @@ export const getPerformance = defineOperation({
     compare_to: z
       .enum(['previous_period', 'previous_year'])
       .optional()
-      .describe('The period of equal length before, or the same days a year before'),
+      .describe(
+        'The period of equal length before, or the same dates a year before. Each of its days counts in ' +
+          'the row of the day it is compared with; a group that is only there has rows, too',
+      ),
     link_id: linkId.optional(),
     campaign: campaign.optional(),
     channel: channel.optional(),
@@ -69,7 +74,11 @@ export const getPerformance = defineOperation({
     country: countryShown.optional(),
     agent_id: id('agt').optional().describe('Id of one of the agents of the owner'),
     handoff_id: handoffId.optional(),
-    as_of: z.int().min(0).optional().describe('A log position'),
+    as_of: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('A log position, as as_of.position of an answer has it'),
     limit: z.int().min(1).max(1_000).default(400).describe('Rows in a page'),
     cursor: cursor.optional(),
   }),
@@ -95,7 +104,6 @@ export const getPerformance = defineOperation({
     'cursor_expired',
     'consistency_token_invalid',
     'consistency_timeout',
-    'read_model_rebuilding',
   ],
   alsoAs: PERFORMANCE_TYPES,
   examples: [

@@ -20,7 +20,9 @@ export const listLeads = defineOperation({
     source: leadSource.shape.kind.optional(),
     link_id: linkId.optional(),
     handoff_id: handoffId.optional(),
-    external_id: externalId.optional().describe('Your own reference'),
+    external_id: externalId
+      .optional()
+      .describe('Your own reference: the one lead that has it, or none'),
     created_from: time.optional().describe('Only those submitted at this time or after'),
     created_to: time.optional().describe('Only those submitted at this time or before'),
     updated_since: time.optional().describe('Only those changed at this time or after'),
@@ -35,7 +37,6 @@ export const listLeads = defineOperation({
     'cursor_expired',
     'consistency_token_invalid',
     'consistency_timeout',
-    'read_model_rebuilding',
   ],
   examples: [
     {

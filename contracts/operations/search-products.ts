@@ -27,13 +27,15 @@ export const searchProducts = defineOperation({
   summary: 'Search published ready-stock products',
   guidance:
     'Every word of q must match a word of title, sku, category or brand, by its beginning; a word that ' +
-    'matches nothing is tried with one typo. Prices are indicative and compared at at_quantity. Take ' +
+    'matches nothing is tried with one typo (in three letters, two of them exchanged). Prices are ' +
+    'indicative and compared at at_quantity. While the catalog changes, pages by cursor skip and repeat ' +
+    'no product that stays as it was; for those that changed, ask by updated_since afterwards. Take ' +
     'product ids or skus from here into createLink and createHandoff.',
   input: z.strictObject({
     q: line(200).optional().describe('Words, each matched by prefix'),
     ids: list(id('prd'), 100).optional().describe('Only these ids'),
     skus: list(line(64), 100).optional().describe('Only these stock-keeping units'),
-    category: category.optional().describe('Exact name; facets=category lists them'),
+    category: category.optional().describe('Exact name; facets=category lists up to 500 of them'),
     brand: line(100).optional().describe('Exact name of the brand'),
     origin: country.optional().describe('Country of origin, ISO 3166-1 alpha-2 code'),
     ship_from: country.optional().describe('Country it is sent from, ISO 3166-1 alpha-2 code'),
@@ -50,7 +52,7 @@ export const searchProducts = defineOperation({
     sort: z
       .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
       .default('relevance')
-      .describe('Order of the rows'),
+      .describe('Order of the rows; price goes by currency first, then by amount'),
     facets: list(z.enum(FACETS), FACETS.length).optional().describe('Fields to count values of'),
     limit,
     cursor: cursor.optional(),
@@ -84,7 +86,7 @@ export const searchProducts = defineOperation({
       output: {
         data: [productExample],
         page: { next_cursor: null, has_more: false, total: 1 },
-        facets: [{ field: 'category', values: [{ value: 'Kitchen', count: 1 }] }],
+        facets: [{ field: 'category', values: [{ value: 'Kitchen', count: 1 }], more: 0 }],
         as_of: { position: 3120, at: '2026-11-20T09:30:00.000Z' },
       },
     },

@@ -24,20 +24,26 @@ export const submitLead = defineOperation({
   http: { method: 'POST', path: '/leads', status: 201 },
   summary: 'Submit a lead, amend it or withdraw it, by your own external_id',
   guidance:
-    'The first call with an external_id submits; a later one replaces what was said, while the lead is ' +
-    'submitted or accepted; withdraw: true withdraws it. A contact that another promoter has already brought is answered ' +
-    'with state rejected and reason already_known. Agents set no commercial state.',
+    'The first call with an external_id submits; a later one, while the lead is submitted or accepted, says all of it ' +
+    'anew: what it leaves out is taken back, but for the source. That may be named later, and is fixed once it is no ' +
+    'longer the agent; what happens from then on counts for it. withdraw: true withdraws the lead. A contact that ' +
+    'another promoter has already brought is answered with state rejected and reason already_known: that is final, so ' +
+    'try again, or with another contact, under a new external_id. Agents set no commercial state.',
   next: 'listLeads shows what staff made of it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    external_id: line(128).describe('Your name for the lead: one lead per owner and external_id'),
-    source: leadSource.default({ kind: 'agent' }).describe('Where it came from'),
+    external_id: line(128).describe(
+      'Your name for the lead, which names no person: one lead per owner and external_id',
+    ),
+    source: leadSource
+      .default({ kind: 'agent' })
+      .describe('Where it came from: fixed once it is another than the agent'),
     company: company.optional().describe('Required unless withdraw is true'),
     contact: contact.optional(),
     consent: consent.optional().describe('Required with a contact'),
     interest: interest.optional().describe('What the lead asked for'),
     withdraw: z.literal(true).optional().describe('true withdraws the lead'),
-    withdraw_reason: line(200).optional().describe('Why it is withdrawn'),
+    withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
     metadata: metadata.optional(),
   }),
   output: lead,

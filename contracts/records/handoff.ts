@@ -5,6 +5,7 @@ export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
   off_increment: 'The quantity is not a multiple of the order increment',
   stock_below_quantity: 'The stock last seen is below the quantity on the list',
+  withdrawn: 'The product is no longer offered',
 } as const;
 
 export type Warning = keyof typeof WARNINGS;
@@ -19,8 +20,13 @@ export const lineItem = z
     quantity: z.int(),
     indicative_unit_price: money,
     tier_min_quantity: z.int(),
-    note: z.string().optional(),
-    warnings: z.array(z.enum(Object.keys(WARNINGS) as [Warning, ...Warning[]])),
+    note: z.string().optional().describe('Gone after an erasure'),
+    unit_price_when_sent: money
+      .optional()
+      .describe('Of the catalog when the RFQ was sent, where it was not the indicative price'),
+    warnings: z
+      .array(z.enum(Object.keys(WARNINGS) as [Warning, ...Warning[]]))
+      .describe('As they were when the line was priced, and of an RFQ when it was sent'),
   })
   .meta({ id: 'HandoffLine' });
 
@@ -40,14 +46,20 @@ export const handoff = z
     owner_id: z.string(),
     agent_id: z.string(),
     title: z.string(),
-    note_to_buyer: z.string().optional(),
+    note_to_buyer: z
+      .string()
+      .optional()
+      .describe('[erased] after an erasure, [unreadable] without its key'),
     locale: z.string(),
     link_id: id('lnk').optional(),
     external_id: z.string().optional(),
     buyer: z.object({
       company: z.string().optional(),
       country: z.string().optional(),
-      email: z.string().optional().describe('Personal: [erased] after an erasure'),
+      email: z
+        .string()
+        .optional()
+        .describe('Personal: [erased] after an erasure, [unreadable] without its key'),
     }),
     line_items: z.array(lineItem),
     list_revision: z.int(),
@@ -56,7 +68,10 @@ export const handoff = z
       .string()
       .describe('For the buyer alone; whoever holds it can review and send the RFQ'),
     status: z.enum(HANDOFF_STATUSES),
-    status_reason: z.string().optional(),
+    status_reason: z
+      .string()
+      .optional()
+      .describe('[erased] after an erasure, [unreadable] without its key'),
     expires_at: time,
     disclaimer: z.string(),
     metadata: metadata.optional(),

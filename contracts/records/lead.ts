@@ -36,6 +36,11 @@ export const contact = z
   })
   .describe('Personal data: encrypted with a key of its own, erased with it');
 
+/** In place of a contact that is not shown. */
+export const closedContact = z
+  .enum(['[erased]', '[unreadable]'])
+  .describe('[unreadable]: its key is lost, as after a restore without it; nobody erased it');
+
 export const consent = z.strictObject({
   basis: z
     .enum(['consent', 'legitimate_interest', 'contract'])
@@ -71,7 +76,7 @@ export const lead = z
           phone: z.string().optional(),
           role: z.string().optional(),
         }),
-        z.literal('[erased]'),
+        closedContact,
       ])
       .optional(),
     consent: z
@@ -91,7 +96,13 @@ export const lead = z
       })
       .optional(),
     state: z.enum(LEAD_STATES),
-    state_reason: z.string().optional(),
+    state_reason: z
+      .string()
+      .optional()
+      .describe(
+        'A code of the service, or words of people: [erased] after an erasure, ' +
+          '[unreadable] without its key',
+      ),
     claim_expires_at: time,
     outcome_value: money.optional().describe('Set by staff only'),
     metadata: metadata.optional(),

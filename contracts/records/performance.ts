@@ -67,7 +67,9 @@ export const performanceRow = z
           `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted under ${OTHER_COUNTRIES}`,
       ),
     metrics,
-    comparison: metrics.optional().describe('The same bucket of the comparison period'),
+    comparison: metrics
+      .optional()
+      .describe('The days of the comparison period that those of this row are compared with'),
   })
   .meta({ id: 'PerformanceRow' });
 

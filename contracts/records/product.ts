@@ -29,7 +29,9 @@ export const product = z
       .object({
         level: z.enum(['in_stock', 'low', 'out_of_stock']),
         available_quantity: z.int().nullable(),
-        as_of: time,
+        as_of: time.describe(
+          'When the feed last updated it, where it says so (updated_at); else when it last changed here',
+        ),
       })
       .describe('A signal, never a reservation'),
     certifications: z.array(z.string()).optional(),
@@ -43,5 +45,8 @@ export type Product = z.infer<typeof product>;
 
 export const facet = z.object({
   field: z.string(),
-  values: z.array(z.object({ value: z.string(), count: z.int() })),
+  values: z
+    .array(z.object({ value: z.string(), count: z.int() }))
+    .describe('The most frequent first; at most 500 of category, 50 of another field'),
+  more: z.int().describe('How many further values there are'),
 });

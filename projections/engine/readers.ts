@@ -1,14 +1,20 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import type {
   Found,
+  ListQuery,
   LocalStore,
   ReadModels,
   RemoteStore,
   Row,
   Space,
 } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
+import {
+  PARTITIONS,
+  partitionOf,
+  ReadModelParked,
+  ReadModelRebuilding,
+} from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { Engine } from './run.ts';
 import { ofVersion } from './spaces.ts';
@@ -18,6 +24,8 @@ const BEHIND_MS_MAX = 60;
 const BEHIND_MS_FIRST = 2;
 /** A look at all the store has costs some hundred questions; readers ask for it once in this time. */
 const RECHECK_MS = 100;
+/** A long listing out of this process lets others have their turn between so many rows. */
+const ROWS_IN_TURN = 500;
 
 const byName = (projections: readonly Projection[]): ((name: string) => Projection) => {
   const known = new Map(projections.map((projection) => [projection.name, projection]));
@@ -28,23 +36,52 @@ const byName = (projections: readonly Projection[]): ((name: string) => Projecti
   };
 };
 
+const mustFollow = (engine: Pick<Engine, 'parkedFor'>, name: string, scope: string): void => {
+  const parked = engine.parkedFor(name, scope);
+  if (parked) throw new ReadModelParked(`${name} stands before position ${parked.position}`);
+};
+
+/** A row without a promise, for what every request needs. */
+export type LocalReadModels = ReadModels & {
+  peek<R extends Row>(name: string, scope: string, key: string): R | undefined;
+};
+
 /** Read models of a store in this process. A space of another version has rows of other shapes. */
 export const localReadModels = (
   store: LocalStore,
   projections: readonly Projection[],
-): ReadModels => {
+  engine: Pick<Engine, 'parkedFor'>,
+): LocalReadModels => {
   const projectionOf = byName(projections);
-  const live = (name: string): Space => {
+  /** As looked at last: names are taken apart once, not for each row. */
+  const readable = new Map<string, Space>();
+  const live = (name: string, scope: string): Space => {
     const space = store.live(name);
-    if (!ofVersion(space, projectionOf(name)))
-      throw new ReadModelRebuilding(`${name} is being filled`);
+    if (space === null || readable.get(name) !== space) {
+      if (!ofVersion(space, projectionOf(name)))
+        throw new ReadModelRebuilding(`${name} is being filled`);
+      readable.set(name, space);
+    }
+    mustFollow(engine, name, scope);
     return space;
   };
+  const peek = <R extends Row>(name: string, scope: string, key: string) =>
+    store.peek(live(name, scope), scope, key) as R | undefined;
   return {
+    peek,
     get: async <R extends Row>(name: string, scope: string, key: string) =>
-      store.peek(live(name), scope, key) as R | undefined,
-    list: async <R extends Row>(name: string, query: Parameters<ReadModels['list']>[1]) =>
-      store.list(live(name), query) as { row: R; sort: number; key: string }[],
+      peek<R>(name, scope, key),
+    async list<R extends Row>(name: string, query: ListQuery) {
+      const found: { row: R; sort: number; key: string }[] = [];
+      for (let rest = query; ; await turn()) {
+        const limit = Math.min(query.limit - found.length, ROWS_IN_TURN);
+        const page = store.list(live(name, query.scope), { ...rest, limit });
+        found.push(...(page as typeof found));
+        const last = page.at(-1);
+        if (!last || page.length < limit || found.length >= query.limit) return found;
+        rest = { ...query, before: last.sort };
+      }
+    },
   };
 };
 
@@ -57,7 +94,7 @@ export const localReadModels = (
 export const remoteReadModels = (
   store: RemoteStore,
   projections: readonly Projection[],
-  engine: Pick<Engine, 'owed' | 'recheck'>,
+  engine: Pick<Engine, 'failing' | 'owed' | 'parkedFor' | 'recheck'>,
 ): ReadModels => {
   const projectionOf = byName(projections);
   const highest = new Map<string, Position[]>();
@@ -85,6 +122,9 @@ export const remoteReadModels = (
     ask: () => Promise<Found<Value>>,
   ): Promise<Value> => {
     const projection = projectionOf(name);
+    mustFollow(engine, name, scope);
+    // A store that is full answers what it has, and takes nothing that happened since.
+    if (engine.failing()) throw new ReadModelRebuilding(`${name} cannot be written`);
     const owed = owedBy(name, scope);
     const deadline = performance.now() + BEHIND_MS_MAX;
     for (let wait = BEHIND_MS_FIRST; ; wait *= 2) {
@@ -103,7 +143,7 @@ export const remoteReadModels = (
   return {
     get: async <R extends Row>(name: string, scope: string, key: string) =>
       (await right(name, scope, () => store.find(name, scope, key))) as R | undefined,
-    list: async <R extends Row>(name: string, query: Parameters<ReadModels['list']>[1]) =>
+    list: async <R extends Row>(name: string, query: ListQuery) =>
       (await right(name, query.scope, () => store.page(name, query))) as {
         row: R;
         sort: number;

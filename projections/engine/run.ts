@@ -31,7 +31,10 @@ export type Engine = {
    * projection is followed. A store far away that has less has lost it, or its projector is behind.
    */
   owed(projection: string, scope: string): Position | undefined;
-  /** Why the rows of this scope are not up to date, if they are not. The next start tries again. */
+  /**
+   * Why the rows of this scope are not up to date, if they are not: they are shown to nobody then.
+   * The next start tries again.
+   */
   parkedFor(projection: string, scope: string): Parked | undefined;
   /** Takes a filled space over without a gap: from then on it is live and followed. */
   adopt(target: Target): Promise<void>;
@@ -87,12 +90,22 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
       const target = targetOf(projection);
       return target && owed(target, partitionOf(scope));
     },
-    parkedFor: (projection, scope) => targetOf(projection)?.parked.get(partitionOf(scope)),
+    parkedFor: (projection, scope) => {
+      const parked = parkedIn(state.targets, projection) ?? parkedIn([...state.late], projection);
+      return parked?.get(partitionOf(scope));
+    },
     adopt: (target) => adopt(state, target),
     progress,
     recheck: loop.recheck,
     done,
   };
+};
+
+/** Every read of a row asks: names are compared where something is parked only. */
+const parkedIn = (targets: readonly Target[], name: string): Target['parked'] | undefined => {
+  for (const { parked, projection } of targets)
+    if (parked.size > 0 && projection.name === name) return parked;
+  return undefined;
 };
 
 /** Asks the store beside the loop, which folds on meanwhile; what is found is the loop's to act on. */

@@ -46,8 +46,22 @@ export const subjectOf = (sealed: string): string | undefined => {
   return prefix === PREFIX ? subject : undefined;
 };
 
-/** Throws as `decrypt` does. */
-export const openText = (key: KeyObject, subject: string, sealed: string): string => {
+/** Of every sealed text in it, however deep: whose key opens it. */
+export const subjectsIn = (data: unknown): string[] => {
+  if (typeof data === 'string') {
+    const subject = subjectOf(data);
+    return subject === undefined ? [] : [subject];
+  }
+  if (typeof data !== 'object' || data === null) return [];
+  return Object.values(data).flatMap(subjectsIn);
+};
+
+/** undefined when it was changed, or sealed with another key. */
+export const openText = (key: KeyObject, subject: string, sealed: string): string | undefined => {
   const body = sealed.slice(PREFIX.length + subject.length + 2);
-  return decrypt(key, subject, Buffer.from(body, 'base64url')).toString();
+  try {
+    return decrypt(key, subject, Buffer.from(body, 'base64url')).toString();
+  } catch {
+    return undefined;
+  }
 };

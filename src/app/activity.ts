@@ -1,8 +1,11 @@
 import type { EventData } from '#contracts/events/index.ts';
+import type { NewEvent } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import { attribute } from './attribution.ts';
 import type { AgentCaller, Call } from './call.ts';
 import type { Recorder } from './recorder.ts';
+import { DAY_MS } from './time.ts';
 
 type Entry = EventData<'ActivityRecorded'>['entries'][number];
 
@@ -18,10 +21,12 @@ export type Activity = {
 
 const GATHER_MS = 1_000;
 const ENTRIES_MAX = 256;
-const DAY_MS = 86_400_000;
 const AGENTS_WAITING_MAX = 10_000;
 
 type Batch = { ownerId: string; agentId: string; entries: Map<string, Entry> };
+
+/** A batch as it was, or may have been, written. */
+type Written = { batch: Batch; stream: string; events: readonly NewEvent[] };
 
 export const activityLog = (deps: {
   recorder: Recorder;
@@ -33,11 +38,13 @@ export const activityLog = (deps: {
 }): Activity => {
   const { recorder, clock, ids } = deps;
   const waiting = new Map<string, Batch>();
+  /** Nobody knows whether these are on record: they are settled before more of the same agent is. */
+  const unsettled = new Map<string, Written>();
   /** When the next writing is due: nothing, within the gathering time, or at once. */
   let due: 'not' | 'later' | 'now' = 'not';
   let writing: Promise<void> = Promise.resolve();
 
-  const writeBatch = async (of: string, batch: Batch): Promise<void> => {
+  const writtenOf = (batch: Batch): Written => {
     const { ownerId, agentId, entries } = batch;
     const at = clock.now();
     const call: Call = {
@@ -52,22 +59,45 @@ export const activityLog = (deps: {
     const events = attribute(call, [{ type: 'ActivityRecorded', data }], ids);
     const name = agentId.slice(agentId.indexOf('_') + 1);
     const stream = `${ownerId}-activity_${name}_${Math.floor(at / DAY_MS)}`;
+    return { batch, stream, events };
+  };
+
+  /** Back among those that wait, before what came since. */
+  const putBack = (of: string, batch: Batch): void => {
+    for (const [like, entry] of waiting.get(of)?.entries ?? []) {
+      const known = batch.entries.get(like);
+      if (known) known.count += entry.count;
+      else batch.entries.set(like, entry);
+    }
+    waiting.set(of, batch);
+  };
+
+  const isRoomLeft = (): boolean => waiting.size + unsettled.size < AGENTS_WAITING_MAX;
+
+  const writeOne = async (of: string, written: Written): Promise<void> => {
     try {
-      await recorder.record(stream, events);
+      await recorder.record(written.stream, written.events);
+      unsettled.delete(of);
     } catch (error) {
-      // A full disk may have room again: kept, as long as there is room to keep it.
-      if (waiting.size < AGENTS_WAITING_MAX && !waiting.has(of)) {
-        waiting.set(of, batch);
-        schedule('later');
-      } else deps.onLost(error);
+      const hasRoom = unsettled.has(of) || waiting.has(of) || isRoomLeft();
+      if (!(error instanceof LogUnavailable) || !hasRoom) {
+        unsettled.delete(of);
+        deps.onLost(error);
+        return;
+      }
+      // Once it may have happened, no later answer but that of the same append tells.
+      if (error.applied === 'unknown') unsettled.set(of, written);
+      else if (!unsettled.has(of)) putBack(of, written.batch);
+      schedule('later');
     }
   };
 
   const write = async (): Promise<void> => {
     due = 'not';
-    const batches = [...waiting];
-    waiting.clear();
-    await Promise.all(batches.map(([of, batch]) => writeBatch(of, batch)));
+    await Promise.all([...unsettled].map(([of, written]) => writeOne(of, written)));
+    const batches = [...waiting].filter(([of]) => !unsettled.has(of));
+    for (const [of] of batches) waiting.delete(of);
+    await Promise.all(batches.map(([of, batch]) => writeOne(of, writtenOf(batch))));
   };
 
   const writeSoon = (): Promise<void> => {

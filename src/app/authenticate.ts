@@ -5,10 +5,14 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
+import { refusalFor } from './failure.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 
-/** Credentials on this node, followed live: no promise, because every request asks. */
+/**
+ * Credentials on this node, followed live: no promise, because every request asks. They throw
+ * ReadModelRebuilding when it is not known what has become of a credential.
+ */
 export type Credentials = {
   key(keyId: string): KeyRow | undefined;
   agent(agentId: string): AgentRow | undefined;
@@ -51,6 +55,7 @@ export type KeyRefusal = Refusal & {
   of?: Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>;
 };
 
+/** Never throws: what cannot be known now is refused, and not for the credential's fault. */
 export type Authenticator = {
   agent(credential: string): Done<AgentCaller> | KeyRefusal;
   desk(credential: string): Outcome<DeskCaller>;
@@ -107,7 +112,7 @@ export const authenticator = (deps: {
     return true;
   };
 
-  return {
+  const authenticate: Authenticator = {
     agent(credential) {
       const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
       if (!keyId) return refuse('credential_invalid', INVALID);
@@ -151,4 +156,17 @@ export const authenticator = (deps: {
       });
     },
   };
+  return {
+    agent: (credential) => knowing(() => authenticate.agent(credential)),
+    desk: (credential) => knowing(() => authenticate.desk(credential)),
+  };
+};
+
+const knowing = <Answer>(ask: () => Answer): Answer | Refusal => {
+  try {
+    return ask();
+  } catch (error) {
+    const detail = 'Whether the credential is still good cannot be told just now.';
+    return { ...refusalFor(error), detail };
+  }
 };

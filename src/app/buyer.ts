@@ -15,9 +15,9 @@ import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 import { streamOf } from './records.ts';
 import type { Review } from './review.ts';
-import { GONE, handoffBehind, reviewOf } from './review.ts';
-import type { TypedQuantities } from './typed-quantities.ts';
-import { withQuantities } from './typed-quantities.ts';
+import { changesOf, GONE, handoffBehind, reviewOf } from './review.ts';
+import type { List, TypedQuantities } from './typed-quantities.ts';
+import { isOther, withQuantities } from './typed-quantities.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
@@ -53,7 +53,7 @@ const act = async (
     return 'rejected' in written ? refuse('state_conflict', WHY[written.rejected]) : written;
   await awaitOwnWrite(deps, written.position);
   if (operation === 'submitRfq') await tellLeads(deps, call, state.handoff_id);
-  return done(reviewOf(deps, ownerId, written.state));
+  return done(await reviewOf(deps, ownerId, written.state));
 };
 
 const WHY: Record<HandoffRejection, string> = {
@@ -62,6 +62,7 @@ const WHY: Record<HandoffRejection, string> = {
   handoff_closed: 'This list is closed; nothing was changed.',
   handoff_expired: 'This list has expired; nothing was changed.',
   list_changed: 'The list was changed in the meantime. Look at it again before you send it.',
+  totals_changed: 'The list comes to another total than was shown. Look at it before you send it.',
 };
 
 export const openHandoff = (
@@ -92,20 +93,30 @@ export const declineHandoff = (
   token: string,
   asked: { requestId: string; reason: string },
 ): Promise<Outcome<Review>> =>
-  act(deps, token, { requestId: asked.requestId, operation: 'declineHandoff' }, (_state, at) => {
-    const reason = asked.reason.trim();
-    if (reason !== '' && !line(500).safeParse(reason).success)
-      return refuse('validation_failed', 'The reason is not valid.', {
-        errors: [
-          { pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' },
-        ],
-      });
-    return { type: 'DeclineHandoff', at, ...(reason !== '' && { reason }) };
-  });
+  act(
+    deps,
+    token,
+    { requestId: asked.requestId, operation: 'declineHandoff' },
+    async (state, at) => {
+      const reason = asked.reason.trim();
+      if (reason !== '' && !line(500).safeParse(reason).success)
+        return refuse('validation_failed', 'The reason is not valid.', {
+          errors: [
+            { pointer: '/reason', code: 'invalid', detail: 'one line of at most 500 characters' },
+          ],
+        });
+      if (reason === '' || !isOpen(state, at)) return { type: 'DeclineHandoff', at };
+      const sealedReason = await deps.vault.seal(state.handoff_id, reason);
+      // Erased while the buyer wrote.
+      if (sealedReason === null) return refuse('state_conflict', WHY.handoff_closed);
+      return { type: 'DeclineHandoff', at, sealedReason };
+    },
+  );
 
 /**
  * The buyer, and nobody else, asks for a quotation. The list sent is the list seen, with what was
- * typed over its quantities: another revision is refused. The contact is sealed before anything is
+ * typed over its quantities: another revision is refused, and so is another total than was `shown`,
+ * which is the list's own where nothing else is said. The contact is sealed before anything is
  * stored.
  */
 export const submitRfq = (
@@ -115,17 +126,21 @@ export const submitRfq = (
     requestId: string;
     listRevision: number;
     quantities?: TypedQuantities;
+    shown?: List['totals'];
     consent: boolean;
     contact: { name: string; email: string; company?: string; phone?: string };
   },
 ): Promise<Outcome<Review>> =>
   act(deps, token, { requestId: asked.requestId, operation: 'submitRfq' }, async (state, at) => {
-    const { listRevision } = asked;
-    const command = { type: 'SubmitRfq' as const, at, listRevision, consentText: RFQ_CONSENT };
+    const { listRevision, quantities = new Map(), shown = state.totals } = asked;
+    if (state.status === 'rfq_submitted' && isOther(state, quantities))
+      return refuse('state_conflict', 'The request was sent already, with other quantities.');
+    const consentText = RFQ_CONSENT;
+    const command = { type: 'SubmitRfq' as const, at, listRevision, consentText, shown };
     // Nothing is asked of the form on a list that is closed, or another than the one that was seen.
     if (!isOpen(state, at) || listRevision !== state.list_revision)
-      return { ...command, contact: '', lines: state.lines, totals: state.totals };
-    const list = withQuantities(deps.catalog, state, asked.quantities ?? new Map());
+      return { ...command, contact: '', lines: state.lines, totals: state.totals, news: [] };
+    const list = withQuantities(deps.catalog, state, quantities);
     const contact = contactShape.safeParse(asked.contact);
     const errors: InputFault[] = 'faults' in list ? list.faults : [];
     for (const { path, code, message } of contact.error?.issues ?? [])
@@ -139,14 +154,31 @@ export const submitRfq = (
     const sealed = await deps.vault.seal(state.handoff_id, JSON.stringify(contact.data));
     // Erased while the buyer wrote.
     if (sealed === null) return refuse('state_conflict', WHY.handoff_closed);
-    return { ...command, contact: sealed, ...list };
+    return { ...command, contact: sealed, ...list, news: newsOf(deps, list) };
   });
+
+/** What the catalog says otherwise than a list that is sent. */
+const newsOf = ({ catalog }: Deps, { lines }: List) =>
+  [...changesOf(catalog, lines)].map(([line_id, now]) =>
+    'withdrawn' in now
+      ? { line_id, warnings: ['withdrawn'] }
+      : {
+          line_id,
+          price: { amount: now.unit_price, currency: now.currency },
+          warnings: now.warnings,
+        },
+  );
 
 /**
  * Leads that came from this handoff learn of it now. One that this misses, because the read models
- * lag or the process dies, learns of it when staff move it.
+ * lag or are away, the log cannot write or the process dies, learns of it when staff move it.
  */
 const tellLeads = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
-  const row = await deps.readModels.get<HandoffLeadsRow>('handoff-leads', call.ownerId, handoffId);
-  for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
+  const { readModels } = deps;
+  try {
+    const row = await readModels.get<HandoffLeadsRow>('handoff-leads', call.ownerId, handoffId);
+    for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
+  } catch {
+    // The request is on the disk: the buyer must not be told otherwise.
+  }
 };

@@ -39,20 +39,16 @@ export const clashOf = async (
   return 'known';
 };
 
-/** Gives the contact of a withdrawn lead free again, if this lead holds it. */
+/** Gives the contact that a lead has given up free again, if this lead holds it. */
 export const releaseClaim = async (
   deps: Claims & Pick<Deps, 'vault'>,
   call: Call,
   { lead_id, contact }: { lead_id: string; contact?: string | undefined },
-  /** The address that the lead goes on with, which it keeps. */
-  keeps?: string,
+  /** The contact that the lead goes on with, whose address it keeps. */
+  kept?: string,
 ): Promise<void> => {
-  const opened = contact ? await openOne(deps.vault, contact) : null;
-  if (opened === null) return;
-  const { email } = JSON.parse(opened) as { email: string };
-  if (keeps !== undefined && claimStream(deps, call, keeps) === claimStream(deps, call, email))
-    return;
-  const stream = claimStream(deps, call, email);
+  const stream = await claimOf(deps, call, contact);
+  if (stream === undefined || stream === (await claimOf(deps, call, kept))) return;
   const stored = await deps.log.readStream(stream);
   const last = stored.at(-1);
   const held = last?.type === 'LeadClaimed' ? (last.data as EventData<'LeadClaimed'>) : undefined;
@@ -62,6 +58,17 @@ export const releaseClaim = async (
   const events = attribute(releasing, [{ type: 'LeadClaimReleased', data }], deps.ids);
   // A conflict means that somebody claims it at this moment: then it is theirs.
   await deps.log.append(stream, stored.length - 1, events);
+};
+
+/** The claim on the address in a sealed contact; undefined where there is none to open. */
+const claimOf = async (
+  deps: Claims & Pick<Deps, 'vault'>,
+  call: Call,
+  contact: string | undefined,
+): Promise<string | undefined> => {
+  const opened = contact ? await openOne(deps.vault, contact) : null;
+  if (typeof opened !== 'string') return undefined;
+  return claimStream(deps, call, (JSON.parse(opened) as { email: string }).email);
 };
 
 const claimStream = ({ secrets }: Claims, { ownerId }: Call, email: string): string => {

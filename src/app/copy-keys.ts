@@ -1,5 +1,5 @@
 /** Keys of personal data move house beside the log that needs them. */
-import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 
 export type CopiedKeys = {
@@ -18,27 +18,47 @@ const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' } = {
 };
 const PAGE_EVENTS = 500;
 
+type Log = Pick<EventLog, 'readAll'>;
+
+/** The events of these types, page by page. */
+const pagesOf = async function* (
+  log: Log,
+  types: readonly string[],
+): AsyncGenerator<readonly StoredEvent[]> {
+  for (let after: Position | undefined = 0; after !== undefined; ) {
+    const page: readonly StoredEvent[] = await log.readAll({ after, limit: PAGE_EVENTS, types });
+    if (page.length > 0) yield page;
+    after = page.at(-1)?.position;
+  }
+};
+
+const erasedIn = async (log: Log): Promise<ReadonlySet<string>> => {
+  const erased = new Set<string>();
+  for await (const page of pagesOf(log, ['SubjectErased']))
+    for (const { data } of page) erased.add((data as { subject: string }).subject);
+  return erased;
+};
+
 /**
- * Every subject of `log` has in `to` the key that it has in `from`. Again, it goes on to make it so:
- * what was erased meanwhile is erased in the copy. Throws what log and vaults throw.
+ * Every subject of `log` has in `to` the key that it has in `from`, but none whose erasure is on
+ * record. Again, it goes on to make it so: what was erased meanwhile is erased in the copy. Throws
+ * what log and vaults throw.
  */
 export const copyKeys = async (
-  log: Pick<EventLog, 'readAll'>,
+  log: Log,
   { from, to }: { from: Pick<MovableKeys, 'keyOf'>; to: MovableKeys },
   onProgress?: (position: Position) => void,
 ): Promise<CopiedKeys> => {
   const copied: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
+  const erased = await erasedIn(log);
   const move = async (subject: string): Promise<void> => {
-    const key = await from.keyOf(subject);
+    const key = erased.has(subject) ? 'destroyed' : await from.keyOf(subject);
     if (key === 'never') return;
     copied.subjects += 1;
     if (key === 'destroyed') copied.destroyed += 1;
     if (!(await to.adopt(subject, key))) copied.differing.push(subject);
   };
-  for (let after = 0; ; ) {
-    const page = await log.readAll({ after, limit: PAGE_EVENTS, types: Object.keys(SUBJECTS) });
-    const last = page.at(-1);
-    if (!last) return copied;
+  for await (const page of pagesOf(log, Object.keys(SUBJECTS))) {
     const subjects = page.map(({ type, data }) => {
       const member = SUBJECTS[type];
       return member && (data as Record<string, string>)[member];
@@ -46,7 +66,7 @@ export const copyKeys = async (
     await Promise.all(
       [...new Set(subjects)].flatMap((subject) => (subject ? [move(subject)] : [])),
     );
-    after = last.position;
-    onProgress?.(after);
+    onProgress?.(page.at(-1)?.position ?? 0);
   }
+  return copied;
 };

@@ -1,3 +1,4 @@
+import type { EventData } from '#contracts/events/index.ts';
 import type { Decider } from '#src/domain/decider.ts';
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -18,6 +19,8 @@ export type Written<State> = {
   ok: true;
   /** The stream's state as this command left it, also when the answer is a replay. */
   state: State;
+  /** The state that the command met, also when the answer is a replay; undefined where it was the first. */
+  before?: State | undefined;
   /** undefined when nothing had to be written. */
   position?: Position;
   /** The request that did it, when it was not this one. */
@@ -86,7 +89,26 @@ const replayed = <State, Command, E extends Event, Reason extends string>(
   const last = stored.findLast(({ meta }) => meta.request === first.meta.request) ?? first;
   const state = foldOf(decider, stored.slice(0, stored.indexOf(last) + 1));
   if (state === undefined) return undefined;
-  return { ok: true, state, position: last.position, replayOf: first.meta.request };
+  const before = foldOf(decider, stored.slice(0, stored.indexOf(first)));
+  return { ok: true, state, before, position: last.position, replayOf: first.meta.request };
+};
+
+/** The same where nothing had to be written: the stream as the first request found it. */
+const settled = <State, Command, E extends Event, Reason extends string>(
+  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
+  stored: readonly StoredEvent[],
+  bindings: readonly StoredEvent[],
+): Written<State> | undefined => {
+  for (const { data, meta } of bindings) {
+    const { stream: to, revision } = data as EventData<'RequestBound'>;
+    if (to !== stream || revision === undefined) continue;
+    const { request } = meta;
+    // Something else that the request wrote here may be part of its answer.
+    const last = stored.findLastIndex((event) => event.meta.request === request);
+    const state = foldOf(decider, stored.slice(0, Math.max(revision, last) + 1));
+    if (state !== undefined) return { ok: true, state, before: state, replayOf: request };
+  }
+  return undefined;
 };
 
 const reused = (first: StoredEvent): Refusal =>
@@ -145,8 +167,9 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     const stored = await writer.log.readStream(stream);
     const again = replayed(decider, stored, call);
     if (again) return again;
-    const elsewhere = await boundElsewhere(writer, call);
-    if (elsewhere) return elsewhere;
+    const bindings = await bindingsOf(writer, call);
+    const known = refusedBy(bindings, call) ?? settled(target, stored, bindings);
+    if (known) return known;
     const before = foldOf(decider, stored);
     const command = await target.command(before);
     if (isRefusal(command)) return command;
@@ -155,7 +178,9 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
       return { ok: false, rejected: decision.reason, detail: decision.detail };
     if (decision.events.length === 0) {
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
-      return (await bindKey(writer, call, stream)) ?? { ok: true, state: before };
+      const here = { stream, revision: stored.length - 1 };
+      if (!(await bind(writer, call, here, bindings.length - 1))) continue;
+      return { ok: true, state: before, before };
     }
     const bound = await bindKey(writer, call, stream);
     if (bound) return bound;
@@ -165,7 +190,7 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     const happened = decision.events.map((event) => ({ ...event, at: call.at }));
     const state = fold(decider, happened, before);
     if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
-    return { ok: true, state, position: result.position };
+    return { ok: true, state, before, position: result.position };
   }
   return refuse('overloaded', 'Too many writers on this record at once.', { retryAfterS: 1 });
 };
@@ -175,11 +200,27 @@ const isRefusal = (value: unknown): value is Refusal =>
 
 const bindingOf = ({ ownerId, idem }: Call): string => `${ownerId}-request_${idem}`;
 
+const bindingsOf = async ({ log }: Writer, call: Call): Promise<readonly StoredEvent[]> =>
+  call.idem === undefined ? [] : log.readStream(bindingOf(call));
+
+const refusedBy = ([first]: readonly StoredEvent[], call: Call): Refusal | undefined =>
+  first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
+
 /** Refuses a key that is tied to another request, before that one's facts leave any trace. */
-export const boundElsewhere = async (writer: Writer, call: Call): Promise<Refusal | undefined> => {
-  if (call.idem === undefined) return undefined;
-  const [first] = await writer.log.readStream(bindingOf(call));
-  return first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
+export const boundElsewhere = async (writer: Writer, call: Call): Promise<Refusal | undefined> =>
+  refusedBy(await bindingsOf(writer, call), call);
+
+/** Whether the key is tied now, by this call and after so many bindings; a call without a key needs none. */
+const bind = async (
+  writer: Writer,
+  call: Call,
+  to: Omit<EventData<'RequestBound'>, 'fingerprint'>,
+  expected: number,
+): Promise<boolean> => {
+  if (call.idem === undefined || call.fingerprint === undefined) return true;
+  const data = { ...to, fingerprint: call.fingerprint };
+  const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
+  return (await writer.log.append(bindingOf(call), expected, events)).outcome === 'appended';
 };
 
 /** Ties the key to stream and fingerprint; refuses when it is tied to others. */
@@ -187,10 +228,5 @@ export const bindKey = async (
   writer: Writer,
   call: Call,
   stream: string,
-): Promise<Refusal | undefined> => {
-  if (call.idem === undefined || call.fingerprint === undefined) return undefined;
-  const data = { stream, fingerprint: call.fingerprint };
-  const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
-  const result = await writer.log.append(bindingOf(call), NO_STREAM, events);
-  return result.outcome === 'appended' ? undefined : boundElsewhere(writer, call);
-};
+): Promise<Refusal | undefined> =>
+  (await bind(writer, call, { stream }, NO_STREAM)) ? undefined : boundElsewhere(writer, call);

@@ -24,8 +24,8 @@ export type Deps = {
   answers: Answers;
   /** Where somebody counts. */
   metrics?: Metrics;
-  /** Folds an owner's events into performance rows, for answers as of a position. */
-  foldPerformance(events: readonly FoldEvent[]): PerformanceRecord[];
+  /** Begins a fold of an owner's events into performance rows, for answers as of a position. */
+  performanceFold(): { take(event: FoldEvent): void; rows(): PerformanceRecord[] };
   /** Version of the rule that tells valid clicks from the rest. */
   classifierVersion: number;
   /** The public origin, without a slash at the end; never taken from a request. */

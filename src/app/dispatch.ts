@@ -42,7 +42,7 @@ export const dispatch = async (
   id: OperationId,
   incoming: Incoming,
 ): Promise<Outcome<unknown>> => {
-  const outcome = await run(deps, id, incoming);
+  const outcome = await answerTo(deps, id, incoming);
   note(deps, id, incoming, outcome);
   const { surface } = incoming;
   // Over REST a request is its operation, and is counted as such.
@@ -56,7 +56,12 @@ const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
   return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
 };
 
-const run = async (deps: Deps, id: OperationId, incoming: Incoming): Promise<Outcome<unknown>> => {
+/** The road without the record: for another look within a call, which is one entry of it. */
+export const answerTo = async (
+  deps: Deps,
+  id: OperationId,
+  incoming: Incoming,
+): Promise<Outcome<unknown>> => {
   const operation = agentOperations[id];
   const { caller } = incoming;
   if (!allows(operation.scope, caller.scopes)) return scopeMissing(id, operation.scope, caller);

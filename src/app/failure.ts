@@ -1,8 +1,11 @@
 /** What a store that could not do its part means for the caller. */
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { Refusal } from './outcome.ts';
 import { refuse } from './outcome.ts';
+
+/** A person has to do something first: sooner than that, nobody need ask. */
+const PARKED_RETRY_S = 60;
 
 /** The refusal that an error of the log or of a read model means; throws any other error again. */
 export const refusalFor = (error: unknown): Refusal => {
@@ -10,6 +13,12 @@ export const refusalFor = (error: unknown): Refusal => {
   // Which log it is decides how much it takes at once.
   if (error instanceof AppendTooLarge)
     return refuse('payload_too_large', 'The log takes no record of this size.');
+  if (error instanceof ReadModelParked)
+    return refuse(
+      'read_model_rebuilding',
+      'The read model stands before an event that it cannot take, until its operator has mended it.',
+      { retryAfterS: PARKED_RETRY_S },
+    );
   if (error instanceof ReadModelRebuilding)
     return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
   throw error;

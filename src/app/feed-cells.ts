@@ -51,6 +51,14 @@ export const minorUnits = (amount: string, currency: string): number | { reason:
   return Number(major + fraction.padEnd(decimals, '0'));
 };
 
+/** Minor units as the decimal that `minorUnits` reads, with every digit that the currency has. */
+export const decimalOf = (amount: number, currency: string): string => {
+  const decimals = decimalsOf(currency);
+  if (decimals === 0) return String(amount);
+  const digits = String(amount).padStart(decimals + 1, '0');
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+};
+
 /** Reads values of one row; what it cannot read it notes, and gives undefined. */
 export const cellReader = (cells: Cells) => {
   const faults: CellFault[] = [];

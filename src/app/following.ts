@@ -5,7 +5,8 @@ export type Following = {
   /**
    * True once every read model has folded up to `position`; false when `waitMs` ran out first. Where
    * another process folds, it is waited for in this scope only: without one, true says that this
-   * process knows what happened, and shows no rows from before it.
+   * process knows what happened, and shows no rows from before it. Of a parked partition it shows
+   * none at all, so nobody waits for that.
    */
   passed(position: Position, waitMs: number, scope?: string): Promise<boolean>;
   asOf(): { position: Position; at: number | null };

@@ -12,6 +12,11 @@ export type Statuses = {
   >;
 };
 
+/** The read models of which a part is shown to nobody, until somebody has mended what holds it up. */
+export const parkedOf = (
+  statuses: readonly { name: string; parked: readonly unknown[] }[],
+): string[] => statuses.filter(({ parked }) => parked.length > 0).map(({ name }) => name);
+
 export type Behind = { events: number; seconds: number };
 
 type Counted = { log: Pick<EventLog, 'readFold'>; clock: Clock };

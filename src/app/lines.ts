@@ -9,7 +9,6 @@ type AskedLine = {
   product_id?: string | undefined;
   sku?: string | undefined;
   quantity: number;
-  note?: string | undefined;
 };
 
 const warningsFor = (product: CatalogProduct, quantity: number, inList: number): Warning[] => {
@@ -38,7 +37,7 @@ export const quantitiesIn = (
  */
 export const priceLine = (
   product: CatalogProduct,
-  line: { line_id: string; quantity: number; note?: string | undefined },
+  line: { line_id: string; quantity: number },
   inList: ReadonlyMap<string, number>,
 ): StoredLine => {
   const tier = tierAt(product, line.quantity);
@@ -54,10 +53,12 @@ export const priceLine = (
     unit_price: tier.unit_price,
     tier_min_quantity: tier.min_quantity,
     currency: product.currency,
-    ...(line.note !== undefined && { note: line.note }),
     ...(warnings.length > 0 && { warnings }),
   };
 };
+
+/** What a line is called as long as the list stands: by its place when it was made. */
+export const lineIdAt = (index: number): string => String(index + 1);
 
 /** Prices every line, or points at each whose product is not published. */
 export const priceLines = (
@@ -68,12 +69,12 @@ export const priceLines = (
   const bySku = catalog.bySku(asked.flatMap(({ sku }) => sku ?? []));
   const found: {
     product: CatalogProduct;
-    line: Pick<AskedLine, 'quantity' | 'note'> & { line_id: string };
+    line: { line_id: string; quantity: number };
   }[] = [];
   const faults: InputFault[] = [];
-  for (const [index, { product_id, sku, quantity, note }] of asked.entries()) {
+  for (const [index, { product_id, sku, quantity }] of asked.entries()) {
     const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
-    if (product) found.push({ product, line: { line_id: String(index + 1), quantity, note } });
+    if (product) found.push({ product, line: { line_id: lineIdAt(index), quantity } });
     else {
       const name = product_id === undefined ? 'sku' : 'product_id';
       faults.push({

@@ -4,12 +4,17 @@ import type { LinkState } from '#src/domain/link.ts';
 import { link } from '#src/domain/link.ts';
 import { stateOf } from './decide-and-append.ts';
 import type { Deps } from './deps.ts';
+import { nameOf } from './hash.ts';
 
 type Log = Pick<Deps, 'log'>;
 
 /** The stream of a record: its id without the prefix names it. */
 export const streamOf = (ownerId: string, kind: string, id: string): string =>
   `${ownerId}-${kind}_${id.slice(id.indexOf('_') + 1)}`;
+
+/** The id of the owner's lead of this name: an agent's external_id is one lead, for ever. */
+export const leadIdOf = (ownerId: string, externalId: string): string =>
+  `led_${nameOf('lead', ownerId, externalId)}`;
 
 /** The owner's link, from the log itself; undefined for another owner's id as for a made-up one. */
 export const linkOf = (deps: Log, ownerId: string, id: string): Promise<LinkState | undefined> =>

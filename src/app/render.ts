@@ -1,5 +1,4 @@
 import { HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '#contracts/boundaries.ts';
-import type { EventData } from '#contracts/events/index.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
 import type { Link } from '#contracts/records/link.ts';
@@ -10,14 +9,21 @@ import type { LeadState } from '#src/domain/lead.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
+import type { Unsealed } from '#src/ports/system.ts';
 import { iso } from './time.ts';
 
 /* Records as the contract shows them, from the states that the events leave. */
 
-const ERASED = '[erased]';
+export const ERASED = '[erased]';
 
-/** What was sealed, as plain text; null when it was erased. Opened before, so that rendering waits for nothing. */
-export type Opened = (sealed: string) => string | null;
+/** What was sealed, as the vault opened it. Opened before, so that rendering waits for nothing. */
+export type Opened = (sealed: string) => Unsealed;
+
+/** What stands where a text stood: nobody asked for the erasure of one whose key is merely not here. */
+export const placeholderOf = (opened: null | undefined) =>
+  opened === null ? ERASED : '[unreadable]';
+
+export const shownText = (opened: Unsealed): string => opened ?? placeholderOf(opened);
 
 /** Only the members that are there: the contract has no null where nothing was said. */
 const present = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
@@ -57,9 +63,7 @@ export const renderLink = (ownerId: string, state: LinkState, at: number): Link 
   };
 };
 
-type StoredLine = EventData<'HandoffCreated'>['lines'][number];
-
-export const renderLine = (line: StoredLine): Handoff['line_items'][number] => ({
+export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
   line_id: line.line_id,
   product_id: line.product_id,
   product_revision: line.product_revision,
@@ -68,7 +72,7 @@ export const renderLine = (line: StoredLine): Handoff['line_items'][number] => (
   quantity: line.quantity,
   indicative_unit_price: { amount: line.unit_price, currency: line.currency },
   tier_min_quantity: line.tier_min_quantity,
-  ...present({ note: line.note }),
+  ...present({ note: line.note, unit_price_when_sent: line.price_when_sent }),
   warnings: (line.warnings ?? []) as Handoff['line_items'][number]['warnings'],
 });
 
@@ -79,7 +83,7 @@ export const renderHandoff = (
   help: { opened: Opened; reviewToken(handoffId: string): string },
 ): Handoff => {
   const { email, ...buyer } = state.buyer;
-  const sealed = email === undefined ? undefined : (help.opened(email) ?? ERASED);
+  const sealed = email === undefined ? undefined : shownText(help.opened(email));
   const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     id: state.handoff_id,
@@ -105,9 +109,13 @@ export const renderHandoff = (
   };
 };
 
+const contactOf = (opened: Unsealed) =>
+  typeof opened === 'string'
+    ? (JSON.parse(opened) as Exclude<Lead['contact'], undefined>)
+    : placeholderOf(opened);
+
 export const renderLead = (ownerId: string, state: LeadState, at: number, opened: Opened): Lead => {
-  const { contact, interest } = state;
-  const plain = contact === undefined ? undefined : opened(contact);
+  const { contact, interest, sealed_reason, state_reason } = state;
   const note = interest?.note;
   return {
     id: state.lead_id,
@@ -116,18 +124,18 @@ export const renderLead = (ownerId: string, state: LeadState, at: number, opened
     external_id: state.external_id,
     source: state.source,
     company: state.company,
-    ...(plain !== undefined && {
-      contact: plain === null ? ERASED : (JSON.parse(plain) as Exclude<Lead['contact'], undefined>),
-    }),
+    ...(contact !== undefined && { contact: contactOf(opened(contact)) }),
     ...present({ consent: state.consent }),
     ...(interest && {
       interest: {
         ...interest,
-        ...(note !== undefined && { note: opened(note) ?? ERASED }),
+        ...(note !== undefined && { note: shownText(opened(note)) }),
       },
     }),
     state: stateAt(state, at),
-    ...present({ state_reason: state.state_reason }),
+    ...present({
+      state_reason: sealed_reason === undefined ? state_reason : shownText(opened(sealed_reason)),
+    }),
     claim_expires_at: iso(state.claim_expires_at),
     ...present({ outcome_value: state.value, metadata: state.metadata }),
     version: state.version,

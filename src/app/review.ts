@@ -5,6 +5,7 @@ import type { Deps } from './deps.ts';
 import { priceLine, quantitiesIn } from './lines.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
+import { readableHandoff } from './personal.ts';
 import { handoffOf } from './records.ts';
 import { reviewTokenHash } from './review-token.ts';
 
@@ -17,9 +18,14 @@ export type Review = {
   state: HandoffState;
   open: boolean;
   expired: boolean;
-  /** Lines whose product has another price or stock now than when the list was priced, by line id. */
-  changed: Map<string, { unit_price: number; warnings: string[] } | 'withdrawn'>;
+  /** Of lines whose product has another price or stock now than when the list was priced, by line id. */
+  changed: Map<string, LineNow>;
 };
+
+/** A line as the catalog has its product now. */
+type LineNow =
+  | { unit_price: number; currency: string; warnings: string[] }
+  | { withdrawn: { reason: string | undefined } };
 
 const TOKEN = /^[0-9a-f]{40}$/;
 export const GONE = 'There is no such list. Check that the link is complete.';
@@ -39,35 +45,52 @@ export const handoffBehind = async (
   return row && state ? { ownerId: row.owner, state } : refuse('resource_not_found', GONE);
 };
 
-export const reviewOf = (deps: Deps, ownerId: string, state: HandoffState): Review => {
-  const at = deps.clock.now();
-  const products = deps.catalog.byId(state.lines.map(({ product_id }) => product_id));
-  const inList = quantitiesIn(state.lines);
+/** What the catalog has to say of a list since it was priced, by line id. */
+export const changesOf = (
+  catalog: Deps['catalog'],
+  lines: HandoffState['lines'],
+): Review['changed'] => {
+  const products = catalog.byId(lines.map(({ product_id }) => product_id));
+  const gone = lines.flatMap(({ product_id }) => (products.has(product_id) ? [] : [product_id]));
+  const withdrawn = catalog.withdrawn(gone);
+  const inList = quantitiesIn(lines);
   const changed: Review['changed'] = new Map();
-  for (const line of state.lines) {
+  for (const line of lines) {
     const product = products.get(line.product_id);
-    if (!product) changed.set(line.line_id, 'withdrawn');
-    else {
-      const now = priceLine(product, line, inList);
-      const warnings = now.warnings ?? [];
-      if (now.unit_price !== line.unit_price || warnings.join() !== (line.warnings ?? []).join())
-        changed.set(line.line_id, { unit_price: now.unit_price, warnings });
+    if (!product) {
+      changed.set(line.line_id, { withdrawn: { reason: withdrawn.get(line.product_id)?.reason } });
+      continue;
     }
+    const { unit_price, currency, warnings = [] } = priceLine(product, line, inList);
+    const isSame =
+      unit_price === line.unit_price &&
+      currency === line.currency &&
+      warnings.join() === (line.warnings ?? []).join();
+    if (!isSame) changed.set(line.line_id, { unit_price, currency, warnings });
   }
+  return changed;
+};
+
+export const reviewOf = async (
+  deps: Deps,
+  ownerId: string,
+  state: HandoffState,
+): Promise<Review> => {
+  const at = deps.clock.now();
   const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     handoffId: state.handoff_id,
     ownerId,
     preparedBy: deps.credentials.agent(state.agent_id)?.name ?? state.agent_id,
-    state,
+    state: await readableHandoff(deps, state),
     open: isOpen(state, at),
     expired: waiting && !isOpen(state, at),
-    changed,
+    changed: changesOf(deps.catalog, state.lines),
   };
 };
 
 /** The list behind a review link. Changes nothing: mail scanners and chat previews ask, too. */
 export const review = async (deps: Deps, token: string): Promise<Outcome<Review>> => {
   const found = await handoffBehind(deps, token);
-  return 'ok' in found ? found : done(reviewOf(deps, found.ownerId, found.state));
+  return 'ok' in found ? found : done(await reviewOf(deps, found.ownerId, found.state));
 };

@@ -6,7 +6,7 @@ import { priceLine, quantitiesIn, totalsOf } from './lines.ts';
 /** What was typed over the quantities of a list, by line id. */
 export type TypedQuantities = ReadonlyMap<string, string>;
 
-type List = Pick<HandoffState, 'lines' | 'totals'>;
+export type List = Pick<HandoffState, 'lines' | 'totals'>;
 
 const QUANTITY_MAX = 100_000_000;
 
@@ -45,6 +45,12 @@ export const withQuantities = (
       return [line];
     }
     if (quantity === line.quantity) return [line];
+    if (quantity > line.quantity && !products.has(line.product_id)) {
+      const most = line.quantity.toLocaleString('en');
+      const detail = `must be at most ${most}, because the product is no longer offered`;
+      faults.push({ pointer: `/quantity.${line.line_id}`, code: 'withdrawn', detail });
+      return [line];
+    }
     touched.add(line.product_id);
     return quantity === 0 ? [] : [{ ...line, quantity }];
   });
@@ -67,3 +73,9 @@ export const isChanged = ({ lines }: Pick<List, 'lines'>, typed: TypedQuantities
     const said = typed.get(line_id)?.trim();
     return said !== undefined && said !== String(quantity);
   });
+
+/** Whether a form asks for something else than was sent; a button pressed twice does not. */
+export const isOther = (sent: Pick<List, 'lines'>, typed: TypedQuantities): boolean => {
+  const quantities = new Map(sent.lines.map(({ line_id, quantity }) => [line_id, quantity]));
+  return [...typed].some(([id, said]) => readQuantity(said.trim()) !== (quantities.get(id) ?? 0));
+};

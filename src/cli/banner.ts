@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { hostsOf } from '#src/adapters/hosts.ts';
+import { parkedOf } from '#src/app/lag.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
@@ -15,7 +16,7 @@ export type Shown = {
   readyS?: number;
   /** Where the log ends: a count of its events, unless it is on a server. */
   head: number;
-  readModels: { name: string; lagEvents: number }[];
+  readModels: { name: string; lagEvents: number; parked: readonly unknown[] }[];
   /** Demo only: without it nothing secret is printed. */
   demo?: { facts: DemoFacts; deskToken: string };
 };
@@ -45,10 +46,12 @@ const logText = ({ config, head: position }: Shown): string => {
 const stores = (shown: Shown): string[] => {
   const { readModels, demo } = shown;
   const caughtUp = readModels.filter(({ lagEvents }) => lagEvents === 0).length;
+  const parked = parkedOf(readModels).join(', ');
+  const held = parked && `, parked: ${parked} (see tributary projections status)`;
   const story = demo ? ' (with a demo story; DATA=dir starts elsewhere)' : '';
   return [
     row('Log', logText(shown) + story),
-    row('Read models', `${count(caughtUp)} of ${count(readModels.length)} caught up`),
+    row('Read models', `${count(caughtUp)} of ${count(readModels.length)} caught up${held}`),
   ];
 };
 
@@ -59,8 +62,15 @@ const pages = ({ url, demo }: Shown): string[] => [
   row('OpenAPI', `${url}/api/affiliate/openapi.json`),
   row('Agent Card', `${url}/.well-known/agent-card.json`),
   row('Problems', `${url}/problems`),
-  ...(demo?.facts.review_path ? [row('Buyer page', url + demo.facts.review_path)] : []),
+  ...(demo ? [row('Buyer page', buyerPage(url, demo.facts))] : []),
 ];
+
+export const UNTOLD =
+  'The story of this demo was interrupted, or its demo.json was lost: half of it may be missing. ' +
+  'Stop the service; make demo-reset, and the next start tells it anew.';
+
+const buyerPage = (url: string, { review_path }: DemoFacts): string =>
+  review_path ? url + review_path : styled('yellow', `none. ${UNTOLD}`);
 
 const keys = ({ facts, deskToken }: NonNullable<Shown['demo']>): string[] => [
   row('Demo key', `SERVICE_API_KEY=${facts.api_key}`),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { inspectLog } from '#src/adapters/sqlite/log-open.ts';
+import { sqliteLogSource } from '#src/adapters/sqlite/log-source.ts';
 import { requireSqlite } from '#src/adapters/sqlite/open.ts';
 import { isThere } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
@@ -15,6 +16,7 @@ import { count, note, say, styled, table } from './output.ts';
 import type { RunningServer } from './server-file.ts';
 import { serverChecks } from './server-checks.ts';
 import { findServer } from './server-file.ts';
+import { unreadableSubjects, unreadableText } from './unreadable.ts';
 
 type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string };
 
@@ -22,6 +24,7 @@ const NODE_MIN = [24, 12] as const;
 const GIB = 1_073_741_824;
 const DISK_FAULT_BYTES = GIB / 10;
 const OTHERS = 0o077;
+const KEYS_EVENTS = 1_000;
 
 /** A check that throws is a fault with what was thrown. */
 const check = (name: string, look: () => Omit<Check, 'name'>): Check => {
@@ -116,6 +119,32 @@ const log = (directory: string): Check =>
     return ok(`${count(last)} events, ${size}, the newest looked at; all: tributary log verify`);
   });
 
+/** The newest are the ones that a vault older than its log has no key of. */
+const unreadableOfNewest = async (directory: string, end: number): Promise<number | null> => {
+  const source = sqliteLogSource(directory);
+  try {
+    return await unreadableSubjects(directory, source, end - KEYS_EVENTS);
+  } finally {
+    await source.close();
+  }
+};
+
+const keys = async (directory: string): Promise<Check> => {
+  const name = 'keys';
+  try {
+    const end = inspectLog(directory, 0);
+    if (end === null) return { name, ...ok('none yet') };
+    const unreadable = await unreadableOfNewest(directory, end);
+    if (unreadable === null)
+      return { name, ...fault('keys.db is gone: restore it, or no personal data can be read') };
+    if (unreadable > 0) return { name, ...warning(unreadableText(unreadable)) };
+    const looked = count(Math.min(end, KEYS_EVENTS));
+    return { name, ...ok(`of all personal data in the newest ${looked} events`) };
+  } catch (error) {
+    return { name, ...fault((error as Error).message) };
+  }
+};
+
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '✗'] } as const;
 
 const doctor = async (options: Common): Promise<void> => {
@@ -128,7 +157,7 @@ const doctor = async (options: Common): Promise<void> => {
     ...disk(directory),
     permissions(directory),
     lock(directory, server),
-    ...(isRemoteLog(config) ? [] : [log(directory)]),
+    ...(isRemoteLog(config) ? [] : [log(directory), await keys(directory)]),
     ...(await serverChecks(config)),
   ];
   const rows = checks.map(({ name, state, detail }) => {

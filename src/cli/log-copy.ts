@@ -34,46 +34,48 @@ const requireForm = (url: string): void => {
 const AS_WRITTEN = {};
 
 /** One end of a copy: its events, and the keys of personal data beside them. */
-type End<Log> = {
-  log: Log;
-  /** undefined where there are none, and none are to be made. */
-  keys(vaultKey: Buffer): Promise<MovableKeys | undefined>;
-};
+type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
+/** Without keys where there are none, and none are to be made. */
+type Source = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
 type Opened = AsyncDisposableStack;
 
-const openRemote = async (url: string, opened: Opened): Promise<End<EventLog>> => {
+const openRemote = async (url: string, opened: Opened): Promise<End<EventLog, MovableKeys>> => {
   const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
   const log = await eventStoreLog({ url, upcasts: AS_WRITTEN });
   opened.defer(() => log.close());
   return { log, keys: (vaultKey) => log.keyVault(vaultKey) };
 };
 
-const keysIn = async (file: string, vaultKey: Buffer, opened: Opened): Promise<MovableKeys> => {
-  const { sqliteKeyVault } = await import('#src/adapters/sqlite/key-vault.ts');
-  const vault = sqliteKeyVault(file, vaultKey);
-  opened.defer(() => vault.close());
-  return vault;
-};
-
-const openSource = async (url: string, opened: Opened): Promise<End<CopySource>> => {
+const openSource = async (url: string, opened: Opened): Promise<Source> => {
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, opened);
   const { sqliteLogSource } = await import('#src/adapters/sqlite/log-source.ts');
   const log = sqliteLogSource(directory);
   opened.defer(() => log.close());
   const file = join(directory, 'keys.db');
-  const keys = async (vaultKey: Buffer) =>
-    existsSync(file) ? keysIn(file, vaultKey, opened) : undefined;
+  const keys = async (vaultKey: Buffer) => {
+    if (!existsSync(file)) return undefined;
+    const { keysToRead } = await import('#src/adapters/sqlite/key-look.ts');
+    const found = keysToRead(file, vaultKey);
+    opened.defer(() => found?.close());
+    return found;
+  };
   return { log, keys };
 };
 
-const openTarget = async (url: string, opened: Opened): Promise<End<CopyTarget>> => {
+const openTarget = async (url: string, opened: Opened): Promise<End<CopyTarget, MovableKeys>> => {
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, opened);
   const { sqliteEventLog } = await import('#src/adapters/sqlite/event-log.ts');
   const log = sqliteEventLog({ directory, upcasts: AS_WRITTEN });
   opened.defer(() => log.close());
-  return { log, keys: (vaultKey) => keysIn(join(directory, 'keys.db'), vaultKey, opened) };
+  const keys = async (vaultKey: Buffer) => {
+    const { sqliteKeyVault } = await import('#src/adapters/sqlite/key-vault.ts');
+    const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
+    opened.defer(() => vault.close());
+    return vault;
+  };
+  return { log, keys };
 };
 
 /** What wraps the keys at both ends: from one root, or the copy could not read what it holds. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isRemoteLog } from '#src/config.ts';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
 import { hasLog, noData } from './data-directory.ts';
@@ -7,6 +8,7 @@ import { logCopyCommand } from './log-copy.ts';
 import { finish, plural } from './output.ts';
 import { progress } from './progress.ts';
 import { findServer } from './server-file.ts';
+import { unreadableSubjects, unreadableText } from './unreadable.ts';
 
 /** Reasons come with a full stop and without. */
 const faultText = (reason: string, events: number): string =>
@@ -14,15 +16,16 @@ const faultText = (reason: string, events: number): string =>
 
 const verify = async (asked: Common): Promise<void> => {
   const config = configOf(asked);
-  const server = await findServer(config.dataDirectory);
+  const { dataDirectory: directory } = config;
+  const server = await findServer(directory);
   if (server)
     throw new Failure(
       EXIT.cannotStart,
-      `a server (process ${server.pid}) runs on ${config.dataDirectory}, and a full pass over the ` +
+      `a server (process ${server.pid}) runs on ${directory}, and a full pass over the ` +
         'log would hold it up. Stop it first, or verify a copy of the directory.',
     );
   if (!hasLog(config)) throw noData(config);
-  // The log alone: a copy is as good as its records, whether or not its secrets lie beside it.
+  // A copy is as good as its records, whether or not its secrets lie beside it.
   const { openLog } = await import('#src/wiring/log.ts');
   const { commandLogger } = await import('#src/wiring/logger.ts');
   const logger = commandLogger(config.logLevel);
@@ -34,7 +37,13 @@ const verify = async (asked: Common): Promise<void> => {
     const { events, fault } = await scrub((at) => shown.update(at)).finally(() => shown.stop());
     const report = { intact: fault === null, events, fault };
     if (fault) throw new Failure(EXIT.differs, faultText(fault.reason, events), report);
-    finish(asked, report, `${plural(events, 'event')}: every one is what was written.`);
+    const unreadable = isRemoteLog(config) ? null : await unreadableSubjects(directory, log);
+    const lost = unreadable ? ` ${unreadableText(unreadable)}` : '';
+    finish(
+      asked,
+      { ...report, unreadable_subjects: unreadable },
+      `${plural(events, 'event')}: every one is what was written.${lost}`,
+    );
   } finally {
     await close();
   }

@@ -82,8 +82,15 @@ const closings = (program: Command): void => {
 
 const KEY_STATES = {
   destroyed: 'its key is destroyed: what was personal is noise from here on',
-  never: 'it had no personal data, so no key either',
+  never: 'it had no key, since nothing of it was sealed',
 };
+
+/** What no key takes along. */
+const inClearText = (events: number): string =>
+  events === 0
+    ? ''
+    : ` ${events} older ${events === 1 ? 'event keeps' : 'events keep'} what somebody wrote in clear: ` +
+      'it stays in the log and its backups, and nothing shows it any more.';
 
 /** What staff and operators do to single records. */
 export const recordCommands = (program: Command): void => {
@@ -91,10 +98,15 @@ export const recordCommands = (program: Command): void => {
   closings(program);
   write(program, 'erase <subject>', 'destroy the key of a lead’s or a handoff’s personal data')
     .option('--owner <id>', `${OWNER} (default: found in the log)`)
-    .option('--reason <text>', REASON, 'Erasure was asked for.')
+    .option(
+      '--reason <text>',
+      `${REASON}, readable for ever: name nobody`,
+      'Erasure was asked for.',
+    )
     .action(async (subject: string, options: Common & { owner?: string; reason: string }) => {
       const asked = { subject, owner_id: options.owner, reason: options.reason };
       const answer = await atDesk(options, (desk) => desk.call('eraseSubject', asked));
-      finish(options, answer, `${subject}: ${KEY_STATES[answer.key]}.`);
+      const text = `${subject}: ${KEY_STATES[answer.key]}.${inClearText(answer.in_clear)}`;
+      finish(options, answer, text);
     });
 };

@@ -1,14 +1,30 @@
 /** Where the server of a data directory says that it runs, and how other commands find it. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { fileAt } from '#src/adapters/sqlite/log-file.ts';
 
 const LOOK_MS = 2_000;
 
-const shape = z.object({ url: z.string(), pid: z.int() });
-export type RunningServer = z.infer<typeof shape>;
+const shape = z.object({
+  url: z.string(),
+  pid: z.int(),
+  /** What its /livez answers. */
+  instance: z.string(),
+  /** The directory that it was written into: a copy takes the file along, and has no server. */
+  directory: z.string(),
+  inode: z.string(),
+});
+export type RunningServer = Pick<z.infer<typeof shape>, 'url' | 'pid' | 'instance'>;
+
+const live = z.object({ instance: z.string() });
 
 const fileIn = (directory: string): string => join(directory, 'server.json');
+
+const placeOf = (directory: string) => ({
+  directory: realpathSync(directory),
+  inode: fileAt(directory) ?? '',
+});
 
 /** A JSON file of ours, or undefined when it is absent or not what it should be. */
 export const readJson = <T>(file: string, schema: z.ZodType<T>): T | undefined => {
@@ -19,8 +35,10 @@ export const readJson = <T>(file: string, schema: z.ZodType<T>): T | undefined =
   }
 };
 
-export const writeServerFile = (directory: string, server: RunningServer): void =>
-  writeFileSync(fileIn(directory), `${JSON.stringify(server)}\n`, { mode: 0o600 });
+export const writeServerFile = (directory: string, server: RunningServer): void => {
+  const text = JSON.stringify({ ...server, ...placeOf(directory) });
+  writeFileSync(fileIn(directory), `${text}\n`, { mode: 0o600 });
+};
 
 /** Leaves the file of a server that came after. */
 export const removeServerFile = (directory: string): void => {
@@ -36,15 +54,24 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** The server that runs on this directory. A file that a crash left behind is none. */
+/** Whether the server itself answers there. Nothing is sent that others might not know. */
+const answers = async ({ url, instance }: RunningServer): Promise<boolean> => {
+  try {
+    const answer = await fetch(`${url}/livez`, { signal: AbortSignal.timeout(LOOK_MS) });
+    return live.safeParse(await answer.json()).data?.instance === instance;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * The server that runs on this directory. None is a file that came with a copy of another directory,
+ * or that a crash left behind: its process number and its port may belong to others by now.
+ */
 export const findServer = async (directory: string): Promise<RunningServer | undefined> => {
   const found = readJson(fileIn(directory), shape);
   if (!found || !isAlive(found.pid)) return undefined;
-  try {
-    await fetch(`${found.url}/livez`, { signal: AbortSignal.timeout(LOOK_MS) });
-    return found;
-  } catch {
-    // Nobody listens: the process number belongs to another program by now.
-    return undefined;
-  }
+  const here = placeOf(directory);
+  if (found.directory !== here.directory || found.inode !== here.inode) return undefined;
+  return (await answers(found)) ? found : undefined;
 };

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Following } from '#src/app/following.ts';
 import type { Config } from '#src/config.ts';
@@ -16,7 +17,7 @@ import { openService, serviceLogger } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { Role } from '#src/wiring/roles.ts';
 import { requireRole } from '#src/wiring/roles.ts';
-import { banner } from './banner.ts';
+import { banner, UNTOLD } from './banner.ts';
 import type { Common } from './command.ts';
 import { configOf } from './command.ts';
 import { EXIT } from './exit.ts';
@@ -30,6 +31,7 @@ export type ServeOptions = Common & {
   role?: Role;
 };
 
+const INSTANCE_CHARS = 22;
 const STOP_MS_MAX = 10_000;
 /** As long as a handler may take: who is not done by then is sending slowly, or nothing at all. */
 const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
@@ -87,6 +89,7 @@ const announce = async (
       ...(facts?.review_path && { review_url: url + facts.review_path }),
     };
     say(JSON.stringify(line));
+    if (facts && !facts.review_path) note(UNTOLD);
     return;
   }
   const { position: head } = await deps.log.head();
@@ -156,7 +159,15 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   const stopped = stopSignal();
   const onLog = options.demo ? clock.begin : undefined;
   const log = serviceLogger(config.logLevel);
-  const service = await openService(config, { role, clock, log, onFatal, ...(onLog && { onLog }) });
+  const instance = systemIds(clock.now).base62(INSTANCE_CHARS);
+  const service = await openService(config, {
+    role,
+    clock,
+    log,
+    onFatal,
+    instance,
+    ...(onLog && { onLog }),
+  });
   // Links and review pages carry the origin, which is known only once the port is.
   const url = await listen(service, config);
   const position = (): number => service.deps.following.asOf().position;
@@ -171,7 +182,7 @@ export const serve = async (options: ServeOptions): Promise<void> => {
     : undefined;
   // After the story, in which time jumps.
   if (role === 'all') service.dispatcher.start();
-  writeServerFile(config.dataDirectory, { url, pid: process.pid });
+  writeServerFile(config.dataDirectory, { url, pid: process.pid, instance });
   await announce(service, { url, facts, options });
   await stopped;
   removeServerFile(config.dataDirectory);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { parkedOf } from '#src/app/lag.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import { banner } from './banner.ts';
 import type { Common } from './command.ts';
@@ -28,6 +29,7 @@ const status = async (options: Common): Promise<void> => {
     pid,
     data: directory,
     events: head,
+    parked: parkedOf(data),
     owner: facts?.owner ?? null,
     agent: facts?.agent_id ?? null,
     api_key: facts?.api_key ?? null,
@@ -38,7 +40,7 @@ const status = async (options: Common): Promise<void> => {
     url,
     config,
     head,
-    readModels: data.map(({ name, lag_events }) => ({ name, lagEvents: lag_events })),
+    readModels: data.map(({ lag_events, ...rest }) => ({ ...rest, lagEvents: lag_events })),
     ...(facts && { demo: { facts, deskToken } }),
   });
   finish(options, report, text);

@@ -9,7 +9,7 @@ const shape = z.object({
   api_key: z.string(),
   /** A product to make a link to. */
   sku: z.string(),
-  /** The buyer's page of a list that waits for its buyer. */
+  /** The buyer's page of a list that waits for its buyer: known once the story is told to its end. */
   review_path: z.string().optional(),
 });
 

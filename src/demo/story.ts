@@ -72,6 +72,8 @@ const activityScenes = ({ service }: Stage): Scene[] =>
     play: () => service.deps.activity.flush(),
   }));
 
+const UNTOLD: DemoFacts = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
+
 type Step = Scene | { day: number; arrive(): Promise<void> };
 
 const stepsOf = (stage: Stage, recalled: Memory): Step[] => {
@@ -98,6 +100,8 @@ const stepsOf = (stage: Stage, recalled: Memory): Step[] => {
 
 /** Plays all of it between `start` and now. Visits between two scenes share their commits. */
 const tell = async (stage: Stage, clock: DemoClock): Promise<DemoFacts> => {
+  // From now on this is a demo's directory, however far the story comes.
+  keepDemoFacts(stage.service.config.dataDirectory, UNTOLD);
   const recalled = memory();
   const now = clock.real.now();
   const { at } = await stage.service.deps.log.head();

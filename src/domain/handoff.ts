@@ -1,24 +1,29 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
 import type { Decider, Decision } from './decider.ts';
 import { accept, later, reject } from './decider.ts';
+import { erased, why, withNotesOf, withoutNotes } from './handoff-words.ts';
 
 type Event = EventOf<HandoffEventType>;
 type Lines = Pick<EventData<'HandoffListRevisedByBuyer'>, 'lines' | 'totals'>;
+type LineNews = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>[number];
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'OpenHandoff'; at: number }
   | ({ type: 'ReviseList'; at: number; listRevision: number } & Lines)
-  | { type: 'DeclineHandoff'; at: number; reason?: string }
+  | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
   | ({
       type: 'SubmitRfq';
       at: number;
       listRevision: number;
       contact: string;
       consentText: string;
+      /** What the buyer was shown that the list comes to. */
+      shown: Lines['totals'];
+      news: LineNews[];
     } & Lines)
-  | { type: 'WithdrawHandoff'; at: number; reason: string }
-  | { type: 'InvalidateHandoff'; at: number; reason: string }
+  | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
+  | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type HandoffRejection =
@@ -26,7 +31,8 @@ export type HandoffRejection =
   | 'handoff_unknown'
   | 'handoff_closed'
   | 'handoff_expired'
-  | 'list_changed';
+  | 'list_changed'
+  | 'totals_changed';
 
 export type HandoffStatus =
   | 'awaiting_buyer'
@@ -36,10 +42,18 @@ export type HandoffStatus =
   | 'withdrawn'
   | 'invalidated';
 
-export type HandoffState = Omit<EventData<'HandoffCreated'>, 'buyer'> & {
+type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
+  /** What the catalog asked for it when the RFQ was sent, where that was another price. */
+  price_when_sent?: { amount: number; currency: string };
+};
+
+export type HandoffState = Omit<EventData<'HandoffCreated'>, 'buyer' | 'lines'> & {
   buyer: EventData<'HandoffCreated'>['buyer'];
+  lines: HandoffLine[];
   status: HandoffStatus;
-  status_reason?: string;
+  status_reason?: string | undefined;
+  /** Empty once it is erased, as every text that was sealed. */
+  sealed_reason?: string;
   /** Rises with each change of the list; what the buyer sends must be what the buyer saw. */
   list_revision: number;
   rfq?: { contact: string; submitted_at: number };
@@ -99,19 +113,30 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         // Asked twice, it holds already, whichever list was seen.
         if (sameQuantities(lines, state.lines)) return accept();
         if (command.listRevision !== state.list_revision) return listChanged(state);
-        return accept({ type: 'HandoffListRevisedByBuyer', data: { ...named, lines, totals } });
+        return accept({
+          type: 'HandoffListRevisedByBuyer',
+          data: { ...named, lines: withoutNotes(lines), totals },
+        });
       }
       case 'DeclineHandoff': {
-        const { reason } = command;
+        const { sealedReason } = command;
         return accept({
           type: 'HandoffDeclinedByBuyer',
-          data: { ...named, ...(reason && { reason }) },
+          data: { ...named, ...(sealedReason && { sealed_reason: sealedReason }) },
         });
       }
       case 'SubmitRfq': {
-        const { contact, consentText, at, lines, totals } = command;
+        const { contact, consentText, at, lines, totals, news } = command;
         if (command.listRevision !== state.list_revision) return listChanged(state);
-        const asked = { ...named, contact, consent_text: consentText, consented_at: at };
+        if (!sameTotals(totals, command.shown))
+          return reject('totals_changed', 'the list comes to another total than was shown');
+        const asked = {
+          ...named,
+          contact,
+          consent_text: consentText,
+          consented_at: at,
+          ...(news.length > 0 && { news }),
+        };
         const { list_revision } = state;
         if (sameQuantities(lines, state.lines))
           return accept({
@@ -120,7 +145,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
           });
         // Quantities that were typed and not saved go along: both, or neither.
         return accept(
-          { type: 'HandoffListRevisedByBuyer', data: { ...named, lines, totals } },
+          {
+            type: 'HandoffListRevisedByBuyer',
+            data: { ...named, lines: withoutNotes(lines), totals },
+          },
           {
             type: 'RfqSubmittedByBuyer',
             data: { ...asked, list_revision: list_revision + 1, totals },
@@ -128,9 +156,15 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         );
       }
       case 'WithdrawHandoff':
-        return accept({ type: 'HandoffWithdrawn', data: { handoff_id, reason: command.reason } });
+        return accept({
+          type: 'HandoffWithdrawn',
+          data: { handoff_id, sealed_reason: command.sealedReason },
+        });
       case 'InvalidateHandoff':
-        return accept({ type: 'HandoffInvalidated', data: { handoff_id, reason: command.reason } });
+        return accept({
+          type: 'HandoffInvalidated',
+          data: { handoff_id, sealed_reason: command.sealedReason },
+        });
     }
   },
 };
@@ -145,32 +179,24 @@ const changed = (state: HandoffState, event: Event & { at: number }): Partial<Ha
     case 'HandoffListRevisedByBuyer':
       return {
         status: 'in_review',
-        lines: event.data.lines,
+        lines: withNotesOf(state.lines, event.data.lines),
         totals: event.data.totals,
         list_revision: state.list_revision + 1,
       };
     case 'HandoffDeclinedByBuyer':
-      return { status: 'declined', ...(event.data.reason && { status_reason: event.data.reason }) };
+      return { status: 'declined', ...why(event.data) };
     case 'RfqSubmittedByBuyer':
       return {
         status: 'rfq_submitted',
+        lines: withNews(state.lines, event.data.news ?? []),
         rfq: { contact: event.data.contact, submitted_at: event.at },
       };
     case 'HandoffWithdrawn':
-      return { status: 'withdrawn', status_reason: event.data.reason };
+      return { status: 'withdrawn', ...why(event.data) };
     case 'HandoffInvalidated':
-      return { status: 'invalidated', status_reason: event.data.reason };
-    case 'SubjectErased': {
-      const { email: _erased, ...buyer } = state.buyer;
-      const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
-      return {
-        buyer,
-        erased: true,
-        // Nobody is left to review it.
-        ...(waiting && { status: 'withdrawn', status_reason: 'erased' }),
-        ...(state.rfq && { rfq: { contact: '', submitted_at: state.rfq.submitted_at } }),
-      };
-    }
+      return { status: 'invalidated', ...why(event.data) };
+    case 'SubjectErased':
+      return erased(state);
   }
 };
 
@@ -188,6 +214,23 @@ const closed = (state: HandoffState, command: string): Decision<Event, HandoffRe
 
 const listChanged = (state: HandoffState) =>
   reject('list_changed', `the list is now at revision ${state.list_revision}`);
+
+const withNews = (lines: HandoffLine[], news: readonly LineNews[]): HandoffLine[] => {
+  const byLine = new Map(news.map((one) => [one.line_id, one]));
+  return lines.map((line) => {
+    const told = byLine.get(line.line_id);
+    if (!told) return line;
+    const { price, warnings } = told;
+    const isOther = price?.amount !== line.unit_price || price.currency !== line.currency;
+    return { ...line, warnings, ...(price && isOther && { price_when_sent: price }) };
+  });
+};
+
+const sameTotals = (a: Lines['totals'], b: Lines['totals']): boolean =>
+  a.length === b.length &&
+  a.every(({ amount, currency }) =>
+    b.some((other) => other.currency === currency && other.amount === amount),
+  );
 
 const sameQuantities = (a: Lines['lines'], b: Lines['lines']): boolean =>
   a.length === b.length &&

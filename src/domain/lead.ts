@@ -1,25 +1,32 @@
 import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
 import type { Decider } from './decider.ts';
 import { accept, later, reject } from './decider.ts';
+import type { LeadContent, LeadSource } from './lead-amendment.ts';
+import { amended, amendment, isSettled, OPTIONAL } from './lead-amendment.ts';
+import { erased, OWN_REASONS } from './lead-words.ts';
 
 type Event = EventOf<LeadEventType>;
-type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
 
 export type LeadCommand =
   | { type: 'SubmitLead'; lead: EventData<'LeadSubmitted'>; clash: 'none' | 'known' | 'own' }
-  | { type: 'AmendLead'; at: number; content: Content }
-  | { type: 'WithdrawLead'; at: number; reason?: string }
+  | { type: 'AmendLead'; at: number; content: LeadContent; from: LeadSource }
+  | { type: 'WithdrawLead'; at: number; sealedReason?: string }
   | {
       type: 'MoveLead';
       at: number;
       to: StaffMove;
-      reason?: string;
+      sealedReason?: string;
       value?: { amount: number; currency: string };
     }
   | { type: 'ObserveRfq'; at: number }
   | { type: 'EraseSubject'; subject: string; reason: string };
 
-export type LeadRejection = 'lead_exists' | 'lead_unknown' | 'lead_closed' | 'move_not_allowed';
+export type LeadRejection =
+  | 'lead_exists'
+  | 'lead_unknown'
+  | 'lead_closed'
+  | 'source_fixed'
+  | 'move_not_allowed';
 
 /** The states staff can move a lead into. */
 export type StaffMove =
@@ -36,7 +43,9 @@ export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn'
 
 export type LeadState = EventData<'LeadSubmitted'> & {
   state: Exclude<LeadStatus, 'lapsed'>;
-  state_reason?: string;
+  state_reason?: string | undefined;
+  /** Empty once it is erased, as every text that was sealed. */
+  sealed_reason?: string | undefined;
   value?: { amount: number; currency: string };
   erased: boolean;
   created_at: number;
@@ -63,7 +72,7 @@ const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
 export const stateAt = (state: LeadState, at: number): LeadStatus =>
   AMENDABLE.includes(state.state) && at >= state.claim_expires_at ? 'lapsed' : state.state;
 
-export const isAmendable = (state: LeadState, at: number): boolean =>
+const isAmendable = (state: LeadState, at: number): boolean =>
   !state.erased && AMENDABLE.includes(stateAt(state, at));
 
 export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
@@ -79,12 +88,12 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       };
     }
     if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
-    return {
+    return withoutGone({
       ...state,
       ...changed(state, event),
       updated_at: later(state.updated_at, event.at),
       version: state.version + 1,
-    };
+    });
   },
 
   decide(state, command) {
@@ -97,12 +106,12 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       if (command.clash === 'known')
         return accept<Event>(submitted, {
           type: 'LeadRejected',
-          data: { ...named, reason: 'already_known' },
+          data: { ...named, reason: OWN_REASONS.known },
         });
       if (command.clash === 'own')
         return accept<Event>(submitted, {
           type: 'LeadMarkedDuplicate',
-          data: { ...named, reason: 'duplicate_of_own_lead' },
+          data: { ...named, reason: OWN_REASONS.own },
         });
       return accept(submitted);
     }
@@ -121,26 +130,34 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       ...(handoff_id && { handoff_id }),
     };
     switch (command.type) {
-      case 'AmendLead':
-        return isAmendable(state, command.at)
-          ? accept({ type: 'LeadAmended', data: { lead_id, ...command.content } })
-          : reject(
-              'lead_closed',
-              `the lead is ${now}; it can be amended while submitted or accepted`,
-            );
+      case 'AmendLead': {
+        const { content, from } = command;
+        if (!isAmendable(state, command.at))
+          return reject(
+            'lead_closed',
+            `the lead is ${now}; it can be amended while submitted or accepted. What is new needs ` +
+              'an external_id of its own',
+          );
+        return isSettled(state, from)
+          ? reject('source_fixed', `came through its ${state.source.kind}, and stays so`)
+          : accept({ type: 'LeadAmended', data: amendment(state, content, from) });
+      }
       case 'WithdrawLead': {
         if (now === 'withdrawn') return accept();
-        const reason = command.reason && { reason: command.reason };
+        const { sealedReason: sealed_reason } = command;
         return WITHDRAWABLE.includes(now)
-          ? accept({ type: 'LeadWithdrawn', data: { ...named, ...reason } })
+          ? accept({
+              type: 'LeadWithdrawn',
+              data: { ...named, ...(sealed_reason && { sealed_reason }) },
+            })
           : reject('lead_closed', `the lead is ${now} and cannot be withdrawn`);
       }
       case 'MoveLead': {
         if (now === command.to) return accept();
         if (!MOVES[command.to].includes(now))
           return reject('move_not_allowed', `a lead that is ${now} cannot become ${command.to}`);
-        const reason = command.reason && { reason: command.reason };
-        return accept(moveEvent(command.to, { ...named, ...reason }, command.value));
+        const { sealedReason: sealed_reason, to, value } = command;
+        return accept(moveEvent(to, { ...named, ...(sealed_reason && { sealed_reason }) }, value));
       }
       case 'ObserveRfq':
         return ['accepted', 'contacted', 'qualified'].includes(now)
@@ -189,21 +206,25 @@ const STATE_AFTER: Partial<Record<LeadEventType, LeadState['state']>> = {
   LeadWithdrawn: 'withdrawn',
 };
 
-/** What an event changes of a lead that exists. */
+type Why = Pick<EventData<'LeadAccepted'>, 'reason' | 'sealed_reason'>;
+
+/** What an event changes of a lead that exists; undefined is what it takes away. */
 const changed = (state: LeadState, event: Event): Partial<LeadState> => {
   if (event.type === 'LeadSubmitted') throw new Error('a lead was submitted twice');
-  if (event.type === 'LeadAmended') return event.data;
+  if (event.type === 'LeadAmended') return amended(event.data);
   if (event.type === 'SubjectErased') return erased(state);
-  const next = STATE_AFTER[event.type] ?? state.state;
+  const { reason, sealed_reason }: Why = state.erased ? {} : event.data;
   return {
-    state: next,
-    ...(event.data.reason && { state_reason: event.data.reason }),
+    state: STATE_AFTER[event.type] ?? state.state,
+    state_reason: reason,
+    sealed_reason,
     ...(event.type === 'LeadWon' && event.data.value && { value: event.data.value }),
   };
 };
 
-const erased = (state: LeadState): Partial<LeadState> => ({
-  erased: true,
-  ...(state.contact && { contact: '' }),
-  ...(state.interest?.note && { interest: { ...state.interest, note: '' } }),
-});
+/** Deleted, not undefined: a row has its members in one order, whether it has been in a store or not. */
+const withoutGone = (state: LeadState): LeadState => {
+  for (const member of [...OPTIONAL, 'state_reason', 'sealed_reason'] as const)
+    if (member in state && state[member] === undefined) delete state[member];
+  return state;
+};

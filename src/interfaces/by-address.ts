@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { PROBLEMS } from '#contracts/problems.ts';
 import type { Limiter, Verdict } from '#src/app/limiter.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
@@ -31,6 +32,8 @@ export const limitedByAddress = (
   { ip }: Pick<FastifyRequest, 'ip'>,
   refusal: Refusal,
 ): Refusal => {
+  // What we cannot tell is no fault of whoever asks.
+  if (PROBLEMS[refusal.code].status >= 500) return refusal;
   const verdict = limiter.take(networkOf(ip));
   return verdict.allowed ? refusal : tooMany(verdict, limiter);
 };

@@ -1,32 +1,41 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/deps.ts';
-import { behindOf } from '#src/app/lag.ts';
+import type { Statuses } from '#src/app/lag.ts';
+import { behindOf, parkedOf } from '#src/app/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** How many events the read models may be behind and the process still be ready. */
 const LAG_EVENTS_MAX = 10_000;
 
-type Health = { position: Position | null; folded: Position; events_behind: number | null };
+type Health = {
+  position: Position | null;
+  folded: Position;
+  events_behind: number | null;
+  parked: string[] | null;
+};
+
+type Looked = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
 
 /** Where the log stands and how far it is folded here; null is what a log that is away cannot tell. */
-const healthOf = async (deps: Pick<Deps, 'log' | 'clock' | 'following'>): Promise<Health> => {
+const healthOf = async (deps: Looked): Promise<Health> => {
   const folded = deps.following.asOf().position;
   try {
     const { position } = await deps.log.head();
     const { events } = await behindOf(deps, { checkpoint: folded, head: position });
-    return { position, folded, events_behind: events };
+    const parked = parkedOf(await deps.projections.status());
+    return { position, folded, events_behind: events, parked };
   } catch {
-    return { position: null, folded, events_behind: null };
+    return { position: null, folded, events_behind: null, parked: null };
   }
 };
 
-/** /livez: the process turns. /readyz: the log answers and the read models follow it. */
-export const healthRoutes = (
-  server: FastifyInstance,
-  deps: Pick<Deps, 'log' | 'clock' | 'following'>,
-): void => {
+/**
+ * /livez: the process turns, and which it is. /readyz: the log answers and the read models follow it. What is parked
+ * is told and makes no process unready: the rest works, and no other process would do better.
+ */
+export const healthRoutes = (server: FastifyInstance, deps: Looked, instance?: string): void => {
   server.get('/livez', (_request, reply) =>
-    reply.header('cache-control', 'no-store').send({ status: 'live' }),
+    reply.header('cache-control', 'no-store').send({ status: 'live', instance }),
   );
   server.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');

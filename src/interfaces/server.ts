@@ -33,6 +33,8 @@ export type ServerOptions = {
   log: Logger;
   trustProxy: boolean | string;
   countryHeader: string | undefined;
+  /** What /livez answers, so that whoever looks for this process can tell it from another. */
+  instance?: string | undefined;
 };
 
 /** Every route of the service on one HTTP server, not yet listening. */
@@ -71,7 +73,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   });
   const { metrics } = deps;
   if (metrics) metricsRoutes(server, { ...deps, metrics });
-  healthRoutes(server, deps);
+  healthRoutes(server, deps, options.instance);
   publicRoutes(server, deps.origin);
   agentRoutes(server, deps, { gate, kept, leave });
   mcpRoutes(server, deps, gate);

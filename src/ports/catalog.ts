@@ -28,6 +28,7 @@ export type CatalogProduct = {
   stock: {
     level: 'in_stock' | 'low' | 'out_of_stock';
     available_quantity: number | null;
+    /** When the feed was last sure of it, where it says so; else when it was another here. */
     as_of: number;
   };
   /** The stream's revision: pinned into handoffs. */
@@ -56,9 +57,27 @@ export type ProductSearch = {
   updated_since?: number;
   sort: 'relevance' | 'price' | 'moq' | 'lead_time' | 'updated';
   limit: number;
-  /** Rows to pass over; the cursor of the next page carries it. */
+  /** Rows to pass over, where the page does not begin after a mark. */
   offset: number;
+  /** The page begins behind this place, whatever has changed before it. */
+  after?: ProductMark;
   facets: ('category' | 'ship_from' | 'brand' | 'origin' | 'stock')[];
+};
+
+/**
+ * The place of a page's last row in the order of its query: JSON, and good for that query only, on
+ * every node. A product that has not changed since is before it or behind it, as it was.
+ */
+export type ProductMark = {
+  /** What the order compares: the beginning of a title, or a number; null is beyond all numbers. */
+  value: string | number | null;
+  /** Of an amount: currencies follow one another. */
+  currency?: string;
+  product_id: string;
+  /** Rows up to the mark when it was made: the place where it is sought first. */
+  shown: number;
+  /** What words weighed: with others, every score would be another. */
+  weights?: string;
 };
 
 /** What a reader makes of a product: the same each time, until the product changes. */
@@ -72,13 +91,18 @@ export type ProductHits<Shown = CatalogProduct> = {
   products: Shown[];
   /** Matches in all, not only on this page. */
   total: number;
-  facets: { field: string; values: { value: string; count: number }[] }[];
+  /** The most frequent values of each, and how many `more` there are. */
+  facets: { field: string; values: { value: string; count: number }[]; more: number }[];
+  /** Where the next page goes on; absent on the last one. */
+  last?: ProductMark;
 };
 
 export type Catalog = {
   /** Published products by id; a missing one is absent from the map. */
   byId(ids: readonly string[]): Map<string, CatalogProduct>;
   bySku(skus: readonly string[]): Map<string, CatalogProduct>;
+  /** Those of these products that are withdrawn, as they were last, by id; why, in staff's words. */
+  withdrawn(ids: readonly string[]): Map<string, { product: CatalogProduct; reason: string }>;
   hasCategory(category: string): boolean;
   search(query: ProductSearch): ProductHits;
   /** The same, with what a view makes of each product; a view is a constant, and few are known. */

@@ -135,5 +135,10 @@ export type ReadModels = {
 
 /** No rows that are right can be had now: they are being filled, or their store gives no answer. */
 export class ReadModelRebuilding extends Error {
-  override readonly name = 'ReadModelRebuilding';
+  override readonly name: string = 'ReadModelRebuilding';
+}
+
+/** Not before somebody has mended what stopped the fold: to ask again soon is of no use. */
+export class ReadModelParked extends ReadModelRebuilding {
+  override readonly name = 'ReadModelParked';
 }

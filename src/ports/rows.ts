@@ -25,6 +25,11 @@ export const ALL_OWNERS = 'all';
 
 export type OwnerRow = { owner: string; sort: number };
 
+/** The one scope of the list of all erased subjects. */
+export const ALL_ERASURES = 'all';
+
+export type ErasureRow = { subject: string; sort: number };
+
 /** The first leads that name a handoff as their source. */
 export type HandoffLeadsRow = { leads: string[] };
 
@@ -104,6 +109,14 @@ export type HistoryEntry = {
   at: number;
   stream: string;
 };
+
+/**
+ * Positions a block spans: a store far away is sent the whole block again with each new event. Where
+ * positions are bytes a block is hardly ever more than one event.
+ */
+export const BLOCK_POSITIONS = 256;
+
+export const historyBlockOf = (position: number): number => Math.floor(position / BLOCK_POSITIONS);
 
 /** A block of an owner's events in log order, five values each, as HistoryEntry names them. */
 export type HistoryRow = { block: number; entries: (number | string)[] };

@@ -41,6 +41,8 @@ export type Secrets = {
   };
 };
 
+export type Unsealed = string | null | undefined;
+
 /**
  * Keys of personal data, one per subject, in a store of their own: destroying one erases the subject.
  * Every process of a service finds the same keys. All throw LogUnavailable where the store gives no
@@ -52,8 +54,11 @@ export type KeyVault = {
    * that is durable. null when the key is destroyed: nothing can be sealed for the subject again.
    */
   seal(subject: string, text: string): Promise<string | null>;
-  /** Each of the texts, in order, in one wait; null where the key is destroyed, or was never here. */
-  unseal(sealed: readonly string[]): Promise<(string | null)[]>;
+  /**
+   * Each of the texts, in order, in one wait; null where the key is destroyed, undefined where it was
+   * never here, or is not the one that sealed the text.
+   */
+  unseal(sealed: readonly string[]): Promise<Unsealed[]>;
   /**
    * True when a key was there to destroy. What it sealed can be read nowhere any more, on other
    * processes within a second.
@@ -61,7 +66,7 @@ export type KeyVault = {
   destroy(subject: string): Promise<boolean>;
   /** As it is now, whichever process did it. */
   knows(subject: string): Promise<'key' | 'destroyed' | 'never'>;
-  close(): void;
+  close(): Promise<void>;
 };
 
 /** A subject's key as it is, 32 bytes; or that it was destroyed, or never made. */

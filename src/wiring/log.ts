@@ -24,7 +24,7 @@ export type OpenedLog = {
 
 export type LogOptions = {
   logger: Logger;
-  /** The file of the log takes no more. */
+  /** The file of the log takes no more, or the data directory may be another process's. */
   onFatal?: ((error: Error) => void) | undefined;
   /** False for a process that keeps nothing in the data directory. */
   holdsDirectory?: boolean;
@@ -57,7 +57,7 @@ export const openLog = async (config: Config, options: LogOptions): Promise<Open
  */
 const remote = async (
   { eventLogUrl, dataDirectory }: Config,
-  { logger, holdsDirectory = true }: LogOptions,
+  { logger, onFatal, holdsDirectory = true }: LogOptions,
 ): Promise<OpenedLog> => {
   if (holdsDirectory) prepareDirectory(dataDirectory);
   const lock = holdsDirectory ? lockDirectory(dataDirectory) : undefined;
@@ -66,6 +66,7 @@ const remote = async (
     const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
     const timing = { startupMs: START_MS_MAX };
     const log = await eventStoreLog({ url: eventLogUrl, timing, ...subscriptionLines(logger) });
+    lock?.watch((text) => onFatal?.(new Error(text)));
     return readable(log, lock?.release);
   } catch (error) {
     lock?.release();

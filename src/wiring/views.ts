@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { pairedEngines, pairedReadModels, pairedStores } from '#projections/engine/pair.ts';
+import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
 import type { Engine } from '#projections/engine/run.ts';
 import { runProjections } from '#projections/engine/run.ts';
@@ -23,8 +24,8 @@ import { foldsAll } from './roles.ts';
 import { sparing } from './told.ts';
 
 export type Views = {
-  /** The store in this process: what every request needs, without a promise. */
-  near: LocalStore;
+  /** Those in this process: what every request needs, without a promise. */
+  near: LocalReadModels;
   /** All read models. */
   store: ProjectionStore;
   engine: Engine;
@@ -46,10 +47,10 @@ export type ViewOptions = {
 };
 
 /**
- * Requests, redirects and the issue of keys cannot do without these, so each process has its own: no
- * outage of the far store stops them, or keeps a revoked key alive.
+ * Requests, redirects, the issue of keys and the end of erasures cannot do without these, so each
+ * process has its own: no outage of the far store stops them, or keeps a key alive that must go.
  */
-const NEAR: ReadonlySet<string> = new Set(['credentials', 'codes', 'access']);
+const NEAR: ReadonlySet<string> = new Set(['credentials', 'codes', 'access', 'erasures']);
 const isNear = (name: string): boolean => NEAR.has(name);
 
 /** A wait up to this long is for the answer's own write; a longer one is for a token. */
@@ -97,8 +98,9 @@ const local = async (config: Config, options: ViewOptions): Promise<Views> => {
     projections: PROJECTIONS,
     ...told,
   });
-  const readModels = localReadModels(near, PROJECTIONS);
-  return { near, store: near, engine, readModels, following: engine, ready: engine.ready };
+  const readModels = localReadModels(near, PROJECTIONS, engine);
+  const { ready } = engine;
+  return { near: readModels, store: near, engine, readModels, following: engine, ready };
 };
 
 const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
@@ -126,6 +128,7 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
     ...(!foldsAll(role, config) && { partitions: [] }),
     ...engineTold(logger),
   });
+  const nearModels = localReadModels(nearStore, NEAR_PROJECTIONS, near);
   const both = pairedEngines(near, far, isNear, farStore);
   const progress = farProgress(
     farStore,
@@ -142,11 +145,11 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
     return progress.folded(scope, position, until - performance.now());
   };
   return {
-    near: nearStore,
+    near: nearModels,
     store: pairedStores(nearStore, farStore, isNear),
     engine,
     readModels: pairedReadModels(
-      localReadModels(nearStore, NEAR_PROJECTIONS),
+      nearModels,
       remoteReadModels(farStore, FAR_PROJECTIONS, far),
       isNear,
     ),

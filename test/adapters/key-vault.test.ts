@@ -25,10 +25,10 @@ describe('the key vault in a file', () => {
     const file = join(fresh(), 'keys.db');
     const vault = sqliteKeyVault(file, wrapping);
     const sealed = (await vault.seal('led_1', 'ada@shop.example')) ?? '';
-    vault.close();
+    await vault.close();
     const again = sqliteKeyVault(file, wrapping);
     expect(await again.unseal([sealed])).toEqual(['ada@shop.example']);
-    again.close();
+    await again.close();
     expect(() => sqliteKeyVault(file, Buffer.alloc(32, 2))).toThrow(/another root secret/);
   });
 
@@ -46,6 +46,6 @@ describe('the key vault in a file', () => {
       .map(({ bytes, at }) => bytes.subarray(at + 5, at + 5 + 40));
     expect(wrapped.length).toBeGreaterThan(0);
     for (const key of wrapped) expect(filesHold(directory, key)).toBe(false);
-    vault.close();
+    await vault.close();
   });
 });

@@ -50,8 +50,23 @@ describe('folding', () => {
     expect(catalog.checkpoint()).toBe(4);
   });
 
+  test('stock is as of the day that the feed says, until it is seen to be another', () => {
+    const { events, publish, observe, revise } = history();
+    const seen = (source_updated_at: string) => {
+      const event = revise(content('a', { source_updated_at }));
+      return filled(events.slice(0, event.position)).byId(['prd_a']).get('prd_a')?.stock.as_of;
+    };
+    publish(content('a'));
+    expect(seen('2011-11-21')).toBe(Date.parse('2011-11-21T00:00:00Z'));
+    expect(seen('2999-01-01T00:00:00Z')).toBe(T0 + 3);
+    expect(seen('last week')).toBe(T0 + 4);
+    revise(content('a', { source_updated_at: '2011-11-21' }));
+    observe('prd_a', { level: 'low', available_quantity: 3 });
+    expect(filled(events).byId(['prd_a']).get('prd_a')?.stock.as_of).toBe(T0 + 6);
+  });
+
   test('withdrawn is gone from every answer, and comes back with its first day', () => {
-    const { events, publish, withdraw } = history();
+    const { events, publish, observe, withdraw } = history();
     publish(content('a', { category: 'Mugs' }));
     publish(content('b'));
     withdraw('prd_a');
@@ -59,16 +74,23 @@ describe('folding', () => {
     expect(catalog.count()).toBe(1);
     expect(catalog.hasCategory('Mugs')).toBe(false);
     expect(catalog.byId(['prd_a']).size + catalog.bySku(['SKU-a']).size).toBe(0);
+    const asked = ['prd_a', 'prd_b', 'prd_x'];
+    const gone = { product: { title: 'Product a', category: 'Mugs' }, reason: 'sold out' };
+    expect([...catalog.withdrawn(asked)]).toMatchObject([['prd_a', gone]]);
+    const seen = observe('prd_a', MUCH);
+    catalog.apply([seen], seen.position);
+    expect(catalog.withdrawn(asked).get('prd_a')?.reason).toBe('sold out');
     expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(0);
     expect(catalog.search(ALL).facets).toEqual([
-      { field: 'category', values: [{ value: 'Gifts', count: 1 }] },
+      { field: 'category', values: [{ value: 'Gifts', count: 1 }], more: 0 },
     ]);
     const again = publish(content('a', { category: 'Mugs' }));
     catalog.apply([again], again.position);
+    expect(catalog.withdrawn(asked)).toEqual(new Map());
     expect(catalog.byId(['prd_a']).get('prd_a')).toMatchObject({
       published_at: T0 + 1,
-      updated_at: T0 + 4,
-      revision: 2,
+      updated_at: T0 + 5,
+      revision: 3,
     });
     expect(catalog.hasCategory('Mugs')).toBe(true);
     expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(1);

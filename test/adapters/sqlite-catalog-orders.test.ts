@@ -81,7 +81,7 @@ const passes = (query: ProductSearch, product: CatalogProduct): boolean => {
 const keyOf = ({ sort, at_quantity }: ProductSearch, product: CatalogProduct): string | number =>
   ({
     relevance: product.title,
-    price: priceAt(product, at_quantity),
+    price: `${product.currency}${`${priceAt(product, at_quantity)}`.padStart(9, '0')}`,
     moq: product.moq,
     lead_time: product.lead_time_days ?? Infinity,
     updated: -product.updated_at,
@@ -111,7 +111,7 @@ const walked = (catalog: Catalog, query: ProductSearch) => {
     }
     const values = [...counts].map(([value, count]) => ({ value, count }));
     values.sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1));
-    return { field, values: values.slice(0, 50) };
+    return { field, values: values.slice(0, 50), more: Math.max(0, values.length - 50) };
   });
   const page = found.slice(query.offset, query.offset + query.limit);
   return { products: page.map(({ product_id }) => product_id), total: found.length, facets };
@@ -153,11 +153,11 @@ describe('columns in order', () => {
       expect(catalog.count()).toBe(live.size);
       for (let n = 0; n < ASKED_BETWEEN_CHANGES; n += 1) {
         const query = asked();
-        expect({ change, query, ...catalog.show(query, view) }).toEqual({
-          change,
-          query,
-          ...walked(catalog, query),
-        });
+        const { last, ...hits } = catalog.show(query, view);
+        const expected = walked(catalog, query);
+        expect({ change, query, ...hits }).toEqual({ change, query, ...expected });
+        const end = query.offset + query.limit;
+        expect(last?.shown).toBe(end < expected.total ? end : undefined);
       }
     }
     catalog.close();

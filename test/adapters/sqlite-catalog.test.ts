@@ -56,11 +56,13 @@ describe('text', () => {
     ['description too', 'goes', ['mug']],
     ['no word at all is no match', '*** 🎁', []],
     ['one letter other', 'glads', ['glasses', 'vase']],
-    ['one letter fewer', 'retr mgu', []],
+    ['one letter fewer', 'retr mog', []],
     ['one letter more', 'rettro', ['mug']],
     ['two letters exchanged', 'vsae', ['mug', 'vase']],
     ['first letter', 'xetro', ['mug']],
-    ['no typo in short words', 'mgu', []],
+    ['two letters exchanged in a short word', 'mgu', ['mug']],
+    ['no other typo in short words', 'mog', []],
+    ['no exchange in shorter ones', 'ba', []],
     ['no second typo', 'glxxs', []],
     ['no typo in numbers: another number is another product', 'ab-125', []],
     ['a typo in one word only where it gives no hit', 'pink vaze', ['mug', 'vase']],
@@ -228,7 +230,7 @@ describe('filters, order and facets', () => {
   const keyOf = (query: Partial<ProductSearch>, product: CatalogProduct): string | number =>
     ({
       relevance: product.title.replace('Ä', 'a').toLowerCase(),
-      price: priceAt(product, query.at_quantity),
+      price: `${product.currency}${`${priceAt(product, query.at_quantity)}`.padStart(9, '0')}`,
       moq: product.moq,
       lead_time: product.lead_time_days ?? Infinity,
       updated: -product.updated_at,
@@ -272,7 +274,8 @@ describe('filters, order and facets', () => {
           pages.push(...catalog.search(ask({ ...query, limit: 4, offset })).products);
         }
         expect(ids(pages)).toEqual(ids(hits.products));
-        for (const { field, values } of hits.facets) {
+        for (const { field, values, more } of hits.facets) {
+          expect(more).toBe(0);
           const counts = new Map<string, number>();
           for (const product of expected) {
             const from = { ...product, origin: product.origin_country, stock: product.stock.level };
@@ -297,15 +300,18 @@ describe('filters, order and facets', () => {
     expect(keys(shop, { ids: ['prd_a'], skus: ['SKU-b'] })).toEqual([]);
   });
 
-  test('a facet has at most 50 values, the most frequent', () => {
-    const many = Array.from({ length: 120 }, (_, n) =>
-      content(`${n}`, { brand: `Brand ${n % 60}` }),
+  test('a facet has the most frequent values, those of category for a whole catalog', () => {
+    const many = Array.from({ length: 1_020 }, (_, n) =>
+      content(`${n}`, { brand: `Brand ${n % 60}`, category: `Category ${n % 510}` }),
     );
-    const [facet] = catalogWith(...many, content('x', { brand: 'Brand 59' })).search(
-      ask({ facets: ['brand'], limit: 1 }),
+    const more = content('x', { brand: 'Brand 59', category: 'Category 509' });
+    const [brand, category] = catalogWith(...many, more).search(
+      ask({ facets: ['brand', 'category'], limit: 1 }),
     ).facets;
-    expect(facet?.values.length).toBe(50);
-    expect(facet?.values[0]).toEqual({ value: 'Brand 59', count: 3 });
+    expect([brand?.values.length, brand?.more]).toEqual([50, 10]);
+    expect(brand?.values[0]).toEqual({ value: 'Brand 59', count: 18 });
+    expect([category?.values.length, category?.more]).toEqual([500, 10]);
+    expect(category?.values[0]).toEqual({ value: 'Category 509', count: 3 });
   });
 
   test('pages beyond the first hundreds go on in the same order', () => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
-import { logCommits } from '#src/adapters/sqlite/log-commits.ts';
+import { threadCommits } from '#src/adapters/sqlite/commits.ts';
 import { fileAt } from '#src/adapters/sqlite/log-file.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../support/directories.ts';
@@ -105,7 +105,8 @@ describe('a thread that ends', () => {
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE theirs (a)');
     other.close();
-    const commits = logCommits({ path, file: fileAt(path) }, (text) => faults.push(text));
+    const place = { store: 'log', path, file: fileAt(path) } as const;
+    const commits = threadCommits(place, (text) => faults.push(text));
     const first = await commits.commit([]);
     expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });
     const later = await commits.commit([]);

@@ -61,17 +61,26 @@ export const keyVaultConformance = (
       await vault.destroy('led_3');
       const strange = ['', 'plain text', 's1.led_99.AAAA', 's1.$all.AAAA', page[0] ?? ''];
       const answers = await vault.unseal([...strange, page[3] ?? '', page[23] ?? '']);
-      expect(answers).toEqual([null, null, null, null, texts[0], null, null]);
+      const none = undefined;
+      expect(answers).toEqual([none, none, none, none, texts[0], null, null]);
       expect(await vault.unseal([])).toEqual([]);
     });
 
     test('opens nothing that was changed, or that is shown as of another subject', async () => {
       const text = await sealed(vault, 'led_1');
       await sealed(vault, 'led_2');
-      expect(await vault.unseal([text.replace('led_1', 'led_3')])).toEqual([null]);
-      await expect(vault.unseal([text.replace('led_1', 'led_2')])).rejects.toThrow();
       const other = text.at(-4) === 'A' ? 'B' : 'A';
-      await expect(vault.unseal([text.slice(0, -4) + other + text.slice(-3)])).rejects.toThrow();
+      const strange = [
+        text.replace('led_1', 'led_3'),
+        text.replace('led_1', 'led_2'),
+        text.slice(0, -4) + other + text.slice(-3),
+      ];
+      expect(await vault.unseal([...strange, text])).toEqual([
+        undefined,
+        undefined,
+        undefined,
+        TEXT,
+      ]);
     });
 
     test('knows a subject by its key, which comes with the first text', async () => {

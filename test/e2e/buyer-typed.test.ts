@@ -40,12 +40,12 @@ afterAll(async () => {
 });
 
 type List = { id: string; review_url: string };
-const list = async (): Promise<List> => {
+const list = async (line_items = LINES): Promise<List> => {
   const answer = await app.send({
     method: 'POST',
     url: '/api/affiliate/v1/handoffs',
     key,
-    payload: { title: 'Mugs for the shop', line_items: LINES },
+    payload: { title: 'Mugs for the shop', line_items },
     headers: { 'idempotency-key': freshKey() },
   });
   return answer.body;
@@ -57,8 +57,9 @@ const events = async ({ id }: List) =>
 const open = async (
   run: (page: Page, made: List) => Promise<void>,
   options: BrowserContextOptions,
+  known?: List,
 ): Promise<void> => {
-  const made = await list();
+  const made = known ?? (await list());
   const { page, context, faults } = await visitor(browser, origin, options);
   try {
     await page.goto(made.review_url);
@@ -93,7 +94,18 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
       await quantity(page, 'Blue mug').fill('48');
       await quantity(page, 'Red mug').fill('0');
       await fillContact(page);
-      expect(await answered(page, () => button(page, 'Ask for a quotation').click())).toBe(200);
+      const send = () => answered(page, () => button(page, 'Ask for a quotation').click());
+      if (options.javaScriptEnabled === false) {
+        // Nobody has shown what this comes to yet.
+        expect(await send()).toBe(409);
+        expect(await page.getByRole('alert').textContent()).toContain('nothing was sent yet');
+        expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
+        expect(await sending(page).textContent()).toMatch(/1\s+line,\s+£95\.52/);
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+        expect(await email(page).inputValue()).toBe('bea@shop.example');
+        expect(await overflow(page)).toBe(0);
+      }
+      expect(await send()).toBe(200);
       expect(await heading(page)).toBe('Your request was sent');
       expect(await page.getByRole('table').textContent()).toContain('£95.52');
       expect(await page.getByRole('table').textContent()).not.toContain('Red mug');
@@ -160,6 +172,73 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
       expect(await sending(page).textContent()).toMatch(/1 line,\s+£95\.52/);
     };
     await open(run, DESKTOP);
+  });
+
+  it('is priced as it is sent: every line of a product, in the currency it has now', async () => {
+    const [sku, other] = ['LAMP-1', 'LAMP-2'];
+    const at = (price: number, currency = 'GBP') => ({
+      currency,
+      price_tiers: [
+        { min_quantity: 6, unit_price: price + 200 },
+        { min_quantity: 48, unit_price: price },
+      ],
+    });
+    const lamp = (title: string, over: object) => feedProduct(sku, { title, ...over });
+    await app.publish([lamp('Lamp', at(800)), feedProduct(other, { title: 'Pot', ...at(500) })]);
+    const lines = [48, 60].map((quantity) => ({ sku, quantity }));
+    const run = async (page: Page, made: List) => {
+      const [first, second] = [page.locator('#quantity\\.1'), page.locator('#quantity\\.2')];
+      await page.getByText('The price is now £9.50').first().waitFor();
+      await first.fill('54');
+      await page.locator('#quantity\\.3').fill('50');
+      expect(await page.locator('tbody .unit').allTextContents()).toEqual([
+        '£9.50',
+        '£9.50',
+        '€5.00',
+      ]);
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,083.00 + €250.00');
+      await second.fill('0');
+      expect(await sending(page).textContent()).toMatch(/2 lines, £513\.00 \+ €250\.00/);
+      await first.fill('48');
+      await second.fill('60');
+      await page.locator('#quantity\\.3').fill('48');
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,104.00');
+      await first.fill('54');
+      await fillContact(page);
+      expect(await answered(page, () => button(page, 'Ask for a quotation').click())).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,323.00');
+      expect(await events(made)).toContain('RfqSubmittedByBuyer');
+    };
+    const made = await list([...lines, { sku: other, quantity: 48 }]);
+    await app.publish([
+      lamp('Lamp', at(950)),
+      feedProduct(other, { title: 'Pot', ...at(500, 'EUR') }),
+    ]);
+    await open(run, DESKTOP, made);
+  });
+
+  it('is asked for again on a phone when prices change meanwhile, and passes axe there', async () => {
+    const pan = (unit_price: number) =>
+      feedProduct('PAN-1', { title: 'Pan', price_tiers: [{ min_quantity: 4, unit_price }] });
+    await app.publish([pan(300)]);
+    const run = async (page: Page, made: List) => {
+      await quantity(page, 'Pan').fill('6');
+      await app.publish([pan(350)]);
+      await fillContact(page);
+      const send = () => answered(page, () => button(page, 'Ask for a quotation').tap());
+      expect(await send()).toBe(409);
+      await page.waitForFunction(() => document.activeElement?.role === 'alert');
+      expect(await quantity(page, 'Pan').inputValue()).toBe('6');
+      expect(await sending(page).textContent()).toContain('£21.00');
+      expect(await overflow(page)).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      expect(await send()).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+      expect(await events(made)).toContain('RfqSubmittedByBuyer');
+    };
+    const small = { ...PHONE, viewport: { width: 360, height: 740 } };
+    await open(run, small, await list([{ sku: 'PAN-1', quantity: 4 }]));
   });
 
   it('passes axe where it was saved', async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeServerFile } from '#src/cli/server-file.ts';
 import type { Server } from '../support/cli.ts';
 import {
   COMMAND,
@@ -118,13 +119,13 @@ describe('the command line itself', () => {
 
   it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {
     const fake = createServer((request, response) => {
-      if (request.url === '/livez') response.end();
+      if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
       else request.socket.destroy();
     });
     await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
     const folder = directory.fresh();
     const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
-    writeFileSync(join(folder, 'server.json'), JSON.stringify({ url, pid: process.pid }));
+    writeServerFile(folder, { url, pid: process.pid, instance: 'fake' });
     writeFileSync(join(folder, 'desk.token'), 'trbd_none');
     const asked = ['catalog', 'withdraw', 'T-1', '--reason', 'x', '--data', folder];
     const { code, stderr } = await run(...asked, '--idempotency-key', 'again-1');

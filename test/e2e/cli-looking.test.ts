@@ -1,4 +1,5 @@
 /** Who only looks changes nothing, and finds nothing where nobody knows what there is. */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -18,7 +19,12 @@ import { feed, HEADER, json, lastLine, run, serve } from '../support/cli.ts';
 import { directories } from '../support/directories.ts';
 
 const directory = directories('tributary-looking-');
-afterAll(directory.removeAll);
+const medium = directory.fresh();
+const isMounted = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', medium]).status === 0;
+afterAll(() => {
+  if (isMounted) spawnSync('umount', [medium]);
+  directory.removeAll();
+});
 
 /** What a backup must have. */
 const KEPT = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
@@ -147,6 +153,23 @@ describe('a data directory without its keys.db', () => {
     writeFileSync(join(data, 'keys.db'), '');
     expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
+
+  it('is a fault to doctor, and keys that were lost are told by it and by log verify', async () => {
+    const data = restored(...KEPT.filter((name) => name !== 'keys.db'));
+    const gone = await run('doctor', '--data', data);
+    expect(gone).toMatchObject({ code: 4, stdout: expect.stringContaining('keys.db is gone') });
+    const verify = () => json('log', 'verify', '--data', data);
+    expect(await verify()).toMatchObject({ intact: true, unreadable_subjects: null });
+    writeFileSync(join(data, 'keys.db'), '');
+    const { unreadable_subjects } = await verify();
+    expect(unreadable_subjects).toBeGreaterThan(10);
+    const lost = await run('doctor', '--data', data);
+    const told = `personal data of ${String(unreadable_subjects)} subjects cannot be read`;
+    expect(lost).toMatchObject({ code: 0, stdout: expect.stringContaining(told) });
+    expect(await json('log', 'verify', '--data', restored(...KEPT))).toMatchObject({
+      unreadable_subjects: 0,
+    });
+  });
 });
 
 describe('a log that is damaged', () => {
@@ -178,6 +201,27 @@ describe('a data directory', () => {
       expect(stderr).toMatch(/loop cannot be read: ELOOP/);
     }
     expect((await run('doctor', '--data', loop)).stdout).toMatch(/✗ +log +ELOOP/);
+  });
+
+  it.skipIf(!isMounted)('that is read-only is no damaged one, and can be copied', async () => {
+    for (const name of KEPT) cpSync(join(demo, name), join(medium, name));
+    spawnSync('mount', ['-o', 'remount,ro', medium]);
+    for (const asked of [
+      ['events', 'tail'],
+      ['log', 'verify'],
+      ['serve', '--port', '0'],
+    ]) {
+      const { code, stderr } = await run(...asked, '--data', medium);
+      expect(code, asked.join()).toBe(3);
+      expect(stderr).toContain('is read-only here (EROFS');
+    }
+    const { stdout } = await run('doctor', '--data', medium);
+    expect(stdout).toMatch(/✗ +data directory +EROFS.*✓ +log .*✓ +keys /s);
+    const copy = join(directory.fresh(), 'copy');
+    cpSync(join(medium, 'root.key'), join(copy, 'root.key'));
+    const copied = await json('log', 'copy', `sqlite:${medium}`, `sqlite:${copy}`);
+    expect(copied).toMatchObject({ verified: true, behind: false });
+    expect(copied['keys']).toBeGreaterThan(10);
   });
 
   it('that holds nothing is not made by a scrub', async () => {

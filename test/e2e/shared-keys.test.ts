@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
 import { copyKeys } from '#src/app/copy-keys.ts';
@@ -137,12 +137,17 @@ test('the keys move house with the log, erased ones as erased', async () => {
   await to.adopt(gone, 'destroyed');
   await from.destroy(kept);
   expect(await copyKeys(log, { from, to })).toMatchObject({ destroyed: 2, differing: [] });
-  expect(
-    await copyKeys(log, { from: { keyOf: async () => new Uint8Array(32) }, to }),
-  ).toMatchObject({
-    differing: expect.arrayContaining([kept, gone]) as string[],
-  });
-  from.close();
+  // As an erasure leaves them that was killed before its key, or an older vault beside a newer log.
+  const living = { keyOf: async () => new Uint8Array(32).fill(7) };
+  expect(await copyKeys(log, { from: living, to })).toMatchObject({ differing: [kept] });
+  const fresh = sqliteKeyVault(':memory:', secrets.vaultKey);
+  const adopt = vi.spyOn(fresh, 'adopt');
+  const copied = { subjects: 2, destroyed: 1, differing: [] };
+  expect(await copyKeys(log, { from: living, to: fresh })).toEqual(copied);
+  expect(adopt.mock.calls.filter(([subject]) => subject === gone)).toEqual([[gone, 'destroyed']]);
+  expect([await fresh.knows(kept), await fresh.knows(gone)]).toEqual(['key', 'destroyed']);
+  await fresh.close();
+  await from.close();
   await target.close();
   await embedded.close();
 });

@@ -108,7 +108,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     log,
     ids,
     clock: time.clock,
-    readModels: localReadModels(store, PROJECTIONS),
+    readModels: localReadModels(store, PROJECTIONS, engine),
     secrets,
     following: engine,
     schedule: time.schedule,

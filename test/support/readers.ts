@@ -10,8 +10,14 @@ const things = {
 };
 
 /** Readers of the made-up read model `things`, version 1. */
-export const readersOf = (store: LocalStore): ReadModels => localReadModels(store, [things]);
+export const readersOf = (store: LocalStore): ReadModels =>
+  localReadModels(store, [things], { parkedFor: () => undefined });
 
 /** The same, of a store across the network, for whoever asks for no more than it has. */
 export const remoteReadersOf = (store: RemoteStore): ReadModels =>
-  remoteReadModels(store, [things], { owed: () => 0, recheck: () => {} });
+  remoteReadModels(store, [things], {
+    failing: () => false,
+    owed: () => 0,
+    parkedFor: () => undefined,
+    recheck: () => {},
+  });

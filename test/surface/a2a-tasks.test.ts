@@ -281,18 +281,29 @@ describe('performance_digest', () => {
     expect(artifactOf(await sent(app, key, said), 'digest')).toEqual(digest);
   });
 
-  it('is cut where it would be too large, and says so', async () => {
+  it('has fewer rows where it would be too large, says so, and is followed by its cursor', async () => {
     const wide = await app.agent('wide');
     for (let n = 0; n < 120; n++) await sent(app, wide.key, message(HANDOFF));
     const ask = { skill: 'performance_digest', group_by: ['handoff_id', 'agent_id'] };
     const task = await sent(app, wide.key, message(ask));
-    const { data, totals } = artifactOf(task, 'digest') as { data: object[]; totals: object };
+    const { data, totals, page } = artifactOf(task, 'digest') as Digest;
     expect(totals).toMatchObject({ handoffs_created: 120 });
     expect(data.length).toBeGreaterThan(20);
     expect(data.length).toBeLessThan(120);
     expect(task.artifacts?.[0]?.metadata).toEqual({ untrusted: true, truncated: true });
     expect(JSON.stringify(artifactOf(task, 'digest')).length).toBeLessThanOrEqual(32_768);
+    const seen = [...data];
+    let cursor = page.next_cursor;
+    while (cursor !== null) {
+      const next = artifactOf(await sent(app, wide.key, message({ ...ask, cursor })), 'digest');
+      seen.push(...(next as Digest).data);
+      cursor = (next as Digest).page.next_cursor;
+    }
+    expect(seen).toHaveLength(120);
+    expect(new Set(seen.map((row) => JSON.stringify(row))).size).toBe(120);
   });
+
+  type Digest = { data: object[]; totals: object; page: { next_cursor: string | null } };
 });
 
 describe('a request beyond the bounds', () => {

@@ -156,7 +156,11 @@ describe('a key', () => {
     const { keyId } = await app.agent('rotor');
     const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, {});
     const { id } = rotated.body as { id: string };
-    expect((await app.desk('POST', `/keys/${id}/rotate`, {})).status).toBe(409);
+    const second = await app.desk('POST', `/keys/${id}/rotate`, {});
+    expect(second.status).toBe(409);
+    const { detail } = second.body as { detail: string };
+    expect(detail).toMatch(new RegExp(`${keyId} \\(.+, rotating\\).+Revoke one of them first`));
+    expect(detail).toContain(id);
   });
 });
 

@@ -19,10 +19,15 @@ const logOf = (events: number, size: number): EventLog =>
     },
   }) as unknown as EventLog & { readFold(): Promise<FoldEvent[]> };
 
-const readyz = async (log: EventLog, folded: number) => {
+const readyz = async (log: EventLog, folded: number, parked: readonly unknown[] = []) => {
   const server = Fastify();
   const following = { passed: async () => true, asOf: () => ({ position: folded, at: 0 }) };
-  healthRoutes(server, { log, clock, following });
+  const statuses = [
+    { name: 'leads', checkpoint: folded, lagEvents: 0, parked },
+    { name: 'links', checkpoint: folded, lagEvents: 0, parked: [] },
+  ];
+  const projections = { status: async () => statuses };
+  healthRoutes(server, { log, clock, following, projections });
   const answer = await server.inject({ method: 'GET', url: '/readyz' });
   await server.close();
   return { status: answer.statusCode, body: answer.json() as Record<string, unknown> };
@@ -51,10 +56,22 @@ describe('/readyz', () => {
     expect(await readyz(log, 1_000)).toMatchObject({ status: 200, body: { events_behind: 0 } });
   });
 
+  it('names what is parked, and stays ready: the rest works', async () => {
+    expect(await readyz(logOf(1, 1), 1)).toMatchObject({ status: 200, body: { parked: [] } });
+    const body = { status: 'ready', parked: ['leads'] };
+    expect(await readyz(logOf(1, 1), 1, [{}])).toMatchObject({ status: 200, body });
+  });
+
   it('says that it does not know, while the log is away', async () => {
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
     const { status, body } = await readyz({ ...logOf(1, 1), head: away }, 1);
     expect(status).toBe(503);
-    expect(body).toEqual({ status: 'not_ready', position: null, folded: 1, events_behind: null });
+    expect(body).toEqual({
+      status: 'not_ready',
+      position: null,
+      folded: 1,
+      events_behind: null,
+      parked: null,
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { submitRfq } from '#src/app/buyer.ts';
 import type { Deps } from '#src/app/deps.ts';
 import type { TestApp } from '../support/app.ts';
@@ -105,12 +105,12 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(states).toEqual(['rfq_submitted', 'rfq_submitted', 'accepted']);
   });
 
-  it('loses nothing when the process dies between the two streams, though its claim runs out', async () => {
+  it('is told nothing else where its leads cannot be told; they lose nothing, though claims run out', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
     const dead = withHandoffs(() => Promise.reject(new Error('gone')));
-    await expect(sendRfq(list, dead)).rejects.toThrow('gone');
+    expect(await sendRfq(list, dead)).toMatchObject({ ok: true });
     expect(await shown(leadId)).toMatchObject({ state: 'accepted' });
     app.clock.advance(91 * 86_400_000);
     expect(await move(leadId, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
@@ -129,5 +129,78 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(await shown(leadId)).toMatchObject({ state: 'accepted' });
     expect(await sendRfq(list)).toMatchObject({ ok: true });
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
+  });
+
+  it('can be won, too, when an amendment named the list', async () => {
+    const [early, late] = [await handoff(), await handoff()];
+    const company = { name: 'Shop', country: 'GB' };
+    const [sent, open] = [freshKey(), freshKey()];
+    await post('/leads', { external_id: sent, company });
+    await post('/leads', { external_id: open, company });
+    await sendRfq(early);
+    const amend = async (external_id: string, { id: ref }: Handoff) =>
+      (
+        await post<{ id: string }>('/leads', {
+          external_id,
+          company,
+          source: { kind: 'handoff', ref },
+        })
+      ).id;
+    const known = await amend(sent, early);
+    const leadId = await amend(open, late);
+    expect(await move(known, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
+    await move(leadId, 'accepted');
+    await sendRfq(late);
+    expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
+    expect(await move(leadId, 'won', { value: VALUE })).toMatchObject({ status: 200 });
+    const query = `from=2026-11-20&granularity=total&handoff_id=${late.id}`;
+    const numbers = await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key });
+    expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
+  });
+});
+
+describe('a move that changes nothing', () => {
+  const moveBy = (idempotencyKey: string, leadId: string, to: string) =>
+    app.send({
+      method: 'POST',
+      url: `/api/desk/v1/leads/${leadId}/move`,
+      key: app.deskToken,
+      payload: { owner_id: 'acme', to },
+      headers: { 'idempotency-key': idempotencyKey },
+    });
+
+  it('is answered on a retry as it was, whatever has happened since', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    for (const to of ['accepted', 'contacted', 'qualified']) await move(leadId, to);
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'qualified');
+    expect(first).toMatchObject({ status: 200, body: { state: 'qualified' } });
+    await sendRfq(list);
+    const retry = await moveBy(again, leadId, 'qualified');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
+    expect(await moveBy(freshKey(), leadId, 'qualified')).toMatchObject({ status: 409 });
+  });
+
+  it('is so also when it would have changed something, but came second', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    for (const to of ['accepted', 'contacted']) await move(leadId, to);
+    const { log } = app.service.deps;
+    const { append } = log;
+    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
+      if (events[0]?.type === 'LeadQualified') {
+        racing.mockRestore();
+        await move(leadId, 'qualified');
+      }
+      return append.call(log, stream, expected, events);
+    });
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'qualified');
+    expect(first).toMatchObject({ status: 200, body: { state: 'qualified' } });
+    await sendRfq(list);
+    expect((await typesOf(leadId)).slice(-2)).toEqual(['LeadQualified', 'LeadRfqObserved']);
+    const retry = await moveBy(again, leadId, 'qualified');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
   });
 });

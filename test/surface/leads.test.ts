@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { TestApp } from '../support/app.ts';
 import { freshKey, testApp } from '../support/app.ts';
 import { verifies } from '../support/verifies.ts';
@@ -155,6 +156,85 @@ describe('submitLead', () => {
       ...person('free@buyer.example'),
     });
     expect(next).toMatchObject({ status: 201, body: { state: 'submitted' } });
+  });
+
+  it('says after an amendment what that says, and frees a contact that it leaves out', async () => {
+    const left = person('left-out@buyer.example');
+    const first = await submit(acme, {
+      external_id: 'crm-10',
+      company,
+      ...left,
+      interest: { note: 'Wants mugs' },
+      metadata: { shelf: 3 },
+    });
+    const { contact, consent, interest, metadata, ...rest } = first.body as Record<string, object>;
+    expect([contact, consent, interest, metadata]).not.toContain(undefined);
+    const amended = await submit(acme, { external_id: 'crm-10', company });
+    expect(amended.body).toEqual({ ...rest, version: 1 });
+    expect(await leads(acme, '?external_id=crm-10')).toEqual([amended.body]);
+    const next = await submit(rival, { external_id: 'r-10', company, ...left });
+    expect(next).toMatchObject({ body: { state: 'submitted' } });
+  });
+
+  it('refuses another source than the one it has, and leaves the contact to others', async () => {
+    const source = { kind: 'manual', ref: 'fair' };
+    await submit(acme, { external_id: 'crm-11', company });
+    const named = await submit(acme, { external_id: 'crm-11', company, source });
+    expect(named).toMatchObject({ status: 200, body: { source } });
+    const free = person('source@buyer.example');
+    const other = { external_id: 'crm-11', company, source: { kind: 'manual' }, ...free };
+    expect(await submit(acme, other)).toMatchObject({
+      status: 422,
+      body: { code: 'validation_failed', errors: [{ pointer: '/source', code: 'fixed' }] },
+    });
+    expect(await leads(acme, '?external_id=crm-11')).toEqual([named.body]);
+    const next = await submit(rival, { external_id: 'r-11', company, ...free });
+    expect(next).toMatchObject({ body: { state: 'submitted' } });
+  });
+
+  it('frees the contact that it had, also when only a retry comes so far', async () => {
+    const had = person('had@buyer.example');
+    await submit(acme, { external_id: 'crm-12', company, ...had });
+    const { log } = app.service.deps;
+    const { append } = log;
+    const dying = vi.spyOn(log, 'append').mockImplementation((stream, expected, events) => {
+      if (events.some(({ type }) => type === 'LeadClaimReleased'))
+        throw new LogUnavailable('fault', 'no', 'gone');
+      return append.call(log, stream, expected, events);
+    });
+    const amend = () =>
+      submit(acme, { external_id: 'crm-12', company, ...person('has@buyer.example') }, 'k12');
+    expect((await amend()).status).toBe(503);
+    dying.mockRestore();
+    const taken = await submit(rival, { external_id: 'r-12', company, ...had });
+    expect(taken).toMatchObject({ body: { state_reason: 'already_known' } });
+    expect((await amend()).status).toBe(200);
+    const free = await submit(rival, { external_id: 'r-13', company, ...had });
+    expect(free).toMatchObject({ body: { state: 'submitted' } });
+  });
+
+  it('keeps on a retry the contact that came back since', async () => {
+    const [one, two] = [person('one@back.example'), person('two@back.example')];
+    const say = (who: object, key?: string) =>
+      submit(acme, { external_id: 'crm-14', company, ...who }, key);
+    await say(one);
+    await say(two, 'k14');
+    await say(one);
+    expect((await say(two, 'k14')).headers['idempotent-replayed']).toBe('true');
+    const clash = await submit(rival, { external_id: 'r-14', company, ...one });
+    expect(clash).toMatchObject({ body: { state_reason: 'already_known' } });
+  });
+
+  it('frees the contact when staff mark it as a duplicate, and stays closed itself', async () => {
+    const same = person('true@buyer.example');
+    const lead = await submit(acme, { external_id: 'crm-15', company, ...same });
+    const { id } = lead.body as { id: string };
+    await app.desk('POST', `/leads/${id}/move`, { owner_id: 'acme', to: 'duplicate' });
+    const next = await submit(rival, { external_id: 'r-15', company, ...same });
+    expect(next).toMatchObject({ body: { state: 'submitted' } });
+    const again = await submit(acme, { external_id: 'crm-15', company });
+    expect(again).toMatchObject({ status: 409 });
+    expect((again.body as { detail: string }).detail).toContain('an external_id of its own');
   });
 
   it('is moved by staff only, along its states', async () => {

@@ -283,7 +283,7 @@ describe('the budget of a result', () => {
       cuts: [{ pointer: '/data', kept: limit, of: 25 }],
     });
     expect(first.content[1]?.text).toBe(
-      `Truncated to keep the result small: /data shows ${limit} of 25 rows. Go on with next_cursor and limit ${limit}.`,
+      `Truncated to keep the result small: /data shows ${limit} of 25 rows. Go on with next_cursor.`,
     );
     const seen = data.map(({ sku }) => sku);
     let cursor = page.next_cursor;
@@ -297,28 +297,42 @@ describe('the budget of a result', () => {
     expect(seen).toHaveLength(120);
   });
 
-  it('says where to start again when a later page is too heavy, and skips no row in silence', async () => {
-    const small = expectSound(
-      'search_products',
-      await agent.call('search_products', { sort: 'updated', limit: 100 }),
-    );
-    expect((small as unknown as Products).data.length).toBeLessThan(100);
-    const over = await app.send({
-      method: 'GET',
-      url: '/api/affiliate/v1/products?category=Mugs&limit=50',
-      key: (await app.agent('acme')).key,
-    });
-    const { page } = over.body as Products;
-    const later = await agent.call('search_products', {
-      category: 'Mugs',
-      limit: 50,
-      cursor: page.next_cursor,
-    });
-    const cut = expectSound('search_products', later) as unknown as Products;
-    expect(cut.page).toMatchObject({ next_cursor: null, has_more: true });
-    expect(later.content[1]?.text).toContain(
-      `Start the listing again with limit ${cut.data.length}`,
-    );
+  it.each<[string, string, Record<string, unknown>]>([
+    ['search_products', 'products', { sort: 'updated', limit: 100 }],
+    ['list_leads', 'leads', { source: 'agent', limit: 50 }],
+    ['get_performance', 'performance', { from: '2026-01-01', to: '2026-11-30' }],
+  ])('shows every row of %s to who follows cursors alone', async (name, path, input) => {
+    const { key } = await app.agent('walked');
+    const metadata = { note: 'Met at the fair, wants to see the whole range. '.repeat(10) };
+    for (let i = 0; i < 50; i++) {
+      const headers = { 'idempotency-key': freshKey() };
+      const payload = { external_id: `${name}-${i}`, company: { name: 'Shop', country: 'GB' } };
+      const asked = { key, headers, payload: { ...payload, metadata } };
+      await app.send({ method: 'POST', url: '/api/affiliate/v1/leads', ...asked });
+    }
+    const walker = mcpAgent(app, key);
+    const seen: object[] = [];
+    const cut: boolean[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const result = await walker.call(name, { ...input, ...(cursor !== undefined && { cursor }) });
+      const { data, page } = expectSound(name, result) as unknown as Listed;
+      seen.push(...data);
+      cut.push('truncated' in result._meta);
+      cursor = page.next_cursor;
+      expect(page.has_more).toBe(cursor !== null);
+    }
+    expect(cut.filter(Boolean).length).toBeGreaterThan(1);
+    const whole: object[] = [];
+    const asked = new URLSearchParams(Object.entries(input) as [string, string][]);
+    let url: string | undefined = `/api/affiliate/v1/${path}?${asked.toString()}`;
+    while (url !== undefined) {
+      const { data, page } = (await app.send({ method: 'GET', url, key })).body as Listed;
+      whole.push(...data);
+      if (page.next_cursor !== null) asked.set('cursor', page.next_cursor);
+      url = page.next_cursor === null ? undefined : `/api/affiliate/v1/${path}?${asked.toString()}`;
+    }
+    expect(seen).toEqual(whole);
   });
 
   it('keeps a handoff of a thousand lines valid, and names where the whole is', async () => {
@@ -351,8 +365,9 @@ describe('the budget of a result', () => {
     expect(result.content[1]?.text).toMatch(/metadata\/note_\d+ shows \d+ of 500 characters/);
   });
 
-  type Products = {
-    data: { sku: string }[];
+  type Listed<Row = object> = {
+    data: Row[];
     page: { next_cursor: string | null; has_more: boolean };
   };
+  type Products = Listed<{ sku: string }>;
 });

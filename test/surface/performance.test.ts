@@ -128,6 +128,21 @@ describe('getPerformance', () => {
     expect(data[0]).toMatchObject({ metrics: { clicks_raw: 1 }, comparison: { clicks_raw: 7 } });
   });
 
+  it('has a row for what was there only in the period before', async () => {
+    const asked = 'from=2026-11-01&to=2026-11-01&compare_to=previous_period&group_by=campaign';
+    const { data } = await ask(asked);
+    expect(
+      data.map(({ dimensions, metrics, comparison }) => [
+        dimensions['campaign'],
+        metrics['clicks_raw'],
+        comparison?.['clicks_raw'],
+      ]),
+    ).toEqual([
+      ['=HYPERLINK("x")', 0, 7],
+      ['plain', 1, 0],
+    ]);
+  });
+
   it('answers as the log stood at a position', async () => {
     const before = await ask('from=2026-10-31&to=2026-11-01');
     const [first = ''] = codes;
@@ -161,6 +176,47 @@ describe('getPerformance', () => {
     ).toHaveLength(2);
     const odd = await app.send({ method: 'GET', url, key, headers: { accept: 'image/png' } });
     expect(odd).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });
+  });
+
+  it('heads a file by the question, also where nothing was found', async () => {
+    const csv = async (query: string) => {
+      const url = `${V1}/performance?granularity=total&group_by=campaign,country&${query}`;
+      return (await app.send({ method: 'GET', url, key, headers: { accept: 'text/csv' } })).text;
+    };
+    const never = 'from=2001-01-01&to=2001-01-02&compare_to=previous_period';
+    const header = await csv(never);
+    expect(header).toMatch(
+      /^bucket_start,campaign,country,clicks_raw,.*,comparison_won_value\r\n$/,
+    );
+    const then = 'from=2026-10-01&to=2026-11-30&compare_to=previous_period';
+    expect((await csv(then)).split('\r\n')[0]).toBe(header.trimEnd());
+  });
+
+  it('shows no row twice when another comes before it between two pages', async () => {
+    const asked = 'from=2026-10-31&to=2026-11-02&granularity=total&group_by=campaign&limit=1';
+    const first = await ask(asked);
+    const { body } = await post('/links', {
+      target: { kind: 'product', ref: 'MUG-1' },
+      campaign: '!new',
+    });
+    await visit((body as { code: string }).code, '10.0.0.1');
+    const second = await ask(`${asked}&cursor=${first.page.next_cursor}`);
+    const campaigns = [first, second].map(({ data }) => data[0]?.dimensions['campaign']);
+    expect(campaigns).toEqual(['=HYPERLINK("x")', 'plain']);
+    expect((await ask(asked)).data[0]?.dimensions['campaign']).toBe('!new');
+    expect(second.page.next_cursor).toBeNull();
+  });
+
+  it('pages on in the days of its first page, also after midnight', async () => {
+    app.clock.set(Date.parse('2026-11-01T23:59:00Z'));
+    const first = await ask('limit=20');
+    app.clock.set(Date.parse('2026-11-02T00:01:00Z'));
+    const second = await ask(`limit=5&cursor=${first.page.next_cursor}`);
+    const third = await ask(`limit=20&cursor=${second.page.next_cursor}`);
+    for (const { period } of [second, third]) expect(period).toEqual(first.period);
+    const days = [first, second, third].flatMap(({ data }) => data.map((row) => row.bucket_start));
+    expect(days).toHaveLength(30);
+    expect([days[0], new Set(days).size, days.at(-1)]).toEqual(['2026-10-03', 30, '2026-11-01']);
   });
 
   it('pages, and refuses what cannot be asked', async () => {

@@ -124,7 +124,8 @@ describe('the forms of the review page', () => {
 
   it('send what was typed over the list, in one act; pressed twice it is one, too', async () => {
     const { id, path } = await handoff({ buyer: { company: 'Corner Shop' } });
-    const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '48', 'quantity.2': '0' };
+    const totals = 'GBP:9552';
+    const typed = { list_revision: '1', totals, ...CONTACT, 'quantity.1': '48', 'quantity.2': '0' };
     for (let i = 0; i < 2; i++) expect((await post(`${path}/send`, typed)).status).toBe(303);
     const { text } = await get(path);
     expect(text).toContain('£95.52');

@@ -83,7 +83,7 @@ describe('a short link', () => {
 
   it('leads on whatever some mailer has put behind its address', async () => {
     const { code, destination_url } = await link();
-    for (const query of ['?via=qr&utm_term=50%off', '?r=%e9'])
+    for (const query of ['?via=qr&utm_term=50%off', '?r=%e9', '/', '/?via=qr'])
       expect((await visit(`/l/${code}${query}`)).headers['location']).toBe(destination_url);
   });
 
@@ -156,6 +156,30 @@ describe('a short link', () => {
       deps.origin = origin;
       app.clock.set(Date.parse(expires_at) - DAY_MS);
     }
+  });
+
+  it('whose product is withdrawn leads to its other target, or to a page with a way on', async () => {
+    await app.publish([feedProduct('CUP-1', { title: 'Cup <1>' }), feedProduct('CUP-2')]);
+    const product = { kind: 'product', ref: 'CUP-1' };
+    const plain = await link({ target: product });
+    const other = await link({ target: product, expired_target: { kind: 'search', ref: 'cups' } });
+    expect((await visit(`/l/${other.code}`)).headers['location']).toBe(plain.destination_url);
+    const asked = { sku: 'CUP-1', reason: 'Sold out' };
+    expect((await app.desk('POST', '/products/withdraw', asked)).status).toBe(200);
+    const before = (await visits()).length;
+    const led = await visit(`/l/${other.code}`);
+    expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=cups' } });
+    const on = await visit(`/l/${plain.code}`);
+    expect(on).toMatchObject({ status: 302, headers: { location: plain.destination_url } });
+    expect(await visits()).toHaveLength(before + 2);
+    const page = await visit(new URL(plain.destination_url).pathname);
+    expect(page).toMatchObject({ status: 410, headers: { 'cache-control': 'no-store' } });
+    expect(page.text).toContain('<h1>Cup &lt;1&gt;</h1>');
+    const way = /<a href="(\/c\/[^"]+)">What is still offered/.exec(page.text)?.[1] ?? '';
+    expect((await visit(way)).text).toContain('CUP-2');
+    await app.publish([feedProduct('CUP-1')]);
+    expect((await visit(`/l/${other.code}`)).headers['location']).toBe(plain.destination_url);
+    expect((await visit(new URL(plain.destination_url).pathname)).status).toBe(200);
   });
 
   it('that was disabled leads nowhere, and its picture stays', async () => {

@@ -52,7 +52,7 @@ describe('the review page', () => {
       ...BOUNDARIES.map(({ statement }) => statement),
     ])
       expect(text).toContain(said);
-    expect(text).toContain('20 December 2026');
+    expect(text).toContain('20 December 2026 at 10:00 UTC');
   });
 
   it('writes amounts and days as the reader does', async () => {
@@ -62,7 +62,7 @@ describe('the review page', () => {
     // Our own words are English, whatever the reader's language.
     expect(text).toContain('<body lang="en">');
     expect(text).toContain('22,50\u00a0£');
-    expect(text).toContain('20. Dezember 2026');
+    expect(text).toContain('20. Dezember 2026 um 10:00 UTC');
   });
 
   it('changes nothing when it is looked at, by whatever', async () => {
@@ -87,7 +87,9 @@ describe('the review page', () => {
     const { text } = await get(path);
     expect(text).toMatch(/<strong>2 lines have changed<\/strong>\s+since/);
     expect(text).toContain('The price is now £3.00; it was £2.50 when this line was priced.');
-    expect(text).toContain('No longer offered. Set the quantity to 0 to take it off the list.');
+    expect(text).toContain(
+      'No longer offered: “Sold out”. Set the quantity to 0 to take it off the list.',
+    );
   });
 
   it('marks a test list', async () => {

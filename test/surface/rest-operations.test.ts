@@ -75,7 +75,10 @@ describe('searchProducts', () => {
     ).toEqual(['MUG-1', 'MUG-2']);
     expect(answer.body).toMatchObject({
       page: { total: 2, has_more: false, next_cursor: null },
-      facets: [{ field: 'category', values: [{ value: 'Mugs', count: 2 }] }, { field: 'stock' }],
+      facets: [
+        { field: 'category', values: [{ value: 'Mugs', count: 2 }], more: 0 },
+        { field: 'stock' },
+      ],
     });
     const [first] = list(answer.body);
     expect(first).toMatchObject({
@@ -96,6 +99,23 @@ describe('searchProducts', () => {
     const late = await get(`/products?limit=2&sort=moq&cursor=${next_cursor}`);
     expect(late).toMatchObject({ status: 400, body: { code: 'cursor_expired' } });
     app.clock.advance(-86_400_001);
+  });
+
+  it('goes on behind the last product that was shown, though it was withdrawn', async () => {
+    const skus = ['GOES-1', 'GOES-2', 'GOES-3', 'GOES-4'];
+    await app.publish(skus.map((sku) => feedProduct(sku, { title: `goes ${sku}` })));
+    const query = '/products?q=goes&sort=price&limit=2';
+    const first = await get(query);
+    const { next_cursor } = (first.body as { page: { next_cursor: string } }).page;
+    const [one = {}, two = {}] = list(first.body);
+    for (const { sku } of [one, two]) {
+      const { status } = await app.desk('POST', '/products/withdraw', { sku, reason: 'Recalled' });
+      expect(status).toBe(200);
+    }
+    const second = await get(`${query}&cursor=${next_cursor}`);
+    expect(second.body).toMatchObject({ page: { total: 2, has_more: false, next_cursor: null } });
+    const shown = [one, two, ...list(second.body)].map(({ sku }) => String(sku));
+    expect(shown.toSorted()).toEqual(skus);
   });
 
   it('refuses unknown and wrong parameters by name', async () => {

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { performanceExample } from '#contracts/examples/records.ts';
+import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { mintCredential } from '#src/app/authenticate.ts';
+import { decimalOf, minorUnits } from '#src/app/feed-cells.ts';
 import { fingerprintOf, nameOf } from '#src/app/hash.ts';
 import { limiter } from '#src/app/limiter.ts';
 import {
@@ -9,9 +12,10 @@ import {
   dateOf,
   dayOf,
   isTimeZone,
-  yearBefore,
+  yearsOn,
 } from '#src/app/performance/calendar.ts';
 import { negotiate } from '#src/interfaces/rest/accept.ts';
+import { performanceCsv } from '#src/interfaces/rest/formats.ts';
 
 describe('names and fingerprints', () => {
   it('are functions of their parts, and of nothing else', () => {
@@ -105,7 +109,46 @@ describe('the calendar', () => {
     expect(dateOf(bucketOf(dayOf('2026-11-22'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-16'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-30'), 'month', 0))).toBe('2026-11-01');
-    expect(dateOf(yearBefore(dayOf('2028-02-29')))).toBe('2027-02-28');
+    expect(dateOf(yearsOn(dayOf('2028-02-29'), -1))).toBe('2027-02-28');
+    expect(dateOf(yearsOn(dayOf('2027-02-28'), 1))).toBe('2028-02-28');
+  });
+});
+
+describe('money in a file', () => {
+  const answer = getPerformance.output.parse(performanceExample);
+  const csv = (rfq_value: { amount: number; currency: string }[]): string | undefined => {
+    const metrics = { ...answer.totals, rfq_value };
+    const data = [{ bucket_start: '2026-11-20', dimensions: {}, metrics }];
+    return performanceCsv({ ...answer, data }, {})
+      .split('\r\n')[1]
+      ?.split(',')
+      .at(-2);
+  };
+
+  it.each([
+    [[], ''],
+    [[{ amount: 877_263, currency: 'GBP' }], '8772.63 GBP'],
+    [[{ amount: 7, currency: 'EUR' }], '0.07 EUR'],
+    [[{ amount: 1_250, currency: 'JPY' }], '1250 JPY'],
+    [[{ amount: 1_250, currency: 'KWD' }], '1.250 KWD'],
+    [
+      [
+        { amount: 100, currency: 'EUR' },
+        { amount: 0, currency: 'GBP' },
+      ],
+      '1.00 EUR|0.00 GBP',
+    ],
+  ])('is a decimal with the digits of its currency: %j', (amounts, shown) => {
+    expect(csv(amounts)).toBe(shown);
+  });
+
+  it('reads back as what it was', () => {
+    const currencies = fc.constantFrom(...Intl.supportedValuesOf('currency'));
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), currencies, (amount, currency) => {
+        expect(minorUnits(decimalOf(amount, currency), currency)).toBe(amount);
+      }),
+    );
   });
 });
 

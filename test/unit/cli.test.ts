@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
+import { banner } from '#src/cli/banner.ts';
 import { problemText, refused } from '#src/cli/problem-text.ts';
 import { ROOT } from '../support/house.ts';
 
@@ -14,6 +15,7 @@ describe('the way on from a problem', () => {
     'credential_invalid',
     'credential_revoked',
     'payload_too_large',
+    'read_model_rebuilding',
     'internal_error',
   ]);
   const HTTP =
@@ -68,5 +70,25 @@ describe.each(['SIGINT', 'SIGTERM'])('a bar that %s breaks off', (signal) => {
     expect(said).toBe(
       'interrupted: feed.csv, 40 of 100 bytes done. The same command may simply be run again.\n',
     );
+  });
+});
+
+describe('the banner', () => {
+  it('names the read models that are parked', () => {
+    const config = { dataDirectory: 'data', eventLogUrl: 'memory:' };
+    const of = (parked: readonly unknown[]) =>
+      banner({
+        url: 'http://127.0.0.1',
+        config,
+        head: 9,
+        readModels: [
+          { name: 'leads', lagEvents: 3, parked },
+          { name: 'links', lagEvents: 0, parked: [] },
+        ],
+      });
+    expect(of([{}])).toContain(
+      '1 of 2 caught up, parked: leads (see tributary projections status)',
+    );
+    expect(of([])).toMatch(/1 of 2 caught up\n/);
   });
 });

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { authenticator } from '#src/app/authenticate.ts';
+import { banner } from '#src/cli/banner.ts';
 import { readConfig } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';
+import { demoFactsIn } from '#src/demo/facts.ts';
 import { HANDOFFS } from '#src/demo/handoffs.ts';
 import { LINKS } from '#src/demo/links.ts';
 import { ensureDemo } from '#src/demo/story.ts';
@@ -60,6 +62,29 @@ describe('the demo story', () => {
     expect(auth.agent(facts?.api_key ?? '').ok).toBe(true);
     expect(auth.agent(first.facts?.api_key ?? '')).toMatchObject({ code: 'credential_revoked' });
     await service.close();
+  });
+
+  it.each([
+    ['before an agent was approved', 5],
+    ['in the middle', 300],
+  ])('interrupted %s, is known to be half of one', async (_when, steps) => {
+    const data = directory.fresh();
+    const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
+    const clock = demoClock(systemClock());
+    const cut = { ...clock, set: (at: number) => (steps-- > 0 ? clock.set(at) : stop()) };
+    const stop = () => {
+      throw new Error('cut off');
+    };
+    const service = await openService(config, { clock, onLog: clock.begin });
+    await expect(ensureDemo(service, cut)).rejects.toThrow('cut off');
+    await service.close();
+    expect(demoFactsIn(data)).toMatchObject({ owner: 'northwind' });
+    const again = await played(data);
+    const facts = again.facts ?? null;
+    await again.service.close();
+    const demo = facts && { facts, deskToken: 'trbd_x' };
+    const shown = { url: 'http://x', config, head: 1, readModels: [], ...(demo && { demo }) };
+    expect(banner(shown)).toContain('make demo-reset, and the next start tells it anew');
   });
 
   it('comes after what the log already has', async () => {

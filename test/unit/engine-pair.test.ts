@@ -39,8 +39,8 @@ describe('a near store and a far one', () => {
     const far = await start({ store: ill, projections: [FAR] });
     const engine = pairedEngines(near, far, isNear, { refresh });
     const readModels = pairedReadModels(
-      localReadModels(nearStore, [NEAR]),
-      localReadModels(farStore, [FAR]),
+      localReadModels(nearStore, [NEAR], near),
+      localReadModels(farStore, [FAR], far),
       isNear,
     );
     const count = async (name: string) =>

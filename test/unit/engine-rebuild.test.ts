@@ -180,7 +180,7 @@ describe('a new version', () => {
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     await engine.stop();
     const changed = tally({ version: 2 });
-    const readers = localReadModels(store, [changed]);
+    const readers = localReadModels(store, [changed], engine);
     await expect(readers.get('tally', 'anna', 'tally')).rejects.toThrow('is being filled');
     let release = (): void => {};
     const gate = new Promise<void>((open) => (release = open));

@@ -1,14 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { remoteReadModels } from '#projections/engine/readers.ts';
+import type { Parked } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { partitionOf, ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { tally } from '../support/engine.ts';
 
 type Answer = Found<Row | undefined>;
 
 /** Answers one after the other, the last for ever. */
-const readers = (owed: readonly (Position | undefined)[], answers: readonly Answer[]) => {
+const readers = (
+  owed: readonly (Position | undefined)[],
+  answers: readonly Answer[],
+  parked?: Parked,
+) => {
   let [reads, refreshes, rechecks] = [0, 0, 0];
   const at = <T>(list: readonly T[], i: number): T => list[Math.min(i, list.length - 1)] as T;
   const store = {
@@ -16,7 +21,12 @@ const readers = (owed: readonly (Position | undefined)[], answers: readonly Answ
     refresh: async () => void (refreshes += 1),
   } as unknown as RemoteStore;
   let asks = 0;
-  const engine = { owed: () => at(owed, asks++), recheck: () => void (rechecks += 1) };
+  const engine = {
+    failing: () => false,
+    owed: () => at(owed, asks++),
+    parkedFor: () => parked,
+    recheck: () => void (rechecks += 1),
+  };
   const models = remoteReadModels(store, [tally()], engine);
   return {
     get: () => models.get('tally', 'anna', 'tally'),
@@ -47,6 +57,13 @@ describe('readers of a far store', () => {
     for (const bad of [answer(4), answer(undefined), answer(9, null), answer(9, 'tally@2.1')])
       await expect(readers([5], [bad]).get()).rejects.toThrow(ReadModelRebuilding);
     await expect(readers([undefined], [answer(9)]).get()).rejects.toThrow('is being filled');
+  });
+
+  test('do not even ask for rows of a partition that is parked', async () => {
+    const parked = { partition: partitionOf('anna'), position: 5, stream: 'anna-x_1', reason: '' };
+    const { get, told } = readers([5], [answer(9)], parked);
+    await expect(get()).rejects.toThrow(ReadModelParked);
+    expect(told().reads).toBe(0);
   });
 
   test('never go back behind what was once owed, also when the engine starts again', async () => {

@@ -10,7 +10,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import { jsonEvent } from '@eventstore/db-client';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
+import type { KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
 import type { EncodedEvent } from '../event-codec.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { appends } from './appends.ts';
@@ -89,11 +89,12 @@ export const eventStoreKeyVault = async (
     return found === 'destroyed' ? null : found;
   };
 
-  const open = async (sealed: string): Promise<string | null> => {
+  const open = async (sealed: string): Promise<Unsealed> => {
     const subject = subjectOf(sealed);
-    if (subject === undefined || !SUBJECT.test(subject)) return null;
+    if (subject === undefined || !SUBJECT.test(subject)) return undefined;
     const found = await kept.get(subject);
-    return typeof found === 'string' ? null : openText(found, subject, sealed);
+    if (found === 'never') return undefined;
+    return found === 'destroyed' ? null : openText(found, subject, sealed);
   };
 
   const destroy = async (subject: string): Promise<boolean> => {
@@ -144,7 +145,7 @@ export const eventStoreKeyVault = async (
       const found = await make(subject, given);
       return typeof found !== 'string' && found.equals(given);
     },
-    close: kept.clear,
+    close: async () => kept.clear(),
   };
 };
 

@@ -6,8 +6,8 @@ import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { encodeAppend, UPCASTS } from '../event-codec.ts';
 import { subscribers } from '../subscribers.ts';
+import { threadCommits } from './commits.ts';
 import { lockDirectory } from './lock.ts';
-import { logCommits } from './log-commits.ts';
 import { markKeeper } from './log-mark.ts';
 import type { OpenedLog } from './log-open.ts';
 import { openLog, orRefuse } from './log-open.ts';
@@ -79,9 +79,8 @@ const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
     mark.touch();
   };
   const begin = (): Staged => transaction.begin({ ...head });
-  const commits = logCommits({ path: join(directory, 'log.db'), file }, (text) =>
-    writer.stop(text),
-  );
+  const path = join(directory, 'log.db');
+  const commits = threadCommits({ store: 'log', path, file }, (text) => writer.stop(text));
   const writer = logWriter(commits, { transaction, begin, committed }, options);
   const close = async (): Promise<void> => {
     await writer.close();
@@ -109,6 +108,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     lock.release();
     throw error;
   }
+  lock.watch(log.writer.stop);
   const { db, id } = opened;
   let closing: Promise<void> | undefined;
   const open = (): typeof log => {

@@ -1,46 +1,51 @@
 import type { KeyObject } from 'node:crypto';
 import { createSecretKey } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
+import type { KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
-import { failureOf, textOf } from './failure.ts';
-import type { StoreKind } from './open.ts';
-import { openStore } from './open.ts';
-
-const KIND: StoreKind = {
-  what: 'key vault',
-  applicationId: 0x74726b76,
-  version: 1,
-  // A sealed text whose key is lost is lost: the key is durable before the event that needs it.
-  synchronous: 'FULL',
-  schema: 'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID',
-};
+import type { CommitResult } from './committer.ts';
+import { committer } from './committer.ts';
+import type { Commits } from './commits.ts';
+import { threadCommits } from './commits.ts';
+import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
+import { keyWriter } from './key-writer.ts';
+import { fileAt } from './log-file.ts';
 
 /** Of a few hundred bytes each. */
 const KNOWN_MAX = 10_000;
+
+/** LogUnavailable where what was asked for did not happen. */
+const required = (
+  result: CommitResult,
+  { failed, applied }: { failed: string; applied: 'no' | 'unknown' },
+): void => {
+  if (result.kind === 'committed') return;
+  const reason = result.failure === 'full' ? 'full' : 'fault';
+  throw new LogUnavailable(reason, applied, `${failed}: ${result.text}`);
+};
+const STORED = { failed: 'no key was stored', applied: 'no' } as const;
+const DESTROYED = { failed: 'a key may not be destroyed yet', applied: 'unknown' } as const;
 
 /**
  * Keys of personal data in a file of their own, wrapped by `wrappingKey`: AES-256-GCM, the subject as
  * associated data. Destroying a key overwrites it where SQLite kept it: secure_delete, then the
  * write-ahead log folded in and cut off. A destroyed subject keeps a row without a key, so that its
- * data cannot come back under a fresh one. `file` may be ':memory:'. Throws StartupError when what is
- * there was wrapped with another key.
+ * data cannot come back under a fresh one. A thread writes the file. `file` may be ':memory:'. Throws
+ * StartupError when what is there was wrapped with another key.
  */
 export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys => {
-  const db = file === ':memory:' ? memory() : openStore(file, KIND);
-  db.exec('PRAGMA secure_delete = ON');
+  const { db, start } = file === ':memory:' ? inMemory() : inFile(file);
   const wrapping = createSecretKey(wrappingKey);
   requireSameKey(db, file, wrapping);
   const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
-  const insert = db.prepare('INSERT INTO keys VALUES (?, ?)');
-  const forget = db.prepare(
-    'INSERT INTO keys VALUES (?, NULL) ON CONFLICT (subject) DO UPDATE SET wrapped = NULL',
-  );
+  const writer = keyWriter(start);
 
   /** Keys asked for lately. No other process changes the file while this one has it. */
   const known = new Map<string, KeyObject>();
+  /** Subjects whose row is being written, and what it will have. */
+  const underWay = new Map<string, Promise<KeyObject | null>>();
 
   const keep = (subject: string, key: KeyObject): KeyObject => {
     if (known.size >= KNOWN_MAX) known.clear();
@@ -57,46 +62,63 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & Mo
     return keep(subject, unwrapKey(wrapping, subject, Buffer.from(row.wrapped)));
   };
 
-  /** Durable before the event that needs it. */
-  const store = (subject: string, key: KeyObject): KeyObject => {
-    try {
-      insert.run(subject, wrapKey(wrapping, subject, key));
+  const write = (
+    subject: string,
+    work: () => Promise<KeyObject | null>,
+  ): Promise<KeyObject | null> => {
+    const written = work().finally(() => underWay.delete(subject));
+    underWay.set(subject, written);
+    return written;
+  };
+
+  const store = (subject: string, key: KeyObject) =>
+    write(subject, async () => {
+      const wrapped = new Uint8Array(wrapKey(wrapping, subject, key));
+      required(await writer.write(subject, wrapped), STORED);
       return keep(subject, key);
-    } catch (error) {
-      const reason = failureOf(error) === 'full' ? 'full' : 'fault';
-      throw new LogUnavailable(reason, 'no', `no key was stored: ${textOf(error)}`);
-    }
+    });
+
+  const forget = (subject: string) =>
+    write(subject, async () => {
+      const result = await writer.write(subject, null);
+      // Whatever became of it, the file knows.
+      known.delete(subject);
+      required(result, DESTROYED);
+      return null;
+    });
+
+  /** The subject's key, else `make`'s, durable before the event that needs it; null when destroyed. */
+  const keyFor = async (subject: string, make: () => KeyObject): Promise<KeyObject | null> => {
+    const found = underWay.get(subject) ?? keyOf(subject);
+    return found === undefined ? store(subject, make()) : found;
   };
-  const open = (sealed: string): string | null => {
+
+  const open = (sealed: string): Unsealed => {
     const subject = subjectOf(sealed);
-    const key = subject === undefined ? undefined : keyOf(subject);
-    return key && subject !== undefined ? openText(key, subject, sealed) : null;
+    if (subject === undefined) return undefined;
+    const key = keyOf(subject);
+    return key && openText(key, subject, sealed);
   };
 
-  const destroy = (subject: string): boolean => {
+  const destroy = async (subject: string): Promise<boolean> => {
+    for (let other; (other = underWay.get(subject)); ) await other.catch(() => null);
     const had = keyOf(subject);
-    if (had === null) return false;
     // Also without a key: whoever was erased must not come back under a first one.
-    known.delete(subject);
-    forget.run(subject);
-    if (had === undefined) return false;
-    db.exec('PRAGMA wal_checkpoint(TRUNCATE); VACUUM; PRAGMA wal_checkpoint(TRUNCATE)');
-    return true;
+    if (had !== null) await forget(subject);
+    // Also without a row to change: it makes good what failed before.
+    required(await writer.scrub(), DESTROYED);
+    return Boolean(had);
   };
 
-  // All is done when the call returns; the promises are the port's.
   return {
     async seal(subject, text) {
-      const found = keyOf(subject);
-      if (found === null) return null;
-      return sealText(found ?? store(subject, freshKey()), subject, text);
+      const key = await keyFor(subject, freshKey);
+      return key && sealText(key, subject, text);
     },
     async unseal(sealed) {
       return sealed.map(open);
     },
-    async destroy(subject) {
-      return destroy(subject);
-    },
+    destroy,
     async knows(subject) {
       const key = keyOf(subject);
       if (key === undefined) return 'never';
@@ -109,20 +131,22 @@ export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & Mo
     },
     async adopt(subject, key) {
       if (key === 'destroyed') {
-        destroy(subject);
+        await destroy(subject);
         return true;
       }
-      const found = keyOf(subject);
-      if (found === null) return false;
       const given = createSecretKey(key);
-      return (found ?? store(subject, given)).equals(given);
+      const found = await keyFor(subject, () => given);
+      return found !== null && found.equals(given);
     },
-    close: () => db.close(),
+    async close() {
+      await writer.close();
+      db.close();
+    },
   };
 };
 
 /** Any key tells: with another secret none of them opens, and nothing that they sealed. */
-const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
+export const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
   const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
   const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
   if (!row) return;
@@ -138,8 +162,29 @@ const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): vo
   }
 };
 
-const memory = (): DatabaseSync => {
+/** The file's connection for reads, and who writes it. */
+type Opened = { db: DatabaseSync; start(): Commits };
+
+const inFile = (path: string): Opened => {
+  const db = openKeyFile(path);
+  // What an erasure left undone before a crash. Without room for it now, the next one does it.
+  committer(db, KEY_RECORDING).scrub();
+  const place = { store: 'keys', path, file: fileAt(path) } as const;
+  // A checkpoint that failed left the write-ahead log as it was: the next one does it again.
+  return { db, start: () => threadCommits(place, () => {}) };
+};
+
+const inMemory = (): Opened => {
   const db = new DatabaseSync(':memory:');
-  db.exec(KIND.schema);
-  return db;
+  db.exec(KEY_STORE.schema);
+  const { commit, scrub } = committer(db, KEY_RECORDING);
+  const close = async (): Promise<void> => {};
+  return {
+    db,
+    start: () => ({
+      commit: async (records) => commit(records),
+      scrub: async () => scrub(),
+      close,
+    }),
+  };
 };

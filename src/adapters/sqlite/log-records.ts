@@ -5,6 +5,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { LogCorrupted } from '#src/ports/event-log.ts';
+import type { Recording } from './committer.ts';
 import type { StoreKind } from './open.ts';
 
 /** 4,096 events share a slice of the index of owners: fixed with the format. */
@@ -35,8 +36,12 @@ export const LOG_STORE: StoreKind = {
   `,
 };
 
-/** Of the table `events`. */
-export const COLUMN_COUNT = 12;
+const COLUMN_COUNT = 12;
+
+export const LOG_RECORDING: Recording = {
+  insert: `INSERT INTO events VALUES (${Array(COLUMN_COUNT).fill('?').join()})`,
+  columns: COLUMN_COUNT,
+};
 
 export const FOLD_COLUMNS = 'position, stream, revision, type, at, data, crc';
 export type FoldRow = [

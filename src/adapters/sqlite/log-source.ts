@@ -1,18 +1,14 @@
 /** A log to read and nothing else, also while a service writes it: no lock is taken, no byte changed. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { readMark, requireMark } from './log-mark.ts';
 import { logReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
-import { inspectStore } from './open.ts';
+import { inspectStore, openToRead } from './open.ts';
 
 export type LogSource = Pick<EventLog, 'id' | 'readAll' | 'head' | 'close'>;
-
-// The writer holds the file for the length of a commit.
-const BUSY_MS = 1_000;
 
 /** Throws StartupError when there is no log in the directory, or not the one it should be. */
 export const sqliteLogSource = (directory: string): LogSource => {
@@ -20,7 +16,7 @@ export const sqliteLogSource = (directory: string): LogSource => {
   if (!existsSync(path)) throw new StartupError(`${directory} holds no log`);
   if (inspectStore(path, LOG_STORE, () => true) === null)
     throw new StartupError(`${path} is empty`);
-  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
+  const db = openToRead(path);
   const last = db.prepare('SELECT position, at FROM events ORDER BY position DESC LIMIT 1');
   const headNow = (): { position: number; at: number | null } => {
     const row = last.get();

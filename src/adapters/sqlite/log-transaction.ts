@@ -2,8 +2,8 @@
 import type { AppendResult, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '../event-codec.ts';
+import type { Records } from './committer.ts';
 import { foldCrc, sealOf } from './log-records.ts';
-import type { Records } from './log-thread.ts';
 import type { LogReader } from './log-reader.ts';
 import type { StreamHead, StreamHeads } from './stream-heads.ts';
 

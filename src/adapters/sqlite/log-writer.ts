@@ -4,8 +4,9 @@
  */
 import type { AppendResult } from '#src/ports/event-log.ts';
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import type { Commits } from './commits.ts';
+import type { CommitResult } from './committer.ts';
 import { textOf } from './failure.ts';
-import type { CommitResult, LogCommits } from './log-commits.ts';
 import type { AppendRequest, Decided, logTransaction, Staged } from './log-transaction.ts';
 
 export type WriterOptions = {
@@ -41,7 +42,7 @@ type Parts = {
   committed: (staged: Staged) => void;
 };
 
-export const logWriter = (commits: LogCommits, parts: Parts, options: WriterOptions) => {
+export const logWriter = (commits: Commits, parts: Parts, options: WriterOptions) => {
   const turnMax = options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   const queueMax = options.queueAppendsMax ?? QUEUE_APPENDS_MAX;
   const bytesMax = options.queueBytesMax ?? QUEUE_BYTES_MAX;

@@ -1,5 +1,8 @@
 /** The one way a SQLite file of ours is opened: what it is and how durable it is are read back. */
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 export type StoreKind = {
@@ -96,15 +99,41 @@ const prepare = (db: DatabaseSync, path: string, kind: StoreKind): void => {
   );
 };
 
+const isWritable = (directory: string): boolean => {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * For whoever only reads. Beside a file of ours SQLite makes two more, also to read it. Where nothing
+ * can be made nothing changes either, and a file that was closed in order is whole by itself.
+ */
+export const openToRead = (path: string): DatabaseSync => {
+  const isWhole = !isWritable(dirname(path)) && !existsSync(`${path}-wal`);
+  const at = pathToFileURL(path);
+  if (isWhole) at.searchParams.set('immutable', '1');
+  return new DatabaseSync(at, { readOnly: true, timeout: BUSY_MS });
+};
+
+const hintOf = (path: string): string =>
+  isWritable(dirname(path))
+    ? 'If the file is damaged, restore the data directory from a backup.'
+    : 'The directory cannot be written, and the file was not closed in order: copy the directory ' +
+      'to where it can be written, and look there.';
+
 const opened = <T>(
   path: string,
   kind: StoreKind,
-  readOnly: boolean,
+  open: () => DatabaseSync,
   use: (db: DatabaseSync) => T,
 ): T => {
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { readOnly, timeout: BUSY_MS });
+    db = open();
     requireSqlite(String(one(db, 'SELECT sqlite_version()')));
     return use(db);
   } catch (error) {
@@ -112,18 +141,22 @@ const opened = <T>(
     if (error instanceof StartupError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartupError(
-      `${path} cannot be opened as a Tributary ${kind.what}: ${reason}. ` +
-        'If the file is damaged, restore the data directory from a backup.',
+      `${path} cannot be opened as a Tributary ${kind.what}: ${reason}. ` + hintOf(path),
       { cause: error },
     );
   }
 };
 
 export const openStore = (path: string, kind: StoreKind): DatabaseSync =>
-  opened(path, kind, false, (db) => {
-    prepare(db, path, kind);
-    return db;
-  });
+  opened(
+    path,
+    kind,
+    () => new DatabaseSync(path, { timeout: BUSY_MS }),
+    (db) => {
+      prepare(db, path, kind);
+      return db;
+    },
+  );
 
 /**
  * Looks into a file without changing a byte of it: a writer that closes would fold a damaged
@@ -134,8 +167,13 @@ export const inspectStore = <T>(
   kind: StoreKind,
   look: (db: DatabaseSync) => T,
 ): T | null =>
-  opened(path, kind, true, (db) => {
-    const answer = identify(db, path, kind) === 0 ? null : look(db);
-    db.close();
-    return answer;
-  });
+  opened(
+    path,
+    kind,
+    () => openToRead(path),
+    (db) => {
+      const answer = identify(db, path, kind) === 0 ? null : look(db);
+      db.close();
+      return answer;
+    },
+  );

@@ -1,13 +1,15 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { MARK_TABLE, markOpened } from './cache-mark.ts';
 
 const APPLICATION_ID = 0x7472_726d;
 /** Rises with any change below; an older file is thrown away, because the log has it all. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 // Rows lie by partition first: a digest reads one range. Ids of spaces are never used again, so
 // that rows left by a drop that did not come to its end belong to nobody.
 const SCHEMA = `
+  ${MARK_TABLE}
   CREATE TABLE origin (log TEXT NOT NULL);
   CREATE TABLE spaces (id INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL UNIQUE);
   CREATE TABLE live (name TEXT PRIMARY KEY, space TEXT NOT NULL);
@@ -25,8 +27,8 @@ const SCHEMA = `
 `;
 
 /**
- * Opens the file, or makes an empty one in its place if it is damaged, of another version, or of
- * another log. `onDiscarded` hears why.
+ * Opens the file, or makes an empty one in its place if it is damaged, of another version or another
+ * log, or was open when the machine stopped. `onDiscarded` hears why.
  */
 export const openCache = (
   file: string,
@@ -49,10 +51,10 @@ export const discard = (file: string): void => {
 const open = (file: string, log: string): DatabaseSync => {
   const db = new DatabaseSync(file);
   try {
-    // The log is the record and this a cache of it: a power cut may cost rows together with their
-    // checkpoints, and the engine folds them again. So no commit here waits for the disk. One
-    // process has the file to itself; its rows in memory would not see another's writes. The
-    // write-ahead log may grow to 32 MiB, so that a fill writes the same pages back less often.
+    // The log is the record and this a cache of it: a power cut costs the file, and the engine folds
+    // it again. So no commit here waits for the disk. One process has the file to itself; its rows in
+    // memory would not see another's writes. The write-ahead log may grow to 32 MiB, so that a fill
+    // writes the same pages back less often.
     db.exec(`
       PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA journal_mode = WAL;
@@ -61,6 +63,7 @@ const open = (file: string, log: string): DatabaseSync => {
       PRAGMA wal_autocheckpoint = 8192;
     `);
     prepare(db, log);
+    markOpened(db);
     db.exec('DELETE FROM rows WHERE space_id NOT IN (SELECT id FROM spaces)');
     return db;
   } catch (error) {

@@ -1,3 +1,4 @@
+import { closeMarked } from './cache-mark.ts';
 import { discard, openCache } from './read-model-file.ts';
 import { statements } from './read-model-sql.ts';
 
@@ -42,7 +43,7 @@ export const guardedFile = (options: {
         return work(sql);
       }
     },
-    close: () => db.close(),
+    close: () => closeMarked(db),
   };
 };
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
 
@@ -14,13 +14,23 @@ export const makeDirectory = (path: string): void => {
   for (const at of missing) mkdirSync(at, { mode: 0o700 });
 };
 
-/** The data directory, made where it is missing. Throws StartupError. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** The data directory, made where it is missing, to be written. Throws StartupError. */
 export const prepareDirectory = (directory: string): void => {
   try {
     makeDirectory(directory);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartupError(`the data directory ${directory} cannot be made: ${reason}`);
+    throw new StartupError(`the data directory ${directory} cannot be made: ${reasonOf(error)}`);
+  }
+  try {
+    accessSync(directory, constants.W_OK);
+  } catch (error) {
+    throw new StartupError(
+      `${directory} is read-only here (${reasonOf(error)}), which is no damage: copy it to where it ` +
+        'can be written, and use the copy. doctor and log copy can read it where it is.',
+    );
   }
 };
 

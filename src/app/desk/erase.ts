@@ -3,6 +3,7 @@ import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../claims.ts';
 import { decideAndAppend } from '../decide-and-append.ts';
+import { holdsWords } from '../older-words.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
 import { findOwner } from './find-owner.ts';
@@ -14,7 +15,8 @@ const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
 /**
  * The event comes before the key goes: a crash between the two leaves a subject that is marked and
- * a key that the same command destroys when it is sent again. The other way round would lose the mark.
+ * a key that the next start destroys, or the same command when it is sent again. The other way round
+ * would lose the mark.
  */
 export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
   const { subject, reason } = input;
@@ -43,8 +45,9 @@ export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, cal
   if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
   const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
+  const in_clear = (await deps.log.readStream(stream)).filter(holdsWords).length;
   return done(
-    { subject, key, erased_from: [stream] },
+    { subject, key, erased_from: [stream], in_clear },
     written.position === undefined ? {} : { position: written.position },
   );
 };

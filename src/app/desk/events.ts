@@ -1,4 +1,5 @@
 import type { StoredEvent } from '#src/ports/event-log.ts';
+import { withErasedWords } from '../older-words.ts';
 import { done, refuse } from '../outcome.ts';
 import { iso } from '../time.ts';
 import type { DeskHandler } from './handler.ts';
@@ -34,6 +35,6 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
     const from = last === undefined ? after : Math.max(after, head - last);
     events = await deps.log.readAll({ after: from, limit: limit + 1 });
   }
-  const shown = events.slice(0, limit);
+  const shown = await withErasedWords(deps.vault, events.slice(0, limit));
   return done({ data: shown.map(render), head, more: events.length > limit });
 };

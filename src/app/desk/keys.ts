@@ -102,9 +102,13 @@ const keysFull = async (
       key.expires_at > call.at &&
       key.key_id !== keyIdOf(owner, call.idem ?? ''),
   );
-  return live.length >= LIMITS.KEYS_PER_AGENT_MAX
-    ? refuse('state_conflict', `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys.`)
-    : undefined;
+  if (live.length < LIMITS.KEYS_PER_AGENT_MAX) return undefined;
+  const named = live.map(({ key_id, last4, status }) => `${key_id} (…${last4}, ${status})`);
+  return refuse(
+    'state_conflict',
+    `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys, and this one has ` +
+      `${named.join(' and ')}. Revoke one of them first.`,
+  );
 };
 
 export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {

@@ -2,9 +2,9 @@ import type { HandoffState } from '#src/domain/handoff.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
-import { historyEntries } from '#src/ports/rows.ts';
+import { historyBlockOf, historyEntries } from '#src/ports/rows.ts';
 import { done, refuse } from '../outcome.ts';
-import { UNOPENED } from '../personal.ts';
+import { readableHandoffs, UNOPENED } from '../personal.ts';
 import { renderHandoff, renderLink } from '../render.ts';
 import { iso, renderAsOf } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
@@ -40,7 +40,9 @@ export const listLinks: DeskHandler<'listLinks'> = async (deps, input, call) => 
 export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, call) => {
   if (!mayActFor(call, input.owner_id)) return NO_OWNER;
   const { rows, next_before } = await pageOf<HandoffState>(deps, 'handoffs', input);
-  const data = rows.map((row) => {
+  // Lines are only counted: what stands beside them stays closed.
+  const listed = rows.map(({ sealed_line_notes: _unread, ...row }) => row);
+  const data = (await readableHandoffs(deps, listed)).map((row) => {
     const help = { opened: UNOPENED, reviewToken: () => '' };
     const {
       review_url: _forTheBuyer,
@@ -55,17 +57,19 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
   return done({ data, next_before, as_of: asOfNow(deps) });
 };
 
+const BLOCKS_FIRST = 8;
+
 export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call) => {
   const { owner_id, as_of, before, limit } = input;
   if (!mayActFor(call, owner_id)) return NO_OWNER;
   const below = Math.min(before ?? Infinity, as_of === undefined ? Infinity : as_of + 1);
   const found: HistoryEntry[] = [];
-  let block: number | undefined;
-  for (;;) {
-    // A row is a block of positions: a few of them fill any page.
+  let block = below === Infinity ? undefined : historyBlockOf(below - 1) + 1;
+  // How much of its block an owner fills, nobody knows: all of it, or one entry.
+  for (let blocks = Math.min(BLOCKS_FIRST, limit + 1); ; blocks = Math.min(4 * blocks, limit + 1)) {
     const rows = await deps.readModels.list<HistoryRow>('history', {
       scope: owner_id,
-      limit: 8,
+      limit: blocks,
       ...(block !== undefined && { before: block }),
     });
     for (const { row } of rows)
@@ -75,7 +79,7 @@ export const listHistory: DeskHandler<'listHistory'> = async (deps, input, call)
           .filter(({ position }) => position < below),
       );
     block = rows.at(-1)?.sort;
-    if (rows.length === 0 || found.length > limit) break;
+    if (rows.length < blocks || found.length > limit) break;
   }
   const shown = found.slice(0, limit);
   const now = asOfNow(deps);

@@ -1,5 +1,7 @@
 import type { HandoffCommand } from '#src/domain/handoff.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff, isOpen } from '#src/domain/handoff.ts';
+import type { LeadCommand } from '#src/domain/lead.ts';
+import type { StaffMove } from '#src/domain/lead.ts';
 import { lead } from '#src/domain/lead.ts';
 import { link } from '#src/domain/link.ts';
 import type { DeskCall } from '../call.ts';
@@ -29,6 +31,9 @@ const answerOf = <State>(
     : refuse('state_conflict', `${written.detail}.`);
 };
 
+/** Moves after which somebody else may bring the contact. */
+const GIVEN_UP: ReadonlySet<StaffMove> = new Set(['rejected', 'duplicate', 'unqualified', 'lost']);
+
 export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   const { lead_id, owner_id, to, reason, value } = input;
   if (!mayActFor(call, owner_id)) return notFound('lead');
@@ -37,21 +42,31 @@ export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   const written = await decideAndAppend(deps, owned, {
     stream: streamOf(owner_id, 'lead', lead_id),
     decider: lead,
-    command: () => ({
-      type: 'MoveLead' as const,
-      at: call.at,
-      to,
-      ...(reason !== undefined && { reason }),
-      ...(value !== undefined && { value }),
-    }),
+    async command(state): Promise<LeadCommand | Refusal> {
+      const sealedReason =
+        state && reason !== undefined ? await deps.vault.seal(lead_id, reason) : undefined;
+      if (sealedReason === null) return ERASED_LEAD;
+      return {
+        type: 'MoveLead',
+        at: call.at,
+        to,
+        ...(sealedReason !== undefined && { sealedReason }),
+        ...(value !== undefined && { value }),
+      };
+    },
   });
-  const freed = to === 'rejected' || to === 'unqualified' || to === 'lost';
-  if (written.ok && freed) await releaseClaim(deps, owned, written.state);
+  if (written.ok && GIVEN_UP.has(to)) await releaseClaim(deps, owned, written.state);
   // Only now that it is accepted can it take note of an RFQ that came before, or meanwhile.
   const isAccepted = written.ok && written.replayOf === undefined && to === 'accepted';
   const observed = isAccepted ? await observeRfq(deps, owned, lead_id) : undefined;
   return answerOf(observed ?? written, 'lead', ({ state }) => ({ id: lead_id, owner_id, state }));
 };
+
+const ERASED_LEAD = refuse(
+  'state_conflict',
+  'The lead was erased, and no words about it are kept: move it without a reason.',
+);
+const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');
 
 const closeHandoff = async (
   deps: DeskDeps,
@@ -64,7 +79,12 @@ const closeHandoff = async (
   const written = await decideAndAppend(deps, owned, {
     stream: streamOf(owner_id, 'handoff', handoff_id),
     decider: handoff,
-    command: (): HandoffCommand => ({ type, at: call.at, reason }),
+    async command(state): Promise<HandoffCommand | Refusal> {
+      const { at } = call;
+      if (!state || !isOpen(state, at)) return { type, at, sealedReason: '' };
+      const sealedReason = await deps.vault.seal(handoff_id, reason);
+      return sealedReason === null ? ERASED_HANDOFF : { type, at, sealedReason };
+    },
   });
   return answerOf(written, 'handoff', ({ status }) => ({
     id: handoff_id,

@@ -1,7 +1,7 @@
 import { done, refuse } from '../outcome.ts';
-import { openOne } from '../personal.ts';
+import { openOne, readableHandoff } from '../personal.ts';
 import { handoffOf } from '../records.ts';
-import { renderLine } from '../render.ts';
+import { placeholderOf, renderLine } from '../render.ts';
 import { iso } from '../time.ts';
 import type { DeskHandler } from './handler.ts';
 
@@ -12,14 +12,15 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_
   const state = await handoffOf(deps, owner_id, handoff_id);
   if (!state?.rfq) return refuse('resource_not_found', 'There is no RFQ of this handoff.');
   const opened = await openOne(deps.vault, state.rfq.contact);
+  const { lines } = await readableHandoff(deps, state);
   return done({
     handoff_id,
     owner_id,
     title: state.title,
     submitted_at: iso(state.rfq.submitted_at),
-    contact: opened === null ? ('[erased]' as const) : (JSON.parse(opened) as Contact),
+    contact: typeof opened === 'string' ? (JSON.parse(opened) as Contact) : placeholderOf(opened),
     list_revision: state.list_revision,
-    line_items: state.lines.map(renderLine),
+    line_items: lines.map(renderLine),
     indicative_totals: state.totals,
   });
 };

@@ -7,10 +7,10 @@ import { createOnce, replayOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
-import { priceLines, totalsOf } from '../lines.ts';
+import { lineIdAt, priceLines, totalsOf } from '../lines.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
-import { showHandoff } from '../personal.ts';
+import { sealAll, showHandoff } from '../personal.ts';
 import { linkOf } from '../records.ts';
 import { reviewTokenHash, reviewTokenOf } from '../review-token.ts';
 import { DAY_MS, epoch } from '../time.ts';
@@ -82,15 +82,19 @@ const gather = async (
     return invalid('/line_items', 'too_large', 'the total passes what can be counted exactly');
 
   const { email, company, country } = input.buyer;
-  const sealed = email === undefined ? undefined : await deps.vault.seal(handoffId, email);
+  const sealed = await sealAll(deps.vault, handoffId, {
+    email,
+    note: input.note_to_buyer,
+    lineNotes: lineNotesIn(input),
+  });
   if (sealed === null) return HANDOFF_ERASED;
-  const { title, locale, note_to_buyer, link_id, external_id, metadata } = input;
+  const { title, locale, link_id, external_id, metadata } = input;
   return {
     handoff_id: handoffId,
     agent_id: call.caller.agentId,
     title,
     locale,
-    ...(note_to_buyer !== undefined && { note_to_buyer }),
+    ...(sealed.note !== undefined && { sealed_note_to_buyer: sealed.note }),
     ...(link_id !== undefined && { link_id }),
     ...(external_id !== undefined && { external_id }),
     ...(metadata !== undefined && { metadata }),
@@ -98,15 +102,24 @@ const gather = async (
     buyer: {
       ...(company !== undefined && { company }),
       ...(country !== undefined && { country }),
-      ...(sealed !== undefined && { email: sealed }),
+      ...(sealed.email !== undefined && { email: sealed.email }),
     },
     lines: priced.lines,
+    ...(sealed.lineNotes !== undefined && { sealed_line_notes: sealed.lineNotes }),
     totals,
     token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
     review_origin: deps.origin(),
     expires_at: expiresAt,
     ...call.task,
   };
+};
+
+/** All of them in one text: a seal each would cost more than the lines. */
+const lineNotesIn = ({ line_items }: Input): string | undefined => {
+  const notes = line_items.flatMap(({ note }, index) =>
+    note === undefined ? [] : [[lineIdAt(index), note] as const],
+  );
+  return notes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(notes));
 };
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>

@@ -1,10 +1,12 @@
+import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Dimension } from '#contracts/records/performance.ts';
-import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
+import { bindingOf, readCursorOf, writeCursor } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
+import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import type { Bucket, Query } from '../performance/aggregate.ts';
@@ -13,35 +15,43 @@ import {
   aggregate,
   emptySum,
   inOrder,
+  placeOf,
   renderBucket,
   renderSum,
 } from '../performance/aggregate.ts';
-import {
-  bucketOf,
-  dateOf,
-  dayOf,
-  isTimeZone,
-  todayIn,
-  yearBefore,
-} from '../performance/calendar.ts';
+import { dateOf, dayOf, isTimeZone, todayIn } from '../performance/calendar.ts';
+import { beside, comparisonOf, countedBefore, ofBoth } from '../performance/comparison.ts';
 import { renderAsOf } from '../time.ts';
+import { inTurns, turn } from '../turns.ts';
 
 type Input = InputOf<'getPerformance'>;
 
 /** One question of a store far away answers nearly every query. */
 const PAGE_ROWS = 5_000;
+const PAGE_EVENTS = 500;
+
+/**
+ * The row that a page ends with, so that rows which come meanwhile move none into the next page twice;
+ * and the last day of the listing: today would be another one after midnight.
+ */
+const placeShape = z.tuple([z.int(), z.string(), z.int()]);
+const rowName = (bucket: Bucket): string => nameOf(placeOf(bucket));
 
 export const getPerformance: Handler<'getPerformance'> = async (deps, input, { caller, at }) => {
-  const query = queryOf(input, at);
-  if ('ok' in query) return query;
   const binding = bindingOf(caller.ownerId, 'getPerformance', input);
-  let offset = 0;
+  let after: { bucket: number; row: string } | undefined;
+  let { to } = input;
   if (input.cursor !== undefined) {
-    const read = readCursor(deps, binding, input.cursor);
+    const read = readCursorOf(deps, binding, input.cursor, placeShape);
     if (!read.ok) return read;
-    offset = read.place;
+    const [bucket, row, last] = read.place;
+    after = { bucket, row };
+    to = dateOf(last);
   }
-  const before = input.compare_to && comparisonOf(query, input.compare_to);
+  const query = queryOf({ ...input, to }, at);
+  if ('ok' in query) return query;
+  const comparison = input.compare_to && comparisonOf(query, input.compare_to);
+  const before = comparison?.before;
   const source = await rowsOf(
     deps,
     caller.ownerId,
@@ -51,18 +61,26 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
   );
   if ('ok' in source) return source;
 
-  const buckets = inOrder(aggregate(source.rows, query), query);
-  const compared = before && aggregate(source.rows, before);
-  const shown = buckets.slice(offset, offset + input.limit);
-  const more = offset + shown.length < buckets.length;
-  const comparison = compared && before && comparisonFor(query, before, compared);
+  const now = await aggregate(source.rows, query);
+  const then = comparison && (await countedBefore(source.rows, query, comparison));
+  const buckets = await inOrder(then ? await ofBoth(now, then) : now, query);
+  const isAfter = (row: Bucket): boolean =>
+    row.bucket === after?.bucket && rowName(row) === after.row;
+  const start = after === undefined ? 0 : buckets.findIndex(isAfter) + 1;
+  if (after !== undefined && start === 0)
+    return refuse('cursor_invalid', 'The row that the cursor stands behind is no longer there.');
+  const shown = buckets.slice(start, start + input.limit);
+  const last = shown.at(-1);
+  const more = start + shown.length < buckets.length;
+  const sumBeside = then && (await beside(then));
+  const place = last && [last.bucket, rowName(last), query.to];
   return done({
     data: shown.map((bucket) => ({
       ...renderBucket(bucket, query.groupBy),
-      ...(comparison && { comparison: renderSum(comparison(bucket)) }),
+      ...(sumBeside && { comparison: renderSum(sumBeside(bucket)) }),
     })),
-    totals: renderSum(totalOf(buckets)),
-    ...(compared && { comparison_totals: renderSum(totalOf(compared)) }),
+    totals: renderSum(await totalOf(buckets)),
+    ...(then && { comparison_totals: renderSum(await totalOf(then)) }),
     period: {
       from: dateOf(query.from),
       to: dateOf(query.to),
@@ -71,7 +89,7 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
     },
     ...(before && { comparison_period: { from: dateOf(before.from), to: dateOf(before.to) } }),
     page: {
-      next_cursor: more ? writeCursor(deps, binding, offset + shown.length) : null,
+      next_cursor: more && place ? writeCursor(deps, binding, place) : null,
       has_more: more,
     },
     as_of: renderAsOf(source.asOf),
@@ -107,33 +125,9 @@ const invalid = (pointer: string, code: string, detail: string): Refusal =>
     errors: [{ pointer, code, detail }],
   });
 
-const comparisonOf = (query: Query, to: NonNullable<Input['compare_to']>): Query => {
-  if (to === 'previous_year')
-    return { ...query, from: yearBefore(query.from), to: yearBefore(query.to) };
-  const days = query.to - query.from + 1;
-  return { ...query, from: query.from - days, to: query.to - days };
-};
-
-/** The bucket as many buckets into the comparison period, under the same group. */
-const comparisonFor = (query: Query, before: Query, compared: readonly Bucket[]) => {
-  const ordinals = (period: Query): number[] => {
-    const starts = new Set<number>();
-    for (let day = period.from; day <= period.to; day++)
-      starts.add(bucketOf(day, period.granularity, period.from));
-    return [...starts];
-  };
-  const now = ordinals(query);
-  const then = ordinals(before);
-  const found = new Map(
-    compared.map(({ bucket, group, sum }) => [JSON.stringify([bucket, group]), sum]),
-  );
-  return ({ bucket, group }: Bucket) =>
-    found.get(JSON.stringify([then[now.indexOf(bucket)] ?? null, group])) ?? emptySum();
-};
-
-const totalOf = (buckets: readonly Bucket[]) => {
+const totalOf = async (buckets: readonly Bucket[]) => {
   const total = emptySum();
-  for (const { sum } of buckets) addTo(total, sum);
+  await inTurns(buckets, ({ sum }) => addTo(total, sum));
   return total;
 };
 
@@ -174,17 +168,21 @@ const firstOf = (day: number): number => day * 2 ** 32;
 const rowsAt = async (deps: Deps, ownerId: string, position: Position) => {
   const head = await deps.log.head();
   if (position > head.position) return invalid('/as_of', 'out_of_range', 'lies beyond the log');
-  const events: FoldEvent[] = [];
+  const fold = deps.performanceFold();
+  let at: number | null = null;
+  let count = 0;
   let after = 0;
   for (;;) {
-    const page = await deps.log.readOwner(ownerId, { after, upTo: position, limit: 1_000 });
-    for (const event of page) events.push({ ...event, at: event.meta.at });
+    const page = await deps.log.readOwner(ownerId, { after, upTo: position, limit: PAGE_EVENTS });
+    for (const event of page) fold.take({ ...event, at: event.meta.at });
+    count += page.length;
     const last = page.at(-1);
-    if (!last || page.length < 1_000) break;
-    if (events.length >= LIMITS.REPLAY_EVENTS_MAX)
+    at = last?.meta.at ?? at;
+    if (!last || page.length < PAGE_EVENTS) break;
+    if (count >= LIMITS.REPLAY_EVENTS_MAX)
       return invalid('/as_of', 'too_far', `replays at most ${LIMITS.REPLAY_EVENTS_MAX} events`);
     after = last.position;
+    await turn();
   }
-  const at = events.at(-1)?.at ?? null;
-  return { rows: deps.foldPerformance(events), asOf: { position, at } };
+  return { rows: fold.rows(), asOf: { position, at } };
 };

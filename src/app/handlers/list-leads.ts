@@ -1,10 +1,12 @@
 import type { LeadState } from '#src/domain/lead.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
+import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import type { Refusal } from '../outcome.ts';
 import { done } from '../outcome.ts';
 import { showLeads } from '../personal.ts';
+import { leadIdOf } from '../records.ts';
 import { epoch, renderAsOf } from '../time.ts';
 
 /** Rows looked at for one page: a filter that matches little costs bounded work, and says so. */
@@ -13,8 +15,18 @@ const ROWS_SCANNED_MAX = 10_000;
 const STEP_FACTOR = 4;
 const STEP_ROWS_MAX = 1_000;
 
+type Found = { leads: LeadState[] /** Where the next page begins. */; next: number | null };
+
+type Search = {
+  ownerId: string;
+  wanted(lead: LeadState): boolean;
+  limit: number;
+  before: number | undefined;
+};
+
 export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at }) => {
-  const binding = bindingOf(caller.ownerId, 'listLeads', input);
+  const { ownerId } = caller;
+  const binding = bindingOf(ownerId, 'listLeads', input);
   let before: number | undefined;
   if (input.cursor !== undefined) {
     const read: { ok: true; place: number } | Refusal = readCursor(deps, binding, input.cursor);
@@ -22,14 +34,42 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
     before = read.place;
   }
   const asOf = deps.following.asOf();
-  const wanted = matcher(input, at);
-  const found: LeadState[] = [];
+  const { external_id, limit } = input;
+  const search = { ownerId, wanted: matcher(input, at), limit, before };
+  const { leads, next } =
+    external_id === undefined ? await scan(deps, search) : await pick(deps, search, external_id);
+  return done({
+    data: await showLeads(deps, ownerId, leads, at),
+    page: {
+      next_cursor: next === null ? null : writeCursor(deps, binding, next),
+      has_more: next !== null,
+    },
+    as_of: renderAsOf(asOf),
+  });
+};
+
+/** An external_id names one lead, however many there are. */
+const pick = async (
+  { readModels }: Deps,
+  { ownerId, wanted }: Search,
+  externalId: string,
+): Promise<Found> => {
+  const lead = await readModels.get<LeadState>('leads', ownerId, leadIdOf(ownerId, externalId));
+  return { leads: lead && wanted(lead) ? [lead] : [], next: null };
+};
+
+const scan = async (
+  { readModels }: Deps,
+  { ownerId, wanted, limit: leadsMax, before: from }: Search,
+): Promise<Found> => {
+  const leads: LeadState[] = [];
+  let before = from;
   let scanned = 0;
   let more = true;
-  let limit = input.limit;
-  while (more && found.length < input.limit && scanned < ROWS_SCANNED_MAX) {
-    const rows = await deps.readModels.list<LeadState>('leads', {
-      scope: caller.ownerId,
+  let limit = leadsMax;
+  while (more && leads.length < leadsMax && scanned < ROWS_SCANNED_MAX) {
+    const rows = await readModels.list<LeadState>('leads', {
+      scope: ownerId,
       limit: limit + 1,
       ...(before !== undefined && { before }),
     });
@@ -37,26 +77,19 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
     for (const { row, sort } of rows.slice(0, limit)) {
       before = sort;
       scanned += 1;
-      if (wanted(row)) found.push(row);
-      if (found.length === input.limit) {
+      if (wanted(row)) leads.push(row);
+      if (leads.length === leadsMax) {
         more = more || row !== rows.at(-1)?.row;
         break;
       }
     }
     limit = Math.max(limit, Math.min(limit * STEP_FACTOR, STEP_ROWS_MAX));
   }
-  return done({
-    data: await showLeads(deps, caller.ownerId, found, at),
-    page: {
-      next_cursor: more && before !== undefined ? writeCursor(deps, binding, before) : null,
-      has_more: more,
-    },
-    as_of: renderAsOf(asOf),
-  });
+  return { leads, next: more ? (before ?? null) : null };
 };
 
 const matcher = (input: InputOf<'listLeads'>, at: number): ((lead: LeadState) => boolean) => {
-  const { state, source, link_id, handoff_id, external_id } = input;
+  const { state, source, link_id, handoff_id } = input;
   const from = input.created_from === undefined ? -Infinity : epoch(input.created_from);
   const to = input.created_to === undefined ? Infinity : epoch(input.created_to);
   const since = input.updated_since === undefined ? -Infinity : epoch(input.updated_since);
@@ -65,7 +98,6 @@ const matcher = (input: InputOf<'listLeads'>, at: number): ((lead: LeadState) =>
     (source === undefined || lead.source.kind === source) &&
     (link_id === undefined || lead.link_id === link_id) &&
     (handoff_id === undefined || lead.handoff_id === handoff_id) &&
-    (external_id === undefined || lead.external_id === external_id) &&
     lead.created_at >= from &&
     lead.created_at <= to &&
     lead.updated_at >= since;

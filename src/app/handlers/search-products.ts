@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
-import type { ProductSearch } from '#src/ports/catalog.ts';
-import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
+import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
+import { bindingOf, readCursorOf, writeCursor } from '../cursor.ts';
 import type { Handler } from '../handler.ts';
 import { refuse, written } from '../outcome.ts';
 import { PRODUCT_TEXT, productJson } from '../product-text.ts';
@@ -8,6 +9,15 @@ import { epoch, renderAsOf } from '../time.ts';
 
 /** All but the products, which are checked as their texts are made. */
 const ENVELOPE = contract.output.omit({ data: true });
+
+/** A `ProductMark`, as a cursor gives it back. */
+const MARK = z.object({
+  value: z.union([z.string(), z.number(), z.null()]),
+  currency: z.string().optional(),
+  product_id: z.string(),
+  shown: z.int(),
+  weights: z.string().optional(),
+});
 
 export const searchProducts: Handler<'searchProducts'> = async (deps, input, { caller }) => {
   const { cursor, limit, facets = [], updated_since, ...filters } = input;
@@ -18,11 +28,11 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
     });
   }
   const binding = bindingOf(caller.ownerId, 'searchProducts', input);
-  let offset = 0;
+  let after: ProductMark | undefined;
   if (cursor !== undefined) {
-    const read = readCursor(deps, binding, cursor);
+    const read = readCursorOf(deps, binding, cursor, MARK);
     if (!read.ok) return read;
-    offset = read.place;
+    after = read.place as ProductMark;
   }
   const asked = Object.fromEntries(
     Object.entries(filters).filter(([, value]) => value !== undefined),
@@ -32,16 +42,15 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
     ...(updated_since !== undefined && { updated_since: epoch(updated_since) }),
     sort: input.sort,
     limit,
-    offset,
+    offset: 0,
+    ...(after && { after }),
     facets: [...facets],
   };
   const hits = deps.catalog.show(query, PRODUCT_TEXT);
-  const next = offset + hits.products.length;
-  const more = next < hits.total && hits.products.length > 0;
   const envelope = ENVELOPE.safeParse({
     page: {
-      next_cursor: more ? writeCursor(deps, binding, next) : null,
-      has_more: more,
+      next_cursor: hits.last ? writeCursor(deps, binding, hits.last) : null,
+      has_more: hits.last !== undefined,
       total: hits.total,
     },
     ...(facets.length > 0 && { facets: hits.facets }),

@@ -1,22 +1,21 @@
-import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { LeadCommand, LeadState } from '#src/domain/lead.ts';
-import { isAmendable, lead } from '#src/domain/lead.ts';
+import type { LeadCommand, LeadRejection, LeadState } from '#src/domain/lead.ts';
+import { lead } from '#src/domain/lead.ts';
+import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { AgentCall } from '../call.ts';
 import { clashOf, releaseClaim } from '../claims.ts';
-import { decideAndAppend, traceOf } from '../decide-and-append.ts';
+import type { RejectedBy, Written } from '../decide-and-append.ts';
+import { decideAndAppend, stateOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
-import { showLead } from '../personal.ts';
+import { sealAll, showLead } from '../personal.ts';
 import { handoffOf, linkOf } from '../records.ts';
 import { DAY_MS, epoch } from '../time.ts';
 
 type Input = InputOf<'submitLead'>;
-type Content = Omit<EventData<'LeadAmended'>, 'lead_id'>;
-type Source = Pick<EventData<'LeadSubmitted'>, 'source' | 'link_id' | 'handoff_id' | 'dims'>;
 
 export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const fault = missing(input);
@@ -27,21 +26,16 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const source = await sourceOf(deps, call, input);
   if ('ok' in source) return source;
 
-  let before: LeadState | undefined;
+  const stream = `${call.ownerId}-lead_${name}`;
   const written = await decideAndAppend(deps, call, {
-    stream: `${call.ownerId}-lead_${name}`,
+    stream,
     decider: lead,
-    command: (state) => {
-      before = state;
-      return commandFor(deps, call, input, { state, leadId, source });
-    },
+    command: (state) => commandFor(deps, call, input, { state, leadId, source }),
   });
-  if (!written.ok)
-    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+  if (!written.ok) return 'rejected' in written ? refusalOf(written) : written;
   const { state } = written;
   if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
-  if (before && input.contact && written.replayOf === undefined)
-    await releaseClaim(deps, call, before, input.contact.email);
+  else await releaseReplaced(deps, call, stream, written);
   return done(await showLead(deps, call.ownerId, state, state.updated_at), {
     ...traceOf(written),
     ...(isFirstAnswer(state) ? {} : { status: 200 }),
@@ -84,12 +78,29 @@ const missing = (input: Input): Refusal | undefined => {
     : undefined;
 };
 
-/** Where the lead came from, with the dimensions to attribute it to. */
+const refusalOf = ({ rejected, detail }: RejectedBy<LeadRejection>): Refusal =>
+  rejected === 'source_fixed'
+    ? said('/source', 'fixed', detail)
+    : refuse('state_conflict', `${detail}.`);
+
+/** Also on a retry: the first try may have ended before. What came back since then stays claimed. */
+const releaseReplaced = async (
+  deps: Deps,
+  call: AgentCall,
+  stream: string,
+  { before, state, replayOf }: Written<LeadState>,
+): Promise<void> => {
+  if (before?.contact === undefined || before.contact === state.contact) return;
+  const now = replayOf === undefined ? state : await stateOf(deps, { stream, decider: lead });
+  await releaseClaim(deps, call, before, now?.contact);
+};
+
+/** Where the lead came from, as this request says. */
 const sourceOf = async (
   deps: Deps,
   call: AgentCall,
   { source }: Input,
-): Promise<Source | Refusal> => {
+): Promise<LeadSource | Refusal> => {
   const { kind, ref } = source;
   const said = { kind, ...(ref !== undefined && { ref }) };
   if (ref === undefined || (kind !== 'link' && kind !== 'handoff'))
@@ -115,13 +126,15 @@ const commandFor = async (
   deps: Deps,
   call: AgentCall,
   input: Input,
-  facts: { state: LeadState | undefined; leadId: string; source: Source },
+  facts: { state: LeadState | undefined; leadId: string; source: LeadSource },
 ): Promise<LeadCommand | Refusal> => {
   const { state, leadId, source } = facts;
-  const reason = input.withdraw_reason;
   if (input.withdraw) {
     if (!state) return refuse('resource_not_found', 'No lead of yours has this external_id.');
-    return { type: 'WithdrawLead', at: call.at, ...(reason !== undefined && { reason }) };
+    const sealed = await sealAll(deps.vault, leadId, { reason: input.withdraw_reason });
+    if (sealed === null) return ERASED;
+    const { reason: sealedReason } = sealed;
+    return { type: 'WithdrawLead', at: call.at, ...(sealedReason && { sealedReason }) };
   }
   // After the answer of an earlier request was looked for: that one stands, whatever it said.
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
@@ -129,14 +142,15 @@ const commandFor = async (
   const content = await contentOf(deps, input, leadId);
   if ('ok' in content) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
-  const asks = input.contact && (!state || isAmendable(state, call.at));
+  const amend: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
+  const stands = !state || lead.decide(state, amend).accepted;
   const clash =
-    input.contact && asks
+    input.contact && stands
       ? await clashOf(deps, call, { leadId, email: input.contact.email, expiresAt })
       : 'none';
   if (state)
     return clash === 'none'
-      ? { type: 'AmendLead', at: call.at, content }
+      ? amend
       : refuse('state_conflict', 'Another lead has this contact; this one stays as it is.');
   return {
     type: 'SubmitLead',
@@ -153,7 +167,11 @@ const commandFor = async (
 };
 
 /** What the lead says, with everything personal sealed before anything is decided or stored. */
-const contentOf = async (deps: Deps, input: Input, leadId: string): Promise<Content | Refusal> => {
+const contentOf = async (
+  deps: Deps,
+  input: Input,
+  leadId: string,
+): Promise<LeadContent | Refusal> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');
   const seal = (text: string | undefined) =>
@@ -170,7 +188,7 @@ const contentOf = async (deps: Deps, input: Input, leadId: string): Promise<Cont
     contact: sealed[0],
     interest: interest && { ...interest, ...(interest.note !== undefined && { note: sealed[1] }) },
   };
-  return withoutUndefined(content) as Content;
+  return withoutUndefined(content) as LeadContent;
 };
 
 const withoutUndefined = (value: object): object =>

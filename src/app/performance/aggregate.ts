@@ -1,6 +1,7 @@
 import type { Dimension, Metric, PerformanceRow } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
+import { inTurns } from '../turns.ts';
 import { bucketOf, calendarOf, dateOf } from './calendar.ts';
 
 type Metrics = PerformanceRow['metrics'];
@@ -19,6 +20,9 @@ export type Query = {
 type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
 
 export type Bucket = { bucket: number; group: (string | null)[]; sum: Sum };
+
+/** Which row a bucket is, as text: no two of an answer have the same. */
+export const placeOf = ({ bucket, group }: Bucket): string => JSON.stringify([bucket, group]);
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 
@@ -61,15 +65,21 @@ const valueOf = (
   }
 };
 
-/** The bucket of each day, which is asked for many times and found once. */
-const bucketsOf = ({ granularity, from }: Query): ((day: number) => number) => {
+type BucketOfDay = (day: number) => number;
+
+/** Each day is asked for many times, and found once. */
+const once = (bucketOfDay: BucketOfDay): BucketOfDay => {
   const known = new Map<number, number>();
   return (day) => {
     let bucket = known.get(day);
-    if (bucket === undefined) known.set(day, (bucket = bucketOf(day, granularity, from)));
+    if (bucket === undefined) known.set(day, (bucket = bucketOfDay(day)));
     return bucket;
   };
 };
+
+/** The bucket of a day of the query's period. */
+export const bucketIn = ({ granularity, from }: Query, day: number): number =>
+  bucketOf(day, granularity, from);
 
 type Take = (row: PerformanceRecord, cell: string, day: number, country: string) => void;
 type Filter = [Dimension, string];
@@ -80,29 +90,36 @@ const eachCell = (
   { from, to, timeZone }: Query,
   filters: readonly Filter[],
   take: Take,
-): void => {
+): Promise<void> => {
   const calendar = calendarOf(timeZone);
-  for (const row of rows) {
-    if (!filters.every(([name, value]) => valueOf(row.dims, '', name) === value)) continue;
+  return inTurns(rows, (row) => {
+    if (!filters.every(([name, value]) => valueOf(row.dims, '', name) === value)) return;
     const localDay = calendar.localDays(row.day);
     for (const cell in row.cells) {
       const bar = cell.indexOf('|');
       const day = localDay(Number(cell.slice(0, bar)));
       if (day >= from && day <= to) take(row, cell, day, cell.slice(bar + 1));
     }
-  }
+  });
 };
 
-/** Folds stored rows into buckets of local days and groups of dimensions. */
-export const aggregate = (rows: readonly PerformanceRecord[], query: Query): Bucket[] => {
+/**
+ * Folds stored rows into buckets of local days and groups of dimensions. The buckets may be those of
+ * another period than the one that is counted.
+ */
+export const aggregate = async (
+  rows: readonly PerformanceRecord[],
+  query: Query,
+  bucketOfDay: BucketOfDay = (day) => bucketIn(query, day),
+): Promise<Bucket[]> => {
   const { groupBy, filters } = query;
   const { country: only, ...others } = filters;
   const ofRows = Object.entries(others) as Filter[];
   const namesCountries = only !== undefined || groupBy.includes('country');
-  const few = namesCountries ? fewVisitors(rows, query, ofRows) : undefined;
-  const bucketFor = bucketsOf(query);
+  const few = namesCountries ? await fewVisitors(rows, query, ofRows) : undefined;
+  const bucketFor = once(bucketOfDay);
   const buckets = new Map<string | number, Bucket>();
-  eachCell(rows, query, ofRows, (row, cell, day, country) => {
+  await eachCell(rows, query, ofRows, (row, cell, day, country) => {
     const shown = few?.has(country) ? OTHER_COUNTRIES : country;
     if (only !== undefined && shown !== only) return;
     const bucket = bucketFor(day);
@@ -121,13 +138,13 @@ export const aggregate = (rows: readonly PerformanceRecord[], query: Query): Buc
 };
 
 /** Countries that are not named in the answer; what has none, as a lead, is no country's. */
-const fewVisitors = (
+const fewVisitors = async (
   rows: readonly PerformanceRecord[],
   query: Query,
   filters: readonly Filter[],
-): Set<string> => {
+): Promise<Set<string>> => {
   const uniques = new Map<string, number>();
-  eachCell(rows, query, filters, (row, cell, _day, country) => {
+  await eachCell(rows, query, filters, (row, cell, _day, country) => {
     uniques.set(country, (uniques.get(country) ?? 0) + (row.cells[cell]?.[UNIQUE] ?? 0));
   });
   uniques.delete('');
@@ -137,24 +154,34 @@ const fewVisitors = (
 };
 
 /** Buckets in order of time, each then by group; without groups every bucket of the period is there. */
-export const inOrder = (buckets: Bucket[], query: Query): Bucket[] => {
-  if (query.groupBy.length > 0)
-    return buckets.sort((a, b) => a.bucket - b.bucket || compareGroups(a.group, b.group));
-  const found = new Map(buckets.map((bucket) => [bucket.bucket, bucket]));
+export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise<Bucket[]> => {
+  const found = new Map<number, Bucket[]>();
+  await inTurns(buckets, (bucket) => {
+    const beside = found.get(bucket.bucket);
+    if (beside) beside.push(bucket);
+    else found.set(bucket.bucket, [bucket]);
+  });
+  if (query.groupBy.length > 0) {
+    const ordered: Bucket[] = [];
+    await inTurns(
+      [...found.keys()].sort((a, b) => a - b),
+      (bucket) => ordered.push(...byGroup(found.get(bucket) ?? [])),
+    );
+    return ordered;
+  }
   const all = new Map<number, Bucket>();
   for (let day = query.from; day <= query.to; day++) {
-    const bucket = bucketOf(day, query.granularity, query.from);
-    all.set(bucket, found.get(bucket) ?? { bucket, group: [], sum: emptySum() });
+    const bucket = bucketIn(query, day);
+    all.set(bucket, found.get(bucket)?.[0] ?? { bucket, group: [], sum: emptySum() });
   }
   return [...all.values()];
 };
 
-const compareGroups = (a: (string | null)[], b: (string | null)[]): number => {
-  const left = JSON.stringify(a);
-  const right = JSON.stringify(b);
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
-};
+const byGroup = (buckets: readonly Bucket[]): Bucket[] =>
+  buckets
+    .map((bucket) => ({ bucket, name: JSON.stringify(bucket.group) }))
+    .sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
+    .map(({ bucket }) => bucket);
 
 export const renderSum = ({ counts, rfq, won }: Sum): Metrics => ({
   ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<

@@ -109,9 +109,9 @@ export const bucketOf = (
   }
 };
 
-/** The same days a year before. 29 February becomes 28 February. */
-export const yearBefore = (day: number): number => {
+/** The same date some years on, or before. 29 February becomes 28 February where there is none. */
+export const yearsOn = (day: number, years: number): number => {
   const [year = 0, month = 1, date = 1] = dateOf(day).split('-').map(Number);
-  const last = new Date(Date.UTC(year - 1, month, 0)).getUTCDate();
-  return Math.floor(Date.UTC(year - 1, month - 1, Math.min(date, last)) / DAY_MS);
+  const last = new Date(Date.UTC(year + years, month, 0)).getUTCDate();
+  return Math.floor(Date.UTC(year + years, month - 1, Math.min(date, last)) / DAY_MS);
 };

@@ -8,10 +8,9 @@ import { stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Incoming } from '../dispatch.ts';
 import { note, parseInput } from '../dispatch.ts';
-import { nameOf } from '../hash.ts';
 import type { Outcome } from '../outcome.ts';
 import { done, refuse, scopeMissing } from '../outcome.ts';
-import { handoffOf, linkOf, streamOf } from '../records.ts';
+import { handoffOf, leadIdOf, linkOf, streamOf } from '../records.ts';
 import { renderAsOf } from '../time.ts';
 import { chainOf } from './chain.ts';
 import type { Subject } from './subject.ts';
@@ -88,7 +87,7 @@ const subjectOf = async (
     return found && { kind: 'handoff', id: handoff_id, handoff_id, link_id: found.link_id };
   }
   if (position !== undefined) return subjectAt(deps, ownerId, position);
-  const id = lead_id ?? `led_${nameOf('lead', ownerId, external_id ?? '')}`;
+  const id = lead_id ?? leadIdOf(ownerId, external_id ?? '');
   const found = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
   if (!found) return undefined;
   return { kind: 'lead', id, lead_id: id, handoff_id: found.handoff_id, link_id: found.link_id };

@@ -3,11 +3,12 @@ import type { TaskRow } from '#src/domain/task.ts';
 import { isTerminal } from '#src/domain/task.ts';
 import type { TaskRef } from '../call.ts';
 import type { Deps } from '../deps.ts';
-import { dispatch, note } from '../dispatch.ts';
+import { note } from '../dispatch.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, forbidden } from '../outcome.ts';
 import type { Ask } from './ask.ts';
 import { askOf } from './ask.ts';
+import { ARTIFACT_BYTES_MAX, digestOf } from './digest.ts';
 import { answerQuestion } from './question.ts';
 import type { Sending } from './put.ts';
 import { guarded, put, received, SEND } from './put.ts';
@@ -25,9 +26,6 @@ const REJECTING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'channel_not_verified',
   'approver_missing',
 ]);
-
-/** An answer is kept with its task: as large as a tool's result, and no larger. */
-const ARTIFACT_BYTES_MAX = 32_768;
 
 /**
  * Takes a message: begins a task or goes on with one. Every outcome is on record: what became a
@@ -137,10 +135,10 @@ const act = async (
         const made = await makeRecord(deps, sending, ask, ref);
         return made.ok ? made : refused(deps, sending, ref, { ...ask, refusal: made });
       }
-      const answer = await dispatch(deps, ask.operation, { ...incoming, input: ask.input });
-      return answer.ok
-        ? completed(deps, sending, ref, { ...ask, name: 'digest', answer: answer.value as object })
-        : refused(deps, sending, ref, { ...ask, refusal: answer });
+      const digest = await digestOf(deps, { ...incoming, input: ask.input });
+      return digest.ok
+        ? completed(deps, sending, ref, { ...ask, name: 'digest', ...digest.value })
+        : refused(deps, sending, ref, { ...ask, refusal: digest });
     }
   }
 };
@@ -183,31 +181,30 @@ const refused = async (
   return put(deps, sending, ref.task_id, { type: 'Receive', task });
 };
 
-type Answered = { skill: string; name: string; answer: object };
+type Answered = { skill: string; name: string; answer: object; cut?: boolean };
 
 const completed = (
   deps: Deps,
   sending: Sending,
   ref: TaskRef,
-  { skill, name, answer }: Answered,
+  { skill, name, answer, cut = false }: Answered,
 ): Promise<Outcome<TaskView>> => {
-  const artifact = { name, ...fitted(answer) };
+  const artifact = { name, ...(cut && { cut }), ...fitted(answer) };
   return put(deps, sending, ref.task_id, {
     type: 'Complete',
     task: { ...named(sending, ref), skill, artifact },
   });
 };
 
-/** Rows from the end of its list go until it fits; the artifact says that they did. */
+/** Links of a chain go from its end until it fits; the artifact says that they did. */
 const fitted = (answer: object): { content: string; cut?: boolean } => {
   const content = JSON.stringify(answer);
   if (Buffer.byteLength(content) <= ARTIFACT_BYTES_MAX) return { content };
-  const list = 'data' in answer ? 'data' : 'chain';
-  const rows = (answer as Record<string, unknown>)[list];
-  if (!Array.isArray(rows) || rows.length === 0)
+  const { chain } = answer as { chain?: unknown };
+  if (!Array.isArray(chain) || chain.length === 0)
     throw new Error('an answer is too large to be kept');
-  const kept = rows.slice(0, Math.floor(rows.length * 0.75));
-  return { ...fitted({ ...answer, [list]: kept }), cut: true };
+  const kept = chain.slice(0, Math.floor(chain.length * 0.75));
+  return { ...fitted({ ...answer, chain: kept }), cut: true };
 };
 
 const noted = (

@@ -1,9 +1,9 @@
 import type { BoundaryId } from '#contracts/boundaries.ts';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { Activity } from '#src/app/activity.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
-import { dispatch, note } from '#src/app/dispatch.ts';
-import type { Outcome, Refusal } from '#src/app/outcome.ts';
+import type { Incoming } from '#src/app/dispatch.ts';
+import { answerTo, dispatch, note } from '#src/app/dispatch.ts';
+import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Policy } from '../gate.ts';
 import { policyOf } from '../gate.ts';
@@ -33,27 +33,24 @@ export const callTool = async (asked: Asked): Promise<Answer> => {
   if (!tool) return unknownTool(asked, boundaryOf(name));
   if (!isRecord(input))
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
-  const outcome = await ask(asked, tool, input);
-  if (!outcome.ok)
-    return isForModel(outcome)
-      ? { ok: true, result: refusedResult(asked, outcome), onRecord: true }
-      : { ...faultOf(outcome), onRecord: true };
-  const fit = await fitted(outcome, input, (limit) => {
-    const unrecorded = { ...asked, deps: { ...asked.deps, activity: UNRECORDED } };
-    return ask(unrecorded, tool, { ...input, limit });
-  });
-  return { ...success(asked, tool, fit), onRecord: true };
+  const incoming = incomingOf(asked, input);
+  const outcome = await dispatch(asked.deps, tool.id, incoming);
+  if (!outcome.ok) return refused(asked, outcome);
+  const fit = await fitted(outcome, (limit) =>
+    answerTo(asked.deps, tool.id, { ...incoming, input: { ...input, limit } }),
+  );
+  return fit.ok ? { ...success(asked, tool, fit), onRecord: true } : refused(asked, fit);
 };
 
-/** For the second look at a page whose first was too heavy: one call is one entry of the record. */
-const UNRECORDED: Activity = { note: () => {}, flush: async () => {} };
+const refused = (asked: Asked, refusal: Refusal): Answer =>
+  isForModel(refusal)
+    ? { ok: true, result: refusedResult(asked, refusal), onRecord: true }
+    : { ...faultOf(refusal), onRecord: true };
 
-const ask = (
-  { deps, caller, requestId, consistencyToken: token }: Asked,
-  { id }: Tool,
+const incomingOf = (
+  { caller, requestId, consistencyToken: token }: Asked,
   input: Record<string, unknown>,
-): Promise<Outcome<unknown>> =>
-  dispatch(deps, id, { caller, surface: 'mcp', requestId, input, consistencyToken: token });
+): Incoming => ({ caller, surface: 'mcp', requestId, input, consistencyToken: token });
 
 /** One of the five acts is answered to the model, which is then told who can do it. */
 const unknownTool = (asked: Asked, boundary: BoundaryId | undefined): Answer => {

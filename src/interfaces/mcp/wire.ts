@@ -73,7 +73,8 @@ const OF_THE_PROTOCOL: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
 ]);
 
 /** Whether a model can do something about it: then it is the tool's result, not a JSON-RPC error. */
-export const isForModel = ({ code }: Refusal): boolean => !OF_THE_PROTOCOL.has(code);
+export const isForModel = ({ code }: Refusal): boolean =>
+  code === 'read_model_rebuilding' || !OF_THE_PROTOCOL.has(code);
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import type { Review } from '#src/app/review.ts';
 import type { Html, Page } from './layout.ts';
 import type { Writer } from './money.ts';
 import { writerFor } from './money.ts';
@@ -6,6 +7,9 @@ import { notice } from './parts.ts';
 import { lineTable } from './review-lines.ts';
 import type { ReviewView } from './review-view.ts';
 import { ownerOf, totalsIn } from './review-view.ts';
+
+/** The reason of a list that was open when its subject was erased. */
+const ERASED = 'erased';
 
 type Ending = { heading: string; body: Html; showsList: boolean };
 
@@ -24,7 +28,7 @@ export const closedPage = (view: ReviewView): Page => {
     main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
-<h1>${heading}</h1>${body}
+<h1>${heading}</h1>${view.told === 'outrun' && late(review)}${body}
 <p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
 ${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>
 ${
@@ -45,7 +49,7 @@ const endingOf = ({ review }: ReviewView, writer: Writer): Ending => {
     case 'rfq_submitted':
       return {
         heading: 'Your request was sent',
-        body: receipt(review.state, writer),
+        body: receipt(review, writer),
         showsList: true,
       };
     case 'declined':
@@ -56,6 +60,13 @@ list learns that you declined.</p>${because}`,
         showsList: false,
       };
     case 'withdrawn':
+      if (state.erased && state.status_reason === ERASED)
+        return {
+          heading: 'This list was closed',
+          body: html`<p class="lede">Personal data in it was erased, and the list was closed with it.
+Nothing was sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`,
+          showsList: false,
+        };
       return {
         heading: 'This list was withdrawn',
         body: html`<p class="lede">The promoter took it back before you sent it. Nothing was sent,
@@ -80,7 +91,22 @@ sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`
   }
 };
 
-const receipt = (state: ReviewView['review']['state'], writer: Writer): Html => {
+const late = (review: Review): Html => {
+  const wasSent = review.state.status === 'rfq_submitted';
+  return html`<div class="notice warn" role="alert" tabindex="-1" autofocus>
+<p><strong>Your last step was not taken.</strong> ${
+    wasSent
+      ? 'The request was sent before, with the quantities below.'
+      : 'The list was closed before.'
+  }${
+    wasSent && !ownerOf(review).isTest
+      ? ' If you want other quantities, say so when staff answer you.'
+      : ''
+  }</p></div>`;
+};
+
+const receipt = (review: Review, writer: Writer): Html => {
+  const { state } = review;
   const at = state.rfq?.submitted_at ?? state.updated_at;
   return html`<div class="notice good"><p><strong>Nothing is ordered.</strong> You asked for a
 quotation for the list below, on ${writer.moment(at)}. No stock is reserved, and no price is
@@ -88,6 +114,10 @@ accepted.</p></div>
 <dl class="facts"><div><dt>Lines</dt><dd>${writer.count(state.lines.length)}</dd></div>
 <div><dt>Indicative total</dt><dd>${totalsIn(state.totals, writer)}</dd></div>
 <div><dt>Sent</dt><dd>${writer.moment(at)}</dd></div></dl>
-<p>Staff will answer you at the contact you gave, with binding prices. An order needs your agreement
-and theirs. Your contact is not shown here, because others may know this link.</p>`;
+<p>${
+    ownerOf(review).isTest
+      ? 'It was a test: nobody was asked, and nobody will answer.'
+      : html`Staff will answer you at the contact you gave, with binding prices. An order needs your
+agreement and theirs.`
+  } Your contact is not shown here, because others may know this link.</p>`;
 };

@@ -44,6 +44,24 @@ ${facts([
   };
 };
 
+/** What links to a withdrawn product lead to: the way on from it. `crumbs` end with its category. */
+export const withdrawnPage = ({ title, sku }: CatalogProduct, crumbs: readonly Crumb[]): Page => {
+  const offered = crumbs.findLast(({ category }) => category !== undefined);
+  return {
+    title: `${title}, no longer offered`,
+    main: html`<article class="product">${trail(crumbs)}
+<header class="head"><h1>${title}</h1>
+<p class="quiet">SKU <span class="sku">${sku}</span></p></header>
+<p class="lede">This product is no longer offered.</p>
+${
+  offered?.category !== undefined &&
+  html`<p><a href="${categoryHref(offered.category)}">What is still offered in ${offered.name}</a></p>`
+}
+${searchForm('')}
+</article>`,
+  };
+};
+
 const stockOf = ({ stock }: CatalogProduct, writer: Writer): Html => {
   const { level, available_quantity, as_of } = stock;
   const seen = available_quantity ? html`, ${writer.count(available_quantity)}` : '';

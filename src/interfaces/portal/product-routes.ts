@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import { notFoundPage } from './error-pages.ts';
-import { PUBLIC_PAGE } from './headers.ts';
+import { LINK_HEADERS, PUBLIC_PAGE } from './headers.ts';
 import { sendPage } from './layout.ts';
 import type { PortalDeps } from './portal-deps.ts';
 import type { Crumb, Listing } from './product-pages.ts';
-import { categoryHref, listingPage, productPage } from './product-pages.ts';
+import { categoryHref, listingPage, productPage, withdrawnPage } from './product-pages.ts';
 
 const PAGE_PRODUCTS = 24;
 const WORDS_CHARS_MAX = 200;
@@ -16,7 +16,14 @@ type Catalog = PortalDeps['catalog'];
 /** Where attributed links lead. */
 export const productRoutes = (scope: FastifyInstance, { catalog }: PortalDeps): void => {
   scope.get<{ Params: { product_id: string } }>('/p/:product_id', async ({ params }, reply) => {
-    const product = catalog.byId([params.product_id]).get(params.product_id);
+    const { product_id } = params;
+    const product = catalog.byId([product_id]).get(product_id);
+    const withdrawn = product ? undefined : catalog.withdrawn([product_id]).get(product_id);
+    if (withdrawn) {
+      const { category } = withdrawn.product;
+      const page = withdrawnPage(withdrawn.product, crumbsOf(catalog, category));
+      return sendPage(reply.headers(LINK_HEADERS), 410, page);
+    }
     if (!product) return notFoundPage(reply, 'This product is not offered, or not any more.');
     const crumbs = crumbsOf(catalog, product.category);
     return sendPage(reply.headers(PUBLIC_PAGE), 200, productPage(product, crumbs));

@@ -28,19 +28,32 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
     return row && { code: folded, row };
   };
 
-  scope.route<ByCode>({
-    method: ['GET', 'HEAD'],
-    url: '/:code',
-    handler: async (request, reply) => {
-      reply.headers(LINK_HEADERS);
-      const found = await find(request.params.code);
-      if (!found) return notFoundPage(reply, NO_LINK);
-      const target = targetOf(found.row, deps.clock.now());
-      if (target === undefined) return gone(reply);
-      await deps.visits.record(found.row, visitOf(request, deps.countryHeader));
-      return reply.redirect(hereOf(target, deps.origin()), 302);
-    },
-  });
+  /** undefined when the link leads nowhere any more. */
+  const targetOf = (row: CodeRow, at: number): string | undefined => {
+    if (row.disabled) return undefined;
+    if (row.expires_at !== undefined && row.expires_at <= at) return row.expired_url;
+    // Without another target, the product's page says that it is withdrawn, and knows a way on.
+    if (row.expired_url === undefined) return row.destination_url;
+    const { product_id } = row.dims;
+    const isWithdrawn = product_id !== undefined && deps.catalog.withdrawn([product_id]).size > 0;
+    return isWithdrawn ? row.expired_url : row.destination_url;
+  };
+
+  // Some mailers end every address with a slash.
+  for (const url of ['/:code', '/:code/'])
+    scope.route<ByCode>({
+      method: ['GET', 'HEAD'],
+      url,
+      handler: async (request, reply) => {
+        reply.headers(LINK_HEADERS);
+        const found = await find(request.params.code);
+        if (!found) return notFoundPage(reply, NO_LINK);
+        const target = targetOf(found.row, deps.clock.now());
+        if (target === undefined) return gone(reply);
+        await deps.visits.record(found.row, visitOf(request, deps.countryHeader));
+        return reply.redirect(hereOf(target, deps.origin()), 302);
+      },
+    });
 
   const pictures = { 'qr.svg': qrSvg, 'qr.png': qrPng } as const;
   for (const [name, draw] of Object.entries(pictures))
@@ -65,13 +78,6 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
 const hereOf = (target: string, origin: string): string => {
   const { pathname, search } = new URL(target);
   return origin + (PAGE.exec(pathname)?.[0] ?? '/') + search;
-};
-
-/** undefined when the link leads nowhere any more. */
-const targetOf = (row: CodeRow, at: number): string | undefined => {
-  if (row.disabled) return undefined;
-  const isExpired = row.expires_at !== undefined && row.expires_at <= at;
-  return isExpired ? row.expired_url : row.destination_url;
 };
 
 const gone = (reply: FastifyReply): Promise<FastifyReply> =>

@@ -6,31 +6,32 @@ import type { Writer } from './money.ts';
 import type { Faults } from './parts.ts';
 import { describedBy, field, invalid, plural } from './parts.ts';
 import type { Line, ReviewView } from './review-view.ts';
-import { totalsIn } from './review-view.ts';
+import { totalsField, totalsIn } from './review-view.ts';
 
 /**
  * One form around all that can be typed, so that whichever button is pressed takes everything along.
  * Enter in a field presses the first button of its form: that one is nobody's to see, and says only
  * that it was Enter.
  */
-export const reviewForm = ({ review, token }: ReviewView, fields: Html): Html =>
+export const reviewForm = ({ review, token, priced }: ReviewView, fields: Html): Html =>
   html`<form method="post" action="/h/${token}/enter" id="review" novalidate>
 <button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">
+<input type="hidden" name="totals" autocomplete="off" value="${totalsField(priced.totals)}">
 ${fields}
 </form>`;
 
 /** The request for a quotation: the only button here that tells anybody anything. */
 export const sendFields = (view: ReviewView, writer: Writer): Html => {
-  const { review, token, typed, faults } = view;
-  const { lines, totals, buyer } = review.state;
+  const { review, token, typed, faults, priced } = view;
+  const { buyer } = review.state;
   const fault = faults.get('consent');
-  const isTicked = typed.get('consent') === 'yes' && !view.isOutrun;
+  const isTicked = typed.get('consent') === 'yes' && view.told !== 'outrun';
   return html`<div class="card">
-<p>You ask for a quotation for <strong><span id="line-count">${writer.count(lines.length)}
-${plural(lines.length, 'line', 'lines')}</span>, ${totalsIn(totals, writer)}</strong>.
-Quantities that you change above are sent as you typed them. Staff answer you with binding prices.
-Nothing is ordered, reserved or paid.</p>
+<p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
+${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
+Quantities that you change above are sent as you typed them, once you have seen what they come to.
+Staff answer you with binding prices. Nothing is ordered, reserved or paid.</p>
 ${field({
   name: 'name',
   label: 'Your name',

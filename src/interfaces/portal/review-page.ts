@@ -7,7 +7,7 @@ import { writerFor } from './money.ts';
 import { facts, faultSummary, notice, plural } from './parts.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
-import type { ReviewView } from './review-view.ts';
+import type { ReviewView, Told } from './review-view.ts';
 import { ownerOf, totalsIn } from './review-view.ts';
 
 /** What the holder of a review link sees. */
@@ -24,7 +24,7 @@ const openPage = (view: ReviewView): Page => {
     locale: state.locale,
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
-${view.isOutrun && outrun()}${view.isSaved && saved()}
+${view.told && tidings(view.told)}
 ${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
@@ -52,7 +52,7 @@ ${boundaries()}
 };
 
 const heading = (view: ReviewView, writer: Writer): Html => {
-  const { review } = view;
+  const { review, priced } = view;
   const { state } = review;
   const owner = ownerOf(review).name;
   const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
@@ -62,13 +62,13 @@ const heading = (view: ReviewView, writer: Writer): Html => {
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
 promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
 ${facts([
-  ['Lines', writer.count(state.lines.length)],
-  ['Indicative total', totalsIn(state.totals, writer)],
+  ['Lines', writer.count(priced.lines.size)],
+  ['Indicative total', totalsIn(priced.totals, writer)],
   [
     'To look at',
     warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`,
   ],
-  ['Open until', writer.day(state.expires_at)],
+  ['Open until', writer.moment(state.expires_at)],
 ])}</header>`;
 };
 
@@ -95,15 +95,34 @@ since this list was prepared. Each says below what is new.</p>`,
 const testNotice = (): Html =>
   notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`);
 
-const outrun = (): Html =>
-  html`<div class="notice warn" role="alert" tabindex="-1" autofocus><h2>The list has changed</h2>
-<p>It was changed after you opened this page, so nothing was sent or changed now. Below is the list
-as it is: please look at it once more, and then go on.</p></div>`;
+const TIDINGS: Record<Told, { tone: string; heading: string; body: string }> = {
+  outrun: {
+    tone: 'warn',
+    heading: 'The list has changed',
+    body:
+      'It was changed after you opened this page, so nothing was sent or changed now. Below is the ' +
+      'list as it is: please look at it once more, and then go on.',
+  },
+  other_total: {
+    tone: 'warn',
+    heading: 'Please look at the total',
+    body:
+      'With your quantities, and prices as they are now, the list comes to another total than you ' +
+      'were shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
+      'press “Ask for a quotation” again.',
+  },
+  saved: {
+    tone: 'good',
+    heading: 'Your quantities are saved',
+    body: 'Nothing was sent yet. Below is the list as it is now, and what you typed beside it.',
+  },
+};
 
-const saved = (): Html =>
-  html`<div class="notice good" role="status" tabindex="-1" autofocus><h2>Your quantities are
-saved</h2><p>Nothing was sent yet. Below is the list as it is now, and what you typed beside it.</p>
-</div>`;
+const tidings = (told: Told): Html => {
+  const { tone, heading, body } = TIDINGS[told];
+  return html`<div class="notice ${tone}" role="${tone === 'good' ? 'status' : 'alert'}" tabindex="-1"
+ autofocus><h2>${heading}</h2><p>${body}</p></div>`;
+};
 
 const boundaries = (): Html =>
   html`<section aria-labelledby="bounds" class="bounds">

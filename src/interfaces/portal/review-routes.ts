@@ -5,7 +5,7 @@ import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/buy
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import type { Review } from '#src/app/review.ts';
 import { review } from '#src/app/review.ts';
-import { isChanged } from '#src/app/typed-quantities.ts';
+import { isChanged, withQuantities } from '#src/app/typed-quantities.ts';
 import { sendProblem, wrongMethod } from '../http.ts';
 import { notFoundPage, sendErrorPage, UNAVAILABLE } from './error-pages.ts';
 import { agentRefusal, isForeign } from './guard.ts';
@@ -16,6 +16,7 @@ import type { PortalDeps } from './portal-deps.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
 import type { ReviewView } from './review-view.ts';
+import { readTotals } from './review-view.ts';
 
 type ByToken = { Params: { token: string } };
 type Request = FastifyRequest<ByToken>;
@@ -73,8 +74,8 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
       // What was typed beside the quantities stands in no address that a redirect could lead to.
       if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
         return reply.redirect(`/h/${token}`, 303);
-      const view = { ...viewOf(deps, token, outcome.value), typed: kept, isSaved: true };
-      return sendPage(reply, 200, reviewPage(view));
+      const view = viewOf(deps, token, outcome.value, kept);
+      return sendPage(reply, 200, reviewPage({ ...view, told: 'saved' }));
     });
   }
 };
@@ -86,11 +87,13 @@ const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send' | 'e
       listRevision: revisionIn(typed),
       quantities: quantitiesIn(typed),
     });
-  const send: Act = (token, typed, requestId) =>
-    submitRfq(deps, token, {
+  const send: Act = (token, typed, requestId) => {
+    const totals = typed.get('totals');
+    return submitRfq(deps, token, {
       requestId,
       listRevision: revisionIn(typed),
       quantities: quantitiesIn(typed),
+      ...(totals !== undefined && { shown: readTotals(totals) }),
       consent: typed.get('consent') === 'yes',
       contact: {
         name: said(typed, 'name'),
@@ -99,6 +102,7 @@ const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send' | 'e
         ...(said(typed, 'phone') !== '' && { phone: said(typed, 'phone') }),
       },
     });
+  };
   return {
     quantities,
     send,
@@ -162,27 +166,39 @@ const again = async (
     return refused(reply, outcome);
   const now = await review(deps, token);
   if (!now.ok) return refused(reply, now);
-  const view = viewOf(deps, token, now.value);
-  if (outcome.code === 'validation_failed' && now.value.open) {
-    const faults = faultsOf(outcome.errors ?? [], now.value.state.lines);
-    return sendPage(reply, 422, reviewPage({ ...view, typed, faults }));
+  const { open, state } = now.value;
+  if (outcome.code === 'validation_failed' && open) {
+    const faults = faultsOf(outcome.errors ?? [], state.lines);
+    const view = viewOf(deps, token, now.value, typed);
+    return sendPage(reply, 422, reviewPage({ ...view, faults }));
+  }
+  if (open && revisionIn(typed) === state.list_revision) {
+    const view = viewOf(deps, token, now.value, typed);
+    return sendPage(reply, 409, reviewPage({ ...view, told: 'other_total' }));
   }
   // Quantities typed into another list are dropped: the reader must see the one that stands.
-  const kept = beside(typed);
-  return sendPage(reply, 409, reviewPage({ ...view, typed: kept, isOutrun: now.value.open }));
+  const view = viewOf(deps, token, now.value, beside(typed));
+  return sendPage(reply, 409, reviewPage({ ...view, told: 'outrun' }));
 };
 
-const viewOf = (deps: PortalDeps, token: string, found: Review): ReviewView => ({
-  review: found,
-  token,
-  products: found.open
-    ? deps.catalog.byId(found.state.lines.map(({ product_id }) => product_id))
-    : new Map(),
-  typed: new Map(),
-  faults: NO_FAULTS,
-  isOutrun: false,
-  isSaved: false,
-});
+const viewOf = (
+  deps: PortalDeps,
+  token: string,
+  found: Review,
+  typed: Typed = new Map(),
+): ReviewView => {
+  const { open, state } = found;
+  const asTyped = open ? withQuantities(deps.catalog, state, quantitiesIn(typed)) : state;
+  const { lines, totals } = 'faults' in asTyped ? state : asTyped;
+  return {
+    review: found,
+    token,
+    products: open ? deps.catalog.byId(state.lines.map(({ product_id }) => product_id)) : new Map(),
+    typed,
+    faults: NO_FAULTS,
+    priced: { lines: new Map(lines.map((line) => [line.line_id, line])), totals },
+  };
+};
 
 const refused = (reply: FastifyReply, { code, detail }: Refusal): Promise<FastifyReply> =>
   code === 'resource_not_found'

@@ -55,7 +55,8 @@ export const deskRoutes = (
           requestId: request.id,
           input: input,
         });
-        const text = answer(reply, outcome, { operation, media: 'application/json', deps });
+        const media = 'application/json';
+        const text = answer(reply, outcome, { operation, media, input, deps });
         return text === undefined ? reply : reply.send(text);
       },
     });

@@ -2,8 +2,10 @@ import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
 import type { Dimension } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
+import { decimalOf } from '#src/app/feed-cells.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
+type Question = { group_by?: readonly Dimension[] };
 
 /**
  * A cell that a spreadsheet will not run: text that begins like a formula gets an apostrophe in
@@ -17,12 +19,17 @@ const cell = (value: string | number | null): string => {
 };
 
 const moneyText = (amounts: Performance['totals']['rfq_value']): string =>
-  amounts.map(({ amount, currency }) => `${amount} ${currency}`).join('|');
+  amounts.map(({ amount, currency }) => `${decimalOf(amount, currency)} ${currency}`).join('|');
 
-/** RFC 4180 with a header; amounts in minor units, currencies side by side. */
-export const performanceCsv = ({ data }: Performance): string => {
-  const dimensions = Object.keys(data[0]?.dimensions ?? {}) as Dimension[];
-  const compared = data.some(({ comparison }) => comparison !== undefined);
+/**
+ * RFC 4180 with a header, which is that of the question whatever was found; amounts as decimals, like
+ * those of a feed, currencies side by side.
+ */
+export const performanceCsv = (
+  { data, comparison_totals }: Performance,
+  { group_by: dimensions = [] }: Question,
+): string => {
+  const compared = comparison_totals !== undefined;
   const names = [...METRICS, 'rfq_value', 'won_value'];
   const header = [
     'bucket_start',
@@ -51,8 +58,8 @@ export const performanceCsv = ({ data }: Performance): string => {
 export const performanceNdjson = ({ data }: Performance): string =>
   data.map((row) => `${JSON.stringify(row)}\n`).join('');
 
-/** How a query's answer is written in each of its other representations. */
-export const FORMATS: Record<string, (value: never) => string> = {
+/** How a query's answer is written in each of its other representations; `asked` is what was asked. */
+export const FORMATS: Record<string, (value: never, asked: object) => string> = {
   'text/csv': performanceCsv,
   'application/x-ndjson': performanceNdjson,
 };

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { RestOperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
 import { allows } from '#contracts/scopes.ts';
-import type { Answer } from '#src/app/answers.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Deps } from '#src/app/deps.ts';

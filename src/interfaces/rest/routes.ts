@@ -88,7 +88,7 @@ export const agentRoutes = (
           input,
           consistencyToken: headerOf(request, 'consistency-token'),
         });
-        const text = answer(reply, outcome, { operation, media, deps });
+        const text = answer(reply, outcome, { operation, media, input, deps });
         if (text === undefined) return reply;
         if (media !== 'application/json') return reply.send(text);
         kept.keep(id, request.raw, caller, { text, position });
@@ -122,6 +122,14 @@ const notAcceptable = (operation: Routed): Refusal =>
     `${operation.id} answers ${['application/json', ...(operation.alsoAs ?? [])].join(', ')}.`,
   );
 
+/** What was asked, of which operation, and in which media type the answer goes out. */
+type Answering = {
+  operation: Routed;
+  media: string;
+  input: Record<string, unknown>;
+  deps: Deps;
+};
+
 /**
  * Status and headers of an outcome, and its text to send; undefined when it was a refusal, which is
  * sent. The same for agents and for the desk.
@@ -129,7 +137,7 @@ const notAcceptable = (operation: Routed): Refusal =>
 export const answer = (
   reply: FastifyReply,
   outcome: Outcome<unknown>,
-  { operation, media, deps }: { operation: Routed; media: string; deps: Deps },
+  { operation, media, input, deps }: Answering,
 ): string | undefined => {
   if (!outcome.ok) {
     sendProblem(reply, outcome, deps.origin());
@@ -146,7 +154,9 @@ export const answer = (
   reply.code(status ?? operation.http.status);
   reply.type(media === 'application/json' ? 'application/json' : `${media}; charset=utf-8`);
   if (media !== 'application/json') fileHeaders(reply, outcome.value as Listed);
-  return write ? write(outcome.value as never) : (outcome.json ?? JSON.stringify(outcome.value));
+  return write
+    ? write(outcome.value as never, input)
+    : (outcome.json ?? JSON.stringify(outcome.value));
 };
 
 type Listed = {

@@ -53,14 +53,18 @@ const sent = (list_revision: number, amount: number) => ({
     consented_at: 5,
   },
 });
-const send = (listRevision: number, quantity: number, at = 5): HandoffCommand => ({
+const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
+type Submit = Extract<HandoffCommand, { type: 'SubmitRfq' }>;
+const send = (listRevision: number, quantity: number, at = 5): Submit => ({
   type: 'SubmitRfq',
   at,
   listRevision,
   contact: 's1.hnd_1.c',
   consentText: 'I ask',
   lines: [line(quantity)],
-  totals: [{ amount: quantity * 100, currency: 'GBP' }],
+  totals: GBP(quantity * 100),
+  shown: GBP(quantity * 100),
+  news: [],
 });
 const spec = specify(handoff);
 
@@ -93,6 +97,42 @@ describe('a handoff', () => {
     spec.given(created, revised(5)).when(send(1, 7)).rejected('list_changed');
   });
 
+  it('is sent with the totals that were shown, whatever their order, and no others', () => {
+    spec
+      .given(created)
+      .when({ ...send(1, 5), shown: GBP(200) })
+      .rejected('totals_changed');
+    spec
+      .given(created)
+      .when({ ...send(1, 2), shown: [] })
+      .rejected('totals_changed');
+    const [pounds, euros] = [
+      { amount: 500, currency: 'GBP' },
+      { amount: 3, currency: 'EUR' },
+    ] as const;
+    const totals = [pounds, euros];
+    const both = { ...send(1, 5), totals, shown: [euros, pounds] };
+    const decided = handoff.decide(spec.given(created).state, both);
+    expect(decided).toMatchObject({ accepted: true, events: [{ data: { totals } }, {}] });
+  });
+
+  it('is sent with what is new of its lines, which stay as they were priced', () => {
+    const price = { amount: 120, currency: 'GBP' };
+    const news = [{ line_id: '1', price, warnings: ['below_moq'] }];
+    const event = sent(1, 200);
+    const done = spec
+      .given(created)
+      .when({ ...send(1, 2), news })
+      .then({ ...event, data: { ...event.data, news } });
+    expect(done?.lines).toEqual([{ ...line(2), warnings: ['below_moq'], price_when_sent: price }]);
+    const gone = [{ line_id: '1', warnings: ['withdrawn'] }];
+    const told = spec
+      .given(created)
+      .when({ ...send(1, 2), news: gone })
+      .then({ ...event, data: { ...event.data, news: gone } });
+    expect(told?.lines).toEqual([{ ...line(2), warnings: ['withdrawn'] }]);
+  });
+
   it('takes the same quantities for no change, whichever list was seen', () => {
     const again = (quantity: number): HandoffCommand => {
       const { lines, totals } = revised(quantity).data;
@@ -115,8 +155,11 @@ describe('a handoff', () => {
       .rejected('handoff_closed');
     spec
       .given(created)
-      .when({ type: 'WithdrawHandoff', at: 1, reason: 'Sold' })
-      .then({ type: 'HandoffWithdrawn', data: { handoff_id: 'hnd_1', reason: 'Sold' } });
+      .when({ type: 'WithdrawHandoff', at: 1, sealedReason: 's1.hnd_1.w' })
+      .then({
+        type: 'HandoffWithdrawn',
+        data: { handoff_id: 'hnd_1', sealed_reason: 's1.hnd_1.w' },
+      });
   });
 
   it('forgets its buyer and nothing else', () => {
@@ -131,8 +174,8 @@ describe('a handoff', () => {
     verifies('service.5');
     const notBuyer = fc.constantFrom<HandoffCommand>(
       { type: 'CreateHandoff', handoff: facts },
-      { type: 'WithdrawHandoff', at: 1, reason: 'x' },
-      { type: 'InvalidateHandoff', at: 1, reason: 'x' },
+      { type: 'WithdrawHandoff', at: 1, sealedReason: 'x' },
+      { type: 'InvalidateHandoff', at: 1, sealedReason: 'x' },
       { type: 'EraseSubject', subject: 'hnd_1', reason: 'x' },
     );
     fc.assert(

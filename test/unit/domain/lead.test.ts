@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { LeadCommand, StaffMove } from '#src/domain/lead.ts';
+import type { LeadCommand, LeadState, StaffMove } from '#src/domain/lead.ts';
 import { lead, stateAt } from '#src/domain/lead.ts';
+import type { LeadSource } from '#src/domain/lead-amendment.ts';
 import { specify } from '../../support/decider-spec.ts';
 
 const DUE = 10_000;
@@ -23,6 +24,18 @@ const step = <const Type extends string>(type: Type, more = {}) => ({
   data: { ...named, ...more },
 });
 const move = (to: StaffMove, at = 1): LeadCommand => ({ type: 'MoveLead', at, to });
+const AGENT = { source: { kind: 'agent' as const }, dims: {} };
+const company = { name: 'Other', country: 'DE' };
+const amended = (more: Partial<EventData<'LeadAmended'>>) => ({
+  type: 'LeadAmended' as const,
+  data: { lead_id: 'led_1', company, ...more },
+});
+const amending = (from: LeadSource): LeadCommand => ({
+  type: 'AmendLead',
+  at: 1,
+  content: { company },
+  from,
+});
 const spec = specify(lead);
 
 describe('a lead', () => {
@@ -68,16 +81,66 @@ describe('a lead', () => {
   );
 
   it('is amended while it is submitted or accepted, and withdrawn while nothing is final', () => {
-    const content = { company: { name: 'Other', country: 'DE' } };
-    const amend: LeadCommand = { type: 'AmendLead', at: 1, content };
-    const after = spec.given(submitted).when(amend);
-    expect(after).toBeDefined();
+    const amend = amending(AGENT);
+    for (const history of [[submitted], [submitted, step('LeadAccepted')]])
+      expect(lead.decide(spec.given(...history).state, amend)).toMatchObject({ accepted: true });
     spec.given(submitted, step('LeadWithdrawn')).when(amend).rejected('lead_closed');
     spec.given(submitted).when({ type: 'WithdrawLead', at: 1 }).then(step('LeadWithdrawn'));
     spec
       .given(submitted, step('LeadRejected'))
       .when({ type: 'WithdrawLead', at: 1 })
       .rejected('lead_closed');
+  });
+
+  it('says after an amendment what that says, and nothing else', () => {
+    const before = spec.given(submitted).state;
+    const event = amended({ left_out: ['contact', 'interest'] });
+    expect(lead.decide(before, amending(AGENT))).toEqual({ accepted: true, events: [event] });
+    const { state } = spec.given(submitted, event);
+    expect(state).toMatchObject({ company, source: facts.source });
+    // Not undefined either: a row that is read back from a store has no such member.
+    for (const member of event.data.left_out ?? []) expect(state).not.toHaveProperty(member);
+  });
+
+  it('keeps what an amendment of an older log left out', () => {
+    const { state } = spec.given(submitted, amended({}));
+    expect(state).toMatchObject({ company, contact: facts.contact, interest: facts.interest });
+  });
+
+  it('takes a source while it has none but its agent, and keeps it then', () => {
+    const from = {
+      source: { kind: 'handoff' as const, ref: 'hnd_1' },
+      handoff_id: 'hnd_1',
+      dims: { campaign: 'autumn' },
+    };
+    const decide = (state: LeadState | undefined, said: LeadSource) =>
+      lead.decide(state, amending(said));
+    const taken = amended({ left_out: ['contact', 'interest'], ...from });
+    expect(decide(spec.given(submitted).state, from)).toEqual({ accepted: true, events: [taken] });
+    const { state } = spec.given(submitted, taken);
+    expect(state).toMatchObject(from);
+    for (const same of [from, AGENT])
+      expect(decide(state, same)).toEqual({ accepted: true, events: [amended({})] });
+    for (const source of [
+      { kind: 'handoff' as const, ref: 'hnd_2' },
+      { kind: 'agent' as const, ref: 'bot' },
+      { kind: 'manual' as const },
+    ])
+      expect(decide(state, { source, dims: {} })).toMatchObject({ reason: 'source_fixed' });
+    spec
+      .given(submitted, taken)
+      .when(move('accepted'))
+      .then(step('LeadAccepted', { dims: from.dims, handoff_id: 'hnd_1' }));
+  });
+
+  it('has the reason of the state it is in, and of no other', () => {
+    const accepted = step('LeadAccepted', { reason: 'Good fit' });
+    expect(spec.given(submitted, accepted).state).toMatchObject({ state_reason: 'Good fit' });
+    for (const next of [step('LeadContacted'), step('LeadWithdrawn')])
+      expect(spec.given(submitted, accepted, next).state).not.toHaveProperty('state_reason');
+    expect(spec.given(submitted, accepted, amended({})).state).toMatchObject({
+      state_reason: 'Good fit',
+    });
   });
 
   it('lapses when nobody took it up in time', () => {

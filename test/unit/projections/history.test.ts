@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { EVENTS } from '#contracts/events/index.ts';
-import { BLOCK_POSITIONS, history } from '#projections/history.ts';
+import { history } from '#projections/history.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { historyEntries } from '#src/ports/rows.ts';
+import { BLOCK_POSITIONS, historyEntries } from '#src/ports/rows.ts';
 import { happened, inLog, MIDNIGHT, rowsAfter } from '../../support/fold.ts';
 import { erased, leadSubmitted, linkCreated, linkDisabled } from '../../support/stories.ts';
 

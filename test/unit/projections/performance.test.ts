@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
 import type { PerformanceRow } from '#projections/performance.ts';
-import { CELL, DAY_SORT, foldPerformance, performance } from '#projections/performance.ts';
+import { CELL, DAY_SORT, performance, performanceFold } from '#projections/performance.ts';
 import type { Given } from '../../support/fold.ts';
 import { happened, inLog, MIDNIGHT, QUARTER_MS, rowsAfter, TODAY } from '../../support/fold.ts';
 import {
@@ -154,6 +154,8 @@ describe('performance', () => {
       visit('1', 'v2'),
     ];
     const kept = Object.values(rowsAfter(performance, given)).map(({ row }) => row);
-    expect(JSON.parse(JSON.stringify(foldPerformance(inLog(given))))).toEqual(kept);
+    const fold = performanceFold();
+    for (const event of inLog(given)) fold.take(event);
+    expect(JSON.parse(JSON.stringify(fold.rows()))).toEqual(kept);
   });
 });

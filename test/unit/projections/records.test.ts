@@ -116,6 +116,17 @@ describe('handoffs', () => {
     );
   });
 
+  test('have beside them leads that name them in an amendment, once', () => {
+    const company = { name: 'Buyer Ltd', country: 'GB' };
+    const said = { lead_id: 'led_1', company };
+    const rows = rowsAfter(handoffLeads, [
+      leadSubmitted('1'),
+      happened('LeadAmended', 'lead_1', { ...said, handoff_id: 'hnd_1' }),
+      happened('LeadAmended', 'lead_1', said),
+    ]);
+    expect(rows).toEqual({ 'anna/hnd_1': { row: { leads: ['led_1'] }, sort: null } });
+  });
+
   test('are found by the hash of the token in the buyer’s link', () => {
     expect(rowsAfter(reviewTokens, [handoffCreated('1')])).toEqual({
       'hash1/': { row: { owner: 'anna', handoff_id: 'hnd_1' }, sort: null },

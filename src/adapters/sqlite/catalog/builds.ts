@@ -19,13 +19,17 @@ export type CatalogBuilds = {
 };
 
 /** `directory` undefined keeps it in memory. */
-export const catalogBuilds = (directory: string | undefined, logId: string): CatalogBuilds => {
+export const catalogBuilds = (
+  directory: string | undefined,
+  logId: string,
+  onDiscarded?: (reason: string) => void,
+): CatalogBuilds => {
   const stem = `catalog-${logId.slice(0, 8)}.`;
   const known = directory === undefined ? [] : buildsIn(directory, stem);
   let build = known.at(-1) ?? 1;
   const fileOf = (number: number): string =>
     directory === undefined ? ':memory:' : join(directory, `${stem}${number}.db`);
-  let live = sqliteCatalog(fileOf(build));
+  let live = sqliteCatalog(fileOf(build), onDiscarded);
 
   const remove = (number: number): void => {
     if (directory === undefined) return;
@@ -38,6 +42,7 @@ export const catalogBuilds = (directory: string | undefined, logId: string): Cat
     catalog: {
       byId: (ids) => live.byId(ids),
       bySku: (skus) => live.bySku(skus),
+      withdrawn: (ids) => live.withdrawn(ids),
       hasCategory: (category) => live.hasCategory(category),
       search: (query) => live.search(query),
       show: (query, view) => live.show(query, view),
@@ -62,15 +67,16 @@ export const catalogBuilds = (directory: string | undefined, logId: string): Cat
           await turn();
         }
       } catch (error) {
-        next.close();
         remove(build + 1);
+        next.close();
         throw error;
       }
       // No turn between the last comparison and the switch: nothing can have come in.
       const old = live;
       live = next;
-      old.close();
+      // Removed first: nobody waits for the disk to have what is gone.
       remove(build);
+      old.close();
       build += 1;
     },
   };

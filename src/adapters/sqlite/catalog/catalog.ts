@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
+import { closeMarked } from '../cache-mark.ts';
 import { catalogColumns } from './columns.ts';
 import type { Facts } from './facts.ts';
 import { isDamage, openCatalogFile, remake } from './schema.ts';
-import { digestIn, productsIn, ranksIn, rowsIn } from './read.ts';
+import { digestIn, productsIn, ranksIn, rowsIn, withdrawnIn } from './read.ts';
 import { catalogSearch } from './search.ts';
 import { catalogText } from './text.ts';
 import { vocabulary } from './words.ts';
@@ -36,27 +37,38 @@ const load = (db: DatabaseSync): Memory => {
 };
 
 /** A file that a power cut has damaged is a cache that is gone: the log fills the next one. */
-const open = (file: string): { db: DatabaseSync } & Memory => {
-  const db = openCatalogFile(file);
+const open = (
+  file: string,
+  onDiscarded: (reason: string) => void,
+): { db: DatabaseSync } & Memory => {
+  const db = openCatalogFile(file, onDiscarded);
   try {
     return { db, ...load(db) };
   } catch (error) {
     db.close();
     if (!isDamage(error)) throw error;
+    onDiscarded(error.message);
     const empty = remake(file);
     return { db: empty, ...load(empty) };
   }
 };
 
-/** The catalog in a file of this node, or in ':memory:'; a projection of the product streams. */
-export const sqliteCatalog = (file: string): Catalog => {
-  const { db, columns, words } = open(file);
+/**
+ * The catalog in a file of this node, or in ':memory:'; a projection of the product streams.
+ * `onDiscarded` hears why a file that was there is empty now.
+ */
+export const sqliteCatalog = (
+  file: string,
+  onDiscarded: (reason: string) => void = () => {},
+): Catalog => {
+  const { db, columns, words } = open(file, onDiscarded);
   const { isLive } = columns;
   const text = catalogText(db, columns, words);
   const ranks = ranksIn(db);
   const products = productsIn(db);
   const rowsOfIds = rowsIn(db, 'product_id', isLive);
   const rowsOfSkus = rowsIn(db, 'sku', isLive);
+  const withdrawn = withdrawnIn(db);
   const searching = catalogSearch({
     columns,
     text,
@@ -82,6 +94,7 @@ export const sqliteCatalog = (file: string): Catalog => {
   return {
     byId: (ids) => mapped(rowsOfIds(ids), 'product_id'),
     bySku: (skus) => mapped(rowsOfSkus(skus), 'sku'),
+    withdrawn,
     hasCategory: (category) => columns.values('category').liveOf(category) > 0,
     search(query) {
       const { rows, ...hits } = searching.search(query);
@@ -107,6 +120,6 @@ export const sqliteCatalog = (file: string): Catalog => {
       products.forgetAll();
       forgetTexts();
     },
-    close: () => db.close(),
+    close: () => closeMarked(db),
   };
 };

@@ -2,7 +2,8 @@ import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { Columns, Field } from './columns.ts';
 import type { Coded, Counted } from './facts.ts';
 
-const FACET_VALUES_MAX = 50;
+/** Categories are asked for by their exact names, so a whole catalog's are listed. */
+const facetValuesMax = (field: Coded): number => (field === 'category' ? 500 : 50);
 
 /** A product passes whose value of the field, or price at the quantity, lies in the range. */
 export type Condition = {
@@ -102,8 +103,17 @@ export const filteredRows = (
   return rows;
 };
 
-/** Values of a field over `rows`, the most frequent first. */
-export const countedValues = (columns: Columns, field: Coded, rows: Uint32Array) => {
+/** Whether all that a query can find is priced in one currency. */
+export const isOfOneCurrency = (columns: Columns, query: ProductSearch): boolean => {
+  const { liveOf, values } = columns.values('currency');
+  const all = columns.liveCount();
+  return query.currency !== undefined || values().some((currency) => liveOf(currency) === all);
+};
+
+export type Counts = { values: { value: string; count: number }[]; more: number };
+
+/** Values of a field over `rows`, the most frequent first, and how many are not among them. */
+export const countedValues = (columns: Columns, field: Coded, rows: Uint32Array): Counts => {
   const column = columns.values(field);
   const values = column.values();
   const counts = new Uint32Array(values.length);
@@ -112,9 +122,10 @@ export const countedValues = (columns: Columns, field: Coded, rows: Uint32Array)
     const code = codes[rows[i] ?? 0] ?? 0;
     counts[code] = (counts[code] ?? 0) + 1;
   }
-  return values
+  const found = values
     .map((value, code) => ({ value, count: code === 0 ? 0 : (counts[code] ?? 0) }))
     .filter(({ count }) => count > 0)
-    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
-    .slice(0, FACET_VALUES_MAX);
+    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1));
+  const listed = found.slice(0, facetValuesMax(field));
+  return { values: listed, more: found.length - listed.length };
 };

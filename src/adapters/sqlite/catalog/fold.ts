@@ -3,7 +3,12 @@ import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 
 /** A product's stream, folded. A withdrawn one keeps what it was, for the day it comes back. */
-export type Kept = { product: CatalogProduct; live: boolean };
+export type Kept = {
+  product: CatalogProduct;
+  live: boolean;
+  /** Why, where it was withdrawn. */
+  reason?: string;
+};
 
 const FOLDED = new Set([
   'ProductPublished',
@@ -24,9 +29,11 @@ export const productIdOf = (event: FoldEvent): string => {
 const described = (event: FoldEvent, published_at: number): CatalogProduct => {
   const { product, stock } = event.data as EventData<'ProductPublished'>;
   const { at, revision } = event;
+  // A feed that was not sent for long tells of a day long ago; none knows the future.
+  const said = Date.parse(product.source_updated_at ?? '');
   const folded = {
     ...product,
-    stock: { ...stock, as_of: at },
+    stock: { ...stock, as_of: Number.isNaN(said) ? at : Math.min(said, at) },
     revision,
     published_at,
     updated_at: at,
@@ -42,15 +49,16 @@ export const fold = (kept: Kept | undefined, event: FoldEvent): Kept => {
   }
   if (!kept) throw new Error(`${event.type} at ${event.position} on a product never published`);
   if (event.type === 'ProductRevised') {
-    return { product: described(event, kept.product.published_at), live: kept.live };
+    return { ...kept, product: described(event, kept.product.published_at) };
   }
   const { at, revision } = event;
   if (event.type === 'ProductWithdrawn') {
-    return { product: { ...kept.product, revision, updated_at: at }, live: false };
+    const { reason } = event.data as EventData<'ProductWithdrawn'>;
+    return { product: { ...kept.product, revision, updated_at: at }, live: false, reason };
   }
   const { stock } = event.data as EventData<'ProductStockObserved'>;
   const product = { ...kept.product, stock: { ...stock, as_of: at }, revision, updated_at: at };
-  return { product, live: kept.live };
+  return { ...kept, product };
 };
 
 type EveryMember<T extends object> = { [K in keyof Required<T>]: T[K] | undefined };

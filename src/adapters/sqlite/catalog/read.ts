@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { recentlyUsed } from './cache.ts';
-import { decodeProducts } from './fold.ts';
+import { decodeProduct, decodeProducts } from './fold.ts';
 import type { Ranks } from './select.ts';
 import type { KeptRows } from './shown.ts';
 import { keptRows } from './shown.ts';
@@ -29,9 +29,27 @@ export const ranksIn = (db: DatabaseSync) => {
     kept[by] = ranks;
     return ranks;
   };
+  const named = db.prepare(
+    'select product_id as id, title_words as title from product where row = ?',
+  );
+  const upToId = db.prepare(
+    'select row from product where product_id <= ? order by product_id desc limit 1',
+  );
+  const upToTitle = db.prepare(
+    `select row from product where (title_words, product_id) <= (?, ?)
+     order by title_words desc, product_id desc limit 1`,
+  );
+  const rankOf = (ranks: Float64Array, found: { row?: unknown } | undefined): number =>
+    found ? (ranks[Number(found.row)] ?? -1) : -1;
   return {
     byId: rank('byId'),
     byTitle: rank('byTitle'),
+    nameOf(row) {
+      const found = named.get(row);
+      return { id: String(found?.['id']), title: String(found?.['title']) };
+    },
+    rankOfId: (id) => rankOf(rank('byId')(), upToId.get(id)),
+    rankOfTitle: (title, id) => rankOf(rank('byTitle')(), upToTitle.get(title, id)),
     forget() {
       delete kept.byId;
       delete kept.byTitle;
@@ -58,6 +76,22 @@ export const rowsIn = (
     }
     const rows = JSON.parse(String(select.get(JSON.stringify(values))?.['rows'])) as number[];
     return Uint32Array.from(rows.filter(isLive));
+  };
+};
+
+export const withdrawnIn = (db: DatabaseSync): Catalog['withdrawn'] => {
+  const select = db.prepare(
+    `select product_id, withdrawn, body from product
+     where withdrawn is not null and product_id in (select value from json_each(?))`,
+  );
+  return (ids) => {
+    const found = ids.length === 0 ? [] : select.all(JSON.stringify(ids));
+    return new Map(
+      found.map(({ product_id, withdrawn, body }) => [
+        String(product_id),
+        { product: decodeProduct(String(body)), reason: String(withdrawn) },
+      ]),
+    );
   };
 };
 

@@ -1,25 +1,28 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { MachineStopped, MARK_TABLE, markOpened } from '../cache-mark.ts';
 
 /** Rises with every change of what the file holds; a file of another version is made anew. */
-const CATALOG_VERSION = 1;
+const CATALOG_VERSION = 3;
 
 /**
  * `body` is the whole product. `facts` is what a search computes with, kept apart from it so that
- * opening reads a tenth of the file. A withdrawn product stays as a row that is not live: published
- * again, it keeps its first day.
+ * opening reads a tenth of the file. A withdrawn product stays as a row that is not live, with the
+ * reason: published again, it keeps its first day.
  *
  * The tokenizer is the plainest there is, because words.ts has already folded and split the text:
  * one rule for the index, the query and the vocabulary. detail=column, because scores need the
  * column of a word and never its place.
  */
 const TABLES = `
+  ${MARK_TABLE}
   create table product (
     row integer primary key,
     product_id text not null unique,
     sku text not null,
     title_words text not null,
-    body text not null
+    body text not null,
+    withdrawn text
   );
   create index product_sku on product (sku);
   create index product_title on product (title_words, product_id);
@@ -42,8 +45,8 @@ export const EMPTY_TABLES = `
 `;
 
 /**
- * A cache of the log: synchronous=OFF, because what a power cut takes is folded again, and because
- * waiting for the disk would hold up every request of the process.
+ * A cache of the log: what a power cut takes is folded again, and waiting for the disk would hold up
+ * every request of the process.
  */
 const connect = (file: string): DatabaseSync => {
   const db = new DatabaseSync(file);
@@ -62,16 +65,25 @@ const versionOf = (db: DatabaseSync): unknown =>
 
 const create = (db: DatabaseSync): DatabaseSync => {
   db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
+  markOpened(db);
   return db;
 };
 
-const isOfThisVersion = (file: string): DatabaseSync | undefined => {
+type OnDiscarded = (reason: string) => void;
+
+const usable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
   let db: DatabaseSync | undefined;
   try {
     db = connect(file);
-    if (versionOf(db) === CATALOG_VERSION) return db;
+    const version = versionOf(db);
+    if (version === CATALOG_VERSION) {
+      markOpened(db);
+      return db;
+    }
+    if (version !== 0) onDiscarded('it has another version');
   } catch (error) {
-    if (!isDamage(error)) throw error;
+    if (!isDamage(error) && !(error instanceof MachineStopped)) throw error;
+    onDiscarded(error.message);
   }
   db?.close();
   return undefined;
@@ -81,15 +93,15 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
 /** Of the file's contents; a full disk or a missing folder is the operator's, and is thrown. */
-export const isDamage = (error: unknown): boolean => {
+export const isDamage = (error: unknown): error is Error => {
   if (!(error instanceof Error) || !('errcode' in error)) return false;
   const primary = Number(error.errcode) & 0xff;
   return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB;
 };
 
 /** The database in `file`: as it was, or, when it cannot be used, empty and from 0. */
-export const openCatalogFile = (file: string): DatabaseSync =>
-  isOfThisVersion(file) ?? remake(file);
+export const openCatalogFile = (file: string, onDiscarded: OnDiscarded): DatabaseSync =>
+  usable(file, onDiscarded) ?? remake(file);
 
 export const remake = (file: string): DatabaseSync => {
   for (const part of ['', '-wal', '-shm']) rmSync(file + part, { force: true });

@@ -2,21 +2,26 @@ import type { ProductSearch } from '#src/ports/catalog.ts';
 import { recentlyUsed } from './cache.ts';
 import type { Columns } from './columns.ts';
 import type { Coded } from './facts.ts';
+import type { Counts } from './filter.ts';
 import { conditionsOf, countedValues, filteredRows } from './filter.ts';
-import { firstRows, rankedRows } from './order.ts';
+import { marking } from './marks.ts';
+import type { Ordered } from './ordering.ts';
+import { ordering } from './ordering.ts';
 import type { Ranks, Selected } from './select.ts';
 import { selecting } from './select.ts';
 import type { CatalogText, Matches } from './text.ts';
 
 type FacetField = ProductSearch['facets'][number];
 
-type Facets = Map<FacetField, { value: string; count: number }[]>;
+type Facets = Map<FacetField, Counts>;
 
 type Found = {
   total: number;
   /** The first rows in order, as many as have been asked for. */
-  ordered: Uint32Array;
+  ordered: Ordered;
   facets: Facets;
+  /** What the words of a text weighed. */
+  weights?: string;
 };
 
 type Sources = {
@@ -34,11 +39,8 @@ const ROWS_MAX = 8_000_000;
 const ENTRY_ROWS = 256;
 const FACET_VALUE_ROWS = 16;
 
-/** A page up to here comes from one pass, the shorter the cheaper; a further one puts all in order. */
+/** Rows up to here come from one pass, the fewer the cheaper; for further ones all are put in order. */
 const ORDERED_AT_FIRST = [32, 128];
-
-const orderedFor = ({ offset, limit }: ProductSearch): number =>
-  ORDERED_AT_FIRST.find((count) => offset + limit <= count) ?? Infinity;
 
 const FACETS: Record<FacetField, Coded> = {
   category: 'category',
@@ -48,6 +50,7 @@ const FACETS: Record<FacetField, Coded> = {
   stock: 'stock',
 };
 
+const NO_COUNTS: Counts = { values: [], more: 0 };
 const NO_ROWS = new Uint32Array(0);
 const NOTHING: Selected = { total: 0, rows: () => NO_ROWS, first: () => NO_ROWS };
 
@@ -56,47 +59,10 @@ const common = (one: Uint32Array, other: Uint32Array): Uint32Array => {
   return one.filter((row) => others.has(row));
 };
 
-/** Puts matches in the order of a query: all of them, or as many as a first page needs. */
-const ordering = ({ columns, ranks }: Sources) => {
-  let scratch = new Float64Array(0);
-
-  /** A column of `value` for each of `rows`, worth reading until the next call. */
-  const derived = (
-    rows: Uint32Array,
-    value: (row: number, place: number) => number,
-  ): Float64Array => {
-    if (scratch.length < columns.end()) scratch = new Float64Array(2 * columns.end());
-    for (let i = 0; i < rows.length; i += 1) scratch[rows[i] ?? 0] = value(rows[i] ?? 0, i);
-    return scratch;
-  };
-
-  /** What `rows` rise by. Amounts are compared whatever their currency: who minds filters by it. */
-  const columnOf = (query: ProductSearch, rows: Uint32Array): Float64Array => {
-    if (query.sort === 'price') return columns.prices(query.at_quantity, rows);
-    if (query.sort !== 'updated') return columns.of(query.sort === 'moq' ? 'moq' : 'lead_time');
-    const updated = columns.of('updated');
-    return derived(rows, (row) => -(updated[row] ?? 0));
-  };
-
-  return (query: ProductSearch, found: Uint32Array, matches?: Matches): Uint32Array => {
-    const count = orderedFor(query);
-    const ties = ranks.byId();
-    if (query.sort !== 'relevance') {
-      return firstRows(found, { column: columnOf(query, found), ties }, count);
-    }
-    if (matches) {
-      const column = derived(matches.rows, (_, place) => -(matches.scores[place] ?? 0));
-      return firstRows(found, { column, ties }, count);
-    }
-    const column = ranks.byTitle();
-    if (count === Infinity) return rankedRows(found, column);
-    return firstRows(found, { column, ties }, count);
-  };
-};
-
 export const catalogSearch = (sources: Sources) => {
   const { columns, text } = sources;
   const inOrder = ordering(sources);
+  const marks = marking(sources);
   const select = selecting(columns, sources.ranks);
   const cached = recentlyUsed<string, Found>(ROWS_MAX);
 
@@ -112,35 +78,76 @@ export const catalogSearch = (sources: Sources) => {
     return { total: rows.length, rows: () => rows, first: () => undefined };
   };
 
-  const find = (query: ProductSearch, fields: Iterable<FacetField>): Found => {
-    const matches = query.q === undefined ? undefined : text.match(query.q);
+  const find = (query: ProductSearch, fields: Iterable<FacetField>, count: number): Found => {
+    const matches = query.q === undefined ? undefined : text.match(query.q, query.after?.weights);
     const selected = matching(query, matches);
-    const count = orderedFor(query);
     const first = count === Infinity ? undefined : selected.first(query, count);
     const facets: Facets = new Map();
     for (const field of fields)
       facets.set(field, countedValues(columns, FACETS[field], selected.rows()));
-    const ordered = first ?? inOrder(query, selected.rows(), matches);
-    return { total: selected.total, ordered, facets };
+    const ordered = first ? { rows: first } : inOrder(query, selected.rows(), count, matches);
+    return {
+      total: selected.total,
+      ordered,
+      facets,
+      ...(matches && ordered.scores && { weights: matches.weights }),
+    };
+  };
+
+  /** What is kept of this query, and under which key. */
+  const keptFor = ({ limit, offset, after, facets, ...asked }: ProductSearch) => {
+    const key = JSON.stringify(asked);
+    const found = cached.get(key);
+    const weights = after?.weights;
+    if (weights === undefined || weights === found?.weights) return { key, found };
+    const pinned = `${key} ${weights}`;
+    return { key: pinned, found: cached.get(pinned) };
+  };
+
+  /** The first `count` rows at least, and the facets of all. */
+  const foundFor = (query: ProductSearch, count: number): Found => {
+    const { key, found } = keptFor(query);
+    const { facets } = query;
+    const wanted = Math.min(count, found?.total ?? 0);
+    const isKnown = facets.every((field) => found?.facets.has(field));
+    if (found && found.ordered.rows.length >= wanted && isKnown) return found;
+    const made = find(
+      query,
+      new Set([...facets, ...(found?.facets.keys() ?? [])]),
+      ORDERED_AT_FIRST.find((most) => count <= most) ?? Infinity,
+    );
+    cached.set(key, made, weightOf(key, made));
+    return made;
   };
 
   return {
-    /** The rows of a page, in order, out of how many, and the facets of all. */
+    /** The rows of a page, in order, out of how many, the facets of all, and where to go on. */
     search(query: ProductSearch) {
-      const { limit, offset, facets, ...asked } = query;
-      const key = JSON.stringify(asked);
-      let found = cached.get(key);
-      const wanted = Math.min(offset + limit, found?.total ?? 0);
-      const isKnown = facets.every((field) => found?.facets.has(field));
-      if (!found || found.ordered.length < wanted || !isKnown) {
-        found = find(query, new Set([...facets, ...(found?.facets.keys() ?? [])]));
-        cached.set(key, found, weightOf(key, found));
+      const { limit, offset, after, facets } = query;
+      const placeIn = ({ ordered }: Found): number =>
+        after ? marks.placeBehind(query, ordered, after) : offset;
+      let found = foundFor(query, (after?.shown ?? offset) + limit);
+      let from = placeIn(found);
+      const { total } = found;
+      if (found.ordered.rows.length < Math.min(from + limit, total)) {
+        // More has come before the mark than the first rows have room for.
+        found = foundFor(query, Infinity);
+        from = placeIn(found);
       }
-      const { total, ordered, facets: counted } = found;
+      const { ordered, facets: counted, weights } = found;
+      const rows = ordered.rows.subarray(from, from + limit);
+      const end = from + rows.length;
       return {
-        rows: ordered.subarray(offset, offset + limit),
+        rows,
         total,
-        facets: facets.map((field) => ({ field, values: counted.get(field) ?? [] })),
+        facets: facets.map((field) => ({ field, ...(counted.get(field) ?? NO_COUNTS) })),
+        ...(rows.length > 0 &&
+          end < total && {
+            last: {
+              ...marks.markOf(query, ordered, end - 1),
+              ...(weights !== undefined && { weights }),
+            },
+          }),
       };
     },
     /** After a change of any product. */
@@ -150,6 +157,8 @@ export const catalogSearch = (sources: Sources) => {
 
 const weightOf = (key: string, { ordered, facets }: Found): number => {
   let values = 0;
-  for (const counted of facets.values()) values += counted.length;
-  return ENTRY_ROWS + key.length + ordered.length + FACET_VALUE_ROWS * values;
+  for (const counted of facets.values()) values += counted.values.length;
+  // A score is two rows long.
+  const rows = ordered.rows.length * (ordered.scores ? 3 : 1);
+  return ENTRY_ROWS + key.length + rows + FACET_VALUE_ROWS * values;
 };

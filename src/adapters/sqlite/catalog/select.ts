@@ -4,12 +4,20 @@ import { countRows, keepCommon, rowsOfBits } from './bits.ts';
 import { recentlyUsed } from './cache.ts';
 import type { Columns } from './columns.ts';
 import type { Condition } from './filter.ts';
-import { filteredRows, roomFor } from './filter.ts';
+import { filteredRows, isOfOneCurrency, roomFor } from './filter.ts';
 import type { Order } from './orders.ts';
 import { firstOf, orderBy, rowsBetween } from './orders.ts';
 
 /** Place of each row in an order that the file's indexes keep. */
-export type Ranks = { byId(): Float64Array; byTitle(): Float64Array };
+export type Ranks = {
+  byId(): Float64Array;
+  byTitle(): Float64Array;
+  /** What the orders compare of a row; of a title, its beginning. */
+  nameOf(row: number): { id: string; title: string };
+  /** The rank of this one, or of the last one before it; -1 when there is none. */
+  rankOfId(id: string): number;
+  rankOfTitle(title: string, id: string): number;
+};
 
 /** Orders kept: 800 kB each for 100,000 products. */
 const ORDERS_MAX = 12;
@@ -74,6 +82,7 @@ export const selecting = (columns: Columns, ranks: Ranks) => {
     const { sort, at_quantity: quantity } = query;
     // The latest come first there, and of equals still the lower id.
     if (sort === 'updated') return undefined;
+    if (sort === 'price' && !isOfOneCurrency(columns, query)) return undefined;
     if (sort === 'price')
       return orderFor(askedFor({ field: quantity === undefined ? 'price' : 'price_at', quantity }));
     if (sort !== 'relevance') return orderFor(askedFor({ field: sort }));

@@ -7,9 +7,21 @@ import { wordsOf } from './words.ts';
 /** Rows rising, and beside each its score: the higher, the better the match. */
 export type Matches = { rows: Uint32Array; scores: Float64Array };
 
-const NOTHING: Matches = { rows: new Uint32Array(0), scores: new Float64Array(0) };
+/** Rows of one word, how much was seen of it in each, and the scores of that. */
+type Posted = Matches & { seen: Uint8Array } & Weight;
 
-/** Eight million postings are 96 MB, and most words of 100,000 products. */
+/** How rare a word is, in eighths, and how many words a product has: rounded, to stay for long. */
+type Weight = { rarity: number; mean: number };
+
+const NOTHING: Posted = {
+  rows: new Uint32Array(0),
+  seen: new Uint8Array(0),
+  scores: new Float64Array(0),
+  rarity: 0,
+  mean: 0,
+};
+
+/** Eight million postings are 104 MB, and most words of 100,000 products. */
 const POSTINGS_MAX = 8_000_000;
 
 /** What an entry without any posting costs, or words that match nothing would fill the memory. */
@@ -22,12 +34,17 @@ const ENTRY_POSTINGS = 64;
  */
 const K1 = 1.2;
 const B = 0.75;
+/** Whole numbers, so that a sum is the same in whatever order it is made. */
+const SCALE = 1_000_000;
 const WEIGHTS = [
   { columns: '', weight: 1, whole: false },
   { columns: '{category brand} :', weight: 2, whole: false },
   { columns: '{title sku} :', weight: 5, whole: false },
   { columns: '{title sku} :', weight: 5, whole: true },
 ];
+
+/** A mark has room for the weights of so many words; people ask for three. */
+const PINNED_WORDS_MAX = 50;
 
 /** Quoted, so that no word is ever an operator: a word has no quotes in it (words.ts). */
 const term = (word: string, whole: boolean): string => (whole ? `"${word}"` : `"${word}" *`);
@@ -64,33 +81,42 @@ const both = (one: Matches, other: Matches, room: Matches): Matches => {
   return { rows: rows.subarray(0, found), scores: scores.subarray(0, found) };
 };
 
+/** What rows of a word score, which has nothing of other products in it but the weights. */
+const scoredBy = (
+  { rows, seen }: Pick<Posted, 'rows' | 'seen'>,
+  { rarity, mean }: Weight,
+  words: Float64Array,
+): Float64Array => {
+  const scores = new Float64Array(rows.length);
+  const scale = SCALE * rarity * (K1 + 1);
+  for (let i = 0; i < rows.length; i += 1) {
+    const times = seen[i] ?? 0;
+    const length = 1 - B + (B * (words[rows[i] ?? 0] ?? 0)) / mean;
+    scores[i] = Math.round((scale * times) / (times + K1 * length));
+  }
+  return scores;
+};
+
 /** Matches of words of which one is enough, read from the file. */
 const postings = (db: DatabaseSync, columns: Columns) => {
   const select = db.prepare(
     'select json_group_array(rowid) as rows from product_text where product_text match ?',
   );
-  let frequency = new Float64Array(0);
+  let frequency = new Uint8Array(0);
 
   const rowsOf = (expression: string): number[] =>
     JSON.parse(String(select.get(expression)?.['rows'] ?? '[]')) as number[];
 
-  const scored = (rows: Uint32Array): Matches => {
-    const count = columns.liveCount();
-    const rarity = Math.log(1 + (count - rows.length + 0.5) / (rows.length + 0.5));
-    const words = columns.of('words');
-    const mean = columns.wordsMean();
-    const scores = new Float64Array(rows.length);
-    for (let i = 0; i < rows.length; i += 1) {
-      const row = rows[i] ?? 0;
-      const seen = frequency[row] ?? 0;
-      scores[i] =
-        (rarity * seen * (K1 + 1)) / (seen + K1 * (1 - B + (B * (words[row] ?? 0)) / mean));
-    }
-    return { rows, scores };
+  const weightOf = (rows: number): Weight => {
+    const rarity = Math.log(1 + (columns.liveCount() - rows + 0.5) / (rows + 0.5));
+    return {
+      rarity: Math.max(1, Math.round(8 * rarity)),
+      mean: Math.max(1, Math.round(columns.wordsMean())),
+    };
   };
 
-  return (words: readonly { word: string; whole: boolean }[]): Matches => {
-    if (frequency.length < columns.end()) frequency = new Float64Array(2 * columns.end());
+  return (words: readonly { word: string; whole: boolean }[]): Posted => {
+    if (frequency.length < columns.end()) frequency = new Uint8Array(2 * columns.end());
     let rows = NOTHING.rows;
     for (const { columns: filter, weight, whole } of WEIGHTS) {
       const terms = words.map((near) => term(near.word, whole || near.whole)).join(' OR ');
@@ -105,7 +131,10 @@ const postings = (db: DatabaseSync, columns: Columns) => {
         frequency[row] = (frequency[row] ?? 0) + weight;
       }
     }
-    return scored(rows);
+    const seen = new Uint8Array(rows.length);
+    for (let i = 0; i < rows.length; i += 1) seen[i] = frequency[rows[i] ?? 0] ?? 0;
+    const weight = weightOf(rows.length);
+    return { rows, seen, ...weight, scores: scoredBy({ rows, seen }, weight, columns.of('words')) };
   };
 };
 
@@ -113,17 +142,17 @@ export type CatalogText = ReturnType<typeof catalogText>;
 
 export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
   const matchesOf = postings(db, columns);
-  const cached = recentlyUsed<string, Matches>(POSTINGS_MAX);
-  let room = NOTHING;
+  const cached = recentlyUsed<string, Posted>(POSTINGS_MAX);
+  let room: Matches = NOTHING;
 
   /** A near word shorter than the typed one is no beginning: pinx is not pineapple. */
-  const nearMatches = (word: string): Matches => {
+  const nearMatches = (word: string): Posted => {
     const near = vocabulary.near(word);
     if (near.length === 0) return NOTHING;
     return matchesOf(near.map((known) => ({ word: known, whole: known.length < word.length })));
   };
 
-  const matchesOfWord = (word: string): Matches => {
+  const matchesOfWord = (word: string): Posted => {
     const known = cached.get(word);
     if (known) return known;
     const exact = matchesOf([{ word, whole: false }]);
@@ -132,21 +161,40 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
     return matches;
   };
 
+  /** With other weights than now only for who goes on from a page of before a change. */
+  const weighed = (posted: Posted, pinned: Weight | undefined): Matches => {
+    if (!pinned || (pinned.rarity === posted.rarity && pinned.mean === posted.mean)) return posted;
+    return { rows: posted.rows, scores: scoredBy(posted, pinned, columns.of('words')) };
+  };
+
   return {
-    /** Products that match every word; none when there is no word. Good until the next call. */
-    match(text: string): Matches {
+    /**
+     * Products that match every word; none when there is no word. Good until the next call. With
+     * `weights` of an earlier match of the same text, what has not changed scores as it did.
+     */
+    match(text: string, weights?: string): Matches & { weights: string } {
+      const [mean = 0, ...rarities] = weights?.split(' ').map(Number) ?? [];
       const found: Matches[] = [];
+      const weighing: number[] = [];
       for (const word of new Set(wordsOf(text))) {
-        const matches = matchesOfWord(word);
-        if (matches.rows.length === 0) return NOTHING;
-        found.push(matches);
+        const posted = matchesOfWord(word);
+        if (posted.rows.length === 0) return { ...NOTHING, weights: '' };
+        const rarity = rarities[found.length];
+        const pinned = rarity === undefined ? posted : { rarity, mean };
+        if (found.length === 0) weighing.push(pinned.mean);
+        if (weighing.length <= PINNED_WORDS_MAX) weighing.push(pinned.rarity);
+        found.push(weighed(posted, pinned));
       }
       found.sort((one, other) => one.rows.length - other.rows.length);
       const [fewest = NOTHING, ...others] = found;
       const length = fewest.rows.length;
       if (room.rows.length < length)
         room = { rows: new Uint32Array(2 * length), scores: new Float64Array(2 * length) };
-      return others.reduce((matches, other) => both(matches, other, room), fewest);
+      const { rows, scores } = others.reduce(
+        (matches, other) => both(matches, other, room),
+        fewest,
+      );
+      return { rows, scores, weights: weighing.join(' ') };
     },
     /** After a change of any text. */
     forget: () => cached.clear(),

@@ -25,12 +25,19 @@ export const isOneApart = (one: string, other: string): boolean => {
   while (same < short.length && short[same] === long[same]) same += 1;
   if (short.length < long.length) return short.slice(same) === long.slice(same + 1);
   if (same === short.length) return false;
-  if (short.slice(same + 1) === long.slice(same + 1)) return true;
-  const exchanged = short[same] === long[same + 1] && short[same + 1] === long[same];
-  return exchanged && short.slice(same + 2) === long.slice(same + 2);
+  return short.slice(same + 1) === long.slice(same + 1) || isExchange(one, other);
 };
 
+const isExchange = (one: string, other: string): boolean => {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same += 1;
+  const exchanged = one[same] === other[same + 1] && one[same + 1] === other[same];
+  return exchanged && same < one.length && one.slice(same + 2) === other.slice(same + 2);
+};
+
+/** In a word of three letters another letter is another word: only an exchange is a typo. */
 const TYPO_LETTERS_MIN = 4;
+const EXCHANGE_LETTERS_MIN = 3;
 const NEAR_WORDS_MAX = 20;
 
 /** A number one digit off is another number, and a sku one digit off another product. */
@@ -65,9 +72,10 @@ export const vocabulary = (): Vocabulary => {
       if (LETTERS_ONLY.test(word)) for (const end of ends(word)) file(end, word);
     },
     near(word) {
-      if (word.length < TYPO_LETTERS_MIN || !LETTERS_ONLY.test(word)) return [];
+      if (word.length < EXCHANGE_LETTERS_MIN || !LETTERS_ONLY.test(word)) return [];
+      const isTypo = word.length < TYPO_LETTERS_MIN ? isExchange : isOneApart;
       const candidates = ends(word).flatMap((end) => filed.get(end) ?? []);
-      const near = new Set(candidates.filter((candidate) => isOneApart(word, candidate)));
+      const near = new Set(candidates.filter((candidate) => isTypo(word, candidate)));
       return [...near].sort().slice(0, NEAR_WORDS_MAX);
     },
     clear() {

@@ -15,6 +15,9 @@ type Before = Kept & { row: number };
 /** What memory takes over once the file has committed. */
 type Changes = { facts: Map<number, Facts>; words: Set<string>; texts: boolean };
 
+/** Titles are put in order by so much of them: what the mark of a page has room for. */
+const TITLE_CHARS_MAX = 64;
+
 const textOf = (product: CatalogProduct): string[] => [
   product.title,
   product.sku,
@@ -27,11 +30,13 @@ const isSameText = (one: Kept | undefined, other: Kept): boolean =>
   one?.live === other.live && textOf(one.product).join('\0') === textOf(other.product).join('\0');
 
 const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
-  const select = db.prepare('select row, body from product where product_id = ?');
+  const select = db.prepare('select row, body, withdrawn from product where product_id = ?');
   const insert = db.prepare(
-    'insert into product (product_id, sku, title_words, body) values (?, ?, ?, ?)',
+    'insert into product (product_id, sku, title_words, body, withdrawn) values (?, ?, ?, ?, ?)',
   );
-  const update = db.prepare('update product set sku = ?, title_words = ?, body = ? where row = ?');
+  const update = db.prepare(
+    'update product set sku = ?, title_words = ?, body = ?, withdrawn = ? where row = ?',
+  );
   const putFacts = db.prepare('insert or replace into facts (row, facts) values (?, ?)');
   const removeText = db.prepare('delete from product_text where rowid = ?');
   const addText = db.prepare(
@@ -45,16 +50,23 @@ const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary)
       const found = select.get(id);
       if (!found) return undefined;
       const row = Number(found['row']);
-      return { row, product: decodeProduct(String(found['body'])), live: columns.isLive(row) };
+      const { body, withdrawn } = found;
+      return {
+        row,
+        product: decodeProduct(String(body)),
+        live: columns.isLive(row),
+        ...(withdrawn !== null && { reason: String(withdrawn) }),
+      };
     },
-    write(before: Before | undefined, { product, live }: Kept, changes: Changes) {
+    write(before: Before | undefined, { product, live, reason }: Kept, changes: Changes) {
       const words = textOf(product).map(wordsOf);
-      const title = words[0]?.join(' ') ?? '';
+      const title = words[0]?.join(' ').slice(0, TITLE_CHARS_MAX).toWellFormed() ?? '';
       const body = encodeProduct(product);
+      const withdrawn = reason ?? null;
       const row =
         before?.row ??
-        Number(insert.run(product.product_id, product.sku, title, body).lastInsertRowid);
-      if (before) update.run(product.sku, title, body, row);
+        Number(insert.run(product.product_id, product.sku, title, body, withdrawn).lastInsertRowid);
+      if (before) update.run(product.sku, title, body, withdrawn, row);
       const facts = factsOf(product, live, words.flat().length);
       putFacts.run(row, JSON.stringify(facts));
       changes.facts.set(row, facts);

@@ -41,56 +41,103 @@ const money = (amount, currency) => {
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
 };
 
-/** @param {HTMLElement} row @param {number} quantity */
-const unitPrice = (row, quantity) => {
-  const tiers = (row.dataset['tiers'] ?? '').split(' ').map((tier) => tier.split(':').map(Number));
-  const [, price] = tiers.findLast(([from]) => (from ?? 0) <= quantity) ?? tiers[0] ?? [];
-  return price ?? 0;
+/**
+ * What a unit costs from which quantity on.
+ * @typedef {{ currency: string, tiers: number[][] }} Price
+ * @param {string | undefined} text As `GBP 20:42 100:39`.
+ * @returns {Price}
+ */
+const priceIn = (text = '') => {
+  const [currency = '', ...tiers] = text.split(' ');
+  return { currency, tiers: tiers.map((tier) => tier.split(':').map(Number)) };
+};
+
+/** @param {Element} row */
+const lineIn = (row) => {
+  const { product = '', price, tiers } = /** @type {HTMLElement} */ (row).dataset;
+  return {
+    row,
+    product,
+    input: /** @type {HTMLInputElement} */ (row.querySelector('.quantity')),
+    unit: /** @type {HTMLElement} */ (row.querySelector('.unit')),
+    sum: /** @type {HTMLDataElement} */ (row.querySelector('.sum')),
+    listed: priceIn(price),
+    // A product that is no longer offered keeps the price it has on the list.
+    now: priceIn(tiers || price),
+  };
+};
+
+/** @typedef {ReturnType<typeof lineIn>} Line */
+const lines = [...(form?.querySelectorAll('tbody tr') ?? [])].map(lineIn);
+
+/** What cannot be read counts as the quantity that is on the list. @param {Line} line */
+const quantityIn = ({ input }) => {
+  const typed = input.value.trim();
+  return Number(/^\d{1,9}$/.test(typed) ? typed : input.dataset['was']);
+};
+
+/** Products of which a quantity is changed: all their lines are priced anew, as when they are sent. */
+const touched = () =>
+  new Set(
+    lines
+      .filter((line) => quantityIn(line) !== Number(line.input.dataset['was']))
+      .map(({ product }) => product),
+  );
+
+/** @param {Line} line @param {Set<string>} products */
+const priced = (line, products) => {
+  const { currency, tiers } = products.has(line.product) ? line.now : line.listed;
+  const quantity = quantityIn(line);
+  const [, price = 0] = tiers.findLast(([from = 0]) => from <= quantity) ?? tiers[0] ?? [];
+  return { currency, price, quantity, sum: price * quantity };
+};
+
+/** @param {string} product @param {Set<string>} products */
+const showLines = (product, products) => {
+  for (const line of lines) {
+    if (line.product !== product) continue;
+    const { currency, price, sum } = priced(line, products);
+    line.row.classList.toggle('changed', line.input.value.trim() !== line.input.dataset['was']);
+    line.unit.textContent = money(price, currency);
+    line.sum.textContent = money(sum, currency);
+    line.sum.value = String(sum);
+  }
+};
+
+/** @param {string} currency @param {number} amount */
+const totalElement = (currency, amount) => {
+  const total = document.createElement('data');
+  total.className = 'total';
+  total.value = String(amount);
+  total.textContent = money(amount, currency);
+  return total;
 };
 
 /**
- * What a row showed when it came from the server.
- * @type {WeakMap<Element, [string, string, string]>}
+ * Sums as they would be sent: below the list, beside the button, and for the server, which sends no
+ * other.
+ * @param {Set<string>} products
  */
-const served = new WeakMap();
-
-/** @param {HTMLInputElement} input */
-const show = (input) => {
-  const row = /** @type {HTMLElement | null} */ (input.closest('tr'));
-  const unit = row?.querySelector('.unit');
-  const sum = /** @type {HTMLDataElement | null | undefined} */ (row?.querySelector('.sum'));
-  if (!row || !unit || !sum) return;
-  const before = served.get(row) ?? [unit.textContent, sum.textContent, sum.value];
-  served.set(row, before);
-  const typed = input.value.trim();
-  const isChanged = typed !== input.dataset['was'];
-  row.classList.toggle('changed', isChanged);
-  if (!isChanged || !/^\d{1,9}$/.test(typed)) {
-    [unit.textContent, sum.textContent, sum.value] = before;
-    return;
-  }
-  const currency = row.dataset['currency'] ?? '';
-  const price = unitPrice(row, Number(typed));
-  unit.textContent = money(price, currency);
-  sum.value = String(price * Number(typed));
-  sum.textContent = money(price * Number(typed), currency);
-};
-
-/** Sums as they would be sent: below the list, and beside the button. */
-const showTotals = () => {
+const showTotals = (products) => {
   const totals = new Map();
   let count = 0;
-  for (const row of form?.querySelectorAll('tbody tr') ?? []) {
-    const currency = /** @type {HTMLElement} */ (row).dataset['currency'];
-    const sum = /** @type {HTMLDataElement | null} */ (row.querySelector('.sum'));
-    totals.set(currency, (totals.get(currency) ?? 0) + Number(sum?.value));
-    const input = /** @type {HTMLInputElement | null} */ (row.querySelector('.quantity'));
-    if (!/^0+$/.test(input?.value.trim() ?? '')) count += 1;
+  for (const line of lines) {
+    const { currency, quantity, sum } = priced(line, products);
+    if (quantity === 0) continue;
+    count += 1;
+    totals.set(currency, (totals.get(currency) ?? 0) + sum);
   }
-  for (const total of form?.querySelectorAll('.total') ?? []) {
-    const currency = /** @type {HTMLElement} */ (total).dataset['currency'] ?? '';
-    total.textContent = money(totals.get(currency) ?? 0, currency);
-  }
+  if (count === 0) totals.set(lines[0]?.listed.currency ?? '', 0);
+  const entries = [...totals];
+  for (const place of form?.querySelectorAll('.totals') ?? [])
+    place.replaceChildren(
+      ...entries.flatMap(([currency, amount], index) => [
+        index > 0 ? ' + ' : '',
+        totalElement(currency, amount),
+      ]),
+    );
+  const field = /** @type {HTMLInputElement | null} */ (form?.querySelector('[name="totals"]'));
+  if (field) field.value = entries.map(([currency, sum]) => `${currency}:${sum}`).join(' ');
   if (lineCount)
     lineCount.textContent = `${new Intl.NumberFormat(document.documentElement.lang).format(count)} ${
       count === 1 ? 'line' : 'lines'
@@ -106,17 +153,22 @@ const say = () => {
     count === 0 ? '' : `${count} ${count === 1 ? 'quantity' : 'quantities'} not saved yet.`;
 };
 
-form?.addEventListener('input', (event) => {
-  if (!(event.target instanceof HTMLInputElement)) return;
-  show(event.target);
-  showTotals();
+form?.addEventListener('input', ({ target }) => {
+  const line = lines.find(({ input }) => input === target);
+  if (!line) return;
+  const products = touched();
+  showLines(line.product, products);
+  showTotals(products);
   say();
 });
 
 // A page that the browser kept shows what was typed, so the sums must follow it.
-for (const input of form?.querySelectorAll('input.quantity') ?? [])
-  if (input instanceof HTMLInputElement && input.value !== input.dataset['was']) show(input);
-if (changed() > 0) {
-  showTotals();
+const kept = new Set(
+  lines.filter(({ input }) => input.value !== input.dataset['was']).map(({ product }) => product),
+);
+if (kept.size > 0) {
+  const products = touched();
+  for (const product of kept) showLines(product, products);
+  showTotals(products);
   say();
 }

@@ -1,13 +1,14 @@
-/** This side of the thread that writes log.db: one commit at a time, and never no answer. */
+/** This side of a thread that writes a file: one commit at a time, and never no answer. */
 import { Worker } from 'node:worker_threads';
+import type { Asked, Place, Told } from './commit-thread.ts';
+import type { CommitResult, Records } from './committer.ts';
 import { textOf } from './failure.ts';
-import type { Asked, Place, Records, Told } from './log-thread.ts';
 
-export type CommitResult = Exclude<Told, { kind: 'fault' }>;
-
-export type LogCommits = {
+export type Commits = {
   /** Resolves when the records are on the disk, or when it is known why they may not be. */
   commit(records: Records): Promise<CommitResult>;
+  /** Resolves when nothing overwritten is left in the write-ahead log, or when it is known why not. */
+  scrub(): Promise<CommitResult>;
   /** Resolves when the thread has let go of the file. */
   close(): Promise<void>;
 };
@@ -16,17 +17,18 @@ export type LogCommits = {
  * Starts the thread with the first commit: who only reads does not wait for it. `onFault` is told
  * that the file can take no more, also when no commit was there to say so.
  */
-export const logCommits = (place: Place, onFault: (text: string) => void): LogCommits => {
-  let thread: LogCommits | undefined;
+export const threadCommits = (place: Place, onFault: (text: string) => void): Commits => {
+  let thread: Commits | undefined;
+  const started = (): Commits => (thread ??= startThread(place, onFault));
   return {
-    commit: (records) => (thread ??= startThread(place, onFault)).commit(records),
+    commit: (records) => started().commit(records),
+    scrub: () => started().scrub(),
     close: async () => thread?.close(),
   };
 };
 
-const startThread = (place: Place, onFault: (text: string) => void): LogCommits => {
-  const worker = new Worker(new URL('./log-thread.ts', import.meta.url), { workerData: place });
-  const ask = (asked: Asked): void => worker.postMessage(asked);
+const startThread = (place: Place, onFault: (text: string) => void): Commits => {
+  const worker = new Worker(new URL('./commit-thread.ts', import.meta.url), { workerData: place });
   let settle: ((result: CommitResult) => void) | undefined;
   let ended: string | undefined;
 
@@ -44,7 +46,7 @@ const startThread = (place: Place, onFault: (text: string) => void): LogCommits 
     text,
   });
   worker.on('message', (told: Told) => {
-    if (told.kind === 'fault') onFault(told.text);
+    if (told.kind === 'checkpoint failed') onFault(told.text);
     else answer(told);
   });
   worker.on('error', (error) => {
@@ -59,21 +61,23 @@ const startThread = (place: Place, onFault: (text: string) => void): LogCommits 
       resolve();
     });
   });
+  const ask = (asked: Asked): Promise<CommitResult> =>
+    new Promise((resolve) => {
+      if (ended !== undefined) {
+        resolve(lost(ended, false));
+        return;
+      }
+      settle = resolve;
+      worker.ref();
+      worker.postMessage(asked);
+    });
 
   return {
-    commit: (records) =>
-      new Promise((resolve) => {
-        if (ended !== undefined) {
-          resolve(lost(ended, false));
-          return;
-        }
-        settle = resolve;
-        worker.ref();
-        ask({ kind: 'commit', records });
-      }),
+    commit: (records) => ask({ kind: 'commit', records }),
+    scrub: () => ask({ kind: 'scrub' }),
     async close() {
       worker.ref();
-      ask({ kind: 'close' });
+      worker.postMessage({ kind: 'close' } satisfies Asked);
       await exited;
     },
   };

@@ -1,0 +1,20 @@
+import type { ErasureRow } from '#src/ports/rows.ts';
+import { ALL_ERASURES } from '#src/ports/rows.ts';
+import { happened } from './happened.ts';
+import type { Projection } from './projection.ts';
+
+/** Every subject whose erasure is on record. Whether its key is gone, the vault alone knows. */
+export const erasures: Projection<ErasureRow> = {
+  name: 'erasures',
+  version: 1,
+  handles: ['SubjectErased'],
+  place: (event) => ({
+    scope: ALL_ERASURES,
+    key: happened<'SubjectErased'>(event).data.subject,
+  }),
+  evolve(row, event) {
+    const { subject } = happened<'SubjectErased'>(event).data;
+    return row ?? { subject, sort: event.position };
+  },
+  sort: (row) => row.sort,
+};

@@ -1,0 +1,27 @@
+import type { Deps } from '../deps.ts';
+import type { Incoming } from '../dispatch.ts';
+import { answerTo, dispatch } from '../dispatch.ts';
+import type { Outcome } from '../outcome.ts';
+import { done } from '../outcome.ts';
+
+/** An answer is kept with its task: as large as a tool's result, and no larger. */
+export const ARTIFACT_BYTES_MAX = 32_768;
+
+type Digest = { answer: object; cut: boolean };
+
+/**
+ * The numbers with as many rows as a task keeps. A page that is too large is asked for again with
+ * fewer, so that its cursor goes on behind the last row that is there.
+ */
+export const digestOf = async (deps: Deps, incoming: Incoming): Promise<Outcome<Digest>> => {
+  let outcome = await dispatch(deps, 'getPerformance', incoming);
+  for (let cut = false; outcome.ok; cut = true) {
+    const answer = outcome.value as { data: unknown[] };
+    const bytes = Buffer.byteLength(JSON.stringify(answer));
+    if (bytes <= ARTIFACT_BYTES_MAX) return done({ answer, cut });
+    const limit = Math.floor((answer.data.length * ARTIFACT_BYTES_MAX) / bytes);
+    const input = { ...incoming.input, limit };
+    outcome = await answerTo(deps, 'getPerformance', { ...incoming, input });
+  }
+  return outcome;
+};

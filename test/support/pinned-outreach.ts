@@ -1,0 +1,135 @@
+/** The other half of the pinned log: outreach, tasks of A2A, and what is kept as record. */
+import type { EventData } from '#contracts/events/index.ts';
+import { MIDNIGHT } from './fold.ts';
+import type { Told } from './pinned-story.ts';
+import { HOUR_MS, story } from './pinned-story.ts';
+
+const ofRequest = (n: number) => ({ outbound_id: `out_${n}`, agent_id: 'agt_1' });
+const SHA = 'ab'.repeat(32);
+
+const post = (n: number, more: Partial<EventData<'OutboundProposed'>> = {}) => ({
+  ...ofRequest(n),
+  kind: 'message' as const,
+  target: { channel: 'email', list: 'shops' },
+  content: { subject: 'Mugs', text: 'New mugs', link_ids: ['lnk_1'] },
+  schedule: { not_after: MIDNIGHT + 48 * HOUR_MS },
+  via: { adapter: 'webhook' as const, url: 'https://send.example' },
+  content_sha256: SHA,
+  revision: 1,
+  approval: { mode: 'owner_controlled', required: 1 },
+  ...more,
+});
+const decided = (n: number) => ({
+  ...ofRequest(n),
+  by: 'tok_1',
+  name: 'Anna',
+  role: 'owner',
+  revision: 1,
+  content_sha256: SHA,
+});
+const approved = (n: number): Told => ['OutboundApproved', { ...decided(n), note: 'go' }];
+const sent = (n: number, attempt = 1): Told => [
+  'OutboundDispatched',
+  {
+    ...ofRequest(n),
+    revision: 1,
+    content_sha256: SHA,
+    attempt,
+    adapter: 'webhook',
+    until: MIDNIGHT + HOUR_MS,
+  },
+];
+
+export const OUTREACH = [
+  story(
+    'anna-outreach_settings',
+    [
+      'OutreachConfigured',
+      {
+        mode: 'owner_controlled',
+        approvals_required: 1,
+        channels: { message: { adapter: 'file' } },
+      },
+    ],
+    ['OutreachHalted', { reason: 'look' }],
+    ['OutreachResumed', { reason: 'looked' }],
+    ['OutreachChannelDisabled', { kind: 'message', reason: 'over' }],
+  ),
+  story(
+    'anna-outbound_1',
+    ['OutboundProposed', post(1, { task_id: 'tsk_2', context_id: 'ctx_1', external_id: 'ext-1' })],
+    ['OutboundChangesRequested', { ...decided(1), reason: 'shorter' }],
+    ['OutboundRevised', post(1, { revision: 2, task_id: 'tsk_2' })],
+    ['OutboundApproved', { ...decided(1), revision: 2, task_id: 'tsk_2' }],
+    sent(1),
+    [
+      'OutboundDeferred',
+      {
+        ...ofRequest(1),
+        attempt: 1,
+        reason: 'busy',
+        uncertain: true,
+        retry_at: MIDNIGHT + HOUR_MS,
+      },
+    ],
+    sent(1, 2),
+    ['OutboundConfirmed', { ...ofRequest(1), attempt: 2, evidence: 'id 7', task_id: 'tsk_2' }],
+  ),
+  story(
+    'anna-outbound_2',
+    ['OutboundProposed', post(2)],
+    ['OutboundRejected', { ...decided(2), reason: 'not ours' }],
+  ),
+  story('anna-outbound_3', ['OutboundProposed', post(3)], ['OutboundExpired', ofRequest(3)]),
+  story('anna-outbound_4', ['OutboundProposed', post(4)], approved(4), [
+    'OutboundCanceled',
+    { ...ofRequest(4), by: 'agt_1', reason: 'sold out' },
+  ]),
+  story('anna-outbound_5', ['OutboundProposed', post(5)], approved(5), sent(5), [
+    'OutboundFailed',
+    { ...ofRequest(5), attempt: 1, reason: 'refused' },
+  ]),
+  story('anna-outbound_6', ['OutboundProposed', post(6)], approved(6), sent(6), [
+    'OutboundOutcomeUnknown',
+    { ...ofRequest(6), attempt: 1, reason: 'no answer' },
+  ]),
+  story('bert-outbound_7', ['OutboundProposed', post(7, { agent_id: 'agt_2' })]),
+];
+
+const ofTask = (n: number) => ({ task_id: `tsk_${n}`, context_id: 'ctx_1', agent_id: 'agt_1' });
+const received = (n: number): Told => [
+  'TaskReceived',
+  { ...ofTask(n), skill: 'create_link', missing: ['target'] },
+];
+
+export const TASKS = [
+  story('anna-task_3', received(3), [
+    'TaskCompleted',
+    { ...ofTask(3), artifact: { name: 'products', content: '[]', cut: true } },
+  ]),
+  story('anna-task_4', received(4), ['TaskRejected', { ...ofTask(4), code: 'forbidden' }]),
+  story('anna-task_5', received(5), ['TaskCanceled', ofTask(5)]),
+  story('anna-task_6', ['TaskReceived', { ...ofTask(6), record: 'hnd_3' }]),
+];
+
+export const RECORD = [
+  story('anna-activity_1.0', [
+    'ActivityRecorded',
+    {
+      agent_id: 'agt_1',
+      entries: [
+        {
+          operation: 'searchProducts',
+          surface: 'mcp',
+          key_id: 'key_a',
+          decision: 'refused',
+          code: 'rate_limited',
+          request_id: 'req_1',
+          at: MIDNIGHT,
+          count: 3,
+        },
+      ],
+    },
+  ]),
+  story('anna-bound_1', ['RequestBound', { stream: 'anna-link_1', fingerprint: 'f', revision: 1 }]),
+];

@@ -1,0 +1,116 @@
+/** A poison event parks a part of a read model: what stands in it is shown to nobody. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import type { TestApp } from '../support/app.ts';
+import { freshKey, testApp } from '../support/app.ts';
+
+const LEADS = '/api/affiliate/v1/leads';
+const CONNECTION = '/api/affiliate/v1/connection';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await testApp();
+});
+afterAll(() => app.close());
+
+/** What a fault of ours, or a newer version, could leave behind: no fold can take it. */
+const poison = async (stream: string, type: string, data: object): Promise<void> => {
+  const { log, ids, following } = app.service.deps;
+  const meta = { at: 1, actor: 'x', surface: 'cli', operation: 'x', request: 'x', v: 1 } as const;
+  const result = await log.append(stream, NO_STREAM, [{ id: ids.uuid(), type, data, meta }]);
+  if (result.outcome !== 'appended') throw new Error('the stream was taken');
+  await following.passed(result.position, 5_000);
+};
+
+const submit = (key: string, external_id: string) =>
+  app.send({
+    method: 'POST',
+    url: LEADS,
+    key,
+    headers: { 'idempotency-key': freshKey() },
+    payload: { external_id, company: { name: 'A', country: 'DE' }, source: { kind: 'manual' } },
+  });
+
+const first = (accepts: (n: number) => boolean): number => {
+  for (let n = 0; ; n++) if (accepts(n)) return n;
+};
+
+const share = (one: string, other: string): boolean => partitionOf(one) === partitionOf(other);
+
+describe('leads that cannot be folded', () => {
+  it('answer 503 for their owners, with and without a token, and stop nobody else', async () => {
+    const { agentId, key } = await app.agent('acme');
+    const neighbour = await app.agent(`own${first((n) => share(`own${n}`, 'acme'))}`);
+    const rival = await app.agent(`own${first((n) => !share(`own${n}`, 'acme'))}`);
+    expect(await submit(key, 'one')).toMatchObject({ status: 201 });
+    const lead_id = `led_${'0'.repeat(24)}`;
+    const data = { lead_id, agent_id: agentId, dims: {} };
+    await poison(`acme-lead_${'0'.repeat(24)}`, 'LeadContacted', data);
+
+    const written = await submit(key, 'two');
+    expect(written).toMatchObject({ status: 201 });
+    const token = written.headers['consistency-token'] ?? '';
+    const told = {
+      status: 503,
+      headers: { 'retry-after': '60' },
+      body: {
+        code: 'read_model_rebuilding',
+        detail: expect.stringContaining('until its operator has mended it') as string,
+        recovery: { action: 'wait', retryable: true, retry_after_s: 60 },
+      },
+    };
+    const list = (asking: string, headers = {}) =>
+      app.send({ method: 'GET', url: LEADS, key: asking, headers });
+    expect(await list(key)).toMatchObject(told);
+    expect(await list(key, { 'consistency-token': token })).toMatchObject(told);
+    expect(await list(neighbour.key)).toMatchObject(told);
+    expect(await list(rival.key)).toMatchObject({ status: 200 });
+    const links = await app.desk('GET', '/links?owner_id=acme');
+    expect(links).toMatchObject({ status: 200 });
+
+    const health = await app.send({ method: 'GET', url: '/readyz' });
+    expect(health).toMatchObject({ status: 200, body: { status: 'ready', parked: ['leads'] } });
+  });
+});
+
+describe('credentials that cannot be folded', () => {
+  const park = async (id: string): Promise<void> => {
+    const idOf = (n: number): string => n.toString(36).padStart(12, '0');
+    const token_id = idOf(first((n) => share(idOf(n), id)));
+    await poison(`desk-token_${token_id}`, 'DeskTokenRevoked', { token_id, reason: 'x' });
+  };
+  const told = {
+    status: 503,
+    headers: { 'retry-after': '60' },
+    body: {
+      code: 'read_model_rebuilding',
+      detail: 'Whether the credential is still good cannot be told just now.',
+    },
+  };
+  const agentApart = async (ids: readonly string[]) => {
+    for (;;) {
+      const made = await app.agent('anna');
+      if (!ids.some((id) => share(id, made.keyId) || share(id, made.agentId))) return made;
+    }
+  };
+
+  it('are refused, whatever they were, and that is no failed attempt of anybody', async () => {
+    const root = app.deskToken.slice('trbd_'.length).slice(0, 12);
+    const held = await agentApart([root]);
+    const good = await agentApart([root, held.keyId]);
+    const ask = (key: string) => app.send({ method: 'GET', url: CONNECTION, key });
+    const atDesk = () => app.desk('GET', '/links?owner_id=anna');
+    expect(await ask(held.key)).toMatchObject({ status: 200 });
+
+    await park(held.keyId);
+    for (let n = 0; n <= LIMITS.FAILED_CREDENTIALS_PER_MINUTE; n++)
+      expect(await ask(held.key)).toMatchObject(told);
+    expect(await ask(good.key)).toMatchObject({ status: 200 });
+    expect(await atDesk()).toMatchObject({ status: 200 });
+
+    await park(root);
+    expect(await atDesk()).toMatchObject(told);
+  });
+});

@@ -1,0 +1,79 @@
+/** What a list asks its store, however long the history behind it is. */
+import { describe, expect, it } from 'vitest';
+import { nameOf } from '#src/app/hash.ts';
+import { listHistory } from '#src/app/desk/lists.ts';
+import { listLeads } from '#src/app/handlers/list-leads.ts';
+import type { ListQuery } from '#src/ports/read-model.ts';
+import { historyBlockOf } from '#src/ports/rows.ts';
+
+const EVENTS = 20_000;
+
+/** The history of an owner who has every n-th event of a log whose events take `size` positions. */
+const historyOf = (size: number, nth = 1) => {
+  const blocks = new Map<number, (number | string)[]>();
+  for (let i = 1; i <= EVENTS; i++) {
+    const position = i * size * nth;
+    const entries = blocks.get(historyBlockOf(position)) ?? [];
+    blocks.set(historyBlockOf(position), entries);
+    entries.push(position, i, 'VisitRecorded', 1, 'acme-visits_1');
+  }
+  const rows = [...blocks]
+    .map(([block, entries]) => ({ sort: block, key: String(block), row: { block, entries } }))
+    .toReversed();
+  let asked = 0;
+  const list = async (_name: string, { before = Infinity, limit }: ListQuery) => {
+    asked += 1;
+    return rows.filter(({ sort }) => sort < before).slice(0, limit);
+  };
+  const deps = { following: { asOf: () => ({ position: 1, at: 1 }) }, readModels: { list } };
+  const page = async (at: { before?: number; as_of?: number }) => {
+    asked = 0;
+    const call = { caller: { roles: new Set(['staff']) } };
+    const input = { owner_id: 'acme', limit: 100, ...at };
+    const outcome = await listHistory(deps as never, input, call as never);
+    if (!outcome.ok) throw new Error(outcome.detail);
+    const { data, next_before } = outcome.value;
+    return { revisions: data.map(({ revision }) => revision), next_before, asked };
+  };
+  return { page, last: EVENTS * size * nth };
+};
+
+describe('a page of the history', () => {
+  it.each([
+    ['numbers', 1, 1],
+    ['numbers, among many owners', 1, 1_000],
+    ['bytes', 900, 1],
+  ])('begins where it begins, where positions are %s', async (_what, size, nth) => {
+    const { page, last } = historyOf(size, nth);
+    const downFrom = (revision: number) => Array.from({ length: 100 }, (_, i) => revision - i);
+    const each = last / EVENTS;
+    for (const from of [EVENTS, 10_000, 101]) {
+      const revisions = downFrom(from);
+      const next_before = (from - 99) * each;
+      for (const at of [{ before: (from + 1) * each }, { as_of: from * each }])
+        expect(await page(at)).toMatchObject({ revisions, next_before });
+      expect((await page({ before: (from + 1) * each })).asked).toBeLessThanOrEqual(3);
+    }
+    expect((await page({})).revisions).toEqual(downFrom(EVENTS));
+    expect(await page({ before: 2 * each })).toMatchObject({ revisions: [1], next_before: null });
+    expect(await page({ before: 1 })).toMatchObject({ revisions: [], next_before: null });
+  });
+});
+
+describe('leads by external_id', () => {
+  it('are one question: the id says which lead it is', async () => {
+    const key = `led_${nameOf('lead', 'acme', 'FIRST')}`;
+    const gets: unknown[] = [];
+    const deps = {
+      following: { asOf: () => ({ position: 1, at: 1 }) },
+      readModels: { get: async (...asked: unknown[]) => void gets.push(asked) },
+    };
+    const caller = { ownerId: 'acme' };
+    const input = { external_id: 'FIRST', limit: 20 };
+    const outcome = await listLeads(deps as never, input, { caller, at: 0 } as never);
+    expect(outcome).toMatchObject({
+      value: { data: [], page: { has_more: false, next_cursor: null } },
+    });
+    expect(gets).toEqual([['leads', 'acme', key]]);
+  });
+});

@@ -1,0 +1,55 @@
+/** What stands where personal data stood says who took it away: a person who asked, or a lost key. */
+import { expect, it } from 'vitest';
+import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
+import { readableHandoff, showLead } from '#src/app/personal.ts';
+import type { HandoffState } from '#src/domain/handoff.ts';
+import type { LeadState } from '#src/domain/lead.ts';
+import type { KeyVault } from '#src/ports/system.ts';
+
+const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));
+const CONTACT = { name: 'Ada', email: 'ada@shop.example' };
+
+const told = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) => {
+  const { contact, interest, state_reason } = await showLead({ vault: opening }, 'anna', lead, 0);
+  const { note_to_buyer, status_reason } = await readableHandoff({ vault: opening }, handoff);
+  return { contact, note: interest?.note, state_reason, note_to_buyer, status_reason };
+};
+
+it('is its words, that it was erased, or that its key is not here', async () => {
+  const [ours, older] = [vault(), vault()];
+  const sealed = async (subject: string, text: string) => (await ours.seal(subject, text)) ?? '';
+  const lead = {
+    lead_id: 'led_1',
+    contact: await sealed('led_1', JSON.stringify(CONTACT)),
+    interest: { note: await sealed('led_1', 'mugs') },
+    sealed_reason: await sealed('led_1', 'no time'),
+    claim_expires_at: 1,
+    created_at: 0,
+    updated_at: 0,
+  } as LeadState;
+  const handoff = {
+    handoff_id: 'hnd_1',
+    sealed_note_to_buyer: await sealed('hnd_1', 'dear Ada'),
+    sealed_reason: await sealed('hnd_1', 'too dear'),
+  } as HandoffState;
+  const all = (text: string) => ({
+    contact: text,
+    note: text,
+    state_reason: text,
+    note_to_buyer: text,
+    status_reason: text,
+  });
+  expect(await told(ours, lead, handoff)).toEqual({
+    contact: CONTACT,
+    note: 'mugs',
+    state_reason: 'no time',
+    note_to_buyer: 'dear Ada',
+    status_reason: 'too dear',
+  });
+  expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
+  // Whoever writes to such a lead again makes it a key, which opens nothing of before.
+  for (const subject of ['led_1', 'hnd_1']) await older.seal(subject, 'again');
+  expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
+  for (const subject of ['led_1', 'hnd_1']) await ours.destroy(subject);
+  expect(await told(ours, lead, handoff)).toEqual(all('[erased]'));
+});

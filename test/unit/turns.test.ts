@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { Query } from '#src/app/performance/aggregate.ts';
+import { aggregate, inOrder } from '#src/app/performance/aggregate.ts';
+import type { PerformanceRecord } from '#src/ports/rows.ts';
+
+const query: Query = {
+  from: 20_000,
+  to: 20_399,
+  granularity: 'day',
+  timeZone: 'Europe/London',
+  groupBy: ['link_id', 'country'],
+  filters: {},
+};
+
+/** Turns of the event loop that others have while it works. */
+const turnsDuring = async (work: () => Promise<unknown>): Promise<number> => {
+  let turns = 0;
+  let working = true;
+  const count = (): void => {
+    turns += 1;
+    if (working) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  working = false;
+  return turns;
+};
+
+describe('a long performance query', () => {
+  const rows = Array.from(
+    { length: 20_000 },
+    (_, n): PerformanceRecord => ({
+      day: 20_000 + (n % 400),
+      dims: { link_id: `lnk_${n % 50}` },
+      cells: { [`${n % 96}|GB`]: [1, 1, 1] },
+    }),
+  );
+
+  it('leaves the event loop to others every few hundred rows', async () => {
+    const buckets = await aggregate(rows, query);
+    // Once for the countries and once for the sums.
+    expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(70);
+    expect(await turnsDuring(() => inOrder(buckets, query))).toBeGreaterThanOrEqual(
+      Math.floor(buckets.length / 1_000),
+    );
+  });
+});
