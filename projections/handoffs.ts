@@ -1,5 +1,5 @@
 import type { HandoffEventType } from '#contracts/events/index.ts';
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { happened, idInStream } from './happened.ts';

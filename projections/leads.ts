@@ -1,5 +1,5 @@
 import type { LeadEventType } from '#contracts/events/index.ts';
-import type { LeadState } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { happened, idInStream } from './happened.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { line } from '#contracts/fields.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import type { HandoffCommand, HandoffRejection, HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { BUYER } from './attribution.ts';

@@ -1,4 +1,4 @@
-import type { LeadState } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { Call } from './call.ts';
 import { unkeyed } from './call.ts';

@@ -1,8 +1,8 @@
 /** Personal data is opened before a record is rendered: all that an answer needs, in one wait. */
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
-import type { HandoffState } from '#src/domain/handoff.ts';
-import type { LeadState } from '#src/domain/lead.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import type { KeyVault, Unsealed } from '#src/ports/system.ts';
 import type { Deps } from './deps.ts';
 import type { Opened } from './render.ts';

@@ -1,4 +1,4 @@
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import { link } from '#src/domain/link.ts';

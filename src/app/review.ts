@@ -1,4 +1,4 @@
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Deps } from './deps.ts';

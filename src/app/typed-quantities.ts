@@ -1,5 +1,5 @@
 import type { InputFault } from '#contracts/problems.ts';
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import { priceLine, quantitiesIn, totalsOf } from './lines.ts';
 

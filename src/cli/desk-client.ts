@@ -1,6 +1,4 @@
 /** The desk registry for commands: over HTTP where a server runs, in this process where none does. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
@@ -11,6 +9,8 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import type { Config } from '#src/config.ts';
 import type { Common } from './command.ts';
 import { configOf } from './command.ts';
+import type { Transport } from './desk-transport.ts';
+import { tokenIn } from './desk-transport.ts';
 import { EXIT, Failure } from './exit.ts';
 import type { Refused } from './problem-text.ts';
 import { refused } from './problem-text.ts';
@@ -29,23 +29,8 @@ export type Desk = {
   close(): Promise<void>;
 };
 
-export type Transport = {
-  send(id: DeskOperationId, input: Record<string, unknown>): Promise<unknown>;
-  close(): Promise<void>;
-};
-
 const ANSWER_MS = 60_000;
 const KEY_CHARS = 22;
-
-export const tokenIn = (directory: string): string => {
-  const file = join(directory, 'desk.token');
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    const text = `${file} cannot be read: it is made when the service starts on this directory.`;
-    throw new Failure(EXIT.cannotStart, text);
-  }
-};
 
 const requestOf = (id: DeskOperationId, input: Record<string, unknown>) => {
   const operation = deskOperations[id];

@@ -10,8 +10,8 @@ import { problemBody } from '#src/interfaces/problem.ts';
 import { openForCommand } from '#src/core.ts';
 import { ensureRootToken } from '#src/root-token.ts';
 import { hasLog, noData } from './data-directory.ts';
-import type { Transport } from './desk-client.ts';
-import { tokenIn } from './desk-client.ts';
+import type { Transport } from './desk-transport.ts';
+import { tokenIn } from './desk-transport.ts';
 import type { Failure } from './exit.ts';
 import { refused } from './problem-text.ts';
 

@@ -1,5 +1,5 @@
 /** Leads, and how far staff take each. The companies are invented. */
-import type { StaffMove } from '#src/domain/lead.ts';
+import type { StaffMove } from '#src/domain/lead-state.ts';
 
 type Move = { day: number; to: StaffMove; reason?: string; value?: [number, string] };
 

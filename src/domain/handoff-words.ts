@@ -1,6 +1,6 @@
 /** What people write in a handoff: sealed since, in clear in older events, and gone with an erasure. */
 import type { EventData } from '#contracts/events/index.ts';
-import type { HandoffState } from './handoff.ts';
+import type { HandoffState } from './handoff-state.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 

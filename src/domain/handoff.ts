@@ -1,6 +1,7 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
 import type { Decider, Decision } from './decider.ts';
 import { accept, later, reject } from './decider.ts';
+import type { HandoffLine, HandoffState } from './handoff-state.ts';
 import { erased, why, withNotesOf, withoutNotes } from './handoff-words.ts';
 
 type Event = EventOf<HandoffEventType>;
@@ -33,35 +34,6 @@ export type HandoffRejection =
   | 'handoff_expired'
   | 'list_changed'
   | 'totals_changed';
-
-export type HandoffStatus =
-  | 'awaiting_buyer'
-  | 'in_review'
-  | 'rfq_submitted'
-  | 'declined'
-  | 'withdrawn'
-  | 'invalidated';
-
-type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
-  /** What the catalog asked for it when the RFQ was sent, where that was another price. */
-  price_when_sent?: { amount: number; currency: string };
-};
-
-export type HandoffState = Omit<EventData<'HandoffCreated'>, 'buyer' | 'lines'> & {
-  buyer: EventData<'HandoffCreated'>['buyer'];
-  lines: HandoffLine[];
-  status: HandoffStatus;
-  status_reason?: string | undefined;
-  /** Empty once it is erased, as every text that was sealed. */
-  sealed_reason?: string;
-  /** Rises with each change of the list; what the buyer sends must be what the buyer saw. */
-  list_revision: number;
-  rfq?: { contact: string; submitted_at: number };
-  erased: boolean;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
 
 /** Expiry is not an event: a handoff whose time has come is closed, whoever asks. */
 export const isOpen = (state: HandoffState, at: number): boolean =>

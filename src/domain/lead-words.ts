@@ -1,5 +1,5 @@
 /** What people write about a lead: sealed since, in clear in older events, and gone with an erasure. */
-import type { LeadState } from './lead.ts';
+import type { LeadState } from './lead-state.ts';
 
 /** Codes that a lead is judged with at once: nobody's words. */
 export const OWN_REASONS = { known: 'already_known', own: 'duplicate_of_own_lead' } as const;

@@ -3,6 +3,7 @@ import type { Decider } from './decider.ts';
 import { accept, later, reject } from './decider.ts';
 import type { LeadContent, LeadSource } from './lead-amendment.ts';
 import { amended, amendment, isSettled, OPTIONAL } from './lead-amendment.ts';
+import type { LeadState, LeadStatus, StaffMove } from './lead-state.ts';
 import { erased, OWN_REASONS } from './lead-words.ts';
 
 type Event = EventOf<LeadEventType>;
@@ -27,31 +28,6 @@ export type LeadRejection =
   | 'lead_closed'
   | 'source_fixed'
   | 'move_not_allowed';
-
-/** The states staff can move a lead into. */
-export type StaffMove =
-  | 'accepted'
-  | 'rejected'
-  | 'duplicate'
-  | 'contacted'
-  | 'qualified'
-  | 'unqualified'
-  | 'won'
-  | 'lost';
-
-export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
-
-export type LeadState = EventData<'LeadSubmitted'> & {
-  state: Exclude<LeadStatus, 'lapsed'>;
-  state_reason?: string | undefined;
-  /** Empty once it is erased, as every text that was sealed. */
-  sealed_reason?: string | undefined;
-  value?: { amount: number; currency: string };
-  erased: boolean;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
 
 /** Which moves lead where: facts of the business, who makes them stands in the commands. */
 const MOVES: Record<StaffMove, readonly LeadStatus[]> = {

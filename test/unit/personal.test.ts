@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
 import { readableHandoff, showLead } from '#src/app/personal.ts';
-import type { HandoffState } from '#src/domain/handoff.ts';
-import type { LeadState } from '#src/domain/lead.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 
 const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));

@@ -1,4 +1,4 @@
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';

@@ -1,7 +1,7 @@
 import type { HandoffCommand } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';
-import type { StaffMove } from '#src/domain/lead.ts';
+import type { StaffMove } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { link } from '#src/domain/link.ts';
 import type { DeskCall } from '../call.ts';

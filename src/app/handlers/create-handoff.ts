@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { HandoffState } from '#src/domain/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall } from '../call.ts';
 import { createOnce, replayOf, traceOf } from '../decide-and-append.ts';

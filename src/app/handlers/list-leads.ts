@@ -1,4 +1,4 @@
-import type { LeadState } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { bindingOf, readCursor, writeCursor } from '../cursor.ts';
 import type { Deps } from '../deps.ts';

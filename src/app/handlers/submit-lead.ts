@@ -1,5 +1,6 @@
 import { LIMITS } from '#contracts/limits.ts';
-import type { LeadCommand, LeadRejection, LeadState } from '#src/domain/lead.ts';
+import type { LeadCommand, LeadRejection } from '#src/domain/lead.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { AgentCall } from '../call.ts';
