@@ -86,10 +86,6 @@ export const sqliteCatalog = (
     }
     return found;
   };
-  const forgetTexts = (): void => {
-    text.forget();
-    ranks.forget();
-  };
 
   return {
     byId: (ids) => mapped(rowsOfIds(ids), 'product_id'),
@@ -110,7 +106,9 @@ export const sqliteCatalog = (
       if (changed.rows.length === 0) return;
       searching.forget();
       products.forget(changed.rows);
-      if (changed.texts) forgetTexts();
+      if (changed.touched.size === 0) return;
+      text.forget(changed.touched);
+      ranks.forget();
     },
     checkpoint: () => writer.checkpoint(),
     digest: digestIn(db, isLive),
@@ -118,8 +116,12 @@ export const sqliteCatalog = (
       writer.clear();
       searching.forget();
       products.forgetAll();
-      forgetTexts();
+      text.forgetAll();
+      ranks.forget();
     },
-    close: () => closeMarked(db),
+    close() {
+      text.close();
+      closeMarked(db);
+    },
   };
 };

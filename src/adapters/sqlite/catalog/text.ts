@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { recentlyUsed } from './cache.ts';
 import type { Columns } from './columns.ts';
+import { wordPlaces } from './places.ts';
+import type { Near, Seen } from './seen.ts';
+import { inFile, inPlaces } from './seen.ts';
 import type { Vocabulary } from './words.ts';
 import { wordsOf } from './words.ts';
 
@@ -8,7 +11,7 @@ import { wordsOf } from './words.ts';
 export type Matches = { rows: Uint32Array; scores: Float64Array };
 
 /** Rows of one word, how much was seen of it in each, and the scores of that. */
-type Posted = Matches & { seen: Uint8Array } & Weight;
+type Posted = Matches & Seen & Weight;
 
 /** How rare a word is, in eighths, and how many words a product has: rounded, to stay for long. */
 type Weight = { rarity: number; mean: number };
@@ -21,8 +24,8 @@ const NOTHING: Posted = {
   mean: 0,
 };
 
-/** Eight million postings are 104 MB, and most words of 100,000 products. */
-const POSTINGS_MAX = 8_000_000;
+/** Four million postings are 52 MB. */
+const POSTINGS_MAX = 4_000_000;
 
 /** What an entry without any posting costs, or words that match nothing would fill the memory. */
 const ENTRY_POSTINGS = 64;
@@ -30,24 +33,14 @@ const ENTRY_POSTINGS = 64;
 /**
  * BM25 with a word counted once per group of columns. FTS5's own bm25() reads the places and length
  * of each match from the file: measured at 30 to 180 ms for a word in 20,000 to 90,000 of 100,000
- * products, against 10 to 60 ms for the rows of each group, weighed here.
+ * products.
  */
 const K1 = 1.2;
 const B = 0.75;
 /** Whole numbers, so that a sum is the same in whatever order it is made. */
 const SCALE = 1_000_000;
-const WEIGHTS = [
-  { columns: '', weight: 1, whole: false },
-  { columns: '{category brand} :', weight: 2, whole: false },
-  { columns: '{title sku} :', weight: 5, whole: false },
-  { columns: '{title sku} :', weight: 5, whole: true },
-];
-
 /** A mark has room for the weights of so many words; people ask for three. */
 const PINNED_WORDS_MAX = 50;
-
-/** Quoted, so that no word is ever an operator: a word has no quotes in it (words.ts). */
-const term = (word: string, whole: boolean): string => (whole ? `"${word}"` : `"${word}" *`);
 
 /** The first place from `at` on whose row is not below `row`: near ones are found soonest. */
 const placeOf = (rows: Uint32Array, from: number, row: number): number => {
@@ -97,16 +90,8 @@ const scoredBy = (
   return scores;
 };
 
-/** Matches of words of which one is enough, read from the file. */
-const postings = (db: DatabaseSync, columns: Columns) => {
-  const select = db.prepare(
-    'select json_group_array(rowid) as rows from product_text where product_text match ?',
-  );
-  let frequency = new Uint8Array(0);
-
-  const rowsOf = (expression: string): number[] =>
-    JSON.parse(String(select.get(expression)?.['rows'] ?? '[]')) as number[];
-
+/** Matches of words of which one is enough. */
+const postings = (columns: Columns, find: (words: readonly Near[]) => Seen) => {
   const weightOf = (rows: number): Weight => {
     const rarity = Math.log(1 + (columns.liveCount() - rows + 0.5) / (rows + 0.5));
     return {
@@ -114,25 +99,9 @@ const postings = (db: DatabaseSync, columns: Columns) => {
       mean: Math.max(1, Math.round(columns.wordsMean())),
     };
   };
-
-  return (words: readonly { word: string; whole: boolean }[]): Posted => {
-    if (frequency.length < columns.end()) frequency = new Uint8Array(2 * columns.end());
-    let rows = NOTHING.rows;
-    for (const { columns: filter, weight, whole } of WEIGHTS) {
-      const terms = words.map((near) => term(near.word, whole || near.whole)).join(' OR ');
-      const found = rowsOf(`${filter} (${terms})`);
-      if (filter === '') {
-        if (found.length === 0) return NOTHING;
-        rows = Uint32Array.from(found);
-        for (let i = 0; i < rows.length; i += 1) frequency[rows[i] ?? 0] = 0;
-      }
-      for (let i = 0; i < found.length; i += 1) {
-        const row = found[i] ?? 0;
-        frequency[row] = (frequency[row] ?? 0) + weight;
-      }
-    }
-    const seen = new Uint8Array(rows.length);
-    for (let i = 0; i < rows.length; i += 1) seen[i] = frequency[rows[i] ?? 0] ?? 0;
+  return (words: readonly Near[]): Posted => {
+    const { rows, seen } = find(words);
+    if (rows.length === 0) return NOTHING;
     const weight = weightOf(rows.length);
     return { rows, seen, ...weight, scores: scoredBy({ rows, seen }, weight, columns.of('words')) };
   };
@@ -141,9 +110,13 @@ const postings = (db: DatabaseSync, columns: Columns) => {
 export type CatalogText = ReturnType<typeof catalogText>;
 
 export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
-  const matchesOf = postings(db, columns);
+  const places = wordPlaces(db);
+  const fromPlaces = inPlaces(places, vocabulary, columns);
+  const fromFile = inFile(db, columns);
+  const matchesOf = postings(columns, (words) => fromPlaces(words) ?? fromFile(words));
   const cached = recentlyUsed<string, Posted>(POSTINGS_MAX);
   let room: Matches = NOTHING;
+  let stopReading: (() => void) | undefined;
 
   /** A near word shorter than the typed one is no beginning: pinx is not pineapple. */
   const nearMatches = (word: string): Posted => {
@@ -173,6 +146,7 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
      * `weights` of an earlier match of the same text, what has not changed scores as it did.
      */
     match(text: string, weights?: string): Matches & { weights: string } {
+      stopReading ??= places.readAhead(vocabulary.ofLetters().values());
       const [mean = 0, ...rarities] = weights?.split(' ').map(Number) ?? [];
       const found: Matches[] = [];
       const weighing: number[] = [];
@@ -196,7 +170,15 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
       );
       return { rows, scores, weights: weighing.join(' ') };
     },
-    /** After a change of any text. */
-    forget: () => cached.clear(),
+    /** After a change of texts with these words. */
+    forget(words: Iterable<string>): void {
+      places.forget(words);
+      cached.clear();
+    },
+    forgetAll(): void {
+      places.forgetAll();
+      cached.clear();
+    },
+    close: (): void => stopReading?.(),
   };
 };

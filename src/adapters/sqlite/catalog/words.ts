@@ -46,9 +46,25 @@ const LETTERS_ONLY = /^[^\p{N}]{3,}$/u;
 export type Vocabulary = {
   has(word: string): boolean;
   add(word: string): void;
+  /** Known words that begin so, in order; undefined where they are more than `max`. */
+  beginning(start: string, max: number): string[] | undefined;
+  /** Those of letters alone: numbers and skus stand in few products each. */
+  ofLetters(): string[];
   /** Known words one typo away from `word`, in order. */
   near(word: string): string[];
   clear(): void;
+};
+
+/** Where `word` stands among words in order, or would stand. */
+const placeOf = (ordered: readonly string[], word: string): number => {
+  let low = 0;
+  let high = ordered.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ordered[middle] ?? '') < word) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 };
 
 /**
@@ -57,6 +73,8 @@ export type Vocabulary = {
  */
 export const vocabulary = (): Vocabulary => {
   const words = new Set<string>();
+  /** Of all of them, once somebody has asked for it. */
+  let ordered: string[] | undefined;
   const filed = new Map<string, string[]>();
   const file = (end: string, word: string): void => {
     const list = filed.get(end);
@@ -69,6 +87,7 @@ export const vocabulary = (): Vocabulary => {
     add(word) {
       if (words.has(word)) return;
       words.add(word);
+      ordered?.splice(placeOf(ordered, word), 0, word);
       if (LETTERS_ONLY.test(word)) for (const end of ends(word)) file(end, word);
     },
     near(word) {
@@ -78,7 +97,16 @@ export const vocabulary = (): Vocabulary => {
       const near = new Set(candidates.filter((candidate) => isTypo(word, candidate)));
       return [...near].sort().slice(0, NEAR_WORDS_MAX);
     },
+    beginning(start, max) {
+      ordered ??= [...words].sort();
+      const first = placeOf(ordered, start);
+      let end = first;
+      while (end - first <= max && ordered[end]?.startsWith(start)) end += 1;
+      return end - first > max ? undefined : ordered.slice(first, end);
+    },
+    ofLetters: () => [...words].filter((word) => LETTERS_ONLY.test(word)),
     clear() {
+      ordered = undefined;
       words.clear();
       filed.clear();
     },

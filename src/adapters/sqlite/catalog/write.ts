@@ -13,7 +13,13 @@ import { wordsOf } from './words.ts';
 type Before = Kept & { row: number };
 
 /** What memory takes over once the file has committed. */
-type Changes = { facts: Map<number, Facts>; words: Set<string>; texts: boolean };
+type Changes = {
+  facts: Map<number, Facts>;
+  /** Not known before. */
+  words: Set<string>;
+  /** Of texts that are gone or new. */
+  touched: Set<string>;
+};
 
 /** Titles are put in order by so much of them: what the mark of a page has room for. */
 const TITLE_CHARS_MAX = 64;
@@ -71,14 +77,17 @@ const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary)
       putFacts.run(row, JSON.stringify(facts));
       changes.facts.set(row, facts);
       if (isSameText(before, { product, live })) return;
-      changes.texts = true;
-      if (before?.live) removeText.run(row);
+      if (before?.live) {
+        removeText.run(row);
+        for (const word of textOf(before.product).flatMap(wordsOf)) changes.touched.add(word);
+      }
       if (!live) return;
       const [titles = '', skus = '', categories = '', brands = '', description = ''] = words.map(
         (of) => of.join(' '),
       );
       addText.run(row, titles, skus, categories, brands, description);
       for (const word of words.flat()) {
+        changes.touched.add(word);
         if (vocabulary.has(word) || changes.words.has(word)) continue;
         addWord.run(word);
         changes.words.add(word);
@@ -95,7 +104,7 @@ export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vo
   let checkpoint: Position = Number(selectPlace.get()?.['checkpoint'] ?? 0);
 
   const write = (events: readonly FoldEvent[]): Changes => {
-    const changes: Changes = { facts: new Map(), words: new Set(), texts: false };
+    const changes: Changes = { facts: new Map(), words: new Set(), touched: new Set() };
     const touched = new Map<string, { before: Before | undefined; after: Kept | undefined }>();
     for (const event of events) {
       if (event.position <= checkpoint || !isFolded(event)) continue;
@@ -116,8 +125,12 @@ export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vo
 
   return {
     checkpoint: () => checkpoint,
-    apply(events: readonly FoldEvent[], upTo: Position): { rows: number[]; texts: boolean } {
-      if (upTo <= checkpoint) return { rows: [], texts: false };
+    /** The rows that changed, and the words of texts that are gone or new. */
+    apply(
+      events: readonly FoldEvent[],
+      upTo: Position,
+    ): { rows: number[]; touched: ReadonlySet<string> } {
+      if (upTo <= checkpoint) return { rows: [], touched: new Set() };
       const changes = inTransaction(db, () => {
         movePlace.run(upTo);
         return write(events);
@@ -125,7 +138,7 @@ export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vo
       checkpoint = upTo;
       for (const [row, facts] of changes.facts) columns.set(row, facts);
       for (const word of changes.words) vocabulary.add(word);
-      return { rows: [...changes.facts.keys()], texts: changes.texts };
+      return { rows: [...changes.facts.keys()], touched: changes.touched };
     },
     clear() {
       inTransaction(db, () => db.exec(EMPTY_TABLES));
