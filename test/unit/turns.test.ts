@@ -28,20 +28,18 @@ const turnsDuring = async (work: () => Promise<unknown>): Promise<number> => {
 
 describe('a long performance query', () => {
   const rows = Array.from(
-    { length: 20_000 },
+    { length: 200_000 },
     (_, n): PerformanceRecord => ({
       day: 20_000 + (n % 400),
-      dims: { link_id: `lnk_${n % 50}` },
+      dims: { link_id: `lnk_${n % 499}` },
       cells: { [`${n % 96}|GB`]: [1, 1, 1] },
     }),
   );
 
-  it('leaves the event loop to others every few hundred rows', async () => {
+  it('leaves the event loop to others in between', async () => {
     const buckets = await aggregate(rows, query);
-    // Once for the countries and once for the sums.
-    expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(70);
-    expect(await turnsDuring(() => inOrder(buckets, query))).toBeGreaterThanOrEqual(
-      Math.floor(buckets.length / 1_000),
-    );
+    // Any machine needs more than a few milliseconds for either.
+    expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(3);
+    expect(await turnsDuring(() => inOrder(buckets, query))).toBeGreaterThanOrEqual(1);
   });
 });
