@@ -2,6 +2,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import type { OwnerRow } from '#src/ports/rows.ts';
 import { ALL_OWNERS } from '#src/ports/rows.ts';
 import type { DeskCall } from '../call.ts';
+import { listing } from '../listing.ts';
 import { streamOf } from '../records.ts';
 import type { DeskDeps } from './handler.ts';
 import { mayActFor } from './handler.ts';
@@ -18,13 +19,8 @@ export const findOwner = async (
   call: DeskCall,
   { kind, id }: { kind: 'lead' | 'handoff' | 'outbound'; id: string },
 ): Promise<string | undefined> => {
-  let before: number | undefined;
-  for (;;) {
-    const page = await readModels.list<OwnerRow>('owners', {
-      scope: ALL_OWNERS,
-      limit: OWNERS_AT_ONCE,
-      ...(before !== undefined && { before }),
-    });
+  const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
+  for await (const page of listing<OwnerRow>(readModels, 'owners', query)) {
     const spaces = page
       .flatMap(({ row: { owner } }) => [owner, testSpaceOf(owner)])
       .filter((owner) => mayActFor(call, owner));
@@ -33,7 +29,6 @@ export const findOwner = async (
     );
     const found = stored.flat()[0];
     if (found) return found.owner;
-    before = page.at(-1)?.sort;
-    if (page.length < OWNERS_AT_ONCE) return undefined;
   }
+  return undefined;
 };

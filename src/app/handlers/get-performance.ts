@@ -7,6 +7,7 @@ import { bindingOf, readCursorOf, writeCursor } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
 import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
+import { listing } from '../listing.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import type { Bucket, Query } from '../performance/aggregate.ts';
@@ -145,20 +146,10 @@ const rowsOf = async (
   const now = deps.following.asOf();
   // A local day reaches at most one UTC day beyond its own on either side.
   const rows: PerformanceRecord[] = [];
-  let before = firstOf(toDay + 2);
-  for (;;) {
-    const page: { row: PerformanceRecord; sort: number }[] =
-      await deps.readModels.list<PerformanceRecord>('performance', {
-        scope: ownerId,
-        before,
-        downTo: firstOf(fromDay - 1),
-        limit: PAGE_ROWS,
-      });
+  const days = { before: firstOf(toDay + 2), downTo: firstOf(fromDay - 1) };
+  const query = { scope: ownerId, ...days, limit: PAGE_ROWS };
+  for await (const page of listing<PerformanceRecord>(deps.readModels, 'performance', query))
     for (const { row } of page) rows.push(row);
-    const last = page.at(-1);
-    if (!last || page.length < PAGE_ROWS) break;
-    before = last.sort;
-  }
   return { rows, asOf: now };
 };
 

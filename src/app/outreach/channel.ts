@@ -8,6 +8,7 @@ import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Call } from '../call.ts';
 import { decideAndAppend, stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
+import { listing } from '../listing.ts';
 import { refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
 import { DAY_MS } from '../time.ts';
@@ -166,20 +167,16 @@ const failingSince = async (
 ): Promise<number> => {
   let good = await configuredAt(deps, ownerId);
   const failures = [at];
-  let before: number | undefined;
-  for (let seen = 0; seen < ROWS_MAX; seen += PAGE_ROWS) {
-    const page = await deps.readModels.list<OutboundState>('outbound', {
-      scope: ownerId,
-      limit: PAGE_ROWS,
-      ...(before !== undefined && { before }),
-    });
+  let seen = 0;
+  const query = { scope: ownerId, limit: PAGE_ROWS };
+  for await (const page of listing<OutboundState>(deps.readModels, 'outbound', query)) {
     for (const { row } of page) {
       if (row.kind !== kind || row.via.url !== via.url || row.attempted_at === undefined) continue;
       if (row.status === 'confirmed') good = Math.max(good, row.updated_at);
       else if (RECEIVERS_OWN.test(row.status_reason ?? '')) failures.push(row.attempted_at);
     }
-    before = page.at(-1)?.sort;
-    if (page.length < PAGE_ROWS) break;
+    seen += PAGE_ROWS;
+    if (seen >= ROWS_MAX) break;
   }
   return Math.min(...failures.filter((failure) => failure > good), at);
 };

@@ -5,6 +5,7 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenOutboundRow } from '#src/ports/rows.ts';
 import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
 import type { Deps } from '../deps.ts';
+import { listing } from '../listing.ts';
 import type { SendingDeps } from './sending.ts';
 import { lookAt } from './sending.ts';
 import { EVERYBODY } from './settings.ts';
@@ -137,17 +138,10 @@ export const dispatcher = (deps: DispatcherDeps): Dispatcher => {
     const { position: head } = await deps.log.head();
     await Promise.race([deps.following.passed(head, Infinity), stopped]);
     const { position } = deps.following.asOf();
-    let before: number | undefined;
-    for (;;) {
-      const page = await deps.readModels.list<OpenOutboundRow>('open-outbound', {
-        scope: OPEN_OUTBOUND,
-        limit: PAGE_ROWS,
-        ...(before !== undefined && { before }),
-      });
+    const query = { scope: OPEN_OUTBOUND, limit: PAGE_ROWS };
+    for await (const page of listing<OpenOutboundRow>(deps.readModels, 'open-outbound', query))
       for (const { row, key } of page) wakeRequest(row.owner, key);
-      before = page.at(-1)?.sort;
-      if (page.length < PAGE_ROWS) return position;
-    }
+    return position;
   };
 
   const begin = async (): Promise<Position | undefined> => {
