@@ -94,7 +94,7 @@ export const check = async (state: Following, look: Look): Promise<void> => {
   else if (isOvertaken(target, spaces)) {
     if (!now) follow(state, target, spaces);
     else takeOut(state, target);
-  } else await bear(state, target, born);
+  } else await bear(state, look, born);
 };
 
 /** Who folds nothing has nothing to fill: what happened is known, wherever it is folded. */
@@ -115,9 +115,10 @@ const isOvertaken = ({ projection, space }: Target, { live, all }: Spaces): bool
   isLater(spaceToFill(all, projection), space);
 
 /** Makes it answer, once it is whole by what all who fold it have done. */
-const bear = async (state: Following, target: Target, born: Position): Promise<void> => {
+const bear = async (state: Following, look: Look, born: Position): Promise<void> => {
   const { store } = state.options;
-  const now = await store.checkpoints(target.space);
+  const { target } = look;
+  const now = look.now ?? (await store.checkpoints(target.space));
   if (Math.min(...now) < born) {
     // Others, who were filled further, may wait for partitions of ours that had no news.
     await moveOn(store, target, Math.min(state.position, state.last));

@@ -98,7 +98,9 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       return answers;
     },
     digest: async (space, partition) => {
-      flush(space);
+      const before = spaces.find(space);
+      if (before) flushPart(before, partition);
+      // The file may have been found damaged, and emptied.
       const known = spaces.find(space);
       if (!known) return { checkpoint: 0, ...digestOf([]) };
       const found = file.use((sql) => digestOf(sql.rowsOf(known.id, partition)));
