@@ -1,5 +1,5 @@
 /** A command acts on the directory that it was given, and its token goes to no stranger. */
-import { cpSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,9 +25,21 @@ afterAll(() => {
   directory.removeAll();
 });
 
+/** A server replaces its marks while it runs: a file may be gone between the listing and its copy. */
+const copiedIfThere = (from: string, to: string): void => {
+  try {
+    copyFileSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+};
 const copied = (): string => {
   const copy = directory.fresh();
-  cpSync(data, copy, { recursive: true });
+  for (const entry of readdirSync(data, { withFileTypes: true, recursive: true })) {
+    const to = join(entry.parentPath.replace(data, copy), entry.name);
+    if (entry.isDirectory()) mkdirSync(to, { recursive: true });
+    else copiedIfThere(join(entry.parentPath, entry.name), to);
+  }
   return copy;
 };
 const agentsIn = async (folder: string): Promise<unknown[]> =>
