@@ -25,11 +25,14 @@ export const placeholderOf = (opened: null | undefined) =>
 
 export const shownText = (opened: Unsealed): string => opened ?? placeholderOf(opened);
 
+type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
 /** Only the members that are there: the contract has no null where nothing was said. */
-const present = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+const present = <T extends object>(members: T): Present<T> => {
+  const there: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) there[name] = value;
+  return there as Present<T>;
+};
 
 export const renderLink = (ownerId: string, state: LinkState, at: number): Link => {
   const expired = state.expires_at !== undefined && state.expires_at <= at;

@@ -51,6 +51,32 @@ describe('while a commit waits for the disk', () => {
     await log.close();
   });
 
+  test('who follows goes as far as it can without waiting before an append is answered', async () => {
+    const log = sqliteEventLog({ directory: fresh() });
+    const order: string[] = [];
+    const ended = new AbortController();
+    const follower = (async () => {
+      for await (const item of log.subscribe({ after: 0, signal: ended.signal })) {
+        if (item.kind !== 'events') continue;
+        for (let n = 0; n < TURNS; n += 1) await Promise.resolve();
+        order.push('followed');
+      }
+    })();
+    await turn();
+    await turn();
+    const append = (name: string) => log.append(`own-lead_${name}`, NO_STREAM, [bound(name)]);
+    await Promise.all(
+      ['1', '2'].map(async (name) => {
+        await append(name);
+        order.push('answered');
+      }),
+    );
+    expect(order).toEqual(['followed', 'answered', 'answered']);
+    ended.abort();
+    await follower;
+    await log.close();
+  });
+
   test('close waits for those who wait', async () => {
     const { log, other } = await held();
     const append = log.append('own-lead_2', NO_STREAM, [bound('second')]);

@@ -42,6 +42,15 @@ type Parts = {
   committed: (staged: Staged) => void;
 };
 
+/**
+ * Resolves when all that goes on without waiting has gone on: the events are folded, and on their way
+ * to a store far away, before callers take the time to make answers of theirs.
+ */
+const followersHaveRun = (): Promise<void> =>
+  new Promise((resolve) => {
+    process.nextTick(resolve);
+  });
+
 export const logWriter = (commits: Commits, parts: Parts, options: WriterOptions) => {
   const turnMax = options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   const queueMax = options.queueAppendsMax ?? QUEUE_APPENDS_MAX;
@@ -105,6 +114,7 @@ export const logWriter = (commits: Commits, parts: Parts, options: WriterOptions
         return;
       }
       parts.committed(staged);
+      await followersHaveRun();
     }
     answer(batch, decided);
   };
