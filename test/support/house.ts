@@ -106,7 +106,7 @@ export const LAYERS: Layer[] = [
   },
   {
     place: 'src/adapters/redis/',
-    may: ['src/adapters/redis/', 'src/ports/', 'node:', 'ioredis'],
+    may: ['src/adapters/redis/', 'src/adapters/recently-used.ts', 'src/ports/', 'node:', 'ioredis'],
   },
   {
     place: 'src/adapters/system/metrics.ts',

@@ -9,6 +9,7 @@ import type {
   Space,
 } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { lowerBound } from '../lower-bound.ts';
 
 /**
  * Rows of a scope. Many scopes hold one row for ever (a code, a token), and a Map costs five times
@@ -158,16 +159,8 @@ const place = ({ sorts, keys }: Order, key: string, sort: number): void => {
 };
 
 /** How many of the rising `sorts` lie below `limit`. */
-const countBelow = (sorts: readonly number[], limit: number): number => {
-  let low = 0;
-  let high = sorts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorts[middle] ?? 0) < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-};
+const countBelow = (sorts: readonly number[], limit: number): number =>
+  lowerBound(sorts.length, (place) => (sorts[place] ?? 0) < limit);
 
 const listOf = (scope: Scope, { before = Infinity, downTo = -Infinity, limit }: ListQuery) => {
   const found: { row: Row; sort: number; key: string }[] = [];

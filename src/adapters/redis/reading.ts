@@ -1,5 +1,6 @@
 import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { recentlyUsed } from '../recently-used.ts';
 import type { Connections } from './connect.ts';
 import { bytesOf } from './connect.ts';
 import type { Gate } from './gate.ts';
@@ -10,12 +11,15 @@ import type { Script } from './scripts.ts';
 import { FIND, PAGE, run } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 
-/** Answers kept, and characters of them all and of each: as rows some 100 MiB at the worst. */
-const KEPT_ANSWERS_MAX = 1_024;
+/** Characters of all answers kept: as rows some 100 MiB at the worst. */
 const KEPT_CHARS_MAX = 33_554_432;
 const ANSWER_CHARS_MAX = KEPT_CHARS_MAX / 8;
+/** As many as a small one counts for: its question and its objects are there, too. */
+const ANSWER_CHARS_MIN = KEPT_CHARS_MAX / 1_024;
 
 type Listed = { row: Row; sort: number; key: string };
+
+type Kept = { id: string; checkpoint: number; value: unknown };
 
 type Question<Value> = {
   name: string;
@@ -52,7 +56,11 @@ export const reading = (
     }
   };
 
-  const answers = keptAnswers();
+  /**
+   * Answers as they were last: while a partition stands where it stood, its rows are the same, and
+   * Redis says so instead of sending them.
+   */
+  const answers = recentlyUsed<string, Kept>(KEPT_CHARS_MAX);
   const readTable = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
 
   /** Asks the space that answers; once more when it is not what this process believed. */
@@ -64,7 +72,8 @@ export const reading = (
       const live = spaces.live(name);
       if (!live) return { space: null, checkpoint: undefined, value: none };
       const { space, id } = live;
-      const known = answers.find(asked, id);
+      const kept = answers.get(asked);
+      const known = kept?.id === id ? kept : undefined;
       const places = keys.partition(id, partition);
       const own = gates[partition] ?? tableGate;
       const told = [...args, known?.checkpoint ?? ''];
@@ -75,7 +84,9 @@ export const reading = (
       const [at, ...found] = reply as [string, ...(string | null)[]];
       const value = valueOf(found);
       const checkpoint = Number(at);
-      answers.keep(asked, { id, checkpoint, value }, charsOf(found));
+      const chars = charsOf(found);
+      if (chars <= ANSWER_CHARS_MAX)
+        answers.set(asked, { id, checkpoint, value }, Math.max(chars, ANSWER_CHARS_MIN));
       return { space, checkpoint, value };
     };
     return inTime(name, async () => {
@@ -123,31 +134,3 @@ const rowsOf = (found: readonly (string | null)[]): Listed[] => {
 
 const charsOf = (found: readonly (string | null)[]): number =>
   found.reduce((chars, text) => chars + (text?.length ?? 0), 0);
-
-type Kept = { id: string; checkpoint: number; value: unknown };
-
-/**
- * Answers as they were last: while a partition stands where it stood, its rows are the same, and
- * Redis says so instead of sending them.
- */
-const keptAnswers = () => {
-  let young = new Map<string, Kept>();
-  let old = new Map<string, Kept>();
-  /** Of all that was put into the young ones. */
-  let chars = 0;
-  return {
-    find(asked: string, id: string): Kept | undefined {
-      const kept = young.get(asked) ?? old.get(asked);
-      return kept?.id === id ? kept : undefined;
-    },
-    keep(asked: string, kept: Kept, size: number): void {
-      if (size > ANSWER_CHARS_MAX) return;
-      young.set(asked, kept);
-      chars += size;
-      if (young.size * 2 < KEPT_ANSWERS_MAX && chars * 2 < KEPT_CHARS_MAX) return;
-      old = young;
-      young = new Map();
-      chars = 0;
-    },
-  };
-};

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { inTransaction } from './transaction.ts';
 
 export type StoreKind = {
   /** For messages: "event log". */
@@ -91,12 +92,11 @@ const prepare = (db: DatabaseSync, path: string, kind: StoreKind): void => {
       `${path} has ${kind.what} format ${from}, which this version cannot read.`,
     );
   }
-  db.exec('BEGIN IMMEDIATE');
-  if (from === 0) db.exec(kind.schema);
-  else kind.migrate?.(db, from);
-  db.exec(
-    `PRAGMA application_id = ${kind.applicationId}; PRAGMA user_version = ${kind.version}; COMMIT`,
-  );
+  inTransaction(db, () => {
+    if (from === 0) db.exec(kind.schema);
+    else kind.migrate?.(db, from);
+    db.exec(`PRAGMA application_id = ${kind.applicationId}; PRAGMA user_version = ${kind.version}`);
+  });
 };
 
 const isWritable = (directory: string): boolean => {

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MARK_TABLE, markOpened } from './cache-mark.ts';
+import { inTransaction } from './transaction.ts';
 
 const APPLICATION_ID = 0x7472_726d;
 /** Rises with any change below; an older file is thrown away, because the log has it all. */
@@ -75,9 +76,10 @@ const open = (file: string, log: string): DatabaseSync => {
 const prepare = (db: DatabaseSync, log: string): void => {
   const number = (sql: string): unknown => Object.values(db.prepare(sql).get() ?? {})[0];
   if (number('SELECT count(*) FROM sqlite_schema') === 0) {
-    db.exec(`BEGIN; ${SCHEMA}`);
-    db.prepare('INSERT INTO origin (log) VALUES (?)').run(log);
-    db.exec('COMMIT');
+    inTransaction(db, () => {
+      db.exec(SCHEMA);
+      db.prepare('INSERT INTO origin (log) VALUES (?)').run(log);
+    });
     return;
   }
   if (number('PRAGMA application_id') !== APPLICATION_ID)

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '#src/ports/event-log.ts';
 import type { ListQuery, Row, Space } from '#src/ports/read-model.ts';
 import type { Cell } from './read-model-buffer.ts';
+import { inTransaction } from './transaction.ts';
 
 /** Every statement of the read-model file, prepared once. */
 export const statements = (db: DatabaseSync) => {
@@ -33,16 +34,7 @@ export const statements = (db: DatabaseSync) => {
   const setLive = db.prepare(`
     INSERT INTO live (name, space) VALUES (?, ?) ON CONFLICT DO UPDATE SET space = excluded.space`);
 
-  const transaction = (write: () => void): void => {
-    db.exec('BEGIN');
-    try {
-      write();
-      db.exec('COMMIT');
-    } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK');
-      throw error;
-    }
-  };
+  const transaction = (write: () => void): void => inTransaction(db, write);
 
   return {
     transaction,

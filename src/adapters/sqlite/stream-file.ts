@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { StoreKind } from './open.ts';
 import { openStore } from './open.ts';
+import { inTransaction } from './transaction.ts';
 
 export type StreamEntry = { hash: number; streamId: number };
 
@@ -83,8 +84,7 @@ export const streamFile = (path: string, log: IndexedLog) => {
     /** All of `entries`, or none and a throw. Moves `through` when given. */
     add(entries: readonly StreamEntry[], through?: { position: number; seal: number }): void {
       const next = { ...about };
-      db.exec('BEGIN IMMEDIATE');
-      try {
+      inTransaction(db, () => {
         for (const { hash, streamId } of entries) {
           if (insert.run(hash, streamId).changes === 0) continue;
           next.rows += 1;
@@ -94,11 +94,7 @@ export const streamFile = (path: string, log: IndexedLog) => {
         }
         if (through) Object.assign(next, { through: through.position, seal: through.seal });
         update.run(next.through, next.seal, next.rows, next.low, next.high, next.ids);
-        db.exec('COMMIT');
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
+      });
       Object.assign(about, next);
     },
     close: () => db.close(),

@@ -28,7 +28,7 @@ export const outboundOf = (
   stateOf(deps, { stream: streamOf(ownerId, 'outbound', id), decider: outbound });
 
 /** Any outbound scope opens the tool; the request itself needs the one of its kind. */
-const refusalFor = (call: AgentCall, state: OutboundState | undefined): Refusal | undefined => {
+const refusalToShow = (call: AgentCall, state: OutboundState | undefined): Refusal | undefined => {
   if (!state) return notFound();
   const needed = SCOPE_OF[state.kind];
   return allows(needed, call.caller.scopes)
@@ -42,7 +42,7 @@ export const getOutboundRequest: Handler<'getOutboundRequest'> = async (
   call,
 ) => {
   const state = await outboundOf(deps, call.ownerId, outbound_id);
-  const refused = refusalFor(call, state);
+  const refused = refusalToShow(call, state);
   if (refused || !state) return refused ?? notFound();
   return done(renderOutbound(call.ownerId, state, call.at));
 };
@@ -56,7 +56,7 @@ export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = async (
     stream: streamOf(call.ownerId, 'outbound', outbound_id),
     decider: outbound,
     command: (state) => {
-      const refused = refusalFor(call, state);
+      const refused = refusalToShow(call, state);
       if (refused) return refused;
       // Any agent of the owner may look; only who proposed may take it back.
       if (state?.agent_id !== call.caller.agentId) return notFound();

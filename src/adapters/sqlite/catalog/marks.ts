@@ -1,4 +1,5 @@
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
+import { lowerBound } from '../../lower-bound.ts';
 import type { Columns } from './columns.ts';
 import type { Ordered } from './ordering.ts';
 import type { Ranks } from './select.ts';
@@ -50,14 +51,9 @@ export const marking = ({ columns, ranks }: { columns: Columns; ranks: Ranks }) 
       };
       const { length } = ordered.rows;
       // Mostly nothing has come or gone before it.
-      let low = shown <= length && !isBehind(shown - 1) ? shown : 0;
-      let high = low < length && isBehind(low) ? low : length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (isBehind(middle)) high = middle;
-        else low = middle + 1;
-      }
-      return low;
+      if (shown <= length && !isBehind(shown - 1) && (shown === length || isBehind(shown)))
+        return shown;
+      return lowerBound(length, (place) => !isBehind(place));
     },
   };
 };

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../lower-bound.ts';
 import type { Bits } from './bits.ts';
 import { addRow, bitsFor, hasRow, removeRow } from './bits.ts';
 
@@ -61,16 +62,11 @@ export const orderBy = (column: Float64Array, byId: Uint32Array, end: number): O
 };
 
 /** How many rows have less than `value`; with `orEqual`, not more than it. */
-const below = ({ column, rows }: Order, value: number, orEqual: boolean): number => {
-  let low = 0;
-  for (let high = rows.length; low < high; ) {
-    const middle = (low + high) >>> 1;
-    const at = column[rows[middle] ?? 0] ?? 0;
-    if (at < value || (orEqual && at === value)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-};
+const below = ({ column, rows }: Order, value: number, orEqual: boolean): number =>
+  lowerBound(rows.length, (place) => {
+    const at = column[rows[place] ?? 0] ?? 0;
+    return at < value || (orEqual && at === value);
+  });
 
 /** The rows with a value from `low` to `high`. */
 export const rowsBetween = (order: Order, low: number, high: number): Bits => {

@@ -5,7 +5,7 @@
  * 20,000 to 100,000 rows.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { recentlyUsed } from './cache.ts';
+import { recentlyUsed } from '../../recently-used.ts';
 
 /** Rows rising, and beside each the groups that the word stands in, as bits. */
 export type Places = { rows: Uint32Array; groups: Uint8Array };

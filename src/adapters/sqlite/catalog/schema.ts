@@ -107,16 +107,3 @@ export const remake = (file: string): DatabaseSync => {
   for (const part of ['', '-wal', '-shm']) rmSync(file + part, { force: true });
   return create(connect(file));
 };
-
-/** All of `work` or nothing. */
-export const inTransaction = <Result>(db: DatabaseSync, work: () => Result): Result => {
-  db.exec('begin immediate');
-  try {
-    const result = work();
-    db.exec('commit');
-    return result;
-  } catch (error) {
-    if (db.isTransaction) db.exec('rollback');
-    throw error;
-  }
-};

@@ -2,6 +2,7 @@
  * How text becomes words: the one rule for what is indexed and for what is asked. Lower case,
  * without accents, in compatibility form, so that a full-width or composed letter is the plain one.
  */
+import { lowerBound } from '../../lower-bound.ts';
 
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;
@@ -56,16 +57,8 @@ export type Vocabulary = {
 };
 
 /** Where `word` stands among words in order, or would stand. */
-const placeOf = (ordered: readonly string[], word: string): number => {
-  let low = 0;
-  let high = ordered.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ordered[middle] ?? '') < word) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-};
+const placeOf = (ordered: readonly string[], word: string): number =>
+  lowerBound(ordered.length, (place) => (ordered[place] ?? '') < word);
 
 /**
  * One typo in four letters or more spares the first letter or the last, so words are filed by both:

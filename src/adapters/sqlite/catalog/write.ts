@@ -6,7 +6,8 @@ import type { Facts } from './facts.ts';
 import { factsOf } from './facts.ts';
 import type { Kept } from './fold.ts';
 import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './fold.ts';
-import { EMPTY_TABLES, inTransaction } from './schema.ts';
+import { EMPTY_TABLES } from './schema.ts';
+import { inTransaction } from '../transaction.ts';
 import type { Vocabulary } from './words.ts';
 import { wordsOf } from './words.ts';
 
