@@ -73,6 +73,15 @@ describe('an owner at the desk', () => {
     });
   });
 
+  it('asks for no access for an agent that is suspended, which would free it', async () => {
+    const { agentId, key } = await app.agent('odd');
+    await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
+    const asked = { owner_id: 'odd', agent_id: agentId, name: 'A', purpose: 'P' };
+    const again = await app.desk('POST', '/agents', { ...asked, scopes: ['links:write'] });
+    expect(again).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+    expect((await post(key, '/links', {})).body).toMatchObject({ code: 'agent_suspended' });
+  });
+
   it('renames an approved agent by approval only', async () => {
     const { agentId, key } = await app.agent('named', ['leads:read']);
     const wish = {

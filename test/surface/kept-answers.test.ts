@@ -165,6 +165,18 @@ describe('what is kept is not sent', () => {
     }
   });
 
+  it('to an agent whose scopes are fewer by now', async () => {
+    const { key, agentId } = await app.agent('narrowed');
+    // Of the catalog: nothing that happens to its owner makes it another.
+    const search = `${V1}/products?q=mug`;
+    await settle(key, search);
+    const before = kept();
+    const less = { scopes: ['links:write'], reason: 'Less' };
+    expect((await app.desk('POST', `/agents/${agentId}/approve`, less)).status).toBe(200);
+    expect(JSON.parse((await ask(key, search)).text)).toMatchObject({ code: 'scope_missing' });
+    expect(kept()).toBe(before + 1);
+  });
+
   it('to a request that is not sound', async () => {
     const { key } = await app.agent('sound');
     await settle(key, LEADS);

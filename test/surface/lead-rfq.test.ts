@@ -182,6 +182,28 @@ describe('a move that changes nothing', () => {
     expect(await moveBy(freshKey(), leadId, 'qualified')).toMatchObject({ status: 409 });
   });
 
+  it('is so also with the RFQ that came meanwhile', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    await move(leadId, 'accepted');
+    const untold = withHandoffs(() => Promise.resolve(undefined));
+    const { log } = app.service.deps;
+    const { append } = log;
+    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
+      if (events[0]?.type === 'RequestBound') {
+        racing.mockRestore();
+        await sendRfq(list, untold);
+      }
+      return append.call(log, stream, expected, events);
+    });
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'accepted');
+    expect(first).toMatchObject({ status: 200, body: { state: 'rfq_submitted' } });
+    await move(leadId, 'lost');
+    const retry = await moveBy(again, leadId, 'accepted');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
+  });
+
   it('is so also when it would have changed something, but came second', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);

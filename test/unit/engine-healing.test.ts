@@ -10,7 +10,14 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
-import { append, copying, tally } from '../support/engine.ts';
+import {
+  append,
+  appendMany,
+  awaitPassed,
+  copying,
+  tally,
+  world as near,
+} from '../support/engine.ts';
 import type { FarProcess, FarWorld } from '../support/far-world.ts';
 import { farWorld } from '../support/far-world.ts';
 
@@ -95,6 +102,32 @@ describe('after a loss of the store', () => {
     expect(await store.load(SPACE, [{ scope: 'anna', key: 'tally' }])).toMatchObject([
       { count: 3 },
     ]);
+  });
+});
+
+describe('a space that answers and knows less than it did', () => {
+  test('has passed nothing until it is read back', async () => {
+    const { log, store, start, countOf, end } = near();
+    const { promise: mayRead, resolve: read } = Promise.withResolvers<void>();
+    let isLost = false;
+    const readFold: typeof log.readFold = async (from) => {
+      if (isLost) await mayRead;
+      return log.readFold(from);
+    };
+    const engine = await start({ log: { ...log, readFold }, recheckMs: 1e6 });
+    await awaitPassed(engine, await appendMany(log, OWNERS, 2));
+    await store.drop(SPACE);
+    await store.goLive('tally', SPACE);
+    isLost = true;
+    const position = await append(log, 'anna');
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+    expect(await engine.passed(position, 0)).toBe(false);
+    expect(engine.asOf().position).toBeLessThan(position);
+    expect(engine.position()).toBeLessThan(position);
+    read();
+    await awaitPassed(engine, position);
+    expect(OWNERS.map(countOf)).toEqual([3, 2, 2]);
+    await end();
   });
 });
 

@@ -364,5 +364,10 @@ describe('the catalog', () => {
       checkpoint: 1,
       parked,
     });
+    await engine.stop();
+    expect(catalog.checkpoint()).toBe(1);
+    const next = await start({ catalog });
+    await awaitPassed(next, (await log.head()).position);
+    expect((await next.status()).at(-1)).toMatchObject({ checkpoint: 1, parked });
   });
 });

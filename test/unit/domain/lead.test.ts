@@ -165,4 +165,17 @@ describe('a lead', () => {
       erased: true,
     });
   });
+
+  it('once forgotten takes in nothing more of a person', () => {
+    const erased = {
+      type: 'SubjectErased' as const,
+      data: { subject: 'led_1', reason: 'Asked' },
+    };
+    spec.given(submitted, erased).when(amending(AGENT)).rejected('lead_closed');
+    const why = step('LeadRejected', { reason: 'No', sealed_reason: 's1.led_1.w' });
+    const { state } = spec.given(submitted, erased, why);
+    expect(state).toMatchObject({ state: 'rejected' });
+    for (const member of ['state_reason', 'sealed_reason'])
+      expect(state).not.toHaveProperty(member);
+  });
 });
