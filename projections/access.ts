@@ -5,7 +5,7 @@ import type { Projection } from './projection.ts';
 /** The rows of `credentials` once more, listed per owner: newest first, whatever they are. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 2,
+  version: 3,
   handles: ACCESS_EVENTS,
   place(event) {
     return { scope: event.owner, key: credentialOf(event).id };

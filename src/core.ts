@@ -12,6 +12,7 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import { activityLog } from '#src/app/activity.ts';
 import { keptAnswers } from '#src/app/answers.ts';
 import type { Credentials } from '#src/app/authenticate.ts';
+import { confirmation } from '#src/app/confirmation.ts';
 import { recorder } from '#src/app/recorder.ts';
 import { visitLog } from '#src/app/visits.ts';
 import type { ServerDeps } from '#src/interfaces/server.ts';
@@ -117,12 +118,17 @@ const wire = async (
   });
   await views.ready;
   await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
+  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
+  const { nearPassed: passed } = views;
+  const confirmed = isRemoteLog(config)
+    ? confirmation({ log, passed, clock, signal, schedule })
+    : undefined;
   const records = recorder(log, ids.base62(6));
   const activity = activityLog({
     recorder: records,
     clock,
     ids,
-    schedule: (task, ms) => setTimeout(task, ms).unref(),
+    schedule,
     onLost: (error) => logger.error({ err: error }, 'activity was not recorded'),
   });
   const counts = await openCounts(config, { role, log, logger, parts });
@@ -131,6 +137,7 @@ const wire = async (
     log,
     readModels: views.readModels,
     credentials: credentialsOf(views.near),
+    ...(confirmed && { confirmation: confirmed }),
     catalog,
     secrets,
     vault,

@@ -28,6 +28,10 @@ export const agent = z
     status: z.enum(['requested', 'approved', 'denied', 'suspended']),
     requested_scopes: z.array(z.string()),
     granted_scopes: z.array(z.string()),
+    suspended_by: z
+      .enum(['owner', 'staff'])
+      .optional()
+      .describe('While suspended: what staff imposed, only staff lift'),
     reason: z.string().optional(),
     decided_at: time.optional(),
     created_at: time,
@@ -163,12 +167,14 @@ export const denyAccess = decide('denyAccess', 'deny', ['staff'], {
 });
 export const suspendAgent = decide('suspendAgent', 'suspend', ['owner', 'staff'], {
   summary: 'Suspend an agent: its keys stop within a second',
-  guidance: 'Reversible with reinstateAgent.',
+  guidance:
+    'Reversible with reinstateAgent. What an owner has suspended staff may suspend as well: then it is theirs.',
   status: 'suspended',
 });
 export const reinstateAgent = decide('reinstateAgent', 'reinstate', ['owner', 'staff'], {
   summary: 'Lift a suspension',
-  guidance: 'The keys that are still valid work again.',
+  guidance:
+    'The keys that are still valid work again. An owner lifts what an owner imposed; staff lift any.',
   status: 'approved',
 });
 
@@ -253,7 +259,9 @@ export const revokeKey = defineDeskOperation({
   roles: ['owner', 'staff'],
   http: { method: 'POST', path: '/keys/{key_id}/revoke', status: 200 },
   summary: 'Revoke a key for ever, within a second',
-  guidance: 'There is no way back: issue another.',
+  guidance:
+    'There is no way back: issue another. A process that is cut off from the log lets it in for at most ' +
+    `${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s, and then nobody until the log answers.`,
   input: z.strictObject({ idempotency_key: idempotencyKey, key_id: keyId, reason }),
   output: key,
   problems: DESK_WRITE_PROBLEMS,
@@ -296,7 +304,9 @@ export const issueDeskToken = defineDeskOperation({
   roles: ['operator'],
   http: { method: 'POST', path: '/desk-tokens', status: 201 },
   summary: 'Issue a credential for a person at the desk; shown once',
-  guidance: 'A token with owner_id acts for that owner only.',
+  guidance:
+    'A token with owner_id acts for that owner only. Names that differ in case, width or spaces are one person, ' +
+    'whose approvals count once.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     name: line(100),

@@ -133,7 +133,8 @@ export const readRfq = defineDeskOperation({
   guidance:
     'Staff only: neither the agent nor the promoter sees the contact. Prices are those that the buyer ' +
     'was shown in the total; a line tells in warnings and unit_price_when_sent what the catalog said ' +
-    'of its product when the buyer sent it.',
+    'of its product when the buyer sent it. Whoever has the review link can send it, and the agent was ' +
+    'given the link: look at evidence before you take an RFQ for a wish of the contact’s.',
   input: z.strictObject({
     handoff_id: id('hnd'),
     owner_id: ownerSpace,
@@ -155,6 +156,18 @@ export const readRfq = defineDeskOperation({
     list_revision: z.int(),
     line_items: z.array(lineItem),
     indicative_totals: z.array(money),
+    evidence: z
+      .object({
+        seconds_after_creation: z.int().describe('Between the making of the list and its sending'),
+        opened_before: z
+          .boolean()
+          .describe(
+            'Whether a request before had opened it: a button, or its page where it may run scripts',
+          ),
+      })
+      .describe(
+        'How the RFQ came. It proves nobody: a program that has the link can wait and look, too',
+      ),
   }),
   problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
   examples: [
@@ -170,6 +183,7 @@ export const readRfq = defineDeskOperation({
         list_revision: 1,
         line_items: handoffExample.line_items,
         indicative_totals: handoffExample.indicative_totals,
+        evidence: { seconds_after_creation: 93_600, opened_before: true },
       },
     },
   ],

@@ -12,7 +12,12 @@ export const AccessRequested = z.object({
 });
 export const AccessApproved = z.object({ agent_id: z.string(), scopes, reason: z.string() });
 export const AccessDenied = z.object({ agent_id: z.string(), reason: z.string() });
-export const AgentSuspended = z.object({ agent_id: z.string(), reason: z.string() });
+/** An owner lifts only what an owner imposed; of events without a role nobody knows, so they are staff's. */
+export const AgentSuspended = z.object({
+  agent_id: z.string(),
+  reason: z.string(),
+  by_role: z.enum(['owner', 'staff']).optional(),
+});
 export const AgentReinstated = z.object({ agent_id: z.string(), reason: z.string() });
 
 /** The key itself is never stored: hash is HMAC-SHA-256 with the pepper of that version. */

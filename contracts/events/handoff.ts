@@ -58,7 +58,13 @@ export const HandoffOpenedByBuyer = z.object(named);
 
 export const HandoffListRevisedByBuyer = z.object({
   ...named,
-  lines: z.array(storedLine),
+  /** The whole list, in older events only: `changed` and `removed` since. */
+  lines: z.array(storedLine).optional(),
+  /** Lines that are other than before, each whole; the list keeps its order. */
+  changed: z.array(storedLine).optional(),
+  /** Ids of lines that were taken off. */
+  removed: z.array(z.string()).optional(),
+  /** Of the whole list. */
   totals: z.array(moneyAmount),
 });
 

@@ -40,7 +40,7 @@ export const OutboundRevised = z.object(proposal);
 const decision = {
   ...named,
   by: z.string(),
-  /** What people call who decided: two tokens of one name are one person. */
+  /** What people call who decided: two tokens of one name, in any case or spacing, are one person. */
   name: z.string().optional(),
   role: z.string(),
   revision: z.number(),

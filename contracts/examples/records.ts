@@ -128,7 +128,7 @@ export const performanceExample = {
   period: { from: '2026-11-20', to: '2026-11-20', granularity: 'day', time_zone: 'UTC' },
   page: { next_cursor: null, has_more: false },
   as_of: { position: 3120, at: AT },
-  classifier_version: 1,
+  classifier_version: 2,
 };
 
 export const connectionExample = {

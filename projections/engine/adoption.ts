@@ -3,6 +3,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import { fill } from './fill.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
+import { RECHECK_MS } from './run-options.ts';
 import { dropOthers } from './spaces.ts';
 import type { Target } from './target.ts';
 
@@ -13,6 +14,8 @@ import type { Target } from './target.ts';
  */
 
 const RETRY_MS = 500;
+/** Others find within one look what answers now, and have the rest to catch up with it. */
+const LENT_LOOKS = 3;
 const STOPPED = 'the engine has stopped';
 
 /** Fills beside the loop, then asks the loop to adopt. False when the run ended before. */
@@ -71,9 +74,14 @@ const adoptNow = async (state: Following, target: Target): Promise<void> => {
   const { options, folding, position, late } = state;
   const { projection, space } = target;
   const filled = await fill({ ...folding, log: options.log, targets: [target], upTo: position });
-  if (state.own === undefined) await options.store.goLive(projection.name, space);
   // Not the loop's position: that may lie behind the last event, where no fill comes to.
-  else state.unborn.set(target, Math.min(filled, position));
+  if (target.own === state.own) state.unborn.set(target, Math.min(filled, position));
+  else {
+    // A rebuild has filled all partitions, also those that others fold.
+    await options.store.goLive(projection.name, space);
+    const lentMs = LENT_LOOKS * (options.recheckMs ?? RECHECK_MS);
+    if (state.own) state.lent.set(target, performance.now() + lentMs);
+  }
   for (const other of late) if (other.projection.name === projection.name) late.delete(other);
   const others = state.targets.filter((other) => other.projection.name !== projection.name);
   setTargets(state, [...others, target]);

@@ -89,8 +89,11 @@ export const check = async (state: Following, look: Look): Promise<void> => {
     return;
   }
   if (now && isBehind(now, { own: target.own, checkpoints: confirmed })) lose(state, target);
-  else if (spaces.live === space) state.unborn.delete(target);
-  else if (born === undefined) takeOut(state, target);
+  else if (spaces.live === space) {
+    state.unborn.delete(target);
+    // Opened anew, it is folded in our partitions alone.
+    if (performance.now() >= (state.lent.get(target) ?? Infinity)) takeOut(state, target);
+  } else if (born === undefined) takeOut(state, target);
   else if (isOvertaken(target, spaces)) {
     if (!now) follow(state, target, spaces);
     else takeOut(state, target);

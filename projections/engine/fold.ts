@@ -99,7 +99,10 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
     const { position } = event;
     if (position <= (checkpoints[partition] ?? 0) || parked.has(partition)) continue;
     if (!own.has(partition)) {
-      if (position > (target.seen[partition] ?? 0)) target.seen[partition] = position;
+      if (position > (target.seen[partition] ?? 0)) {
+        target.seen[partition] = position;
+        target.waiting[partition] ||= position;
+      }
       continue;
     }
     if (until && position > (until[partition] ?? 0)) continue;

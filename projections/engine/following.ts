@@ -37,6 +37,8 @@ export type Following = {
   readonly lost: Set<Target>;
   /** Spaces followed before they answer, because other workers' partitions are not filled yet. */
   readonly unborn: Map<Target, Position>;
+  /** Spaces that a rebuild filled here, for others as well, and when they are left to them. */
+  readonly lent: WeakMap<Target, number>;
   readonly adoptions: { target: Target; settle: (error?: unknown) => void }[];
 };
 
@@ -61,6 +63,7 @@ export const following = (options: FollowingOptions): Following => {
     late: new Set(),
     lost: new Set(),
     unborn: new Map(),
+    lent: new WeakMap(),
     adoptions: [],
   };
 };

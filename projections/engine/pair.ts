@@ -58,6 +58,7 @@ export const pairedEngines = (
     failing: () => near.failing() || far.failing(),
     status: async () => (await Promise.all([near.status(), far.status()])).flat(),
     owed: (projection, scope) => engineOf(projection).owed(projection, scope),
+    foldedUpTo: (projection, scope, at) => engineOf(projection).foldedUpTo(projection, scope, at),
     parkedFor: (projection, scope) => engineOf(projection).parkedFor(projection, scope),
     adopt: (target) => engineOf(target.projection.name).adopt(target),
     progress: (projection, progress) => engineOf(projection).progress(projection, progress),

@@ -4,6 +4,8 @@ import type { ProjectionStore } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { Parked } from './target.ts';
 
+export const RECHECK_MS = 1_000;
+
 /** What the engine runs on, and whom it tells. */
 export type RunOptions = {
   log: EventLog;

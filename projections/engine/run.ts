@@ -11,10 +11,11 @@ import { following, reached } from './following.ts';
 import type { Mailbox } from './mailbox.ts';
 import { mailbox } from './mailbox.ts';
 import type { RunOptions } from './run-options.ts';
+import { RECHECK_MS } from './run-options.ts';
 import type { Progress, ProjectionStatus } from './status.ts';
 import { catalogStatus, targetStatus, unbornStatus } from './status.ts';
 import type { Parked, Target } from './target.ts';
-import { owed } from './target.ts';
+import { foldedUpTo, owed } from './target.ts';
 import { waiters } from './waiters.ts';
 
 export type Engine = {
@@ -31,6 +32,11 @@ export type Engine = {
    * projection is followed. A store far away that has less has lost it, or its projector is behind.
    */
   owed(projection: string, scope: string): Position | undefined;
+  /**
+   * Up to where the partition of this scope owes nothing, when the store has folded it up to `at`;
+   * undefined when it owes nothing at all.
+   */
+  foldedUpTo(projection: string, scope: string, at: Position): Position | undefined;
   /**
    * Why the rows of this scope are not up to date, if they are not: they are shown to nobody then.
    * The next start tries again.
@@ -49,7 +55,6 @@ export type Engine = {
 };
 
 const BATCH_EVENTS = 4_000;
-const RECHECK_MS = 1_000;
 const RETRY_MS = 500;
 
 /** Follows the log with every projection, one reader for all. */
@@ -89,6 +94,10 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
     owed: (projection, scope) => {
       const target = targetOf(projection);
       return target && owed(target, partitionOf(scope));
+    },
+    foldedUpTo: (projection, scope, at) => {
+      const target = targetOf(projection);
+      return target && foldedUpTo(target, partitionOf(scope), at);
     },
     parkedFor: (projection, scope) => {
       const parked = parkedIn(state.targets, projection) ?? parkedIn([...state.late], projection);

@@ -10,6 +10,8 @@ export const ofVersion = (space: Space | null, { name, version }: Versioned): sp
   space?.startsWith(`${name}@${version}.`) === true;
 
 const buildOf = (space: Space): number => Number(space.slice(space.lastIndexOf('.') + 1));
+const versionOf = (space: Space): number =>
+  Number.parseInt(space.slice(space.indexOf('@') + 1), 10);
 
 /** Of two spaces of one version. */
 export const isLater = (space: Space, than: Space): boolean => buildOf(space) > buildOf(than);
@@ -47,12 +49,38 @@ export const liveSpace = async (
   return undefined;
 };
 
-/** Drops all spaces but these: the one that answers, and the one it can be rolled back to. */
+/** Where several are as far, the latest. */
+const furthest = async (
+  store: ProjectionStore,
+  spaces: readonly Space[],
+): Promise<Space | undefined> => {
+  let found: Space | undefined;
+  let reached = 0;
+  const inOrder = spaces.toSorted((a, b) => versionOf(a) - versionOf(b) || buildOf(a) - buildOf(b));
+  for (const space of inOrder) {
+    const at = Math.max(...(await store.checkpoints(space)));
+    if (at < reached) continue;
+    found = space;
+    reached = at;
+  }
+  return found;
+};
+
+/**
+ * Drops all spaces but these (the one that answers, and the one it can be rolled back to), and but
+ * the one of another version that is folded furthest: in an upgrade it answers the processes which
+ * are not of this version yet, and after it whoever goes back.
+ */
 export const dropOthers = async (
   store: ProjectionStore,
-  { name }: Versioned,
+  projection: Versioned,
   kept: readonly (Space | null)[],
 ): Promise<void> => {
-  const { all } = await store.spaces(name);
-  for (const space of all) if (!kept.includes(space)) await store.drop(space);
+  const { all } = await store.spaces(projection.name);
+  const others = all.filter((space) => !kept.includes(space));
+  const spared = await furthest(
+    store,
+    others.filter((space) => !ofVersion(space, projection)),
+  );
+  for (const space of others) if (space !== spared) await store.drop(space);
 };

@@ -17,6 +17,8 @@ export type Target = {
   readonly own: ReadonlySet<number>;
   /** The last event of each partition that others fold, as this process saw it go by. */
   readonly seen: Position[];
+  /** The first of those events that nobody was seen to have folded; 0 where there is none. */
+  readonly waiting: Position[];
   /** How far it was filled: what others' partitions owe is known up to here. */
   read: Position;
   /** Folds no further than this in each partition; verify compares at exact checkpoints. */
@@ -37,6 +39,7 @@ export const openTarget = async (
   parked: new Map(),
   own,
   seen: new Array<Position>(PARTITIONS).fill(0),
+  waiting: new Array<Position>(PARTITIONS).fill(0),
   read: 0,
 });
 
@@ -56,6 +59,23 @@ export const lowest = (targets: readonly Target[]): Position => {
 export const owed = ({ own, checkpoints, seen }: Target, partition: number): Position => {
   const known = checkpoints[partition] ?? 0;
   return own.has(partition) ? known : Math.max(known, seen[partition] ?? 0);
+};
+
+/**
+ * Up to where all is folded that this partition owes, given that the store has folded it up to `at`;
+ * undefined when nothing is left to fold. Of a quiet partition that is far beyond `at`.
+ */
+export const foldedUpTo = (
+  target: Target,
+  partition: number,
+  at: Position,
+): Position | undefined => {
+  const { waiting } = target;
+  if (at >= owed(target, partition)) {
+    waiting[partition] = 0;
+    return undefined;
+  }
+  return Math.max(at, (waiting[partition] ?? 0) - 1);
 };
 
 /**

@@ -1,11 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Role } from '#contracts/scopes.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
-import { refusalFor } from './failure.ts';
+import type { Confirmation } from './confirmation.ts';
+import { refusalFor, unavailable } from './failure.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 
@@ -67,6 +70,12 @@ const ownerOf = ({ environment, owner }: KeyRow): string =>
 
 const REMEMBERED_MAX = 10_000;
 const INVALID = 'The credential is not one of ours, or not complete.';
+const UNCONFIRMED: Refusal = {
+  ...unavailable(new LogUnavailable('fault', 'no', 'the log confirms no credential')),
+  detail:
+    `The log has given this process no answer for ${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s: ` +
+    'whether the credential is still good cannot be told until it does.',
+};
 
 /**
  * Who stands behind a credential. The keyed hash of a secret that was right once is remembered by
@@ -74,10 +83,11 @@ const INVALID = 'The credential is not one of ours, or not complete.';
  */
 export const authenticator = (deps: {
   credentials: Credentials;
+  confirmation?: Confirmation;
   secrets: Secrets;
   clock: Clock;
 }): Authenticator => {
-  const { credentials, secrets, clock } = deps;
+  const { credentials, confirmation, secrets, clock } = deps;
   const remembered = new Map<string, string>();
   /** By the rows they were made of: another row is another caller. */
   const callers = new WeakMap<AgentRow, { key: KeyRow; caller: AgentCaller }>();
@@ -156,17 +166,17 @@ export const authenticator = (deps: {
       });
     },
   };
+  const knowing = <Answer>(ask: () => Answer): Answer | Refusal => {
+    if (confirmation?.holds() === false) return UNCONFIRMED;
+    try {
+      return ask();
+    } catch (error) {
+      const detail = 'Whether the credential is still good cannot be told just now.';
+      return { ...refusalFor(error), detail };
+    }
+  };
   return {
     agent: (credential) => knowing(() => authenticate.agent(credential)),
     desk: (credential) => knowing(() => authenticate.desk(credential)),
   };
-};
-
-const knowing = <Answer>(ask: () => Answer): Answer | Refusal => {
-  try {
-    return ask();
-  } catch (error) {
-    const detail = 'Whether the credential is still good cannot be told just now.';
-    return { ...refusalFor(error), detail };
-  }
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { line } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
@@ -16,7 +17,7 @@ import type { Outcome, Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 import { streamOf } from './records.ts';
 import type { Review } from './review.ts';
-import { changesOf, GONE, handoffBehind, reviewOf } from './review.ts';
+import { changesOf, GONE, namedBy, reviewOf } from './review.ts';
 import type { List, TypedQuantities } from './typed-quantities.ts';
 import { isOther, withQuantities } from './typed-quantities.ts';
 
@@ -30,32 +31,51 @@ const contactShape = z.strictObject({
   phone: line(40).optional(),
 });
 
+const MOST = { revisions: LIMITS.HANDOFF_REVISIONS_MAX, lines: LIMITS.HANDOFF_REVISED_LINES_MAX };
+
 type Awaitable<T> = T | Promise<T>;
 type BuyerOperation = 'openHandoff' | 'reviseList' | 'declineHandoff' | 'submitRfq';
 
-/** One act of the holder of the link. Pressing a button twice is one act. */
+/**
+ * One act of the holder of the link; without a command, opening the list. Whoever presses a button has
+ * opened it, with or without the script that says so, and pressing it twice is one act.
+ */
 const act = async (
   deps: Deps,
   token: string,
   { requestId, operation }: { requestId: string; operation: BuyerOperation },
-  command: (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>,
+  command?: (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>,
 ): Promise<Outcome<Review>> => {
-  const found = await handoffBehind(deps, token);
-  if ('ok' in found) return found;
-  const { ownerId, state } = found;
+  const named = await namedBy(deps, token);
+  if (!named) return refuse('resource_not_found', GONE);
+  const { owner: ownerId, handoff_id } = named;
   const at = deps.clock.now();
   const call: Call = { ownerId, actor: BUYER, surface: 'portal', operation, requestId, at };
-  const written = await decideAndAppend(deps, call, {
-    stream: streamOf(ownerId, 'handoff', state.handoff_id),
-    decider: handoff,
-    command: (current) => (current ? command(current, at) : refuse('resource_not_found', GONE)),
-  });
-  if (!written.ok)
-    return 'rejected' in written ? refuse('state_conflict', WHY[written.rejected]) : written;
+  const next = () =>
+    decideAndAppend(deps, call, {
+      stream: streamOf(ownerId, 'handoff', handoff_id),
+      decider: handoff,
+      command(current) {
+        if (!current) return refuse('resource_not_found', GONE);
+        if (!command || isUnopened(current, at)) return { type: 'OpenHandoff', at };
+        return command(current, at);
+      },
+    });
+  let written = await next();
+  if (command && written.ok && written.before && isUnopened(written.before, at))
+    written = await next();
+  if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
   await awaitOwnWrite(deps, written.position);
-  if (operation === 'submitRfq') await tellLeads(deps, call, state.handoff_id);
+  if (operation === 'submitRfq') await tellLeads(deps, call, handoff_id);
   return done(await reviewOf(deps, ownerId, written.state));
 };
+
+const isUnopened = (state: HandoffState, at: number): boolean =>
+  state.status === 'awaiting_buyer' && isOpen(state, at);
+
+/** With the reason as a word, for the page that tells it in its own. */
+const conflictOf = (rejected: HandoffRejection): Refusal =>
+  refuse('state_conflict', WHY[rejected], { extra: { rejected } });
 
 const WHY: Record<HandoffRejection, string> = {
   handoff_exists: 'The list exists.',
@@ -63,6 +83,8 @@ const WHY: Record<HandoffRejection, string> = {
   handoff_closed: 'This list is closed; nothing was changed.',
   handoff_expired: 'This list has expired; nothing was changed.',
   list_changed: 'The list was changed in the meantime. Look at it again before you send it.',
+  too_many_revisions:
+    'The list was changed as often as it can be. Send it, decline it, or ask for a new one.',
   totals_changed: 'The list comes to another total than was shown. Look at it before you send it.',
 };
 
@@ -70,11 +92,7 @@ export const openHandoff = (
   deps: Deps,
   token: string,
   requestId: string,
-): Promise<Outcome<Review>> =>
-  act(deps, token, { requestId, operation: 'openHandoff' }, (_state, at) => ({
-    type: 'OpenHandoff',
-    at,
-  }));
+): Promise<Outcome<Review>> => act(deps, token, { requestId, operation: 'openHandoff' });
 
 /** New quantities by line id, as typed; 0 takes a line off the list. Prices as they are now. */
 export const reviseList = (
@@ -86,7 +104,7 @@ export const reviseList = (
     const list = withQuantities(deps.catalog, state, asked.quantities);
     if ('faults' in list)
       return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
-    return { type: 'ReviseList', at, listRevision: asked.listRevision, ...list };
+    return { type: 'ReviseList', at, listRevision: asked.listRevision, most: MOST, ...list };
   });
 
 export const declineHandoff = (

@@ -7,6 +7,7 @@ import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { Activity } from './activity.ts';
 import type { Answers } from './answers.ts';
 import type { Credentials } from './authenticate.ts';
+import type { Confirmation } from './confirmation.ts';
 import type { Following } from './following.ts';
 
 /** What the application works with. Wired in main; everything here is a port. */
@@ -14,6 +15,8 @@ export type Deps = {
   log: EventLog;
   readModels: ReadModels;
   credentials: Credentials;
+  /** Where the log is on a server, which a process may be cut off from. */
+  confirmation?: Confirmation;
   catalog: Catalog;
   secrets: Secrets;
   vault: KeyVault;

@@ -3,7 +3,7 @@ import { isOpen } from '#src/domain/handoff.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Deps } from './deps.ts';
 import { priceLine, quantitiesIn } from './lines.ts';
-import type { Outcome, Refusal } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
 import { readableHandoff } from './personal.ts';
 import { handoffOf } from './records.ts';
@@ -30,20 +30,14 @@ type LineNow =
 const TOKEN = /^[0-9a-f]{40}$/;
 export const GONE = 'There is no such list. Check that the link is complete.';
 
-/** The handoff that a token opens, from the log itself. */
-export const handoffBehind = async (
-  deps: Deps,
+/** Which handoff a token opens, and whose. */
+export const namedBy = async (
+  { readModels }: Pick<Deps, 'readModels'>,
   token: string,
-): Promise<{ ownerId: string; state: HandoffState } | Refusal> => {
-  if (!TOKEN.test(token)) return refuse('resource_not_found', GONE);
-  const row = await deps.readModels.get<ReviewTokenRow>(
-    'review-tokens',
-    reviewTokenHash(token),
-    '',
-  );
-  const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
-  return row && state ? { ownerId: row.owner, state } : refuse('resource_not_found', GONE);
-};
+): Promise<ReviewTokenRow | undefined> =>
+  TOKEN.test(token)
+    ? readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '')
+    : undefined;
 
 /** What the catalog has to say of a list since it was priced, by line id. */
 export const changesOf = (
@@ -91,6 +85,9 @@ export const reviewOf = async (
 
 /** The list behind a review link. Changes nothing: mail scanners and chat previews ask, too. */
 export const review = async (deps: Deps, token: string): Promise<Outcome<Review>> => {
-  const found = await handoffBehind(deps, token);
-  return 'ok' in found ? found : done(await reviewOf(deps, found.ownerId, found.state));
+  const named = await namedBy(deps, token);
+  const state = named && (await handoffOf(deps, named.owner, named.handoff_id));
+  return named && state
+    ? done(await reviewOf(deps, named.owner, state))
+    : refuse('resource_not_found', GONE);
 };

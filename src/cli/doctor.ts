@@ -5,7 +5,7 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { inspectLog } from '#src/adapters/sqlite/log-open.ts';
 import { sqliteLogSource } from '#src/adapters/sqlite/log-source.ts';
 import { requireSqlite } from '#src/adapters/sqlite/open.ts';
-import { isThere } from '#src/adapters/system/directory.ts';
+import { filesOpenToOthers, isOpenToOthers, isThere } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog, shownUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -14,6 +14,7 @@ import { configOf, leaf } from './command.ts';
 import { EXIT, Failure } from './exit.ts';
 import { count, note, say, styled, table } from './output.ts';
 import type { RunningServer } from './server-file.ts';
+import { readsCheck } from './reads-check.ts';
 import { serverChecks } from './server-checks.ts';
 import { findServer } from './server-file.ts';
 import { unreadableSubjects, unreadableText } from './unreadable.ts';
@@ -23,7 +24,6 @@ type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string }
 const NODE_MIN = [24, 12] as const;
 const GIB = 1_073_741_824;
 const DISK_FAULT_BYTES = GIB / 10;
-const OTHERS = 0o077;
 const KEYS_EVENTS = 1_000;
 
 /** A check that throws is a fault with what was thrown. */
@@ -80,21 +80,16 @@ const disk = (directory: string): Check[] => [
   }),
 ];
 
-const SECRET_FILES = ['root.key', 'desk.token', 'demo.json', 'server.json', 'keys.db'];
-
-const isOpen = (file: string): boolean => (statSync(file).mode & OTHERS) !== 0;
-
 const permissions = (directory: string): Check =>
   check('permissions', () => {
     // In a directory that is closed to others, the modes of its files do not matter.
-    if (!existsSync(directory) || !isOpen(directory))
-      return ok('nobody else can read what is secret');
-    const open = SECRET_FILES.map((name) => join(directory, name)).filter(
-      (file) => existsSync(file) && isOpen(file),
+    if (!existsSync(directory) || !isOpenToOthers(directory))
+      return ok('nobody else can look into the data directory');
+    const open = filesOpenToOthers(directory);
+    return warning(
+      `others can ${open.length === 0 ? `look into ${directory}` : `get at ${open.join(', ')}`}: ` +
+        `chmod 700 ${directory}`,
     );
-    return open.length === 0
-      ? ok('nobody else can read what is secret')
-      : warning(`others can read ${open.join(', ')}: chmod 700 ${directory}`);
   });
 
 const lock = (directory: string, server: RunningServer | undefined): Check =>
@@ -159,6 +154,7 @@ const doctor = async (options: Common): Promise<void> => {
     lock(directory, server),
     ...(isRemoteLog(config) ? [] : [log(directory), await keys(directory)]),
     ...(await serverChecks(config)),
+    ...(await readsCheck(server)),
   ];
   const rows = checks.map(({ name, state, detail }) => {
     const [style, sign] = SIGNS[state];

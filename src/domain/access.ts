@@ -6,18 +6,22 @@ import { accept, reject } from './decider.ts';
 
 type AgentEvent = EventOf<AgentEventType>;
 
+/** The role in which a person at the desk acts. */
+type Reviewer = 'owner' | 'staff';
+
 export type AgentCommand =
   | { type: 'RequestAccess'; request: EventData<'AccessRequested'> }
   | { type: 'ApproveAccess'; scopes: string[]; reason: string }
   | { type: 'DenyAccess'; reason: string }
-  | { type: 'SuspendAgent'; reason: string }
-  | { type: 'ReinstateAgent'; reason: string };
+  | { type: 'SuspendAgent'; role: Reviewer; reason: string }
+  | { type: 'ReinstateAgent'; role: Reviewer; reason: string };
 
 export type AgentRejection =
   | 'agent_unknown'
   | 'agent_exists'
   | 'scopes_not_requested'
-  | 'agent_not_in_state';
+  | 'agent_not_in_state'
+  | 'suspended_by_staff';
 
 export type AgentState = {
   agent_id: string;
@@ -28,6 +32,8 @@ export type AgentState = {
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
+  /** There while it is suspended: an owner's suspension that staff repeat is staff's. */
+  suspended_by?: Reviewer | undefined;
   reason?: string;
   decided_at?: number;
   created_at: number;
@@ -68,9 +74,9 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
           decided_at: event.at,
         };
       case 'AgentSuspended':
-        return { ...next, status: 'suspended' };
+        return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
       case 'AgentReinstated':
-        return { ...next, status: 'approved' };
+        return { ...next, status: 'approved', suspended_by: undefined };
     }
   },
 
@@ -101,16 +107,21 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
         return state.status === 'suspended'
           ? reject('agent_not_in_state', 'the agent is suspended')
           : accept({ type: 'AccessDenied', data: { agent_id, reason } });
-      case 'SuspendAgent':
-        if (state.status === 'suspended') return accept();
-        return state.status === 'approved'
-          ? accept({ type: 'AgentSuspended', data: { agent_id, reason } })
+      case 'SuspendAgent': {
+        const { role: by_role } = command;
+        const isHeavier = by_role === 'staff' && state.suspended_by === 'owner';
+        if (state.status === 'suspended' && !isHeavier) return accept();
+        return state.status === 'approved' || isHeavier
+          ? accept({ type: 'AgentSuspended', data: { agent_id, reason, by_role } })
           : reject('agent_not_in_state', `the agent is ${state.status}`);
+      }
       case 'ReinstateAgent':
         if (state.status === 'approved') return accept();
-        return state.status === 'suspended'
-          ? accept({ type: 'AgentReinstated', data: { agent_id, reason } })
-          : reject('agent_not_in_state', `the agent is ${state.status}`);
+        if (state.status !== 'suspended')
+          return reject('agent_not_in_state', `the agent is ${state.status}`);
+        return state.suspended_by === 'staff' && command.role !== 'staff'
+          ? reject('suspended_by_staff', 'staff suspended the agent')
+          : accept({ type: 'AgentReinstated', data: { agent_id, reason } });
     }
   },
 };

@@ -22,6 +22,8 @@ export type HandoffState = Omit<EventData<'HandoffCreated'>, 'buyer' | 'lines'> 
   sealed_reason?: string;
   /** Rises with each change of the list; what the buyer sends must be what the buyer saw. */
   list_revision: number;
+  /** How many lines all changes hold; those of older events, which held the whole list, count none. */
+  lines_revised?: number;
   rfq?: { contact: string; submitted_at: number };
   erased: boolean;
   created_at: number;

@@ -1,17 +1,26 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
 import type { Decider, Decision } from './decider.ts';
 import { accept, later, reject } from './decider.ts';
-import type { HandoffLine, HandoffState } from './handoff-state.ts';
-import { erased, why, withNotesOf, withoutNotes } from './handoff-words.ts';
+import type { MostRevisions } from './handoff-list.ts';
+import {
+  changeOf,
+  isSpent,
+  revised,
+  sameQuantities,
+  sameTotals,
+  withNews,
+} from './handoff-list.ts';
+import type { HandoffState } from './handoff-state.ts';
+import { erased, why } from './handoff-words.ts';
 
 type Event = EventOf<HandoffEventType>;
-type Lines = Pick<EventData<'HandoffListRevisedByBuyer'>, 'lines' | 'totals'>;
-type LineNews = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>[number];
+type Lines = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
+type News = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>;
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'OpenHandoff'; at: number }
-  | ({ type: 'ReviseList'; at: number; listRevision: number } & Lines)
+  | ({ type: 'ReviseList'; at: number; listRevision: number; most: MostRevisions } & Lines)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
   | ({
       type: 'SubmitRfq';
@@ -21,7 +30,7 @@ export type HandoffCommand =
       consentText: string;
       /** What the buyer was shown that the list comes to. */
       shown: Lines['totals'];
-      news: LineNews[];
+      news: News;
     } & Lines)
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
@@ -33,6 +42,7 @@ export type HandoffRejection =
   | 'handoff_closed'
   | 'handoff_expired'
   | 'list_changed'
+  | 'too_many_revisions'
   | 'totals_changed';
 
 /** Expiry is not an event: a handoff whose time has come is closed, whoever asks. */
@@ -85,9 +95,11 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         // Asked twice, it holds already, whichever list was seen.
         if (sameQuantities(lines, state.lines)) return accept();
         if (command.listRevision !== state.list_revision) return listChanged(state);
+        if (isSpent(state, command.most))
+          return reject('too_many_revisions', 'the list was changed as often as it can be');
         return accept({
           type: 'HandoffListRevisedByBuyer',
-          data: { ...named, lines: withoutNotes(lines), totals },
+          data: { ...named, ...changeOf(state.lines, lines), totals },
         });
       }
       case 'DeclineHandoff': {
@@ -115,11 +127,11 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
             type: 'RfqSubmittedByBuyer',
             data: { ...asked, list_revision, totals: state.totals },
           });
-        // Quantities that were typed and not saved go along: both, or neither.
+        // Quantities that were typed and not saved go along, past every bound: both, or neither.
         return accept(
           {
             type: 'HandoffListRevisedByBuyer',
-            data: { ...named, lines: withoutNotes(lines), totals },
+            data: { ...named, ...changeOf(state.lines, lines), totals },
           },
           {
             type: 'RfqSubmittedByBuyer',
@@ -151,9 +163,8 @@ const changed = (state: HandoffState, event: Event & { at: number }): Partial<Ha
     case 'HandoffListRevisedByBuyer':
       return {
         status: 'in_review',
-        lines: withNotesOf(state.lines, event.data.lines),
+        ...revised(state, event.data),
         totals: event.data.totals,
-        list_revision: state.list_revision + 1,
       };
     case 'HandoffDeclinedByBuyer':
       return { status: 'declined', ...why(event.data) };
@@ -186,24 +197,3 @@ const closed = (state: HandoffState, command: string): Decision<Event, HandoffRe
 
 const listChanged = (state: HandoffState) =>
   reject('list_changed', `the list is now at revision ${state.list_revision}`);
-
-const withNews = (lines: HandoffLine[], news: readonly LineNews[]): HandoffLine[] => {
-  const byLine = new Map(news.map((one) => [one.line_id, one]));
-  return lines.map((line) => {
-    const told = byLine.get(line.line_id);
-    if (!told) return line;
-    const { price, warnings } = told;
-    const isOther = price?.amount !== line.unit_price || price.currency !== line.currency;
-    return { ...line, warnings, ...(price && isOther && { price_when_sent: price }) };
-  });
-};
-
-const sameTotals = (a: Lines['totals'], b: Lines['totals']): boolean =>
-  a.length === b.length &&
-  a.every(({ amount, currency }) =>
-    b.some((other) => other.currency === currency && other.amount === amount),
-  );
-
-const sameQuantities = (a: Lines['lines'], b: Lines['lines']): boolean =>
-  a.length === b.length &&
-  a.every((line, i) => line.line_id === b[i]?.line_id && line.quantity === b[i]?.quantity);

@@ -3,6 +3,7 @@ import type { Decider, Decision } from './decider.ts';
 import { accept, reject } from './decider.ts';
 import { deciderFor, isAtItsEnd, outboundEvolve } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
+import { isOneName } from './person.ts';
 
 type Event = EventOf<OutboundEventType>;
 type Proposal = EventData<'OutboundProposed'>;
@@ -133,7 +134,7 @@ const APPROVED: readonly OutboundState['status'][] = [
 const approve = (state: OutboundState, command: Of<'Approve'>): Decided => {
   const { by, name, role, note } = command;
   const isSame = (one: OutboundDecision): boolean =>
-    one.by === by || (name !== undefined && one.name === name);
+    one.by === by || (name !== undefined && one.name !== undefined && isOneName(one.name, name));
   const mine = state.decisions.find((one) => one.decision === 'approve' && isSame(one));
   // Said once more, it holds already, whatever has become of it.
   if (mine?.content_sha256 === command.contentSha256 && APPROVED.includes(state.status))

@@ -56,7 +56,9 @@ export const brokenRequests = (options: { ids: Ids; origin(): string }) => {
     /** For fastify's clientErrorHandler. */
     onClientError(error: Fault, socket: Duplex): void {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-      else answer(socket, BY_PARSER_CODE[error.code ?? ''] ?? NOT_HTTP);
+      // Late by us: nothing is read while requests before it have their turn.
+      else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || !socket.isPaused())
+        answer(socket, BY_PARSER_CODE[error.code ?? ''] ?? NOT_HTTP);
     },
     follow(server: Server): void {
       server.prependListener('request', (request, response) => {

@@ -1,17 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/deps.ts';
 import type { Statuses } from '#src/app/lag.ts';
-import { behindOf, parkedOf } from '#src/app/lag.ts';
+import { behindOf, lagOf } from '#src/app/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** How many events the read models may be behind and the process still be ready. */
 const LAG_EVENTS_MAX = 10_000;
+/** What is folded sooner than this, no reader waits for. */
+const WAITING_S = 1;
 
 type Health = {
   position: Position | null;
   folded: Position;
   events_behind: number | null;
   parked: string[] | null;
+  waiting: string[] | null;
 };
 
 type Looked = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
@@ -22,16 +25,25 @@ const healthOf = async (deps: Looked): Promise<Health> => {
   try {
     const { position } = await deps.log.head();
     const { events } = await behindOf(deps, { checkpoint: folded, head: position });
-    const parked = parkedOf(await deps.projections.status());
-    return { position, folded, events_behind: events, parked };
+    const lags = await lagOf(deps);
+    const parked = lags.filter((lag) => lag.parked > 0);
+    const waiting = lags.filter((lag) => lag.parked === 0 && lag.seconds > WAITING_S);
+    return {
+      position,
+      folded,
+      events_behind: events,
+      parked: parked.map(({ projection }) => projection),
+      waiting: waiting.map(({ projection }) => projection),
+    };
   } catch {
-    return { position: null, folded, events_behind: null, parked: null };
+    return { position: null, folded, events_behind: null, parked: null, waiting: null };
   }
 };
 
 /**
- * /livez: the process turns, and which it is. /readyz: the log answers and the read models follow it. What is parked
- * is told and makes no process unready: the rest works, and no other process would do better.
+ * /livez: the process turns, and which it is. /readyz: the log answers and is followed here. What is parked, and
+ * what waits for whoever folds it, is told and makes no process unready: the rest works, and no other process would
+ * do better.
  */
 export const healthRoutes = (server: FastifyInstance, deps: Looked, instance?: string): void => {
   server.get('/livez', (_request, reply) =>

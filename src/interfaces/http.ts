@@ -14,11 +14,14 @@ import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { followMethods } from './allowed-methods.ts';
+import { awaiting } from './awaiting.ts';
 import { brokenRequests } from './broken-requests.ts';
 import { failureLines, noteFailure } from './failed-requests.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 import { decoded, unsound } from './sound.ts';
+import { inTurn } from './turns.ts';
+import { endUntaken } from './untaken.ts';
 
 export type HttpOptions = {
   ids: Ids;
@@ -28,6 +31,8 @@ export type HttpOptions = {
   /** Told of every attempt at an act beyond the bounds, so that it is on record. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
   door?: Door;
+  /** What a request with a credential waits for before it is looked at. */
+  awaited?: () => Promise<void> | undefined;
 };
 
 /** Answers what needs no route, before fastify makes a request and a reply of it; false leaves it. */
@@ -94,15 +99,21 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     exposeHeadRoutes: true,
     // Fastify would give a server that it makes no door.
     serverFactory: (route) =>
-      createServer(SERVER, (request, response) => {
-        if (stopping || !options.door?.(request, response)) route(request, response);
-      }),
+      createServer(
+        SERVER,
+        inTurn(
+          awaiting(options.awaited, (request, response) => {
+            if (stopping || !options.door?.(request, response)) route(request, response);
+          }),
+        ),
+      ),
     frameworkErrors: (error, request, reply) => {
       sendProblem(reply, refusalFor(error), origin());
     },
     clientErrorHandler: broken.onClientError,
   });
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
+  endUntaken(server.server);
   followMethods(server);
   broken.follow(server.server);
   const sockets = openSockets(server.server);

@@ -65,10 +65,14 @@ export const metricsRoutes = (
     metrics.requested({ ...asked, outcome }, reply.elapsedTime / 1_000);
     next();
   });
-  server.get('/metrics', async (_request, reply) => {
+  const make = async (): Promise<string> => {
     const late = pause(LAG_MS_MAX, null, { ref: false });
-    const lag = await Promise.race([lagOf(deps).catch(() => null), late]);
+    return metrics.text(await Promise.race([lagOf(deps).catch(() => null), late]));
+  };
+  let making: Promise<string> | undefined;
+  server.get('/metrics', async (_request, reply) => {
     reply.header('cache-control', 'no-store').type(metrics.contentType);
-    return metrics.text(lag);
+    // Whoever asks while it is made shares it: a flood of them costs a few.
+    return (making ??= make().finally(() => (making = undefined)));
   });
 };

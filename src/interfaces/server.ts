@@ -63,6 +63,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
     log: options.log,
     trustProxy: options.trustProxy,
     door: kept.door,
+    awaited: () => deps.confirmation?.awaited(),
     onForbidden: (request, boundary) => {
       const operation = `boundary:${boundary}`;
       const caller = gate.identify(request, { operation, surface: 'rest' });
@@ -80,6 +81,10 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   a2aRoutes(server, deps, gate);
   deskRoutes(server, deps, guards);
   const { countryHeader } = options;
-  portalRoutes(server, { ...deps, ...(countryHeader !== undefined && { countryHeader }) });
+  portalRoutes(server, {
+    ...deps,
+    buyerActs: limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE),
+    ...(countryHeader !== undefined && { countryHeader }),
+  });
   return server;
 };

@@ -85,7 +85,10 @@ export type ProjectionStore = {
   ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
   /** Rows of all partitions; without reading them, as a digest must. */
   count(space: Space): Promise<number>;
-  /** The space that answers for `name`, and every other that still stands. */
+  /**
+   * The space that answers for `name`, and every other that still stands. Where processes of several
+   * versions share a store, it is the one that answers those of ours.
+   */
   spaces(name: string): Promise<{ live: Space | null; all: Space[] }>;
   goLive(name: string, space: Space): Promise<void>;
   drop(space: Space): Promise<void>;

@@ -43,6 +43,7 @@ export type AgentRow = {
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
+  suspended_by?: 'owner' | 'staff' | undefined;
   reason?: string;
   decided_at?: number;
   created_at: number;

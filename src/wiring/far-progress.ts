@@ -32,7 +32,7 @@ export type FarProgress = {
 
 export const farProgress = (
   store: Pick<RemoteStore, 'find' | 'checkpoints' | 'refresh'>,
-  engine: Pick<Engine, 'owed' | 'status'>,
+  engine: Pick<Engine, 'owed' | 'foldedUpTo' | 'status'>,
   names: readonly string[],
 ): FarProgress => {
   // By projection, as the store was seen last. It may have lost them since: whoever reads rows then
@@ -60,9 +60,10 @@ export const farProgress = (
     if (status.space === null) return status;
     const checkpoints = knownOf(status.name);
     let { checkpoint } = status;
-    for (const [partition, at] of checkpoints.entries())
-      if (at < (engine.owed(status.name, SCOPES[partition] ?? '') ?? 0))
-        checkpoint = Math.min(checkpoint, at);
+    for (const [partition, at] of checkpoints.entries()) {
+      const folded = engine.foldedUpTo(status.name, SCOPES[partition] ?? '', at);
+      if (folded !== undefined) checkpoint = Math.min(checkpoint, folded);
+    }
     const behind = status.checkpoint - checkpoint;
     return { ...status, checkpoint, lagEvents: status.lagEvents + behind };
   };

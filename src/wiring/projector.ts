@@ -11,11 +11,12 @@ import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Config } from '#src/config.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { addressOf } from './address.ts';
+import { closedSoonAfter } from './ending.ts';
 import { healthServer } from './health-server.ts';
 import { shareLines } from './lines.ts';
 import { openLog } from './log.ts';
 import { requireRole } from './roles.ts';
-import { sharedEngine } from './shares.ts';
+import { setOf, sharedEngine } from './shares.ts';
 import { sparing } from './told.ts';
 import { engineTold, FAR_PROJECTIONS } from './views.ts';
 
@@ -43,12 +44,24 @@ export const openProjector = async (config: Config, logger: Logger): Promise<Pro
     parts.defer(() => opened.close());
     const { log } = opened;
     const onFault = sparing(logger, 'Redis gives no answer; projections wait');
-    const redis = await redisStore({ url, log: log.id, onFault });
+    const redis = await redisStore({
+      url,
+      log: log.id,
+      projections: FAR_PROJECTIONS,
+      onFault,
+    });
     const store = observedStore(redis, metrics, clock.monotonic);
     parts.defer(() => store.close());
-    const roll = await redisRoll({ url, log: log.id, name, onFault });
+    const roll = await redisRoll({
+      url,
+      log: log.id,
+      set: setOf(FAR_PROJECTIONS),
+      name,
+      onFault,
+    });
     parts.defer(() => roll.close());
     const stopping = new AbortController();
+    for (const connection of [store, roll]) closedSoonAfter(stopping.signal, connection);
     const told = engineTold(logger);
     const engine = await sharedEngine({
       roll,

@@ -1,9 +1,12 @@
 /**
  * The projectors of one log share out its partitions, so that work is not done twice. That two fold
- * the same for a moment, or one that was paused wakes up, does no harm: the checkpoint decides.
+ * the same for a moment, or one that was paused wakes up, does no harm: the checkpoint decides. In
+ * an upgrade those of each version share among themselves: what they fold is not the same.
  */
+import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/run.ts';
+import type { Projection } from '#projections/projection.ts';
 import type { Roll } from '#src/adapters/redis/roll.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
@@ -11,6 +14,19 @@ import { PARTITIONS } from '#src/ports/read-model.ts';
 const CALL_MS = 1_000;
 /** A projector that has not called for so long is taken for dead, and its share is taken over. */
 const GONE_MS = 3_000;
+const SET_CHARS = 12;
+
+/** One name for all who fold the same read models, in the same versions. */
+export const setOf = (projections: readonly Pick<Projection, 'name' | 'version'>[]): string =>
+  createHash('sha256')
+    .update(
+      projections
+        .map(({ name, version }) => `${name}@${version}`)
+        .toSorted()
+        .join(),
+    )
+    .digest('base64url')
+    .slice(0, SET_CHARS);
 
 /** Every n-th partition, by the place on the roll. Exported for its test. */
 export const shareOf = (names: readonly string[], name: string): number[] => {
@@ -81,6 +97,7 @@ export const sharedEngine = async (options: SharedOptions): Promise<Engine> => {
     failing: () => current.failing(),
     status: () => current.status(),
     owed: (projection, scope) => current.owed(projection, scope),
+    foldedUpTo: (projection, scope, at) => current.foldedUpTo(projection, scope, at),
     parkedFor: (projection, scope) => current.parkedFor(projection, scope),
     adopt: (target) => current.adopt(target),
     progress: (projection, progress) => current.progress(projection, progress),

@@ -18,6 +18,7 @@ import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
+import { closedSoonAfter } from './ending.ts';
 import { farProgress } from './far-progress.ts';
 import type { Role } from './roles.ts';
 import { foldsAll } from './roles.ts';
@@ -26,6 +27,8 @@ import { sparing } from './told.ts';
 export type Views = {
   /** Those in this process: what every request needs, without a promise. */
   near: LocalReadModels;
+  /** True once these have folded up to `position`. */
+  nearPassed: Engine['passed'];
   /** All read models. */
   store: ProjectionStore;
   engine: Engine;
@@ -99,17 +102,24 @@ const local = async (config: Config, options: ViewOptions): Promise<Views> => {
     ...told,
   });
   const readModels = localReadModels(near, PROJECTIONS, engine);
-  const { ready } = engine;
-  return { near: readModels, store: near, engine, readModels, following: engine, ready };
+  const { ready, passed: nearPassed } = engine;
+  const following = engine;
+  return { near: readModels, nearPassed, store: near, engine, readModels, following, ready };
 };
 
 const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
   const { role, log, catalog, logger, signal, parts, metrics } = options;
   const { redisStore } = await import('#src/adapters/redis/read-model.ts');
   const onFault = sparing(logger, 'Redis gives no answer; read models wait');
-  const redis = await redisStore({ url: config.readModelUrl, log: log.id, onFault });
+  const redis = await redisStore({
+    url: config.readModelUrl,
+    log: log.id,
+    projections: FAR_PROJECTIONS,
+    onFault,
+  });
   const farStore = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;
   parts.defer(() => farStore.close());
+  closedSoonAfter(signal, farStore);
   const nearStore = localStore(config, options, 'near.db');
   parts.defer(() => nearStore.close());
   const near = await runProjections({
@@ -146,6 +156,7 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
   };
   return {
     near: nearModels,
+    nearPassed: near.passed,
     store: pairedStores(nearStore, farStore, isNear),
     engine,
     readModels: pairedReadModels(

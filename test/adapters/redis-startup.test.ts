@@ -42,7 +42,7 @@ const works = async (url: URL): Promise<void> => {
   expect(await store.find('things', 'anna', 'k')).toMatchObject({ value: { n: 1 } });
   await store.drop(SPACE);
   await store.close();
-  const roll = await redisRoll({ url, log: 'one', name: 'me' });
+  const roll = await redisRoll({ url, log: 'one', set: 'things', name: 'me' });
   expect(await roll.call(1_000)).toEqual(['me']);
   await roll.leave();
   await roll.close();

@@ -9,6 +9,8 @@ import {
   act,
   approve,
   BASE,
+  confirmed,
+  dispatched,
   HANDOFF,
   message,
   POST,
@@ -161,6 +163,31 @@ describe('a stream', () => {
     await next();
     vi.advanceTimersByTime(LIMITS.STREAM_MS_MAX);
     expect(await next()).toBeUndefined();
+  });
+
+  it('shows what the scopes of the moment allow, not those of its beginning', async () => {
+    const other = await app.agent('acme');
+    const open = async () => {
+      const task = await sent(app, other.key, message(POST));
+      const { next } = await subscribe(task.id, other.key);
+      await next();
+      return { record: recordOf(task), next };
+    };
+    const deliver = async (record: string) => {
+      for (const step of [approve, dispatched, confirmed]) await act(app, 'acme', record, step);
+    };
+    const [before, after] = [await open(), await open()];
+    await deliver(before.record);
+    for (const state of ['WORKING', 'WORKING'])
+      expect(stateOf(await before.next())).toBe(`TASK_STATE_${state}`);
+    expect((await before.next())?.artifactUpdate?.artifact.name).toBe('receipt');
+    const narrowed = { scopes: ['products:read'], reason: 'No outreach' };
+    const { status } = await app.desk('POST', `/agents/${other.agentId}/approve`, narrowed);
+    expect(status).toBe(200);
+    await deliver(after.record);
+    for (const state of ['WORKING', 'WORKING', 'COMPLETED'])
+      expect(stateOf(await after.next())).toBe(`TASK_STATE_${state}`);
+    expect(await after.next()).toBeUndefined();
   });
 
   it('tells nothing more to a key that was revoked', async () => {

@@ -1,8 +1,10 @@
 /** Lag is told in events and seconds, also on a log whose positions are bytes. */
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { ChildService } from '../support/child-service.ts';
-import { agentKey } from '../support/child-service.ts';
+import { agentKey, runCli } from '../support/child-service.ts';
 import { until } from '../support/cli.ts';
 import { hasRedis, ON_REDIS } from '../support/redis-server.ts';
 import type { RemoteWorld } from '../support/remote.ts';
@@ -20,9 +22,11 @@ describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
   let api: ChildService;
   let projector: ChildService;
   let key: string;
+  let data: string;
   beforeAll(async () => {
     world = await remoteWorld();
-    [api, projector] = await Promise.all([world.start('api'), world.start('projector')]);
+    data = world.directory();
+    [api, projector] = await Promise.all([world.start('api', data), world.start('projector')]);
     key = await agentKey(api);
   }, 60_000);
   afterAll(endRemote);
@@ -34,8 +38,17 @@ describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
     return ((await response.json()) as { data: Status[] }).data.find((each) => each.name === name);
   };
   const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${api.url}/metrics`)).text();
-    return Number(new RegExp(`^${name}\\{projection="leads"\\} (\\S+)$`, 'm').exec(text)?.[1]);
+    const told = await (await fetch(`${api.url}/metrics`)).text();
+    return Number(new RegExp(`^${name}\\{projection="leads"\\} (\\S+)$`, 'm').exec(told)?.[1]);
+  };
+
+  const ready = async () =>
+    (await (await fetch(`${api.url}/readyz`)).json()) as { waiting: string[] };
+  const readsToDoctor = async () => {
+    const child = runCli(['doctor', '--json', '--data', data], world.settings);
+    const told = await text(child.stdout as Readable);
+    const { checks } = JSON.parse(told) as { checks: { name: string }[] };
+    return checks.find(({ name }) => name === 'reads');
   };
 
   it('is told to be so many events and seconds behind, and its APIs stay ready', async () => {
@@ -61,12 +74,20 @@ describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
       expect(seconds).toBeGreaterThan(0);
       const passed = (performance.now() - began) / 1_000;
       expect(seconds).toBeLessThan(passed + 60);
-      expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
+      const isWaiting = async () => (await ready()).waiting.includes('leads');
+      expect(await until(isWaiting, SOON_MS)).toBe(true);
+      expect(await ready()).toMatchObject({ status: 'ready', events_behind: 0 });
+      expect(await readsToDoctor()).toMatchObject({
+        state: 'warning',
+        detail: expect.stringMatching(/leads.* behind: does a projector run/) as string,
+      });
     } finally {
       projector.child.kill('SIGCONT');
     }
     const isThere = async () => (await metric('tributary_projection_lag_events')) === 0;
     expect(await until(isThere, SOON_MS)).toBe(true);
     expect(await statusOf('leads')).toMatchObject({ lag_events: 0 });
+    expect((await ready()).waiting).toEqual([]);
+    expect(await readsToDoctor()).toMatchObject({ state: 'ok' });
   }, 40_000);
 });

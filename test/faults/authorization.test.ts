@@ -6,6 +6,7 @@ import type { AgentCaller } from '#src/app/call.ts';
 import { dispatch } from '#src/app/dispatch.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { person } from '../support/outreach.ts';
 import type { Problem } from '../support/problems.ts';
 import { expectProblem } from '../support/problems.ts';
 import { verifies } from '../support/verifies.ts';
@@ -303,5 +304,32 @@ describe('records of other owners', () => {
       expect(expectProblem(await read(query), query).code).toBe('resource_not_found');
     expect((await read('owner_id=acme')).status).toBe(200);
     expect((await call('getConnection', rival.key)).status).toBe(200);
+  });
+
+  it('lift the suspensions that they imposed, and not those of staff', async () => {
+    const { agentId, key } = await app.agent('landlord');
+    const owner = await person(app, ['owner'], 'landlord');
+    const staff = await person(app, ['staff']);
+    const decide = async (verb: 'suspend' | 'reinstate', token: string) =>
+      app.send({
+        method: 'POST',
+        url: `/api/desk/v1/agents/${agentId}/${verb}`,
+        key: token,
+        payload: { reason: 'Because' },
+        headers: { 'idempotency-key': freshKey() },
+      });
+    expect((await decide('suspend', owner)).body).toMatchObject({ suspended_by: 'owner' });
+    const own = await decide('reinstate', owner);
+    expect([own.status, (own.body as { status: string }).status]).toEqual([200, 'approved']);
+    expect(own.body).not.toHaveProperty('suspended_by');
+
+    await decide('suspend', owner);
+    expect((await decide('suspend', staff)).body).toMatchObject({ suspended_by: 'staff' });
+    const refused = expectProblem(await decide('reinstate', owner));
+    expect(refused).toMatchObject({ code: 'role_missing', status: 403 });
+    expect(refused.detail).toContain('staff');
+    expect(expectProblem(await call('getConnection', key)).code).toBe('agent_suspended');
+    expect((await decide('reinstate', staff)).status).toBe(200);
+    expect((await call('getConnection', key)).status).toBe(200);
   });
 });

@@ -1,7 +1,5 @@
 /** Keys in every state and in every wrong place. */
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { InjectOptions } from 'fastify';
@@ -214,35 +212,6 @@ describe('a key', () => {
       ({ meta, type }) => meta.key === keyId && type !== 'ActivityRecorded',
     );
     expect(late.map(({ type }) => type)).toEqual([]);
-  });
-
-  it('that is revoked while the body is on its way does nothing either', async () => {
-    const { key, keyId } = await app.agent('slow');
-    const url = await app.service.listen();
-    const body = JSON.stringify(BODIES['createLink']);
-    const head = [
-      `POST ${V1}/links HTTP/1.1`,
-      'Host: x',
-      `Authorization: Bearer ${key}`,
-      'Content-Type: application/json',
-      'Idempotency-Key: slow',
-      `Content-Length: ${body.length}`,
-      'Expect: 100-continue',
-      'Connection: close',
-    ];
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    let text = '';
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
-    // The credential is read and the body awaited.
-    while (!text.includes('100 Continue')) await once(socket, 'data');
-    await app.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' });
-    socket.write(body.slice(5));
-    await once(socket, 'close');
-    expect(text).toMatch(/HTTP\/1\.1 401 [^]*"credential_revoked"/);
   });
 
   it('is asked for so often of one address, on every surface, and no other is kept out', async () => {

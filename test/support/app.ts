@@ -10,19 +10,28 @@ import { openService } from '#src/main.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 
 /** A clock that tests move by hand. */
-export type TestClock = Clock & { set(at: number): void; advance(ms: number): void };
+export type TestClock = Clock & {
+  set(at: number): void;
+  advance(ms: number): void;
+  /** The process stood still for so long. */
+  pause(ms: number): void;
+};
 
 export const testClock = (start = Date.parse('2026-11-20T10:00:00Z')): TestClock => {
   let at = start;
+  let paused = 0;
   return {
     now: () => at,
     // Limits go on by real time: a test that jumps a month must not meet them.
-    monotonic: () => performance.now(),
+    monotonic: () => performance.now() + paused,
     set: (to) => {
       at = to;
     },
     advance: (ms) => {
       at += ms;
+    },
+    pause: (ms) => {
+      paused += ms;
     },
   };
 };

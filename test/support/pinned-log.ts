@@ -143,10 +143,16 @@ const HANDOFFS = [
     'HandoffWithdrawn',
     { handoff_id: 'hnd_3', reason: 'As of old' },
   ]),
-  story('bert-handoff_4', list(4, { agent_id: 'agt_2', buyer: {}, dims: {} }), opened(4), [
-    'HandoffInvalidated',
-    { handoff_id: 'hnd_4', sealed_reason: 's1.hnd_4.why' },
-  ]),
+  story(
+    'bert-handoff_4',
+    list(4, { agent_id: 'agt_2', buyer: {}, dims: {} }),
+    opened(4),
+    [
+      'HandoffListRevisedByBuyer',
+      { ...ofList(4), changed: [line(2, { quantity: 48 })], removed: ['lin_1'], totals: EUR },
+    ],
+    ['HandoffInvalidated', { handoff_id: 'hnd_4', sealed_reason: 's1.hnd_4.why' }],
+  ),
   story('anna-handoff_5', list(5), ['SubjectErased', { subject: 'hnd_5', reason: 'asked' }]),
 ];
 

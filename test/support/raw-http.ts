@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 
 export type RawAnswer = { status: number; headers: Record<string, string>; text: string };
@@ -6,7 +7,10 @@ export type Exchange = { answers: RawAnswer[]; rest: string; ms: number };
 /** Asked last on a connection that is still open: it must be answered in its turn, and close. */
 const MARKER = 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Marker: 1\r\nConnection: close\r\n\r\n';
 
-const readAnswer = (bytes: Buffer): { answer: RawAnswer; length: number } | undefined => {
+const readAnswer = (
+  bytes: Buffer,
+  hasBody: boolean,
+): { answer: RawAnswer; length: number } | undefined => {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n');
@@ -16,7 +20,7 @@ const readAnswer = (bytes: Buffer): { answer: RawAnswer; length: number } | unde
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
     }),
   );
-  const length = end + 4 + Number(headers['content-length'] ?? 0);
+  const length = end + 4 + (hasBody ? Number(headers['content-length'] ?? 0) : 0);
   if (bytes.length < length) return undefined;
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]);
   const text = bytes.subarray(end + 4, length).toString('utf8');
@@ -24,10 +28,14 @@ const readAnswer = (bytes: Buffer): { answer: RawAnswer; length: number } | unde
 };
 
 /** All complete answers in order, and what is left over. */
-const readAnswers = (bytes: Buffer): { answers: RawAnswer[]; rest: string } => {
+const readAnswers = (
+  bytes: Buffer,
+  toHead: readonly number[],
+): { answers: RawAnswer[]; rest: string } => {
   const answers: RawAnswer[] = [];
   let left = bytes;
-  for (let next = readAnswer(left); next; next = readAnswer(left)) {
+  const read = () => readAnswer(left, !toHead.includes(answers.length));
+  for (let next = read(); next; next = read()) {
     answers.push(next.answer);
     left = left.subarray(next.length);
   }
@@ -42,6 +50,8 @@ type Options = {
   /** Sent after the answers expected, in place of the marker. */
   then?: string;
   waitMs?: number;
+  /** Which answers are to HEAD, counted from 0: they tell a length and have no body. */
+  toHead?: readonly number[];
 };
 
 /**
@@ -51,7 +61,7 @@ type Options = {
 export const exchange = (
   url: string,
   bytes: string | Buffer,
-  { expected = 1, dripEveryMs, then = MARKER, waitMs = 5_000 }: Options = {},
+  { expected = 1, dripEveryMs, then = MARKER, waitMs = 5_000, toHead = [] }: Options = {},
 ): Promise<Exchange> => {
   const { hostname, port } = new URL(url);
   const started = performance.now();
@@ -66,7 +76,7 @@ export const exchange = (
     }, waitMs);
     socket.on('data', (chunk) => {
       got = Buffer.concat([got, chunk]);
-      if (marked || dripEveryMs || readAnswers(got).answers.length < expected) return;
+      if (marked || dripEveryMs || readAnswers(got, toHead).answers.length < expected) return;
       marked = true;
       socket.write(then);
     });
@@ -75,8 +85,46 @@ export const exchange = (
     socket.on('close', () => {
       clearInterval(drip);
       clearTimeout(timer);
-      resolve({ ...readAnswers(got), ms: performance.now() - started });
+      resolve({ ...readAnswers(got, toHead), ms: performance.now() - started });
     });
     socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   });
+};
+
+let halfways = 0;
+
+/** The answer to a call, as it came, where something happens while its body is on its way. */
+export const halfway = async (
+  url: string,
+  path: string,
+  key: string,
+  payload: object,
+  happens: () => Promise<unknown>,
+): Promise<string> => {
+  const body = JSON.stringify(payload);
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: x',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    'A2A-Version: 1.0',
+    `Idempotency-Key: halfway-${(halfways += 1)}`,
+    `Content-Length: ${body.length}`,
+    'Expect: 100-continue',
+    'Connection: close',
+  ];
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+  // The credential is read and the body awaited.
+  while (!text.includes('100 Continue')) await once(socket, 'data');
+  await happens();
+  socket.write(body.slice(5));
+  await once(socket, 'close');
+  return text;
 };

@@ -2,6 +2,8 @@
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
+import { redisRoll } from '#src/adapters/redis/roll.ts';
+import { setOf, sharedEngine } from '#src/wiring/shares.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
 import type { RunOptions } from '#projections/engine/run-options.ts';
 import type { Engine } from '#projections/engine/run.ts';
@@ -21,6 +23,12 @@ export type Process = {
   readers: ReadModels;
   faults: unknown[];
   stop(): Promise<void>;
+};
+
+export type ProcessOptions = Partial<RunOptions> & {
+  wrap?: (store: RemoteStore) => RemoteStore;
+  /** Its name on the roll: it folds its share of the partitions. */
+  name?: string;
 };
 
 export type Answer =
@@ -52,20 +60,35 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
   const positions = new Map<string, Position[]>();
   const processes: Process[] = [];
 
-  const start = async (
-    options: Partial<RunOptions> & { wrap?: (store: RemoteStore) => RemoteStore } = {},
-  ): Promise<Process> => {
-    const { wrap = (store) => store, ...rest } = options;
+  const start = async (options: ProcessOptions = {}): Promise<Process> => {
+    const { wrap = (store) => store, name, ...rest } = options;
     const faults: unknown[] = [];
     const onFault = (error: unknown): void => void faults.push(error);
-    const store = wrap(await redisStore({ url, log: log.id, onFault }));
+    const run = { log, projections, onFault, ...rest };
+    const store = wrap(
+      await redisStore({ url, log: log.id, projections: run.projections, onFault }),
+    );
+    const set = setOf(run.projections);
+    const roll = name === undefined ? undefined : await redisRoll({ url, log: log.id, set, name });
     const controller = new AbortController();
     const { signal } = controller;
-    const engine = await runProjections({ log, store, projections, signal, onFault, ...rest });
-    const readers = remoteReadModels(store, projections, engine);
+    const fold = (shared: Partial<RunOptions>) =>
+      runProjections({ store, signal, ...run, ...shared });
+    const engine =
+      roll && name !== undefined
+        ? await sharedEngine({
+            roll,
+            name,
+            signal,
+            onFault,
+            start: (partitions, ending) => fold({ partitions, signal: ending }),
+          })
+        : await fold({});
+    const readers = remoteReadModels(store, run.projections, engine);
     const stop = async (): Promise<void> => {
       controller.abort();
       await engine.done;
+      await roll?.close();
       await store.close();
     };
     const process = { store, engine, readers, faults, stop };

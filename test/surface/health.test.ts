@@ -6,7 +6,8 @@ import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 
 const BYTES = 900;
-const clock = { now: () => 0, monotonic: () => 0 };
+/** Events are of the time 0. */
+const clock = { now: () => 2_000, monotonic: () => 0 };
 
 /** So many events, of which each takes `size` positions. */
 const logOf = (events: number, size: number): EventLog =>
@@ -19,11 +20,21 @@ const logOf = (events: number, size: number): EventLog =>
     },
   }) as unknown as EventLog & { readFold(): Promise<FoldEvent[]> };
 
-const readyz = async (log: EventLog, folded: number, parked: readonly unknown[] = []) => {
+const readyz = async (
+  log: EventLog,
+  folded: number,
+  leads: { parked?: readonly unknown[]; lagEvents?: number } = {},
+) => {
   const server = Fastify();
   const following = { passed: async () => true, asOf: () => ({ position: folded, at: 0 }) };
   const statuses = [
-    { name: 'leads', checkpoint: folded, lagEvents: 0, parked },
+    {
+      name: 'leads',
+      checkpoint: folded - (leads.lagEvents ?? 0),
+      lagEvents: 0,
+      parked: [],
+      ...leads,
+    },
     { name: 'links', checkpoint: folded, lagEvents: 0, parked: [] },
   ];
   const projections = { status: async () => statuses };
@@ -58,8 +69,14 @@ describe('/readyz', () => {
 
   it('names what is parked, and stays ready: the rest works', async () => {
     expect(await readyz(logOf(1, 1), 1)).toMatchObject({ status: 200, body: { parked: [] } });
-    const body = { status: 'ready', parked: ['leads'] };
-    expect(await readyz(logOf(1, 1), 1, [{}])).toMatchObject({ status: 200, body });
+    const body = { status: 'ready', parked: ['leads'], waiting: [] };
+    expect(await readyz(logOf(1, 1), 1, { parked: [{}] })).toMatchObject({ status: 200, body });
+  });
+
+  it('names what nobody folds, and stays ready: writes and redirects work', async () => {
+    expect(await readyz(logOf(9, 1), 9)).toMatchObject({ status: 200, body: { waiting: [] } });
+    const body = { status: 'ready', events_behind: 0, waiting: ['leads'] };
+    expect(await readyz(logOf(9, 1), 9, { lagEvents: 3 })).toMatchObject({ status: 200, body });
   });
 
   it('says that it does not know, while the log is away', async () => {
@@ -72,6 +89,7 @@ describe('/readyz', () => {
       folded: 1,
       events_behind: null,
       parked: null,
+      waiting: null,
     });
   });
 });

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
@@ -106,6 +106,18 @@ describe('/metrics', () => {
     });
     const labels = { surface: 'mcp', operation: 'listLeads', outcome: 'ok' };
     expect(sample(await scrape(), 'tributary_calls_total', labels)).toBe(1);
+  });
+
+  it('is made once for all who ask meanwhile, and anew for the next', async () => {
+    const made = vi.spyOn(metrics, 'text');
+    const ask = () => server.inject({ method: 'GET', url: '/metrics' });
+    const texts = await Promise.all(Array.from({ length: 50 }, ask));
+    expect(new Set(texts.map(({ body }) => body)).size).toBeLessThan(5);
+    const calls = made.mock.calls.length;
+    expect(calls).toBeLessThan(5);
+    await scrape();
+    expect(made).toHaveBeenCalledTimes(calls + 1);
+    made.mockRestore();
   });
 
   it('answers without the lag while the log gives no answer, and says so', async () => {

@@ -5,6 +5,7 @@ import type { OperationId } from '#contracts/index.ts';
 import type { TestApp } from '../support/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/app.ts';
 import { asAgent, configure, person, post, proposed } from '../support/outreach.ts';
+import { outreachActs } from '../support/outreach-acts.ts';
 
 let app: TestApp;
 let key: string;
@@ -24,6 +25,7 @@ const codeOf = async (id: OperationId, input: Record<string, unknown>, by = key)
   const outcome = await asAgent(app, by, id, input);
   return outcome.ok ? 'done' : outcome.code;
 };
+const CARD = 'https://a.example/card.json';
 const notify = (agent_card_url: string) => ({
   idempotency_key: freshKey(),
   agent_card_url,
@@ -46,6 +48,19 @@ describe('another agent of the same owner', () => {
   });
 });
 
+describe('a channel that was disabled', () => {
+  it('takes no proposals, which could only fail', async () => {
+    const { key: promoter } = await app.agent('closed');
+    await configure(app, 'closed');
+    const { deps } = app.service;
+    const { settings } = outreachActs({ ...deps, now: deps.clock.now });
+    const gone = { type: 'DisableChannel', kind: 'social_post', reason: 'gone' } as const;
+    await settings('closed', gone);
+    expect(await codeOf('requestSocialPost', post(), promoter)).toBe('channel_not_verified');
+    expect(await codeOf('requestAgentNotification', notify(CARD), promoter)).toBe('done');
+  });
+});
+
 describe('one key', () => {
   it('is one request, whether it proposes or revises first', async () => {
     const { id } = await ask('requestSocialPost', post());
@@ -61,6 +76,16 @@ describe('one key', () => {
       'idempotency_key_reused',
     );
     expect(await ask('requestSocialPost', revision)).toMatchObject({ id, revision: 2 });
+  });
+
+  it('is another key for another operation', async () => {
+    const { id } = await ask('requestSocialPost', post());
+    const { idempotency_key } = post();
+    const one = await ask('requestSocialPost', post({ idempotency_key }));
+    const two = await ask('requestAgentNotification', { ...notify(CARD), idempotency_key });
+    expect(two.id).not.toBe(one.id);
+    const canceled = await ask('cancelOutboundRequest', { outbound_id: id, idempotency_key });
+    expect(canceled).toMatchObject({ id, status: 'canceled' });
   });
 
   it('is one request also when both come at once', async () => {
@@ -86,9 +111,7 @@ describe('an address', () => {
     ];
     for (const url of bad)
       expect(await codeOf('requestAgentNotification', notify(url)), url).toBe('validation_failed');
-    expect(await codeOf('requestAgentNotification', notify('https://a.example/card.json'))).toBe(
-      'done',
-    );
+    expect(await codeOf('requestAgentNotification', notify(CARD))).toBe('done');
   });
 });
 
@@ -161,12 +184,12 @@ describe('a webhook', () => {
 });
 
 describe('approvers', () => {
-  it('are people: two tokens of one name are one', async () => {
+  it('are people: two tokens of one name, however spelled, are one', async () => {
     await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
     const agent = await app.agent('twofold');
     const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
-    const alice = async (): Promise<string> => {
-      const { body } = await app.desk('POST', '/desk-tokens', { name: 'Alice', roles: ['staff'] });
+    const alice = async (name: string): Promise<string> => {
+      const { body } = await app.desk('POST', '/desk-tokens', { name, roles: ['staff'] });
       return (body as { token: string }).token;
     };
     const approve = async (token: string): Promise<string> => {
@@ -179,8 +202,8 @@ describe('approvers', () => {
       });
       return (body as { status: string }).status;
     };
-    expect(await approve(await alice())).toBe('pending_approval');
-    expect(await approve(await alice())).toBe('pending_approval');
+    expect(await approve(await alice('Alice B'))).toBe('pending_approval');
+    expect(await approve(await alice('alice  b '))).toBe('pending_approval');
     expect(await approve(await person(app, ['staff']))).toBe('approved');
   });
 

@@ -144,6 +144,37 @@ describe('a product that was withdrawn from the catalog', () => {
   });
 });
 
+describe('how an RFQ came', () => {
+  const evidenceOf = async (id: string) =>
+    ((await rfqOf(id)).body as { evidence: object }).evidence;
+  const sent = { list_revision: '1', ...CONTACT };
+
+  it('is told to staff: how soon, and whether the list had been opened before', async () => {
+    const sku = await publish(800);
+    const [program, person] = [await listOf([sku, 4]), await listOf([sku, 4])];
+    expect((await post(`${program.path}/send`, sent)).status).toBe(303);
+    expect(await evidenceOf(program.id)).toEqual({
+      seconds_after_creation: 0,
+      opened_before: false,
+    });
+    await post(`${person.path}/open`, {});
+    app.clock.advance(90_500);
+    expect((await post(`${person.path}/send`, sent)).status).toBe(303);
+    expect(await evidenceOf(person.id)).toEqual({
+      seconds_after_creation: 90,
+      opened_before: true,
+    });
+  });
+
+  it('counts a form that was not taken for a look, and a clock that was set back for no time', async () => {
+    const { id, path } = await listOf([await publish(800), 4]);
+    app.clock.advance(-5_000);
+    expect((await post(`${path}/send`, { ...sent, email: 'nope' })).status).toBe(422);
+    expect((await post(`${path}/send`, sent)).status).toBe(303);
+    expect(await evidenceOf(id)).toEqual({ seconds_after_creation: 0, opened_before: true });
+  });
+});
+
 describe('a list that is closed', () => {
   it('says that other quantities came too late, and takes none', async () => {
     const { id, path } = await listOf([await publish(800), 4], [await publish(800), 4]);

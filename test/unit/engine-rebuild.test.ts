@@ -200,6 +200,28 @@ describe('a new version', () => {
     expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@2.1']);
   });
 
+  test('leaves the one other version that is folded furthest, which processes may still answer from', async () => {
+    const versions = [1, 2, 3].map((version) => tally({ version }));
+    const [one = projection, two = projection, three = projection] = versions;
+    await rebuild({ log, store, projection: two });
+    await appendMany(log, OWNERS, 2);
+    for (let i = 0; i < 2; i++) await rebuild({ log, store, projection: one });
+    expect((await store.spaces('tally')).all.toSorted()).toEqual([
+      'tally@1.1',
+      'tally@1.2',
+      'tally@2.1',
+    ]);
+    const engine = await start({ projections: [one] });
+    await awaitPassed(engine, await append(log, 'anna'));
+    await engine.stop();
+    for (let i = 0; i < 3; i++) await rebuild({ log, store, projection: three });
+    expect((await store.spaces('tally')).all.toSorted()).toEqual([
+      'tally@1.2',
+      'tally@3.2',
+      'tally@3.3',
+    ]);
+  });
+
   test('interrupted in its first fill goes on from there', async () => {
     const position = await appendMany(log, OWNERS, 5);
     const controller = new AbortController();

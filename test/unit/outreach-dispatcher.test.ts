@@ -120,15 +120,18 @@ describe('an approved request', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it('does not leave with one character changed', async () => {
+  it.each([
+    ['content', { text: 'Mugs are back!', link_ids: [] }],
+    ['target', { channel: 'email', recipient_ref: 'list:cafés' }],
+    ['schedule', { not_after: Date.parse('2027-01-01') }],
+  ])('does not leave with another %s', async (member, other) => {
     const log = memoryEventLog();
     let tampers = false;
     const readStream: EventLog['readStream'] = async (stream, from) => {
       const events = await log.readStream(stream, from);
       return events.map((event) => {
         if (!tampers || event.type !== 'OutboundProposed') return event;
-        const data = { ...event.data, content: { text: 'Mugs are back!', link_ids: [] } };
-        return { ...event, data };
+        return { ...event, data: { ...event.data, [member]: other } };
       });
     };
     const w = await running(FILE, { ...log, readStream });
@@ -162,14 +165,15 @@ describe('a halt', () => {
       'acme',
       { type: 'RequestAccess', request: asked },
       { type: 'ApproveAccess', scopes: asked.scopes, reason: 'known' },
-      { type: 'SuspendAgent', reason: 'odd' },
+      { type: 'SuspendAgent', role: 'staff', reason: 'odd' },
     );
     await w.approved('acme', FILE);
+    await w.approved('testacme', FILE);
     await w.advance(HOUR_MS);
     expect(w.sent).toEqual([]);
-    await w.judge('acme', { type: 'ReinstateAgent', reason: 'well again' });
+    await w.judge('acme', { type: 'ReinstateAgent', role: 'staff', reason: 'well again' });
     await w.advance(1);
-    expect(w.sent).toHaveLength(1);
+    expect(w.sent).toHaveLength(2);
   });
 
   it('that stands in the log before the write-ahead stops what was already on its way', async () => {

@@ -11,10 +11,13 @@ import type { Row } from '#src/ports/read-model.ts';
 export type PartitionKeys = readonly [head: string, rows: string, order: string];
 
 export type Keys = {
-  /** A hash: `id:{space}`, `live:{projection}`, `dropping:{id}`. */
+  /**
+   * A hash: `id:{space}`, `live:{projection}@{version}`, `dropping:{id}`; and `live:{projection}`, all
+   * that processes from before there was one for each version know of.
+   */
   spaces: string;
-  /** Who folds now. */
-  projectors: string;
+  /** Who folds this set of read models now. Those from before there were sets have a key of their own. */
+  projectors(set: string): string;
   /** Who counts calls against the limits now. */
   counters: string;
   /** What one client has taken of one limit. */
@@ -27,7 +30,7 @@ export const keysOf = (log: string): Keys => {
   const prefix = `tributary:${log.replaceAll(/[{}]/g, '-')}`;
   return {
     spaces: `${prefix}:spaces`,
-    projectors: `${prefix}:projectors`,
+    projectors: (set) => `${prefix}:projectors:${set}`,
     counters: `${prefix}:counters`,
     limit: (digest) => `${prefix}:limit:${digest}`,
     partition: (id, partition) => {

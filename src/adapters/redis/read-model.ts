@@ -3,6 +3,7 @@ import { connect } from './connect.ts';
 import { folding } from './folding.ts';
 import { keysOf } from './keys.ts';
 import { reading } from './reading.ts';
+import type { Versioned } from './spaces.ts';
 import { spaceTable } from './spaces.ts';
 
 export type RedisStoreOptions = {
@@ -10,6 +11,8 @@ export type RedisStoreOptions = {
   url: URL;
   /** Identity of the log it is a cache of; the rows of other logs are not seen. */
   log: string;
+  /** The versions that answer here; each version of a projection has a live space. Without: the first. */
+  projections?: readonly Versioned[];
   /** The server is away, said once per outage; nothing is lost by it. */
   onFault?(error: unknown): void;
   /** How long a request waits for an answer. */
@@ -31,7 +34,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
   const connections = await connect(url, onFault);
   const keys = keysOf(log);
   const { writes } = connections;
-  const spaces = spaceTable(writes, keys);
+  const spaces = spaceTable(writes, keys, options.projections);
   const { close, ...reads } = reading(connections, keys, spaces, readMs);
   try {
     await spaces.finishDrops();

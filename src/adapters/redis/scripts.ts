@@ -174,16 +174,16 @@ export const ADD_SPACE = script(
   return redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])`,
 );
 
-/** KEYS: spaces. ARGV: projection, space. Takes the space out of the table; its id, to be cleared. */
+/** KEYS: spaces. ARGV: space, what may point to it. Takes it out of the table; its id, to be cleared. */
 export const REMOVE_SPACE = script(
   ' flags=allow-oom',
-  `local id = redis.call('HGET', KEYS[1], 'id:' .. ARGV[2])
+  `local id = redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])
   if not id then return false end
-  redis.call('HDEL', KEYS[1], 'id:' .. ARGV[2])
-  if redis.call('HGET', KEYS[1], 'live:' .. ARGV[1]) == ARGV[2] then
-    redis.call('HDEL', KEYS[1], 'live:' .. ARGV[1])
+  redis.call('HDEL', KEYS[1], 'id:' .. ARGV[1])
+  for i = 2, #ARGV do
+    if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
   end
-  redis.call('HSET', KEYS[1], 'dropping:' .. id, ARGV[2])
+  redis.call('HSET', KEYS[1], 'dropping:' .. id, ARGV[1])
   return id`,
 );
 

@@ -5,16 +5,20 @@ import type { Keys } from './keys.ts';
 import type { Client } from './scripts.ts';
 import { ADD_SPACE, BEGIN, CLEAR, REMOVE_SPACE, run } from './scripts.ts';
 
+export type Versioned = { name: string; version: number };
+
 /** The table of spaces, as this process read it last. Small enough to be read whole. */
 export type Spaces = {
   /** Reads the table. */
   refresh(client: Client): Promise<void>;
   idOf(space: Space): string | undefined;
+  /** The space that answers with rows of our version. */
   live(name: string): { space: Space; id: string } | undefined;
-  /** Of one projection. */
+  /** Of one projection, in all versions. */
   all(name: string): Space[];
   /** Id of the space, which is made if there is none. */
   add(space: Space): Promise<string>;
+  /** Processes of other versions go on with what answers them. */
   goLive(name: string, space: Space): Promise<void>;
   remove(space: Space): Promise<void>;
   /** Ends what a process that died had begun to drop. */
@@ -28,9 +32,23 @@ const CLEARED_AT_A_TIME = 8;
 const DROPPED_SECONDS = 86_400;
 
 const nameOf = (space: Space): string => space.slice(0, space.indexOf('@'));
+/** `live:leads@3` of `leads@3.1`. */
+const pointerOf = (space: Space): string => `live:${space.slice(0, space.lastIndexOf('.'))}`;
 
-export const spaceTable = (writes: Client, keys: Keys): Spaces => {
+export const spaceTable = (
+  writes: Client,
+  keys: Keys,
+  projections: readonly Versioned[] = [],
+): Spaces => {
   let table: Record<string, string> = {};
+  const pointers = new Map(
+    projections.map(({ name, version }) => [name, `live:${name}@${version}`]),
+  );
+  /** Whether processes from before there was a pointer for each version answer with this version. */
+  const isBefores = (name: string, pointer: string): boolean => {
+    const before = table[`live:${name}`];
+    return before !== undefined && pointerOf(before) === pointer;
+  };
 
   const refresh = async (client: Client): Promise<void> => {
     table = await client.hgetall(keys.spaces);
@@ -57,7 +75,8 @@ export const spaceTable = (writes: Client, keys: Keys): Spaces => {
     refresh,
     idOf: (space) => table[`id:${space}`],
     live(name) {
-      const space = table[`live:${name}`];
+      const pointer = pointers.get(name) ?? `live:${name}@1`;
+      const space = table[isBefores(name, pointer) ? `live:${name}` : pointer];
       const id = space === undefined ? undefined : table[`id:${space}`];
       return space !== undefined && id !== undefined ? { space, id } : undefined;
     },
@@ -72,14 +91,19 @@ export const spaceTable = (writes: Client, keys: Keys): Spaces => {
         run(writes, BEGIN, keys.partition(id, partition)),
       );
       await Promise.all(partitions);
-      await writes.hset(keys.spaces, `live:${name}`, space);
-      table[`live:${name}`] = space;
+      const pointer = pointerOf(space);
+      const live = {
+        [pointer]: space,
+        ...(isBefores(name, pointer) && { [`live:${name}`]: space }),
+      };
+      await writes.hset(keys.spaces, live);
+      Object.assign(table, live);
     },
     async remove(space) {
-      const name = nameOf(space);
-      const id = await run(writes, REMOVE_SPACE, [keys.spaces], [name, space]);
+      const places = [pointerOf(space), `live:${nameOf(space)}`];
+      const id = await run(writes, REMOVE_SPACE, [keys.spaces], [space, ...places]);
       delete table[`id:${space}`];
-      if (table[`live:${name}`] === space) delete table[`live:${name}`];
+      for (const place of places) if (table[place] === space) delete table[place];
       if (typeof id === 'string') await clear(id);
     },
     async finishDrops() {

@@ -5,10 +5,11 @@
  * POSIX drops all locks of a process on a file with the first close.
  */
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { textOf } from './failure.ts';
 import { fileAt } from './log-file.ts';
+import { openOwn } from './own-file.ts';
 
 // Long enough for a predecessor that is just ending, short enough to answer within a second.
 const WAIT_MS = 500;
@@ -25,7 +26,7 @@ export const lockDirectory = (directory: string, waitMs = WAIT_MS): DirectoryLoc
   const path = join(directory, 'lock');
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { timeout: waitMs });
+    db = openOwn(path, { timeout: waitMs });
     db.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     db?.close();

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { openOwn } from './own-file.ts';
 import { inTransaction } from './transaction.ts';
 
 export type StoreKind = {
@@ -151,7 +152,7 @@ export const openStore = (path: string, kind: StoreKind): DatabaseSync =>
   opened(
     path,
     kind,
-    () => new DatabaseSync(path, { timeout: BUSY_MS }),
+    () => openOwn(path, { timeout: BUSY_MS }),
     (db) => {
       prepare(db, path, kind);
       return db;

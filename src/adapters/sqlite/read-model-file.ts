@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { MARK_TABLE, markOpened } from './cache-mark.ts';
+import { openOwn } from './own-file.ts';
 import { inTransaction } from './transaction.ts';
 
 const APPLICATION_ID = 0x7472_726d;
@@ -50,7 +51,7 @@ export const discard = (file: string): void => {
 };
 
 const open = (file: string, log: string): DatabaseSync => {
-  const db = new DatabaseSync(file);
+  const db = openOwn(file);
   try {
     // The log is the record and this a cache of it: a power cut costs the file, and the engine folds
     // it again. So no commit here waits for the disk. One process has the file to itself; its rows in

@@ -1,5 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 /**
@@ -17,7 +25,31 @@ export const makeDirectory = (path: string): void => {
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** The data directory, made where it is missing, to be written. Throws StartupError. */
+const OTHERS = 0o077;
+
+/** Whether its mode lets anybody but its owner at it. Throws what the file system says. */
+export const isOpenToOthers = (path: string): boolean => (statSync(path).mode & OTHERS) !== 0;
+
+/** The files right in the directory that others may read or write; no link is followed. */
+export const filesOpenToOthers = (directory: string): string[] =>
+  readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => join(directory, name))
+    .filter((file) => isThere(file) && isOpenToOthers(file));
+
+/** What an older version or a copy left open; doctor tells what is not ours to change. */
+const closeToOthers = (file: string): void => {
+  try {
+    chmodSync(file, 0o600);
+  } catch {
+    // Another user's, or the file system has no modes: no reason not to serve.
+  }
+};
+
+/**
+ * The data directory, made where it is missing, to be written, its files closed to others. Throws
+ * StartupError.
+ */
 export const prepareDirectory = (directory: string): void => {
   try {
     makeDirectory(directory);
@@ -32,6 +64,7 @@ export const prepareDirectory = (directory: string): void => {
         'can be written, and use the copy. doctor and log copy can read it where it is.',
     );
   }
+  for (const file of filesOpenToOthers(directory)) closeToOthers(file);
 };
 
 /** Unlike existsSync it takes nothing for absent that it cannot look at. Throws what the file system says. */

@@ -25,6 +25,7 @@ const render = (ownerId: string, state: AgentState | AgentRow): AgentRecord => (
   status: state.status,
   requested_scopes: state.requested,
   granted_scopes: state.granted,
+  ...(state.suspended_by !== undefined && { suspended_by: state.suspended_by }),
   ...(state.reason !== undefined && { reason: state.reason }),
   ...(state.decided_at !== undefined && { decided_at: iso(state.decided_at) }),
   created_at: iso(state.created_at),
@@ -59,6 +60,11 @@ const refusalFor = (rejected: AgentRejection, detail: string) => {
       return refuse('validation_failed', 'Some scopes were not requested.', {
         errors: [{ pointer: '/scopes', code: 'not_requested', detail }],
       });
+    case 'suspended_by_staff':
+      return refuse(
+        'role_missing',
+        'Staff suspended this agent, and only the role staff lifts that: ask them; the reason is on the agent.',
+      );
     case 'agent_exists':
     case 'agent_not_in_state':
       return refuse('state_conflict', `It stays as it is: ${detail}.`);
@@ -84,12 +90,14 @@ const decide =
     command: (
       input: Decision & { scopes?: string[] },
       state: AgentState | undefined,
+      role: 'owner' | 'staff',
     ) => AgentCommand,
   ) =>
   async (deps: DeskDeps, input: Decision, call: DeskCall): Promise<Outcome<AgentRecord>> => {
     const known = deps.credentials.agent(input.agent_id);
     if (!known || !mayActFor(call, known.owner)) return NO_AGENT;
-    return change(deps, call, input.agent_id, known.owner, (state) => command(input, state));
+    const role = call.caller.roles.has('staff') ? 'staff' : 'owner';
+    return change(deps, call, input.agent_id, known.owner, (state) => command(input, state, role));
   };
 
 export const approveAccess: DeskHandler<'approveAccess'> = decide(({ scopes, reason }, state) => ({
@@ -101,12 +109,14 @@ export const denyAccess: DeskHandler<'denyAccess'> = decide(({ reason }) => ({
   type: 'DenyAccess',
   reason,
 }));
-export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }) => ({
+export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, _state, role) => ({
   type: 'SuspendAgent',
+  role,
   reason,
 }));
-export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason }) => ({
+export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason }, _state, role) => ({
   type: 'ReinstateAgent',
+  role,
   reason,
 }));
 

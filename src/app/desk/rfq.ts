@@ -1,6 +1,9 @@
+import { handoff } from '#src/domain/handoff.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { foldOf } from '../decide-and-append.ts';
 import { done, refuse } from '../outcome.ts';
 import { openOne, readableHandoff } from '../personal.ts';
-import { handoffOf } from '../records.ts';
+import { streamOf } from '../records.ts';
 import { placeholderOf, renderLine } from '../render.ts';
 import { iso } from '../time.ts';
 import type { DeskHandler } from './handler.ts';
@@ -9,7 +12,8 @@ type Contact = { name: string; email: string; company?: string; phone?: string }
 
 /** The one place where a buyer's contact is opened: for the staff who answer it. */
 export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_id }) => {
-  const state = await handoffOf(deps, owner_id, handoff_id);
+  const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
+  const state = foldOf(handoff, stored);
   if (!state?.rfq) return refuse('resource_not_found', 'There is no RFQ of this handoff.');
   const opened = await openOne(deps.vault, state.rfq.contact);
   const { lines } = await readableHandoff(deps, state);
@@ -22,5 +26,21 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_
     list_revision: state.list_revision,
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
+    evidence: evidenceOf(stored),
   });
+};
+
+const evidenceOf = (stored: readonly StoredEvent[]) => {
+  const firstOf = (type: string) => stored.find((event) => event.type === type)?.meta;
+  const [created, opened, sent] = [
+    firstOf('HandoffCreated'),
+    firstOf('HandoffOpenedByBuyer'),
+    firstOf('RfqSubmittedByBuyer'),
+  ];
+  const ms = Math.max(0, (sent?.at ?? 0) - (created?.at ?? 0));
+  return {
+    seconds_after_creation: Math.floor(ms / 1000),
+    // The request that sends a list opens it, too.
+    opened_before: opened !== undefined && opened.request !== sent?.request,
+  };
 };

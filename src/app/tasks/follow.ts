@@ -9,20 +9,34 @@ import type { Deps } from '../deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { showHandoff } from '../personal.ts';
 import { streamOf } from '../records.ts';
-import { permitted, rowOf, viewOfRow } from './read.ts';
+import { permitted, rowOf, wholeViewOfRow } from './read.ts';
 import type { TaskView } from './view.ts';
 import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
 import type { TaskWatch } from './watch.ts';
 
+type Following = {
+  /** Asked before each view: a scope that was taken away binds at once, a key that is gone ends it. */
+  callerNow: () => AgentCaller | undefined;
+  taskId: string;
+  signal: AbortSignal;
+};
+
 /**
  * The task as it stands, then as each of its events leaves it, in the order of the log, up to its
- * end or until `signal` aborts. Everybody who follows a task is told the same.
+ * end or until `signal` aborts. Everybody who follows a task is told the same, as far as their
+ * scopes of that moment go.
  */
 export async function* followTask(
   deps: Deps,
   watch: TaskWatch,
-  { caller, taskId, signal }: { caller: AgentCaller; taskId: string; signal: AbortSignal },
+  { callerNow, taskId, signal }: Following,
 ): AsyncGenerator<TaskView> {
+  const caller = callerNow();
+  if (!caller) return;
+  const shown = (view: TaskView): TaskView | undefined => {
+    const now = callerNow();
+    return now && permitted(now, view);
+  };
   const news = queueOf<FoldEvent>(signal);
   const stops = [await watch.on(`${caller.ownerId}/${taskId}`, news.push)];
   try {
@@ -38,9 +52,10 @@ export async function* followTask(
       stops.push(await watch.on(stream, news.push));
     };
     await follow();
-    let last = await viewOfRow(deps, caller, row);
-    if (!last) return;
-    yield last;
+    let last = await wholeViewOfRow(deps, caller, row);
+    const first = last && shown(last);
+    if (!last || !first) return;
+    yield first;
     for (let seen = 0; !isTerminal(last.status); ) {
       const event = await news.next();
       if (!event) return;
@@ -51,7 +66,9 @@ export async function* followTask(
       last = view;
       record = view.record ?? record;
       await follow();
-      yield view;
+      const next = shown(view);
+      if (!next) return;
+      yield next;
     }
   } finally {
     for (const stop of stops) stop();
@@ -63,27 +80,26 @@ const kindOf = (record: string): string => (record.startsWith('out_') ? 'outboun
 /** The task as this event left it, whatever has happened since. */
 const viewAfter = async (
   deps: Deps,
-  caller: AgentCaller,
+  { ownerId }: Pick<AgentCaller, 'ownerId'>,
   row: TaskRow,
   { stream, revision, at }: FoldEvent,
 ): Promise<TaskView | undefined> => {
-  const { ownerId } = caller;
   const stored = (await deps.log.readStream(stream)).slice(0, revision + 1);
   const kind = stream.slice(ownerId.length + 1).split('_', 1)[0];
   if (kind === 'outbound') {
     const state = foldOf(outbound, stored);
-    return state && permitted(caller, viewOfOutbound(renderOutbound(ownerId, state, at), row));
+    return state && viewOfOutbound(renderOutbound(ownerId, state, at), row);
   }
   if (kind === 'handoff') {
     const state = foldOf(handoff, stored);
     if (!state) return undefined;
-    return permitted(caller, viewOfHandoff(await showHandoff(deps, ownerId, state, at), row));
+    return viewOfHandoff(await showHandoff(deps, ownerId, state, at), row);
   }
   const state = foldOf(task, stored);
   if (!state) return undefined;
   return state.record === undefined
-    ? permitted(caller, viewOfTask(state))
-    : viewOfRow(deps, caller, { ...row, record: state.record });
+    ? viewOfTask(state)
+    : wholeViewOfRow(deps, { ownerId }, { ...row, record: state.record });
 };
 
 /** What was pushed, one by one; undefined once the signal has aborted. */

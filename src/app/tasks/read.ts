@@ -38,28 +38,39 @@ export const rowIfReady = async (
   }
 };
 
+type Place = Pick<TaskRow, 'task_id' | 'context_id' | 'record'>;
+
 /** The task as its record's events leave it now; undefined where the record is gone. */
 export const viewOfRow = async (
   deps: Deps,
   caller: AgentCaller,
-  row: Pick<TaskRow, 'task_id' | 'context_id' | 'record'>,
+  row: Place,
 ): Promise<TaskView | undefined> => {
-  const { ownerId } = caller;
+  const view = await wholeViewOfRow(deps, caller, row);
+  return view && permitted(caller, view);
+};
+
+/** The same with all that is in it, for whoever asks later what may be shown. */
+export const wholeViewOfRow = async (
+  deps: Deps,
+  { ownerId }: Pick<AgentCaller, 'ownerId'>,
+  row: Place,
+): Promise<TaskView | undefined> => {
   const { record } = row;
   if (record === undefined) {
     const stream = taskStream(ownerId, row.task_id);
     const state = await stateOf(deps, { stream, decider: task });
-    return state && permitted(caller, viewOfTask(state));
+    return state && viewOfTask(state);
   }
   if (record.startsWith('out_')) {
     const state = await outboundOf(deps, ownerId, record);
     const now = deps.clock.now();
-    return state && permitted(caller, viewOfOutbound(renderOutbound(ownerId, state, now), row));
+    return state && viewOfOutbound(renderOutbound(ownerId, state, now), row);
   }
   const state = await handoffOf(deps, ownerId, record);
   if (!state) return undefined;
   const shown = await showHandoff(deps, ownerId, state, deps.clock.now());
-  return permitted(caller, viewOfHandoff(shown, row));
+  return viewOfHandoff(shown, row);
 };
 
 /** A scope that was taken away takes away what it opened; that there is a task stays known. */

@@ -70,17 +70,18 @@ export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
     { name, params: raw }: Asked,
   ): Promise<FastifyReply> => {
     const { request } = reply;
-    const caller = callers.get(request);
-    if (!caller) throw new Error(`${name} was reached without a caller`);
+    const before = callers.get(request);
+    if (!before) throw new Error(`${name} was reached without a caller`);
     const method: Method = METHODS[name];
-    const surface = { caller, surface: 'a2a' as const, requestId: request.id };
+    const surface = { caller: before, surface: 'a2a' as const, requestId: request.id };
     const fail = (refusal: Refusal): FastifyReply => {
       note(deps, method.id, surface, refusal);
       return wire.refuse(reply, refusal, deps.origin());
     };
-    // Looked up once more after the body has come: a revocation in between counts.
+    // Looked up once more after the body has come: what was taken away in between counts.
     const again = gate.again(request);
     if (!again.ok) return fail(again);
+    const { value: caller } = again;
     const read = readParams(method, raw);
     const overdrawn = gate.admit(reply, caller, read.ok ? method.policy(read.params) : 'read');
     if (overdrawn) return fail(overdrawn);
@@ -122,9 +123,8 @@ export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
     { value, follow }: Answer,
     release: () => void,
   ): FastifyReply => {
-    const caller = callers.get(reply.request);
-    if (!follow || !caller) return wire.send(reply, value);
-    streams.open(reply, { caller, taskId: follow.id, wrap: wire.event(reply) }, release);
+    if (!follow) return wire.send(reply, value);
+    streams.open(reply, { taskId: follow.id, wrap: wire.event(reply) }, release);
     return reply;
   };
 

@@ -15,7 +15,7 @@ import { taskOf, updatesOf } from './wire.ts';
 /** Proxies close what is silent for a minute. */
 const HEARTBEAT_MS = 25_000;
 
-type Opened = { caller: AgentCaller; taskId: string; wrap(event: object): object };
+type Opened = { taskId: string; wrap(event: object): object };
 
 /** Tasks followed over server-sent events: a few per key, each for a while, none beyond the server. */
 export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => {
@@ -33,22 +33,24 @@ export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => 
   });
 
   const tell = async (reply: FastifyReply, opened: Opened, signal: AbortSignal): Promise<void> => {
-    const { caller, taskId, wrap } = opened;
+    const { taskId, wrap } = opened;
     const { raw, request } = reply;
+    const callerNow = (): AgentCaller | undefined => {
+      const again = gate.again(request);
+      return again.ok ? again.value : undefined;
+    };
     const write = async (text: string): Promise<void> => {
       if (!raw.write(text) && !signal.aborted)
         await once(raw, 'drain', { signal }).catch(() => undefined);
     };
     const beat = (): void => {
-      if (gate.again(request).ok) raw.write(':\n\n');
+      if (callerNow()) raw.write(':\n\n');
       else raw.end();
     };
     const heart = setInterval(beat, HEARTBEAT_MS).unref();
     try {
       let before: TaskView | undefined;
-      for await (const view of followTask(deps, watch, { caller, taskId, signal })) {
-        // A key that was revoked meanwhile hears nothing more.
-        if (!gate.again(request).ok) break;
+      for await (const view of followTask(deps, watch, { callerNow, taskId, signal })) {
         const events = before ? updatesOf(view, before) : [{ task: taskOf(view) }];
         before = view;
         for (const event of events) await write(`data: ${JSON.stringify(wrap(event))}\n\n`);

@@ -111,6 +111,21 @@ const TIDINGS: Record<Told, { tone: string; heading: string; body: string }> = {
       'were shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
       'press “Ask for a quotation” again.',
   },
+  spent: {
+    tone: 'warn',
+    heading: 'No more changes can be saved',
+    body:
+      'This list was changed as often as it can be, so nothing was sent or changed now. Below is ' +
+      'what it comes to with your quantities: send it like this with “Ask for a quotation”, decline ' +
+      'it, or ask whoever sent you the link for a new one.',
+  },
+  too_often: {
+    tone: 'warn',
+    heading: 'Please wait a moment',
+    body:
+      'So much came from this link that it has to wait, so nothing was sent or changed now. What you ' +
+      'typed stands below: please press the button again in a minute.',
+  },
   saved: {
     tone: 'good',
     heading: 'Your quantities are saved',

@@ -1,11 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
 import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/buyer.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import type { Review } from '#src/app/review.ts';
 import { review } from '#src/app/review.ts';
+import { reviewTokenHash } from '#src/app/review-token.ts';
 import { isChanged, withQuantities } from '#src/app/typed-quantities.ts';
+import { tooMany } from '../by-address.ts';
 import { sendProblem, wrongMethod } from '../http.ts';
 import { notFoundPage, sendErrorPage, UNAVAILABLE } from './error-pages.ts';
 import { agentRefusal, isForeign } from './guard.ts';
@@ -15,7 +18,7 @@ import { NO_FAULTS } from './parts.ts';
 import type { PortalDeps } from './portal-deps.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
-import type { ReviewView } from './review-view.ts';
+import type { ReviewView, Told } from './review-view.ts';
 import { readTotals } from './review-view.ts';
 
 type ByToken = { Params: { token: string } };
@@ -27,6 +30,10 @@ const NO_LIST = 'There is no such list. Check that the link is complete.';
 const FOREIGN = {
   title: 'Sent from another site',
   detail: 'The form came from a page that is not ours. Nothing was changed. Open your link again.',
+};
+const TOO_OFTEN = {
+  title: 'Too much at once',
+  detail: 'So much came from this link that it has to wait a moment. Nothing was changed.',
 };
 
 /** The pages behind a review link. Whoever holds the link is the buyer; GET changes nothing. */
@@ -50,7 +57,15 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
     return sendPage(reply, 200, reviewPage(viewOf(deps, params.token, found.value)));
   });
 
+  // Each act is an event that every later look reads.
+  const tooOften = (token: string): Refusal | undefined => {
+    const verdict = deps.buyerActs.take(reviewTokenHash(token));
+    return verdict.allowed ? undefined : tooMany(verdict, deps.buyerActs);
+  };
+
   scope.post<ByToken>('/:token/open', async ({ params, id }, reply) => {
+    const refusal = tooOften(params.token);
+    if (refusal) return sendErrorPage(later(reply, refusal), 429, TOO_OFTEN);
     const outcome = await openHandoff(deps, params.token, id);
     // A list that was closed meanwhile cannot be opened: nothing that the page would tell anybody.
     if (!outcome.ok && outcome.code !== 'state_conflict') return refused(reply, outcome);
@@ -65,10 +80,7 @@ export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Pr
     scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
       const typed = typedIn(request);
       const { token } = request.params;
-      // Whoever presses a button has opened the list, with or without the script that says so.
-      const opened = await openHandoff(deps, token, request.id);
-      if (!opened.ok && opened.code !== 'state_conflict') return refused(reply, opened);
-      const outcome = await act(token, typed, request.id);
+      const outcome = tooOften(token) ?? (await act(token, typed, request.id));
       if (!outcome.ok) return again(deps, reply, { token, typed, outcome });
       const kept = beside(typed);
       // What was typed beside the quantities stands in no address that a redirect could lead to.
@@ -156,29 +168,42 @@ const typedIn = ({ body }: Request): Typed =>
     ]),
   );
 
+const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([
+  'validation_failed',
+  'state_conflict',
+  'rate_limited',
+]);
+
 /** The page once more, with what stands in the way of the act. */
 const again = async (
   deps: PortalDeps,
   reply: FastifyReply,
   { token, typed, outcome }: { token: string; typed: Typed; outcome: Refusal },
 ): Promise<FastifyReply> => {
-  if (outcome.code !== 'validation_failed' && outcome.code !== 'state_conflict')
-    return refused(reply, outcome);
+  const { code } = outcome;
+  if (!ON_THE_LIST.has(code)) return refused(reply, outcome);
   const now = await review(deps, token);
   if (!now.ok) return refused(reply, now);
   const { open, state } = now.value;
-  if (outcome.code === 'validation_failed' && open) {
+  if (code === 'validation_failed' && open) {
     const faults = faultsOf(outcome.errors ?? [], state.lines);
     const view = viewOf(deps, token, now.value, typed);
     return sendPage(reply, 422, reviewPage({ ...view, faults }));
   }
+  const status = code === 'rate_limited' ? 429 : 409;
+  later(reply, outcome);
   if (open && revisionIn(typed) === state.list_revision) {
     const view = viewOf(deps, token, now.value, typed);
-    return sendPage(reply, 409, reviewPage({ ...view, told: 'other_total' }));
+    return sendPage(reply, status, reviewPage({ ...view, told: toldOf(outcome) }));
   }
   // Quantities typed into another list are dropped: the reader must see the one that stands.
   const view = viewOf(deps, token, now.value, beside(typed));
-  return sendPage(reply, 409, reviewPage({ ...view, told: 'outrun' }));
+  return sendPage(reply, status, reviewPage({ ...view, told: 'outrun' }));
+};
+
+const toldOf = ({ code, extra }: Refusal): Told => {
+  if (code === 'rate_limited') return 'too_often';
+  return extra?.['rejected'] === 'too_many_revisions' ? 'spent' : 'other_total';
 };
 
 const viewOf = (
@@ -199,6 +224,9 @@ const viewOf = (
     priced: { lines: new Map(lines.map((line) => [line.line_id, line])), totals },
   };
 };
+
+const later = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
+  retryAfterS === undefined ? reply : reply.header('retry-after', String(retryAfterS));
 
 const refused = (reply: FastifyReply, { code, detail }: Refusal): Promise<FastifyReply> =>
   code === 'resource_not_found'

@@ -25,6 +25,10 @@ export type Told =
   | 'outrun'
   /** What would be sent comes to another total than the reader was shown. */
   | 'other_total'
+  /** No more changes of this list are taken. */
+  | 'spent'
+  /** So much came from this link within a minute that it has to wait. */
+  | 'too_often'
   /** Quantities were taken, among other things that were typed. */
   | 'saved';
 

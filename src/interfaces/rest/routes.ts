@@ -68,12 +68,13 @@ export const agentRoutes = (
         void refused(id, reply, refusal);
       },
       handler: async (request, reply) => {
-        const caller = callers.get(request);
+        let caller = callers.get(request);
         if (!caller) throw new Error(`${id} was reached without a caller`);
         if (operation.kind === 'command') {
-          // Looked up again after the body has come: a revocation in between counts.
+          // Looked up again after the body has come: what was taken away in between counts.
           const again = gate.again(request);
           if (!again.ok) return refused(id, reply, again);
+          caller = again.value;
         }
         const media = negotiate(request.headers.accept, offered);
         if (media === undefined) return refused(id, reply, notAcceptable(operation));

@@ -15,7 +15,25 @@ const approved = {
   data: { agent_id: 'agt_1', scopes: ['links:write'], reason: 'Fine' },
 };
 const denied = { type: 'AccessDenied' as const, data: { agent_id: 'agt_1', reason: 'No' } };
-const suspended = { type: 'AgentSuspended' as const, data: { agent_id: 'agt_1', reason: 'Odd' } };
+const suspendedBy = (by_role: 'owner' | 'staff') => ({
+  type: 'AgentSuspended' as const,
+  data: { agent_id: 'agt_1', reason: 'Odd', by_role },
+});
+const suspended = suspendedBy('staff');
+const suspend = (role: 'owner' | 'staff'): AgentCommand => ({
+  type: 'SuspendAgent',
+  role,
+  reason: 'Odd',
+});
+const reinstate = (role: 'owner' | 'staff'): AgentCommand => ({
+  type: 'ReinstateAgent',
+  role,
+  reason: 'Fine',
+});
+const reinstated = {
+  type: 'AgentReinstated' as const,
+  data: { agent_id: 'agt_1', reason: 'Fine' },
+};
 const spec = specify(agent);
 
 describe('access of an agent', () => {
@@ -49,17 +67,29 @@ describe('access of an agent', () => {
   });
 
   it('is suspended and given back', () => {
-    spec.given(requested, approved).when({ type: 'SuspendAgent', reason: 'Odd' }).then(suspended);
-    spec
-      .given(requested)
-      .when({ type: 'SuspendAgent', reason: 'Odd' })
-      .rejected('agent_not_in_state');
-    spec
-      .given(requested, approved, suspended)
-      .when({ type: 'ReinstateAgent', reason: 'Fine' })
-      .then({ type: 'AgentReinstated', data: { agent_id: 'agt_1', reason: 'Fine' } });
+    spec.given(requested, approved).when(suspend('staff')).then(suspended);
+    spec.given(requested).when(suspend('owner')).rejected('agent_not_in_state');
+    spec.given(requested, approved, suspended).when(reinstate('staff')).then(reinstated);
     const approve: AgentCommand = { type: 'ApproveAccess', scopes: ['links:write'], reason: 'x' };
     spec.given(requested, approved, suspended).when(approve).rejected('agent_not_in_state');
+    const ask: AgentCommand = { type: 'RequestAccess', request: requested.data };
+    spec.given(requested, approved, suspended).when(ask).rejected('agent_not_in_state');
+  });
+
+  it('is given back by an owner only where an owner suspended it', () => {
+    const mine = spec.given(requested, approved, suspendedBy('owner'));
+    expect(mine.state?.suspended_by).toBe('owner');
+    mine.when(reinstate('owner')).then(reinstated);
+    mine.when(reinstate('staff')).then(reinstated);
+    mine.when(suspend('owner')).then();
+    mine.when(suspend('staff')).then(suspended);
+    const theirs = spec.given(requested, approved, suspendedBy('owner'), suspended);
+    theirs.when(reinstate('owner')).rejected('suspended_by_staff');
+    theirs.when(suspend('owner')).then();
+    expect(theirs.when(reinstate('staff')).then(reinstated)?.suspended_by).toBeUndefined();
+    const { by_role: _unknown, ...data } = suspended.data;
+    const older = { type: 'AgentSuspended' as const, data };
+    spec.given(requested, approved, older).when(reinstate('owner')).rejected('suspended_by_staff');
   });
 });
 

@@ -37,11 +37,15 @@ const named = { handoff_id: 'hnd_1', agent_id: 'agt_1', dims: { campaign: 'autum
 const opened = { type: 'HandoffOpenedByBuyer' as const, data: named };
 const revised = (quantity: number) => ({
   type: 'HandoffListRevisedByBuyer' as const,
-  data: {
-    ...named,
-    lines: [line(quantity)],
-    totals: [{ amount: quantity * 100, currency: 'GBP' }],
-  },
+  data: { ...named, changed: [line(quantity)], totals: GBP(quantity * 100) },
+});
+const revise = (listRevision: number, quantity: number): Revise => ({
+  type: 'ReviseList',
+  at: 2,
+  listRevision,
+  most: { revisions: 3, lines: 100 },
+  lines: [line(quantity)],
+  totals: GBP(quantity * 100),
 });
 const sent = (list_revision: number, amount: number) => ({
   type: 'RfqSubmittedByBuyer' as const,
@@ -56,6 +60,8 @@ const sent = (list_revision: number, amount: number) => ({
 });
 const GBP = (amount: number) => [{ amount, currency: 'GBP' }];
 type Submit = Extract<HandoffCommand, { type: 'SubmitRfq' }>;
+type Line = EventData<'HandoffCreated'>['lines'][number];
+type Revise = Extract<HandoffCommand, { type: 'ReviseList' }>;
 const send = (listRevision: number, quantity: number, at = 5): Submit => ({
   type: 'SubmitRfq',
   at,
@@ -79,9 +85,7 @@ describe('a handoff', () => {
   it('is opened, changed and sent by its buyer, with the list that was seen', () => {
     verifies('service.6.buyer', 'service.6.commitments', 'states.handoff');
     spec.given(created).when({ type: 'OpenHandoff', at: 1 }).then(opened);
-    const { lines, totals } = revised(5).data;
-    const change: HandoffCommand = { type: 'ReviseList', at: 2, listRevision: 1, lines, totals };
-    const after = spec.given(created, opened).when(change).then(revised(5));
+    const after = spec.given(created, opened).when(revise(1, 5)).then(revised(5));
     expect(after).toMatchObject({ status: 'in_review', list_revision: 2 });
     spec.given(created, revised(5)).when(send(1, 5)).rejected('list_changed');
     const done = spec.given(created, revised(5)).when(send(2, 5)).then(sent(2, 500));
@@ -135,13 +139,56 @@ describe('a handoff', () => {
   });
 
   it('takes the same quantities for no change, whichever list was seen', () => {
-    const again = (quantity: number): HandoffCommand => {
-      const { lines, totals } = revised(quantity).data;
-      return { type: 'ReviseList', at: 2, listRevision: 1, lines, totals };
-    };
-    spec.given(created).when(again(2)).then();
-    spec.given(created, revised(5)).when(again(5)).then();
-    spec.given(created, revised(5)).when(again(2)).rejected('list_changed');
+    spec.given(created).when(revise(1, 2)).then();
+    spec.given(created, revised(5)).when(revise(1, 5)).then();
+    spec.given(created, revised(5)).when(revise(1, 2)).rejected('list_changed');
+  });
+
+  it('tells of a change what is other than before, and folds it like the whole list of older events', () => {
+    const [first, second, third, fourth] = ['1', '2', '3', '4'].map((line_id) => ({
+      ...line(2),
+      line_id,
+    })) as [Line, Line, Line, Line];
+    const before = [first, { ...second, note: 'in clear' }, third, { ...fourth, note: 'gone' }];
+    const four = { ...created, data: { ...facts, lines: before } };
+    const changed = [
+      { ...second, quantity: 3, unit_price: 90 },
+      { ...third, warnings: ['stock_below_quantity'] },
+    ];
+    const lines = [first, ...changed];
+    const { data } = revised(0);
+    const made = { ...revised(0), data: { ...data, changed, removed: ['4'] } };
+    const after = spec
+      .given(four)
+      .when({ ...revise(1, 0), lines })
+      .then(made);
+    const { changed: _none, ...older } = data;
+    const whole = spec.given(four, { ...revised(0), data: { ...older, lines } }).state;
+    expect(after?.lines).toEqual([first, { ...changed[0], note: 'in clear' }, changed[1]]);
+    expect(after).toMatchObject({ lines: whole?.lines, list_revision: 2, lines_revised: 2 });
+    const less = { ...revised(0), data: { ...older, removed: ['1'] } };
+    expect(spec.given(four, less).state?.lines).toEqual(before.slice(1));
+  });
+
+  it('is changed so often, or in so many lines, and after that only with the request', () => {
+    const changes = [revised(3), revised(4), revised(5)] as const;
+    spec
+      .given(created, ...changes.slice(1))
+      .when(revise(3, 3))
+      .then(revised(3));
+    const spent = spec.given(created, ...changes);
+    spent.when(revise(4, 6)).rejected('too_many_revisions');
+    spent.when(revise(3, 6)).rejected('list_changed');
+    spent.when(revise(4, 5)).then();
+    spent.when(send(4, 6)).then(revised(6), sent(5, 600));
+    const lines = { revisions: 9, lines: 2 };
+    const given = (...given: ReturnType<typeof revised>[]) => spec.given(created, ...given);
+    given(revised(3))
+      .when({ ...revise(2, 4), most: lines })
+      .then(revised(4));
+    given(revised(3), revised(4))
+      .when({ ...revise(3, 5), most: lines })
+      .rejected('too_many_revisions');
   });
 
   it('closes with the buyer’s answer, and with its time', () => {

@@ -75,6 +75,13 @@ describe('an approval', () => {
     expect(two?.status).toBe('approved');
   });
 
+  it.each(['dana  owner ', 'DANA OWNER', 'Ｄａｎａ Owner'])('takes %j for Dana Owner', (name) => {
+    const dana = { ...approvedBy('desk:1', 'staff').data, name: 'Dana Owner' };
+    const once = given(twoOf, { type: 'OutboundApproved' as const, data: dana });
+    const again = { ...yes('desk:2', 'staff'), name } as OutboundCommand;
+    expect(once.when(again).then()?.status).toBe('pending_approval');
+  });
+
   it('is on one content: other content, or content that came later, is not approved', () => {
     given(proposed)
       .when(yes('desk:1', 'owner', B))
@@ -110,6 +117,8 @@ describe('an approval', () => {
       .when(yes('desk:1', 'owner', A, DUE))
       .rejected('expired');
     given(proposed, approvedBy('desk:1')).when(dispatch(DUE)).rejected('expired');
+    const later = proposal({ schedule: { not_after: 2 * DUE }, revision: 2 });
+    given(proposed).when({ type: 'Revise', at: DUE, proposal: later }).rejected('expired');
     const { state } = given(proposed);
     expect(state && statusAt(state, DUE)).toBe('expired');
   });
@@ -149,6 +158,28 @@ describe('sending', () => {
     given(...story, deferred(1, 60, true))
       .when({ type: 'Cancel', at: 7, by: 'desk:1' })
       .rejected('outbound_closed');
+  });
+
+  it('that was uncertain does not end as failed while it waits', () => {
+    const story = [proposed, approvedBy('desk:1'), dispatched()];
+    const fail: OutboundCommand = { type: 'Fail', attempt: 1, reason: 'channel_changed' };
+    const data = { ...named, attempt: 1, reason: 'channel_changed' };
+    given(...story, deferred(1, 60))
+      .when(fail)
+      .then({ type: 'OutboundFailed', data });
+    const uncertain = given(...story, deferred(1, 60, true));
+    uncertain.when(fail).rejected('not_dispatched');
+    uncertain.when({ ...fail, type: 'LoseTrack' }).then({ type: 'OutboundOutcomeUnknown', data });
+  });
+
+  it('is not decided by the late answer of an earlier attempt', () => {
+    const story = [proposed, approvedBy('desk:1'), dispatched(), deferred(1, 60)];
+    const again = given(...story, dispatchedAt(2, 160));
+    const late = { attempt: 1, reason: 'http_503' };
+    again.when({ type: 'Defer', ...late, retryAt: 90 }).rejected('not_dispatched');
+    again.when({ type: 'Confirm', attempt: 1, evidence: 'seen' }).rejected('not_dispatched');
+    again.when({ type: 'Fail', ...late }).rejected('not_dispatched');
+    again.when({ type: 'LoseTrack', ...late }).rejected('not_dispatched');
   });
 
   it('with an unknown outcome ends so, until a person has looked', () => {
@@ -250,7 +281,7 @@ describe('whatever is asked, in whatever order', () => {
               expect(new Set(people).size).toBeGreaterThanOrEqual(count);
               // A second sending comes only after one that is to be repeated.
               expect(state.status === 'approved' || state.retry_at !== undefined).toBe(true);
-            }
+            } else if ('attempt' in event.data) expect(event.data.attempt).toBe(state.attempts);
             if (isAtItsEnd(state)) throw new Error(`${event.type} after ${state.status}`);
             state = outbound.evolve(state, { ...event, at: i });
           }

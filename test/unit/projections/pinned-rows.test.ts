@@ -11,21 +11,21 @@ import { rowsAfter } from '../../support/fold.ts';
 import { PINNED_LOG } from '../../support/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': 'ac160505847dc8dc',
-  'handoffs@2': '1f5f5e126a999c48',
-  'handoff-leads@2': '59962922287c2449',
-  'leads@3': '7e91c5b7ce23bbc0',
-  'outbound@1': 'd44d2d15ed2ceb62',
-  'open-outbound@1': '6c33c4d6a3959047',
-  'tasks@1': '48bd4c1c5b9b1513',
-  'codes@1': '7c700c6433ccbd84',
-  'review-tokens@1': '77e2841ee85058b9',
-  'credentials@2': '41d2184ad391ab72',
-  'access@2': 'e19a7f6217df522c',
-  'owners@1': '533d47872aff2461',
-  'erasures@1': '8042a16bcd84f5d5',
-  'performance@1': 'afdf1d8a83083a1c',
-  'history@2': 'd2e66f9afb839e1a',
+  'links@1': '9e12abbccd85de1f',
+  'handoffs@2': '69ab4e5d4c4f6420',
+  'handoff-leads@2': '1c06f1e0ecc46f2e',
+  'leads@3': '51c6be935a94ea97',
+  'outbound@1': '1ed44e72e12286aa',
+  'open-outbound@1': 'f93e257f906f2653',
+  'tasks@1': '011c7046b2e41fa0',
+  'codes@1': 'd3541648e2670ab6',
+  'review-tokens@1': '779cab98ec909a85',
+  'credentials@3': '9c416eda1d6f9cee',
+  'access@3': 'ae2ae28696056198',
+  'owners@1': 'd2d8901ea136e6ba',
+  'erasures@1': 'e5450f9bf93fae99',
+  'performance@1': 'de870c1e3f7781d6',
+  'history@2': 'ef16634c9e331e90',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;

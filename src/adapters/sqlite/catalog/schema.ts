@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { MachineStopped, MARK_TABLE, markOpened } from '../cache-mark.ts';
+import { openOwn } from '../own-file.ts';
 
 /** Rises with every change of what the file holds; a file of another version is made anew. */
 const CATALOG_VERSION = 3;
@@ -49,7 +50,7 @@ export const EMPTY_TABLES = `
  * every request of the process.
  */
 const connect = (file: string): DatabaseSync => {
-  const db = new DatabaseSync(file);
+  const db = openOwn(file);
   try {
     db.exec('pragma journal_mode = wal; pragma synchronous = off;');
     db.exec('pragma cache_size = -65536; pragma mmap_size = 1073741824;');

@@ -1,0 +1,109 @@
+/** A process that is cut off from its log, or stood still: nobody is let in by what it knew before. */
+import { setTimeout as later } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, testApp } from '../support/app.ts';
+import { until } from '../support/cli.ts';
+import { linkTo } from '../support/link.ts';
+import type { LogServer } from '../support/log-server.ts';
+import { endLogServers, logServer } from '../support/log-server.ts';
+
+const SETTINGS = { READ_MODEL_URL: 'memory:', ROOT_KEY: Buffer.alloc(32, 9).toString('base64') };
+const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
+const SOON_MS = 10_000;
+const PRODUCTS = '/api/affiliate/v1/products';
+/** Long enough to be seen. */
+const PAUSE_MS = 2_500;
+const LOOK_MS = 300;
+let server: LogServer;
+
+beforeEach(async () => {
+  server = await logServer();
+});
+afterEach(endLogServers);
+
+const urlOf = (port: number): string => server.url.replace(String(server.port), String(port));
+
+test('after ten seconds without its log no credential opens anything, until the log answers', async () => {
+  const app: TestApp = await testApp({ ...SETTINGS, EVENT_LOG_URL: server.url });
+  try {
+    await app.publish([feedProduct('MUG-1')]);
+    const { key } = await app.agent('acme');
+    const rpc = { jsonrpc: '2.0', id: 1 };
+    const ask = {
+      rest: () => app.send({ method: 'GET', url: PRODUCTS, key }),
+      desk: () => app.desk('GET', '/agents?owner_id=acme'),
+      mcp: () =>
+        app.send({
+          method: 'POST',
+          url: '/api/affiliate/mcp',
+          key,
+          headers: { accept: 'application/json, text/event-stream' },
+          payload: { ...rpc, method: 'tools/list' },
+        }),
+      a2a: () =>
+        app.send({
+          method: 'POST',
+          url: '/api/affiliate/a2a',
+          key,
+          headers: { 'a2a-version': '1.0' },
+          payload: { ...rpc, method: 'ListTasks', params: {} },
+        }),
+    };
+    const isOpen = async (): Promise<boolean> => {
+      const answers = await Promise.all(Object.values(ask).map((each) => each()));
+      return answers.every(({ status }) => status < 500);
+    };
+    expect(await isOpen()).toBe(true);
+    server.freeze();
+    try {
+      app.clock.pause(BOUND_MS - 2_000);
+      expect((await ask.rest()).status).toBe(200);
+      app.clock.pause(2_001);
+      for (const [surface, each] of Object.entries(ask)) {
+        const answer = await each();
+        expect(answer.text, surface).toContain('has given this process no answer for 10 s');
+        // Over JSON-RPC what is out of order behind the door is told in the body.
+        expect(answer.status, surface).toBe(surface === 'a2a' ? 200 : 503);
+        expect(answer.headers['retry-after'], surface).toBe('1');
+      }
+      const { body } = await ask.rest();
+      expect(body).toMatchObject({ code: 'storage_unavailable', outcome: 'none' });
+      for (const url of ['/', '/llms.txt'])
+        expect((await app.send({ method: 'GET', url })).status, url).toBe(200);
+    } finally {
+      server.thaw();
+    }
+    expect(await until(isOpen, SOON_MS)).toBe(true);
+  } finally {
+    await app.close();
+  }
+}, 40_000);
+
+test('a process that stood still lets nobody in by a key that was revoked meanwhile', async () => {
+  const link = await linkTo(server.port);
+  const open = (port: number) => testApp({ ...SETTINGS, EVENT_LOG_URL: urlOf(port) });
+  const [one, other] = await Promise.all([open(server.port), open(link.port)]);
+  try {
+    const url = (await other.service.listen()) + PRODUCTS;
+    const { key, keyId } = await one.agent('acme');
+    const headers = { authorization: `Bearer ${key}` };
+    const ask = async () => (await fetch(url, { headers })).status;
+    expect(await until(async () => (await ask()) === 200, SOON_MS)).toBe(true);
+    // What came while it stood still has come, and it has looked at none of it.
+    link.cut();
+    other.clock.pause(PAUSE_MS);
+    expect((await one.desk('POST', `/keys/${keyId}/revoke`, { reason: 'Leaked' })).status).toBe(
+      200,
+    );
+    const asked = [ask(), ask(), ask()];
+    expect(await Promise.race([...asked, later(LOOK_MS, 'waiting')])).toBe('waiting');
+    link.mend();
+    expect(await Promise.all(asked)).toEqual([401, 401, 401]);
+  } finally {
+    link.mend();
+    await Promise.all([one.close(), other.close()]);
+    link.close();
+  }
+}, 40_000);

@@ -1,0 +1,73 @@
+/** Credentials that change while the body of a request is on its way: what holds then counts. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BASE, HANDOFF } from '../support/a2a.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { halfway } from '../support/raw-http.ts';
+
+let app: TestApp;
+let url: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  url = await app.service.listen();
+  await app.publish([feedProduct('MUG-1')]);
+});
+afterAll(() => app.close());
+
+const LINK = { target: { kind: 'search', ref: 'mugs' } };
+const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+/** A write of an agent on each surface. */
+const writes = (): [path: string, body: object][] => {
+  const message = { messageId: freshKey(), role: 'ROLE_USER', parts: [{ data: HANDOFF }] };
+  return [
+    ['/api/affiliate/v1/links', LINK],
+    [BASE, rpc('SendMessage', { message })],
+    ['/api/affiliate/mcp', rpc('tools/call', { name: 'create_link', arguments: LINK })],
+  ];
+};
+
+describe('a credential that changes while the body is on its way', () => {
+  it('does nothing once it is revoked, on any surface', async () => {
+    const { log } = app.service.deps;
+    const late = async (key: string, revoked: string, path: string, body: object) => {
+      let after = 0;
+      const text = await halfway(url, path, key, body, async () => {
+        await app.desk('POST', `${revoked}/revoke`, { reason: 'Leaked' });
+        after = (await log.head()).position;
+      });
+      expect(text, path).toMatch(/HTTP\/1\.1 401 [^]*"credential_revoked"/i);
+      const written = await log.readAll({ after, limit: 10 });
+      expect(written.filter(({ type }) => type !== 'ActivityRecorded')).toEqual([]);
+    };
+    for (const [path, body] of writes()) {
+      const { key, keyId } = await app.agent('slow');
+      await late(key, `/keys/${keyId}`, path, body);
+    }
+    const person = { name: 'Slow', roles: ['operator'] };
+    const { id, token } = (await app.desk('POST', '/desk-tokens', person)).body as {
+      id: string;
+      token: string;
+    };
+    const agent = { owner_id: 'slow', name: 'A', purpose: 'P', scopes: ['products:read'] };
+    await late(token, `/desk-tokens/${id}`, '/api/desk/v1/agents', agent);
+  });
+
+  it('does what its scopes allow then, on every surface', async () => {
+    const { key, agentId } = await app.agent('narrowed');
+    const grant = (...scopes: string[]) =>
+      app.desk('POST', `/agents/${agentId}/approve`, { scopes, reason: 'Less' });
+    for (const [path, body] of writes()) {
+      await app.desk('POST', '/agents', {
+        owner_id: 'narrowed',
+        agent_id: agentId,
+        name: 'Narrowed',
+        purpose: 'To be narrowed',
+        scopes: ['products:read', 'links:write', 'handoffs:write'],
+      });
+      await grant('products:read', 'links:write', 'handoffs:write');
+      const text = await halfway(url, path, key, body, () => grant('products:read'));
+      expect(text, path).toContain('scope_missing');
+    }
+  });
+});

@@ -1,0 +1,149 @@
+/** Processes of two versions over one Redis, as an upgrade has them: each answers from what is its own. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { rebuild } from '#projections/engine/rebuild.ts';
+import { keysOf } from '#src/adapters/redis/keys.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { tally } from '../support/engine.ts';
+import type { TestRedis } from '../support/redis-server.ts';
+import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis-server.ts';
+import type { Process, ProcessOptions, RedisWorld } from '../support/redis-world.ts';
+import { redisWorld } from '../support/redis-world.ts';
+
+const OWNERS = ['anna', 'boris', 'gus', 'hana'];
+const ANSWER_MS_MAX = 3_000;
+/** A time on the roll that does not end in a test. */
+const FOR_EVER = 1e15;
+
+const versionOne = { projections: [tally()], recheckMs: 50 };
+const versionTwo = { projections: [tally({ version: 2 })], recheckMs: 50 };
+const api = { partitions: [] };
+
+describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
+  let redis: TestRedis;
+  let world: RedisWorld;
+  let counts: Map<string, number>;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(endRedis);
+  beforeEach(async () => {
+    await redis.control.flushall();
+    world = redisWorld(redis.url);
+    counts = new Map();
+  });
+  afterEach(() => world.end());
+
+  const start = async (options: ProcessOptions): Promise<Process> => {
+    const process = await world.start(options);
+    await process.engine.ready;
+    return process;
+  };
+  const table = (): string => keysOf(world.log.id).spaces;
+  const write = async (): Promise<void> => {
+    for (const owner of OWNERS) {
+      await world.add(owner);
+      counts.set(owner, (counts.get(owner) ?? 0) + 1);
+    }
+  };
+  const answered = async (process: Process, owner: string): Promise<void> => {
+    const until = performance.now() + ANSWER_MS_MAX;
+    for (;;) {
+      const answer = await world.ask(process, owner);
+      if (answer.kind === 'right' && answer.count === counts.get(owner)) return;
+      if (answer.kind === 'wrong' || performance.now() > until)
+        throw new Error(`${owner} is told ${JSON.stringify(answer)}`);
+      await new Promise((turn) => setImmediate(turn));
+    }
+  };
+  /** Every owner is answered with all that happened, by every process. */
+  const allAnswer = async (...processes: Process[]): Promise<void> => {
+    for (const process of processes) for (const owner of OWNERS) await answered(process, owner);
+  };
+
+  const follows = async ({ engine }: Process, space: string): Promise<void> => {
+    while ((await engine.status())[0]?.space !== space)
+      await new Promise((turn) => setImmediate(turn));
+  };
+
+  test('fold all that is theirs, and answer side by side until one is gone', async () => {
+    const shares = new Set(OWNERS.map((owner) => partitionOf(owner) % 2));
+    expect(shares.size).toBe(2);
+    const oldProjector = await start({ ...versionOne, name: 'b' });
+    const oldApi = await start({ ...versionOne, ...api });
+    await write();
+    await allAnswer(oldApi);
+    const newProjector = await start({ ...versionTwo, name: 'a' });
+    const newApi = await start({ ...versionTwo, ...api });
+    for (let i = 0; i < 3; i++) {
+      await write();
+      await allAnswer(oldApi, newApi);
+    }
+    expect((await oldApi.engine.status())[0]?.space).toBe('tally@1.1');
+    expect((await newApi.engine.status())[0]?.space).toBe('tally@2.1');
+    expect((await oldApi.store.spaces('tally')).live).toBe('tally@1.1');
+    expect((await newApi.store.spaces('tally')).live).toBe('tally@2.1');
+    // A rebuild of the new one takes nothing from the old.
+    const { store } = newProjector;
+    const [projection = tally()] = versionTwo.projections;
+    for (const space of ['tally@2.2', 'tally@2.3']) {
+      await rebuild({ log: world.log, store, projection });
+      await follows(newProjector, space);
+      await write();
+      await allAnswer(oldApi, newApi);
+    }
+    expect((await store.spaces('tally')).all.toSorted()).toEqual([
+      'tally@1.1',
+      'tally@2.2',
+      'tally@2.3',
+    ]);
+    await oldProjector.stop();
+    await write();
+    await allAnswer(newApi);
+  });
+
+  test('are gone back to, and go on from their space', async () => {
+    const before = await start({ ...versionOne, name: 'b' });
+    await write();
+    await allAnswer(before);
+    await before.stop();
+    const after = await start({ ...versionTwo, name: 'a' });
+    await write();
+    await allAnswer(after);
+    await after.stop();
+    let evolved = 0;
+    const counted = tally({ onEvolve: () => (evolved += 1) });
+    const again = await start({ projections: [counted], name: 'c' });
+    await allAnswer(again);
+    expect(evolved).toBe(OWNERS.length);
+    expect((await again.store.spaces('tally')).live).toBe('tally@1.1');
+  });
+
+  test('leave those from before there were two alone, and are read by them', async () => {
+    const first = await start({ ...versionOne, name: 'a' });
+    await write();
+    await allAnswer(first);
+    await first.stop();
+    // What such a process has left, and another that still folds all of it.
+    await redis.control.hdel(table(), 'live:tally@1');
+    await redis.control.hset(table(), 'live:tally', 'tally@1.1');
+    const { projectors } = keysOf(world.log.id);
+    const roll = projectors('').slice(0, -1);
+    await redis.control.zadd(roll, FOR_EVER, '0');
+    const same = await start({ ...versionOne, name: 'a' });
+    expect((await same.engine.status())[0]?.space).toBe('tally@1.1');
+    const next = await start({ ...versionTwo, name: 'a' });
+    await write();
+    await allAnswer(same, next);
+    expect(await redis.control.zcard(roll)).toBe(1);
+    expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.1');
+    const { store } = same;
+    await rebuild({ log: world.log, store, projection: tally() });
+    expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.2');
+    await redis.control.hset(table(), 'live:tally', 'tally@1.1');
+    expect((await store.spaces('tally')).live).toBe('tally@1.1');
+    await store.drop('tally@1.1');
+    expect(await redis.control.hexists(table(), 'live:tally')).toBe(0);
+    expect((await store.spaces('tally')).live).toBe('tally@1.2');
+  });
+});

@@ -1,0 +1,221 @@
+/** Many requests on one connection: each in its turn, and nobody else waits for them. */
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { httpServer } from '#src/interfaces/http.ts';
+import { inTurn } from '#src/interfaces/turns.ts';
+import type { TestApp } from '../support/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/app.ts';
+import { exchange } from '../support/raw-http.ts';
+
+const V1 = '/api/affiliate/v1';
+const MB = 1_048_576;
+
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const connected = async (url: string): Promise<Socket> => {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) }).on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+};
+
+describe('the service', () => {
+  let app: TestApp;
+  let url: string;
+  let key: string;
+  let list: string;
+  beforeAll(async () => {
+    app = await testApp();
+    const skus = Array.from({ length: 20 }, (_, i) => `CUP-${i}`);
+    await app.publish(skus.map((sku) => feedProduct(sku)));
+    ({ key } = await app.agent('acme'));
+    url = await app.service.listen();
+    const found = await app.send({ method: 'GET', url: `${V1}/products`, key });
+    const ids = (found.body as { data: { id: string }[] }).data.map(({ id }) => id);
+    const line_items = Array.from({ length: 1_000 }, (_, i) => ({
+      product_id: ids[i % ids.length],
+      quantity: 1_000 + i * 2,
+      note: 'n'.repeat(120),
+    }));
+    const made = await app.send({
+      method: 'POST',
+      url: `${V1}/handoffs`,
+      key,
+      headers: { 'idempotency-key': freshKey() },
+      payload: { title: 'Long', line_items },
+    });
+    list = new URL((made.body as { review_url: string }).review_url).pathname;
+  });
+  afterAll(() => app.close());
+
+  it('serves others while one client asks for a long list 300 times and reads nothing', async () => {
+    const page = await fetch(url + list);
+    expect((await page.text()).length).toBeGreaterThan(MB / 2);
+    const before = process.memoryUsage().rss;
+    const flood = await connected(url);
+    flood.pause();
+    flood.write(get(list).repeat(300));
+    for (let i = 0; i < 5; i++) {
+      const began = performance.now();
+      expect((await fetch(`${url}/livez`)).status).toBe(200);
+      expect(performance.now() - began).toBeLessThan(1_000);
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(150 * MB);
+    flood.destroy();
+  });
+
+  it('answers a mix in order and whole', async () => {
+    const auth = `Authorization: Bearer ${key}\r\n`;
+    const body = '{"target":{"kind":"search","ref":"mugs"}}';
+    const headers = `${auth}Content-Type: application/json\r\nIdempotency-Key: mix\r\nContent-Length: ${body.length}\r\n`;
+    const { answers, rest } = await exchange(
+      url,
+      [
+        get(`${V1}/products?limit=3`, auth),
+        get(list),
+        get(`${V1}/leads`, auth).replace('GET', 'HEAD'),
+        `POST ${V1}/links HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n${headers}\r\n${body}`,
+        get(`${V1}/links/none`, auth),
+        get('/livez'),
+        get(list, 'Content-Length: 5\r\n').concat('hello'),
+        get(`${V1}/products?limit=2`, auth),
+        'BROKEN\0\r\n\r\n',
+      ].join(''),
+      { expected: 10, toHead: [2], waitMs: 20_000 },
+    );
+    expect(answers.map(({ status }) => status)).toEqual([
+      200, 200, 200, 100, 201, 404, 200, 200, 200, 400,
+    ]);
+    const rows = (at: number) => (JSON.parse(answers[at]?.text ?? '') as { data: [] }).data.length;
+    expect([rows(0), rows(8)]).toEqual([3, 2]);
+    expect(answers[6]?.text).toBe('{"status":"live"}');
+    expect(answers[7]?.text).toBe(answers[1]?.text);
+    expect(rest).toBe('');
+  });
+
+  it('answers what follows a request for the end of the connection no more', async () => {
+    const asked = get('/livez') + get('/livez', 'Connection: close\r\n') + get('/livez').repeat(20);
+    const { answers } = await exchange(url, asked, { expected: 22 });
+    expect(answers).toHaveLength(2);
+  });
+
+  it('passes over an upgrade that stands behind another request', async () => {
+    const upgrade = get('/livez', 'Connection: Upgrade\r\nUpgrade: h2c\r\n');
+    const { answers } = await exchange(url, get(list) + upgrade, { expected: 2 });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+});
+
+describe('in turn', () => {
+  const opened: Server[] = [];
+  afterAll(() => {
+    for (const server of opened) server.close();
+  });
+  const serve = async (handle: RequestListener): Promise<{ url: string; sockets: Socket[] }> => {
+    const sockets: Socket[] = [];
+    const server = createServer(inTurn(handle)).on('connection', (one: Socket) =>
+      sockets.push(one),
+    );
+    opened.push(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
+  };
+
+  it('one request is under way, bodies of those that wait included', async () => {
+    let underWay = 0;
+    const seen: number[] = [];
+    const { url } = await serve((request, response) => {
+      seen.push((underWay += 1));
+      let text = '';
+      request.on('data', (part) => (text += part));
+      request.on('end', () =>
+        setImmediate(() => {
+          underWay -= 1;
+          response.end(`${request.url} ${text.length}`);
+        }),
+      );
+    });
+    const post = (path: string, length: number) =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${'b'.repeat(length)}`;
+    const lengths = [10, 300_000, 20, 100_000, 0];
+    const asked = lengths.map((length, at) => post(`/${at}`, length)).join('');
+    const { answers } = await exchange(url, asked, { expected: lengths.length });
+    expect(answers.slice(0, 5).map(({ text }) => text)).toEqual(
+      lengths.map((length, at) => `/${at} ${length}`),
+    );
+    expect(Math.max(...seen)).toBe(1);
+  });
+
+  it('what waits for a client that has gone is dropped', async () => {
+    let handled = 0;
+    const first = Promise.withResolvers<() => void>();
+    const { url, sockets } = await serve((_request, response) => {
+      handled += 1;
+      if (handled === 1) first.resolve(() => response.end('1'));
+      else setImmediate(() => response.end('more'));
+    });
+    const client = await connected(url);
+    client.write(get('/').repeat(300));
+    const end = await first.promise;
+    client.destroy();
+    await once(client, 'close');
+    end();
+    await expect.poll(() => sockets[0]?.closed).toBe(true);
+    await nextTurn();
+    expect(handled).toBeLessThan(10);
+  });
+
+  it('a client that has sent all and closed its end gets every answer', async () => {
+    const { url } = await serve((_request, response) => response.end('here'));
+    const client = await connected(url);
+    client.end(get('/').repeat(50));
+    let text = '';
+    for await (const part of client) text += String(part);
+    expect(text.split('here')).toHaveLength(51);
+  });
+
+  it('no more is read than one packet, and of a flood nothing is kept', async () => {
+    const { url, sockets } = await serve((request, response) => {
+      if (request.url === '/other') response.end();
+    });
+    const client = await connected(url);
+    client.write(get('/').repeat(200));
+    await expect.poll(() => sockets[0]?.isPaused()).toBe(true);
+    client.write(get('/').repeat(200_000));
+    for (let i = 0; i < 20; i++) await fetch(`${url}/other`);
+    expect(sockets[0]?.bytesRead).toBeLessThan(200_000);
+    expect(client.destroyed).toBe(false);
+    client.destroy();
+    const flood = await connected(url);
+    flood.write(get('/').repeat(2_000));
+    await once(flood, 'close');
+  });
+
+  it('what is not read, because others have their turn, is not late', async () => {
+    const server = httpServer({
+      ids: systemIds(systemClock().now),
+      origin: () => 'https://t.example',
+      log: pino({ level: 'silent' }),
+      trustProxy: false,
+      onForbidden: () => undefined,
+    });
+    server.server.headersTimeout = 100;
+    server.get('/slow', async () => pause(1_500, 'done'));
+    const url = await server.listen({ port: 0, host: '127.0.0.1' });
+    const [whole, cut] = [get('/slow').repeat(3), get('/slow').slice(0, 20)];
+    const asked = exchange(url, whole + cut, {
+      expected: 3,
+      then: get('/slow', 'Connection: close\r\n').slice(20),
+      waitMs: 10_000,
+    });
+    expect((await asked).answers.map(({ text }) => text)).toEqual(['done', 'done', 'done', 'done']);
+    await server.close();
+  });
+});

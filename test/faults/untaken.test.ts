@@ -1,0 +1,85 @@
+/** Answers that nobody takes: their connection ends, and no other does. */
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { endUntaken } from '#src/interfaces/untaken.ts';
+import { testApp } from '../support/app.ts';
+
+/** What is LIMITS.READER_WAIT_MS in service. */
+const WAIT_MS = 400;
+/** More than the buffers of both ends take. */
+const ANSWER = Buffer.alloc(24 * 1_048_576, 'a');
+const ASKED = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+const opened: Server[] = [];
+afterEach(() => {
+  for (const server of opened.splice(0)) server.close().closeAllConnections();
+});
+
+const serve = async (handle: RequestListener): Promise<{ server: Server; client: Socket }> => {
+  const server = createServer(handle);
+  opened.push(server);
+  endUntaken(server);
+  server.timeout = WAIT_MS;
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = connect((server.address() as AddressInfo).port).on('error', () => undefined);
+  client.write(ASKED);
+  return { server, client };
+};
+
+const connections = (server: Server): Promise<number> =>
+  new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
+
+describe('an answer that nobody takes', () => {
+  it('ends its connection', async () => {
+    const { server, client } = await serve((_request, response) => response.end(ANSWER));
+    client.pause();
+    await expect.poll(() => connections(server)).toBe(1);
+    await expect.poll(() => connections(server), { timeout: 10 * WAIT_MS }).toBe(0);
+  });
+
+  it('is not one that is taken slowly', async () => {
+    const { client } = await serve((_request, response) => response.end(ANSWER));
+    let got = 0;
+    for await (const part of client) {
+      const before = got;
+      got += (part as Buffer).length;
+      if (got >> 21 !== before >> 21) await pause(WAIT_MS / 3);
+      if (got > ANSWER.length) break;
+    }
+    expect(got).toBeGreaterThan(ANSWER.length);
+  });
+
+  it('is not one that is being made, nor a stream that has nothing to tell', async () => {
+    const { client } = await serve((_request, response) => {
+      response.write('early');
+      setTimeout(() => response.end('late'), 3 * WAIT_MS);
+    });
+    let text = '';
+    for await (const part of client) {
+      text += String(part);
+      if (text.includes('late')) break;
+    }
+    expect(text).toMatch(/early[^]*late/);
+  });
+
+  it('leaves idle connections the time that is theirs', async () => {
+    const { server, client } = await serve((_request, response) => response.end('here'));
+    server.keepAliveTimeout = 3 * WAIT_MS;
+    await once(client, 'data');
+    const began = performance.now();
+    await once(client, 'end');
+    expect(performance.now() - began).toBeGreaterThan(2 * WAIT_MS);
+  });
+
+  it('has the same bound in the service', async () => {
+    const app = await testApp();
+    expect(app.service.server.server.timeout).toBe(LIMITS.READER_WAIT_MS);
+    await app.close();
+  });
+});

@@ -1,0 +1,50 @@
+/** A link to a server that can be cut without a word to either end, and mended. */
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+
+type Link = {
+  readonly port: number;
+  /** Connections stay open, and nothing passes. */
+  cut(): void;
+  mend(): void;
+  close(): void;
+};
+
+export const linkTo = async (port: number): Promise<Link> => {
+  const ends = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = connect(port, '127.0.0.1');
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      ends.add(from);
+      from.on('data', (data: Buffer) => void to.write(data));
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        ends.delete(from);
+        to.destroy();
+      });
+      if (isCut) from.pause();
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      isCut = true;
+      for (const end of ends) end.pause();
+    },
+    mend() {
+      isCut = false;
+      for (const end of ends) end.resume();
+    },
+    close() {
+      server.close();
+      for (const end of ends) end.destroy();
+    },
+  };
+};

@@ -1,0 +1,129 @@
+/** How long what a process knows of credentials is taken for true, and how the log confirms it. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { confirmation } from '#src/app/confirmation.ts';
+
+const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
+
+/** A log whose every answer is given by hand, and time that passes by hand. */
+const world = () => {
+  let now = 0;
+  const asked: ((isFolded: boolean | Error) => void)[] = [];
+  let scheduled: { at: number; task: () => void }[] = [];
+  const ending = new AbortController();
+  const made = confirmation({
+    log: {
+      head: () =>
+        new Promise((resolve, reject) => {
+          asked.push((answer) => {
+            if (answer instanceof Error) reject(answer);
+            else resolve({ position: answer ? 1 : 2, at: 0 });
+          });
+        }),
+    },
+    passed: async (position) => position === 1,
+    clock: { monotonic: () => now },
+    signal: ending.signal,
+    schedule: (task, ms) => void scheduled.push({ at: now + ms, task }),
+  });
+  return {
+    ...made,
+    asked,
+    end: () => ending.abort(),
+    waiting: () => scheduled.length,
+    async pass(ms: number) {
+      now += ms;
+      const due = scheduled.filter(({ at }) => at <= now);
+      scheduled = scheduled.filter(({ at }) => at > now);
+      for (const { task } of due) task();
+      await turn();
+    },
+    async answer(isFolded: boolean | Error = true) {
+      const give = asked.shift();
+      if (!give) throw new Error('nothing was asked');
+      give(isFolded);
+      await turn();
+    },
+    /** Time passes, and no timer has its turn. */
+    stand: (ms: number) => void (now += ms),
+  };
+};
+
+const isSettled = async (promise: Promise<void> | undefined): Promise<boolean> => {
+  let settled = false;
+  void promise?.then(() => (settled = true));
+  await turn();
+  return settled;
+};
+
+it('holds for as long as the log answers, and ten seconds more', async () => {
+  const known = world();
+  for (let n = 0; n < 60; n++) {
+    await known.answer();
+    expect(known.holds()).toBe(true);
+    expect(known.awaited()).toBeUndefined();
+    await known.pass(500);
+  }
+  await known.pass(BOUND_MS - 500);
+  expect(known.holds()).toBe(true);
+  await known.pass(1);
+  expect(known.holds()).toBe(false);
+  // An answer tells what was so when it was asked for.
+  known.stand(500);
+  await known.answer();
+  expect(known.holds()).toBe(false);
+  await known.pass(500);
+  await known.answer();
+  expect(known.holds()).toBe(true);
+});
+
+it('is not confirmed by a head that the credentials are not folded up to, nor by no answer', async () => {
+  const known = world();
+  for (let n = 0; n <= BOUND_MS / 500; n++) {
+    await known.answer(n % 2 === 0 ? false : new Error('away'));
+    await known.pass(500);
+  }
+  expect(known.holds()).toBe(false);
+  await known.answer();
+  expect(known.holds()).toBe(true);
+});
+
+it('after a pause, lets a request wait for an answer to what was asked after it', async () => {
+  const known = world();
+  known.stand(2_500);
+  const first = known.awaited();
+  expect(known.awaited()).toBe(first);
+  // Asked before the pause.
+  await known.answer();
+  expect(await isSettled(first)).toBe(false);
+  await known.answer();
+  expect(await isSettled(first)).toBe(true);
+  expect(known.awaited()).toBeUndefined();
+});
+
+it('waits a second at most, and once for each time that the log falls silent', async () => {
+  const known = world();
+  await known.answer();
+  await known.pass(1_500);
+  const first = known.awaited();
+  await known.pass(999);
+  expect(await isSettled(first)).toBe(false);
+  await known.pass(1);
+  expect(await isSettled(first)).toBe(true);
+  expect(known.holds()).toBe(true);
+  expect(known.awaited()).toBeUndefined();
+  await known.answer();
+  await known.pass(500);
+  await known.answer();
+  expect(known.awaited()).toBeUndefined();
+  known.stand(2_000);
+  expect(known.awaited()).toBeDefined();
+});
+
+it('asks no more after the end', async () => {
+  const known = world();
+  known.end();
+  await known.answer(new Error('closed'));
+  expect(known.waiting()).toBe(0);
+});
