@@ -12,6 +12,8 @@ export type Folding = {
   onFault?(error: unknown): void;
   /** The last answer of the store was none, or a refusal. */
   failing?: boolean;
+  /** Resolves when requests have been answered: what is folded and what is sent may both be much. */
+  breathe?(): Promise<unknown>;
 };
 
 const RETRY_MS_FIRST = 50;
@@ -52,17 +54,19 @@ export const advance = async (
 
 /** True when every batch was committed; the others were moved by somebody else meanwhile. */
 const attempt = async (
-  { store, onParked }: Folding,
+  { store, onParked, breathe }: Folding,
   target: Target,
   events: readonly FoldEvent[],
   upTo: Position,
 ): Promise<boolean> => {
+  await breathe?.();
   const known = target.parked.size;
   const batches = await fold(store, target, events, upTo);
   if (!batches) return false;
   if (target.parked.size > known && onParked)
     for (const parked of [...target.parked.values()].slice(known)) onParked(target, parked);
   if (batches.length === 0) return true;
+  await breathe?.();
   const answers = await store.commit(target.space, batches);
   let held = true;
   for (const [i, { partition, to }] of batches.entries())

@@ -9,7 +9,7 @@ import { lowest, moveOn } from './target.ts';
 export type Filling = Folding & {
   log: Pick<EventLog, 'readFold'>;
   targets: readonly Target[];
-  /** Events in memory at a time; between two batches the process serves its requests. */
+  /** Events that are folded and committed at once. Without: as many as the store would have. */
   batchEvents?: number;
   /** Stops at this position; without, where the log ends. */
   upTo?: Position;
@@ -18,8 +18,10 @@ export type Filling = Folding & {
 
 /** More at a time is no quicker in a process, and what is in flight costs it memory. */
 const BATCH_EVENTS = 1_000;
-/** Untouched partitions are moved every so many batches: an interrupted fill goes on from there. */
-const MOVE_ON_BATCHES = 64;
+/** Read without a turn for the requests of this process. */
+const PAGE_EVENTS = 1_000;
+/** Untouched partitions are moved after so many: an interrupted fill goes on from there. */
+const MOVE_ON_EVENTS = 64_000;
 
 /**
  * Reads the log once and folds it into all targets, from the lowest of their checkpoints to the
@@ -36,13 +38,14 @@ export const fill = async (filling: Filling): Promise<Position> => {
 
 const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> => {
   const { log, store, targets, upTo = Infinity, signal, onProgress } = filling;
-  const limit = filling.batchEvents ?? BATCH_EVENTS;
+  const limit = filling.batchEvents ?? store.fillEvents ?? BATCH_EVENTS;
+  const moveOnBatches = Math.ceil(MOVE_ON_EVENTS / limit);
   const route = router(targets);
   let after = lowest(targets);
   let running: Promise<Held[]> = Promise.resolve([]);
   for (let batches = 1; ; batches++) {
     signal?.throwIfAborted();
-    const read = after < upTo ? await log.readFold({ after, limit }) : [];
+    const read = after < upTo ? await readBatch(log, after, limit) : [];
     const last = read.at(-1);
     const before = running;
     if (last) {
@@ -51,7 +54,7 @@ const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> =>
       running = lanes.push(route(events), after);
     }
     const isLast = read.length < limit || after >= upTo;
-    const isDue = batches % MOVE_ON_BATCHES === 0;
+    const isDue = batches % moveOnBatches === 0;
     // A batch ahead: what the log says next is read and folded while a store far away writes.
     const held = await (isLast || isDue ? running : before);
     if (held.includes('lost')) {
@@ -76,6 +79,22 @@ const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> =>
   return after;
 };
 
+/** Fewer than `limit` where the log ends. */
+const readBatch = async (
+  log: Filling['log'],
+  after: Position,
+  limit: number,
+): Promise<FoldEvent[]> => {
+  const events: FoldEvent[] = [];
+  for (;;) {
+    const asked = Math.min(limit - events.length, PAGE_EVENTS);
+    const page = await log.readFold({ after: events.at(-1)?.position ?? after, limit: asked });
+    events.push(...page);
+    if (page.length < asked || events.length === limit) return events;
+    await turn();
+  }
+};
+
 type Held = 'held' | 'lost';
 
 /** Each target takes its batches in order, and none of them waits for another's. */
@@ -88,6 +107,9 @@ type Lanes = {
 
 const lanesOf = (filling: Filling): Lanes => {
   const { targets } = filling;
+  let free: Promise<unknown> = Promise.resolve();
+  // One of all lanes in each turn of the event loop.
+  const folding = { ...filling, breathe: () => (free = free.then(() => turn())) };
   const held = (): Promise<Held>[] => targets.map(() => Promise.resolve('held'));
   let ends = held();
 
@@ -96,7 +118,7 @@ const lanesOf = (filling: Filling): Lanes => {
     end: Promise<Held>,
     inbox: readonly FoldEvent[],
     upTo: number,
-  ) => ((await end) === 'lost' ? 'lost' : advance(filling, target, inbox, upTo));
+  ) => ((await end) === 'lost' ? 'lost' : advance(folding, target, inbox, upTo));
 
   return {
     push(inboxes, upTo) {

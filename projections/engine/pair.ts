@@ -80,6 +80,7 @@ export const pairedStores = (
   const storeOf = (projection: string): ProjectionStore => (isNear(projection) ? near : far);
   const holderOf = (space: Space): ProjectionStore => storeOf(space.slice(0, space.indexOf('@')));
   return {
+    ...(far.fillEvents !== undefined && { fillEvents: far.fillEvents }),
     checkpoints: (space) => holderOf(space).checkpoints(space),
     load: (space, keys, at) => holderOf(space).load(space, keys, at),
     commit: (space, batches) => holderOf(space).commit(space, batches),

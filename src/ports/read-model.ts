@@ -61,6 +61,8 @@ export type ListQuery = {
 
 /** What the engine needs: rows and checkpoint of a partition move together or not at all. */
 export type ProjectionStore = {
+  /** Events that a fill does best to fold at once: across a network each batch has its round trips. */
+  readonly fillEvents?: number;
   /** Checkpoint of each of the 64 partitions; 0 where nothing was folded. */
   checkpoints(space: Space): Promise<Position[]>;
   /**

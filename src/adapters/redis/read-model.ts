@@ -23,6 +23,8 @@ export type RedisStoreOptions = {
 
 const READ_MS = 50;
 const WARM_ROWS_MAX = 50_000;
+/** Of a thousand, each partition gets a script for a handful of rows. */
+const FILL_EVENTS = 8_000;
 
 /**
  * Read models in Redis, shared by many processes. It is a cache of the log: flushed, killed,
@@ -43,6 +45,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
     onFault(error);
   }
   return {
+    fillEvents: FILL_EVENTS,
     ...reads,
     ...folding(writes, keys, spaces, options.warmRowsMax ?? WARM_ROWS_MAX),
     async spaces(name) {
