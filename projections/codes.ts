@@ -1,3 +1,4 @@
+import { LINK_EVENTS } from '#contracts/events/index.ts';
 import type { LinkEventType } from '#contracts/events/index.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';
@@ -7,7 +8,7 @@ import type { Projection } from './projection.ts';
 export const codes: Projection<CodeRow> = {
   name: 'codes',
   version: 1,
-  handles: ['LinkCreated', 'LinkDisabled'],
+  handles: LINK_EVENTS,
   begins: ['LinkCreated'],
   place(event) {
     const { data } = happened<LinkEventType>(event);

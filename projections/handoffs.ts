@@ -1,3 +1,4 @@
+import { HANDOFF_EVENTS } from '#contracts/events/index.ts';
 import type { HandoffEventType } from '#contracts/events/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
@@ -12,16 +13,7 @@ export type HandoffRow = HandoffState & { sort: Position };
 export const handoffs: Projection<HandoffRow> = {
   name: 'handoffs',
   version: 2,
-  handles: [
-    'HandoffCreated',
-    'HandoffOpenedByBuyer',
-    'HandoffListRevisedByBuyer',
-    'HandoffDeclinedByBuyer',
-    'HandoffWithdrawn',
-    'HandoffInvalidated',
-    'RfqSubmittedByBuyer',
-    'SubjectErased',
-  ],
+  handles: HANDOFF_EVENTS,
   begins: ['HandoffCreated'],
   place(event) {
     const { type, data } = happened<HandoffEventType>(event);

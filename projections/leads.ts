@@ -1,3 +1,4 @@
+import { LEAD_EVENTS } from '#contracts/events/index.ts';
 import type { LeadEventType } from '#contracts/events/index.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
@@ -12,21 +13,7 @@ export type LeadRow = LeadState & { sort: Position };
 export const leads: Projection<LeadRow> = {
   name: 'leads',
   version: 3,
-  handles: [
-    'LeadSubmitted',
-    'LeadAmended',
-    'LeadAccepted',
-    'LeadRejected',
-    'LeadMarkedDuplicate',
-    'LeadContacted',
-    'LeadQualified',
-    'LeadUnqualified',
-    'LeadRfqObserved',
-    'LeadWon',
-    'LeadLost',
-    'LeadWithdrawn',
-    'SubjectErased',
-  ],
+  handles: LEAD_EVENTS,
   begins: ['LeadSubmitted'],
   place(event) {
     const { type, data } = happened<LeadEventType>(event);

@@ -1,3 +1,4 @@
+import { LINK_EVENTS } from '#contracts/events/index.ts';
 import type { LinkEventType } from '#contracts/events/index.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import { link } from '#src/domain/link.ts';
@@ -12,7 +13,7 @@ export type LinkRow = LinkState & { sort: Position };
 export const links: Projection<LinkRow> = {
   name: 'links',
   version: 1,
-  handles: ['LinkCreated', 'LinkDisabled'],
+  handles: LINK_EVENTS,
   begins: ['LinkCreated'],
   place(event) {
     const { data } = happened<LinkEventType>(event);

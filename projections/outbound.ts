@@ -1,3 +1,4 @@
+import { OUTBOUND_EVENTS } from '#contracts/events/index.ts';
 import type { OutboundEventType } from '#contracts/events/index.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { isSettled, outboundEvolve } from '#src/domain/outbound-state.ts';
@@ -9,22 +10,6 @@ import type { Projection } from './projection.ts';
 
 /** The decider's state, and where its first event stands. */
 export type OutboundRow = OutboundState & { sort: Position };
-
-/** Everything that can happen to an outreach request. */
-export const OUTBOUND_EVENTS: readonly OutboundEventType[] = [
-  'OutboundProposed',
-  'OutboundRevised',
-  'OutboundApproved',
-  'OutboundRejected',
-  'OutboundChangesRequested',
-  'OutboundExpired',
-  'OutboundCanceled',
-  'OutboundDispatched',
-  'OutboundDeferred',
-  'OutboundConfirmed',
-  'OutboundFailed',
-  'OutboundOutcomeUnknown',
-];
 
 /** An owner's outreach requests, newest first. */
 export const outbound: Projection<OutboundRow> = {

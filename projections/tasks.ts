@@ -1,8 +1,8 @@
+import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/events/index.ts';
 import type { OutboundEventType, TaskEventType } from '#contracts/events/index.ts';
 import type { TaskRow, TaskStatus } from '#src/domain/task.ts';
 import { tasksScope } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import { OUTBOUND_EVENTS } from './outbound.ts';
 import type { Projection } from './projection.ts';
 
 type OfTask = TaskEventType | OutboundEventType | 'HandoffCreated';
@@ -26,14 +26,7 @@ const STATUS: Partial<Record<OfTask, TaskStatus>> = {
   HandoffCreated: 'COMPLETED',
 };
 
-const HANDLES: readonly OfTask[] = [
-  'TaskReceived',
-  'TaskCompleted',
-  'TaskRejected',
-  'TaskCanceled',
-  'HandoffCreated',
-  ...OUTBOUND_EVENTS,
-];
+const HANDLES: readonly OfTask[] = [...TASK_EVENTS, 'HandoffCreated', ...OUTBOUND_EVENTS];
 
 const namedBy = (event: FoldEvent): Named => event.data as Named;
 

@@ -88,58 +88,94 @@ export type EventOf<Type extends EventType> = {
 /** An event as a fold sees it: what happened, and when (epoch milliseconds). */
 export type Happened<Type extends EventType> = EventOf<Type> & { at: number };
 
-export type LinkEventType = 'LinkCreated' | 'LinkDisabled';
-export type HandoffEventType =
-  | 'HandoffCreated'
-  | 'HandoffOpenedByBuyer'
-  | 'HandoffListRevisedByBuyer'
-  | 'HandoffDeclinedByBuyer'
-  | 'HandoffWithdrawn'
-  | 'HandoffInvalidated'
-  | 'RfqSubmittedByBuyer'
-  | 'SubjectErased';
-export type LeadEventType =
-  | 'LeadSubmitted'
-  | 'LeadAmended'
-  | 'LeadAccepted'
-  | 'LeadRejected'
-  | 'LeadMarkedDuplicate'
-  | 'LeadContacted'
-  | 'LeadQualified'
-  | 'LeadUnqualified'
-  | 'LeadRfqObserved'
-  | 'LeadWon'
-  | 'LeadLost'
-  | 'LeadWithdrawn'
-  | 'SubjectErased';
-export type AgentEventType =
-  | 'AccessRequested'
-  | 'AccessApproved'
-  | 'AccessDenied'
-  | 'AgentSuspended'
-  | 'AgentReinstated';
-export type KeyEventType = 'KeyIssued' | 'KeyRetired' | 'KeyRevoked';
-export type ProductEventType =
-  | 'ProductPublished'
-  | 'ProductRevised'
-  | 'ProductStockObserved'
-  | 'ProductWithdrawn';
-export type OutboundEventType =
-  | 'OutboundProposed'
-  | 'OutboundRevised'
-  | 'OutboundApproved'
-  | 'OutboundRejected'
-  | 'OutboundChangesRequested'
-  | 'OutboundExpired'
-  | 'OutboundCanceled'
-  | 'OutboundDispatched'
-  | 'OutboundDeferred'
-  | 'OutboundConfirmed'
-  | 'OutboundFailed'
-  | 'OutboundOutcomeUnknown';
-export type OutreachEventType =
-  | 'OutreachConfigured'
-  | 'OutreachHalted'
-  | 'OutreachResumed'
-  | 'OutreachChannelDisabled';
-export type TaskEventType = 'TaskReceived' | 'TaskCompleted' | 'TaskRejected' | 'TaskCanceled';
+// Whose story an event belongs to: a decider folds its list, and so do the read models of its records.
+// A new type goes into one of them, or a test tells.
+
+export const LINK_EVENTS = ['LinkCreated', 'LinkDisabled'] as const satisfies readonly EventType[];
+
+export const HANDOFF_EVENTS = [
+  'HandoffCreated',
+  'HandoffOpenedByBuyer',
+  'HandoffListRevisedByBuyer',
+  'HandoffDeclinedByBuyer',
+  'HandoffWithdrawn',
+  'HandoffInvalidated',
+  'RfqSubmittedByBuyer',
+  'SubjectErased',
+] as const satisfies readonly EventType[];
+
+export const LEAD_EVENTS = [
+  'LeadSubmitted',
+  'LeadAmended',
+  'LeadAccepted',
+  'LeadRejected',
+  'LeadMarkedDuplicate',
+  'LeadContacted',
+  'LeadQualified',
+  'LeadUnqualified',
+  'LeadRfqObserved',
+  'LeadWon',
+  'LeadLost',
+  'LeadWithdrawn',
+  'SubjectErased',
+] as const satisfies readonly EventType[];
+
+export const AGENT_EVENTS = [
+  'AccessRequested',
+  'AccessApproved',
+  'AccessDenied',
+  'AgentSuspended',
+  'AgentReinstated',
+] as const satisfies readonly EventType[];
+
+export const KEY_EVENTS = [
+  'KeyIssued',
+  'KeyRetired',
+  'KeyRevoked',
+] as const satisfies readonly EventType[];
+
+export const PRODUCT_EVENTS = [
+  'ProductPublished',
+  'ProductRevised',
+  'ProductStockObserved',
+  'ProductWithdrawn',
+] as const satisfies readonly EventType[];
+
+export const OUTBOUND_EVENTS = [
+  'OutboundProposed',
+  'OutboundRevised',
+  'OutboundApproved',
+  'OutboundRejected',
+  'OutboundChangesRequested',
+  'OutboundExpired',
+  'OutboundCanceled',
+  'OutboundDispatched',
+  'OutboundDeferred',
+  'OutboundConfirmed',
+  'OutboundFailed',
+  'OutboundOutcomeUnknown',
+] as const satisfies readonly EventType[];
+
+export const OUTREACH_EVENTS = [
+  'OutreachConfigured',
+  'OutreachHalted',
+  'OutreachResumed',
+  'OutreachChannelDisabled',
+] as const satisfies readonly EventType[];
+
+export const TASK_EVENTS = [
+  'TaskReceived',
+  'TaskCompleted',
+  'TaskRejected',
+  'TaskCanceled',
+] as const satisfies readonly EventType[];
+
+export type LinkEventType = (typeof LINK_EVENTS)[number];
+export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
+export type LeadEventType = (typeof LEAD_EVENTS)[number];
+export type AgentEventType = (typeof AGENT_EVENTS)[number];
+export type KeyEventType = (typeof KEY_EVENTS)[number];
+export type ProductEventType = (typeof PRODUCT_EVENTS)[number];
+export type OutboundEventType = (typeof OUTBOUND_EVENTS)[number];
+export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];
+export type TaskEventType = (typeof TASK_EVENTS)[number];
