@@ -34,7 +34,7 @@ const decimalsOf = (currency: string): number => {
 
 const shown = (value: string): string => JSON.stringify(value.slice(0, SHOWN_CHARS));
 
-/** What an encoding error leaves behind: text that was lost before it came here. */
+/** What an encoding error leaves behind, or half a character: text that was lost before it came here. */
 const LOST = '\ufffd';
 
 /** A decimal in minor units, exactly: digits are moved, nothing is multiplied. */
@@ -74,7 +74,8 @@ export const cellReader = (cells: Cells) => {
   ): string | undefined => {
     const value = cells.get(column);
     if (value === undefined) return undefined;
-    if (value.includes(LOST)) return refuse(column, 'holds text that is not valid UTF-8');
+    if (value.includes(LOST) || !value.isWellFormed())
+      return refuse(column, 'holds text that is not valid UTF-8');
     const result = schema.safeParse(value);
     if (result.success) return result.data;
     return refuse(column, what ?? result.error.issues[0]?.message ?? 'is not valid');

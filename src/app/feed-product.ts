@@ -1,3 +1,4 @@
+import { present } from './present.ts';
 import type { z } from 'zod';
 import type { publishedProduct, stockLevel } from '#contracts/events/catalog.ts';
 import type { CellFault, CellReader, Cells, Tier } from './feed-cells.ts';
@@ -55,11 +56,6 @@ const AVAILABILITIES: ReadonlyMap<string, 'in' | 'out'> = new Map([
   ['preorder', 'out'],
   ['backorder', 'out'],
 ]);
-
-const present = <T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 
 /** A level of out_of_stock means a quantity of 0, whatever number stands beside the word. */
 const stockOf = (cells: CellReader, moq: number): ProductInput['stock'] => {

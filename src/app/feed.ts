@@ -1,9 +1,9 @@
-import { Readable, pipeline } from 'node:stream';
-import { parse } from 'csv-parse';
 import type { CellFault, Cells } from './feed-cells.ts';
 import { NotUtf8, columnsOf, headerFault, requireUtf8 } from './feed-file.ts';
 import type { ProductInput } from './feed-product.ts';
 import { KNOWN_COLUMNS, productOf } from './feed-product.ts';
+import type { TableRecord } from './feed-table.ts';
+import { recordsOf } from './feed-table.ts';
 import { scanJson } from './json-scan.ts';
 
 export type { ProductInput } from './feed-product.ts';
@@ -16,7 +16,7 @@ export type FeedWarning = { line: number; unknown_columns: string[] };
 export type FeedItem = FeedRow | FeedFault | FeedWarning;
 
 type Chunks = AsyncIterable<string | Buffer>;
-type RawRow = { line: number; cells: Cells } | FeedFault | FeedWarning;
+type RawRow = { line: number; to: number; cells: Cells } | FeedFault | FeedWarning;
 
 /** Spaces around a value mean nothing, and an empty value is none. */
 const trimmed = (value: string): string => value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
@@ -63,45 +63,6 @@ export const feedProduct = (record: object): ProductInput | { faults: CellFault[
 
 const NOTHING_IN_IT: FeedFault = { line: 1, reason: 'the file is empty', ofFile: true };
 
-/** Where a quote may stand (RFC 4180). csv-parse reads past the others, so that rows stay apart. */
-const STRICT = {
-  csv: /^(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*$/,
-  tsv: /^(?:"(?:[^"]|"")*"|[^"\t]*)(?:\t(?:"(?:[^"]|"")*"|[^"\t]*))*$/,
-};
-
-const CSV_OPTIONS = {
-  bom: true,
-  info: true,
-  raw: true,
-  skip_empty_lines: true,
-  record_delimiter: '\n',
-  // Not relaxed but judged below, so that one bad row does not take the others with it.
-  relax_column_count: true,
-  relax_quotes: true,
-  skip_records_with_error: true,
-};
-
-type Parsed = { record: string[]; raw: string; info: { lines: number } };
-
-const newlines = (text: string): number => text.split('\n').length - 1;
-
-const rowOf = (format: 'csv' | 'tsv', columns: readonly string[], parsed: Parsed): RawRow => {
-  const { record, info } = parsed;
-  const raw = parsed.raw.replace(/^[\r\n]+|[\r\n]+$/g, '');
-  const line = info.lines - newlines(raw);
-  if (raw.includes('"') && !STRICT[format].test(raw)) {
-    return { line, reason: 'has a quote inside a value; double it and quote the value' };
-  }
-  if (record.length !== columns.length) {
-    return { line, reason: `has ${record.length} columns, and the first line ${columns.length}` };
-  }
-  const values = columns.map((column, index): [string, string] => [
-    column,
-    trimmed(record[index] ?? ''),
-  ]);
-  return { line, cells: new Map(values.filter(([, value]) => value !== '')) };
-};
-
 /** Text with plain line ends, of whole characters: a chunk may end in the middle of either. */
 async function* textOf(chunks: Chunks): AsyncIterable<string> {
   const decoder = new TextDecoder();
@@ -109,46 +70,13 @@ async function* textOf(chunks: Chunks): AsyncIterable<string> {
   let isFirst = true;
   for await (const chunk of chunks) {
     if (isFirst && typeof chunk !== 'string') requireUtf8(chunk);
+    const read = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const text = rest + (isFirst ? read.replace(/^\ufeff/, '') : read);
     isFirst = false;
-    const text =
-      rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }));
     rest = /[\ud800-\udbff\r]$/.exec(text)?.[0] ?? '';
     yield text.slice(0, text.length - rest.length).replaceAll('\r\n', '\n');
   }
   yield rest + decoder.decode();
-}
-
-async function* tableRows(format: 'csv' | 'tsv', chunks: Chunks): AsyncIterable<RawRow> {
-  const skipped: FeedFault[] = [];
-  const parser = parse({
-    ...CSV_OPTIONS,
-    delimiter: format === 'csv' ? ',' : '\t',
-    on_skip(error, raw) {
-      const end = Number(error && 'lines' in error ? error['lines'] : 1);
-      const line = Math.max(1, end - newlines(trimmed(raw ?? '')));
-      skipped.push({ line, reason: 'has a quote that never closes; nothing after it was read' });
-      return undefined;
-    },
-  });
-  // A failure of the source reaches the loop below as the parser's own.
-  pipeline(Readable.from(textOf(chunks)), parser, () => undefined);
-  let columns: string[] | undefined;
-  for await (const parsed of parser as AsyncIterable<Parsed>) {
-    if (columns) {
-      yield rowOf(format, columns, parsed);
-      continue;
-    }
-    columns = columnsOf(parsed.record);
-    const fault = headerFault(columns, parsed.raw.trim());
-    if (fault) {
-      yield { line: 1, ofFile: true, ...fault };
-      return;
-    }
-    const unknown_columns = columns.filter((column) => !KNOWN_COLUMNS.has(column));
-    if (unknown_columns.length > 0) yield { line: 1, unknown_columns };
-  }
-  if (!columns && skipped.length === 0) yield NOTHING_IN_IT;
-  yield* skipped;
 }
 
 async function* linesOf(chunks: Chunks): AsyncIterable<string> {
@@ -158,7 +86,48 @@ async function* linesOf(chunks: Chunks): AsyncIterable<string> {
     rest = lines.pop() ?? '';
     yield* lines;
   }
-  yield rest;
+  if (rest !== '') yield rest;
+}
+
+/** Of a row of several lines: a quote that is missing may have made it so. */
+const withinText = (line: number, to: number): string =>
+  to > line ? ` (its row is lines ${line} to ${to})` : '';
+
+const SEPARATORS = { csv: ',', tsv: '\t' };
+
+const rowOf = (columns: readonly string[], record: TableRecord): RawRow => {
+  const { from: line, to, values } = record;
+  if (record.reason !== undefined) return { line, reason: record.reason };
+  const cells = new Map<string, string>();
+  for (const [index, column] of columns.entries()) {
+    const value = trimmed(values[index] ?? '');
+    if (value !== '') cells.set(column, value);
+  }
+  if (values.length === columns.length) return { line, to, cells };
+  const reason = `has ${values.length} columns, and the first line ${columns.length}`;
+  return { line, reason: reason + withinText(line, to) };
+};
+
+async function* tableRows(format: 'csv' | 'tsv', chunks: Chunks): AsyncIterable<RawRow> {
+  const separator = SEPARATORS[format];
+  let columns: string[] | undefined;
+  for await (const record of recordsOf(linesOf(chunks), separator)) {
+    if (columns) {
+      yield rowOf(columns, record);
+      continue;
+    }
+    const { values, reason } = record;
+    columns = columnsOf(values);
+    const fault =
+      headerFault(columns, values.join(separator)) ?? (reason !== undefined && { reason });
+    if (fault) {
+      yield { line: 1, ofFile: true, ...fault };
+      return;
+    }
+    const unknown_columns = columns.filter((column) => !KNOWN_COLUMNS.has(column));
+    if (unknown_columns.length > 0) yield { line: 1, unknown_columns };
+  }
+  if (!columns) yield NOTHING_IN_IT;
 }
 
 const jsonOf = (text: string): object | undefined => {
@@ -176,7 +145,7 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
   let isEmpty = true;
   for await (const text of linesOf(chunks)) {
     line += 1;
-    const json = trimmed(line === 1 ? text.replace(/^\ufeff/, '') : text);
+    const json = trimmed(text);
     if (json === '') continue;
     isEmpty = false;
     const object = jsonOf(json);
@@ -192,7 +161,7 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
     }
     for (const column of Object.keys(object)) if (!KNOWN_COLUMNS.has(column)) unknown.add(column);
     const { cells, faults } = cellsOfJson(object);
-    if (faults.length === 0) yield { line, cells };
+    if (faults.length === 0) yield { line, to: line, cells };
     for (const fault of faults) yield { line, ...fault };
   }
   if (isEmpty) yield NOTHING_IN_IT;
@@ -219,7 +188,7 @@ export async function* readFeed(format: FeedFormat, chunks: Chunks): AsyncIterab
       yield row;
       continue;
     }
-    const { line, cells } = row;
+    const { line, to, cells } = row;
     const id = cells.get('id');
     const earlier = id === undefined ? undefined : seen.get(id);
     if (earlier !== undefined) {
@@ -229,6 +198,8 @@ export async function* readFeed(format: FeedFormat, chunks: Chunks): AsyncIterab
     if (id !== undefined) seen.set(id, line);
     const product = productOf(cells);
     if (!('faults' in product)) yield { line, product };
-    else for (const fault of product.faults) yield { line, ...fault };
+    else
+      for (const { column, reason } of product.faults)
+        yield { line, column, reason: reason + withinText(line, to) };
   }
 }
