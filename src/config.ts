@@ -154,6 +154,10 @@ export class ConfigError extends Error {
 
 /** Reads and checks the settings. Throws ConfigError with one line per fault. */
 export const readConfig = (env: Record<string, string | undefined> = process.env): Config => {
+  // A variable that was not filled in: with the default, writes would go into a log of this process.
+  for (const name of ['EVENT_LOG_URL', 'READ_MODEL_URL'])
+    if (env[name] === '')
+      throw new ConfigError(`${name}: is set to nothing; give it a URL, or leave it out`);
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const result = environment.safeParse(set);
   if (!result.success) {
