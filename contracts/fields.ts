@@ -22,6 +22,26 @@ export const text = (max: number) =>
 export const line = (max: number) =>
   text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
 
+/** An e-mail address, or a telephone number as it is dialled from abroad. Order numbers are neither. */
+const ADDRESS = /[^\s@]@[^\s@]+\.\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
+
+/** The fault of a field that stays in clear in the log for ever, and says how to reach somebody. */
+export const PERSONAL = {
+  code: 'pii_not_allowed',
+  detail: 'must hold no e-mail address and no telephone number',
+} as const;
+
+/** Whether a text says how to reach somebody; letters of full width are read as the plain ones. */
+export const holdsAddress = (value: string, pattern: RegExp = ADDRESS): boolean =>
+  pattern.test(value.normalize('NFKC'));
+
+/** A text that a caller chooses and that nothing erases: it may not say how to reach somebody. */
+export const impersonal = <Text extends z.ZodString>(schema: Text, pattern?: RegExp) =>
+  schema.refine((value) => !holdsAddress(value, pattern), {
+    error: PERSONAL.detail,
+    params: { code: PERSONAL.code },
+  });
+
 export const id = (prefix: string) =>
   z
     .string()
@@ -95,13 +115,26 @@ export const idempotencyKey = z
   .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must be of A-Z a-z 0-9 . _ : ~ + / = -' })
   .describe('One per intent; the same on every retry. Never expires');
 
-export const metadata = z
-  .record(
-    z.string().regex(/^[a-z0-9_]{1,40}$/, { error: 'a name must be of 1 to 40 of a-z, 0-9 and _' }),
-    z.union([line(500), z.number(), z.boolean()]),
-  )
-  .refine((value) => Object.keys(value).length <= 20, { error: 'at most 20 members' })
-  .describe('Your own flat notes; no personal data');
+const flat = (text: z.ZodString) =>
+  z
+    .record(
+      z
+        .string()
+        .regex(/^[a-z0-9_]{1,40}$/, { error: 'a name must be of 1 to 40 of a-z, 0-9 and _' }),
+      z.union([text, z.number(), z.boolean()]),
+    )
+    .refine((value) => Object.keys(value).length <= LIMITS.METADATA_MEMBERS_MAX, {
+      error: `at most ${LIMITS.METADATA_MEMBERS_MAX} members`,
+    })
+    .meta({ maxProperties: LIMITS.METADATA_MEMBERS_MAX })
+    .describe('Your own flat notes');
+
+export const metadata = flat(impersonal(line(500))).describe(
+  'Your own flat notes; no personal data: e-mail addresses and telephone numbers are refused',
+);
+
+/** As a record shows it, which may be older than what is refused by now. */
+export const shownMetadata = flat(line(500));
 
 export const limit = z
   .int()
@@ -109,12 +142,16 @@ export const limit = z
   .max(LIMITS.PAGE_ROWS_MAX)
   .default(LIMITS.PAGE_ROWS_DEFAULT)
   .describe('Rows in a page');
+/** Where the desk's lists go on, as they answer it. */
+export const before = z.int().min(1).optional().describe('next_before of the page before');
+export const nextBefore = z.int().nullable().describe('null on the last page');
 export const cursor = z.string().min(1).max(500).describe('next_cursor of the page before');
 
 /** What records are found and grouped by, and what a caller calls them. */
 export const campaign = line(64).describe('Your name for the campaign; reports group by it');
-export const externalId = line(128).describe(
-  'Your own reference, given back as it is; no personal data',
+export const externalId = impersonal(line(128)).describe(
+  'Your own reference, given back as it is; several records may have the same. No personal data: ' +
+    'e-mail addresses and telephone numbers are refused',
 );
 export const linkId = id('lnk').describe('Id of a link of yours');
 export const handoffId = id('hnd').describe('Id of a handoff of yours');

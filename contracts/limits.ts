@@ -1,5 +1,6 @@
 /**
- * Every limit, named with its unit. Published in getConnection and in OpenAPI.
+ * Every limit, named with its unit. Published in getConnection and in OpenAPI. How long a text may be
+ * stands in its schema.
  * Reasons and reference points: ../infra/decisions/0009-limits.md.
  */
 export const LIMITS = {
@@ -10,6 +11,15 @@ export const LIMITS = {
   JSON_MEMBERS_MAX: 10_000,
   PAGE_ROWS_DEFAULT: 25,
   PAGE_ROWS_MAX: 100,
+  PERFORMANCE_PAGE_ROWS_DEFAULT: 400,
+  PERFORMANCE_PAGE_ROWS_MAX: 1_000,
+  PERFORMANCE_FILE_ROWS_MAX: 50_000,
+  PERFORMANCE_GROUPS_MAX: 2,
+  SEARCH_IDS_MAX: 100,
+  FACET_VALUES_MAX: 50,
+  FACET_CATEGORIES_MAX: 500,
+  METADATA_MEMBERS_MAX: 20,
+  OUTREACH_LINKS_MAX: 10,
   HANDOFF_LINES_MAX: 1_000,
   HANDOFF_REVISIONS_MAX: 500,
   HANDOFF_REVISED_LINES_MAX: 10_000,
@@ -33,6 +43,7 @@ export const LIMITS = {
   KEYS_PER_AGENT_MAX: 2,
   KEY_DAYS_DEFAULT: 90,
   KEY_DAYS_MAX: 365,
+  KEY_NOTICE_DAYS: 14,
   KEY_OVERLAP_HOURS_DEFAULT: 24,
   KEY_OVERLAP_HOURS_MAX: 168,
   LINK_DAYS_MAX: 3_650,
@@ -49,3 +60,20 @@ export const LIMITS = {
   IMPORT_PRODUCTS_MAX: 500,
   REPLAY_EVENTS_MAX: 200_000,
 } as const;
+
+/** What an operator may set. */
+export type Rates = { readsPerMinute: number; writesPerMinute: number; outreachPerMinute: number };
+
+export const DEFAULT_RATES: Rates = {
+  readsPerMinute: LIMITS.READS_PER_MINUTE,
+  writesPerMinute: LIMITS.WRITES_PER_MINUTE,
+  outreachPerMinute: LIMITS.OUTREACH_PER_MINUTE,
+};
+
+/** Every limit as it is published, with the rates of the service that publishes it. */
+export const publishedLimits = (rates: Rates): Record<string, number> => ({
+  ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value])),
+  reads_per_minute: rates.readsPerMinute,
+  writes_per_minute: rates.writesPerMinute,
+  outreach_per_minute: rates.outreachPerMinute,
+});

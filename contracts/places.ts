@@ -20,6 +20,15 @@ export const placeOf = (operation: Pick<Operation, 'http'>, field: string): Plac
   return operation.http.method === 'GET' ? 'query' : 'body';
 };
 
+/** The path of a call, with what travels in it put in. */
+export const pathOf = (
+  { http }: Pick<Operation, 'http'>,
+  input: Readonly<Record<string, unknown>>,
+): string =>
+  http.path.replaceAll(/\{(\w+)\}/g, (_whole, field: string) =>
+    encodeURIComponent(String(input[field])),
+  );
+
 /** What a field that travels as a header is called there. */
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 

@@ -206,6 +206,13 @@ export const PROBLEMS = define({
     hint: 'Correct each parameter in errors[].',
     retryable: false,
   },
+  answer_too_large: {
+    status: 422,
+    title: 'The answer would be too large',
+    action: 'reduce',
+    hint: 'Ask for less at once; the detail names the parameters that narrow it.',
+    retryable: false,
+  },
   cursor_invalid: {
     status: 400,
     title: 'The cursor is not valid here',

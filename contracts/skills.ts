@@ -14,6 +14,8 @@ export type Skill = {
   tags: readonly string[];
   /** Any one of them opens the skill; the operation itself may need a certain one. */
   scope: NeededScope;
+  /** The same in words, also where it depends on what is asked. */
+  needs: string;
   /** Operations behind it, and the scope that each needs. */
   operations: readonly { id: OperationId; scope: NeededScope }[];
   /** Data parts, whole: valid by the schema of their operation, and accepted by the demo as they stand. */
@@ -74,6 +76,9 @@ export const asksOfLead = (question: object): boolean =>
 const behind = (...ids: OperationId[]): Skill['operations'] =>
   ids.map((name) => ({ id: name, scope: agentOperations[name].scope }));
 
+const scopeNamed = (operation: OperationId): string =>
+  [agentOperations[operation].scope ?? []].flat().join(' or ');
+
 const exampleOf = (operation: OperationId): Record<string, unknown> => {
   const [first] = agentOperations[operation].examples;
   const { idempotency_key: _key, ...input } = first?.input ?? {};
@@ -90,6 +95,9 @@ export const SKILLS: Record<SkillId, Skill> = {
       'requested it waits in TASK_STATE_INPUT_REQUIRED for a message of the same task with the new text.',
     tags: ['promotion', 'outreach', 'approval'],
     scope: OUTBOUND_SCOPES,
+    needs: Object.entries(PROMOTIONS)
+      .map(([kind, operation]) => `${scopeNamed(operation)} for ${kind}`)
+      .join(', '),
     operations: behind(...Object.values(PROMOTIONS)),
     examples: Object.entries(PROMOTIONS).map(([kind, operation]) => ({
       skill: 'coordinate_promotion',
@@ -105,6 +113,7 @@ export const SKILLS: Record<SkillId, Skill> = {
       'nothing is sent, reserved or agreed by this skill.',
     tags: ['handoff', 'buyer'],
     scope: agentOperations.createHandoff.scope,
+    needs: scopeNamed('createHandoff'),
     operations: behind('createHandoff'),
     examples: [{ skill: 'prepare_handoff', ...exampleOf('createHandoff') }],
   },
@@ -114,6 +123,7 @@ export const SKILLS: Record<SkillId, Skill> = {
     description: "The owner's clicks, handoffs and leads by day, week or month, as of one moment.",
     tags: ['performance', 'report'],
     scope: agentOperations.getPerformance.scope,
+    needs: scopeNamed('getPerformance'),
     operations: behind('getPerformance'),
     examples: [{ skill: 'performance_digest', ...exampleOf('getPerformance') }],
   },
@@ -126,6 +136,7 @@ export const SKILLS: Record<SkillId, Skill> = {
       `(of a lead) and position. A question about a lead needs ${LEAD_QUESTION_SCOPE}, too.`,
     tags: ['attribution', 'audit'],
     scope: agentOperations.getPerformance.scope,
+    needs: `${scopeNamed('getPerformance')}, and ${LEAD_QUESTION_SCOPE} for a question about a lead`,
     operations: [],
     examples: [{ skill: 'attribution_question', external_id: 'crm-corner' }],
   },

@@ -73,7 +73,7 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
 /** Everything an authentication needs, by the id that a credential names. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
-  version: 3,
+  version: 5,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);

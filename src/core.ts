@@ -22,12 +22,12 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
 import { isRemoteLog } from './config.ts';
-import { projectionDesk } from './projection-desk.ts';
 import { addressOf } from './wiring/address.ts';
 import { openCounts } from './wiring/counts.ts';
 import { appendLines } from './wiring/lines.ts';
 import { openLog } from './wiring/log.ts';
 import { commandLogger, serviceLogger } from './wiring/logger.ts';
+import { projectionDesk } from './wiring/projection-desk.ts';
 import type { Role } from './wiring/roles.ts';
 import { requireRole } from './wiring/roles.ts';
 import { openSecrets } from './wiring/secrets.ts';
@@ -155,16 +155,10 @@ const wire = async (
     visits: visitLog({ recorder: records, secrets, clock, ids }),
     projections: projectionDesk({ ...builds, log, store: views.store, engine, logger }),
   };
-  return {
-    deps,
-    logger,
-    address,
-    async close() {
-      await activity.flush();
-      await caughtUp(deps, logger);
-      await parts.disposeAsync();
-    },
-  };
+  // Not before all is open: what fails to open has nothing to catch up with.
+  parts.defer(() => caughtUp(deps, logger));
+  parts.defer(() => activity.flush());
+  return { deps, logger, address, close: () => parts.disposeAsync() };
 };
 
 /** A log or store that is away must not keep a process from its end. */

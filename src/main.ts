@@ -6,8 +6,8 @@ import { buildServer } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import type { Core, CoreOptions } from './core.ts';
 import { openCore } from './core.ts';
-import { dispatcherOf } from './outreach-dispatcher.ts';
-import { ensureRootToken } from './root-token.ts';
+import { dispatcherOf } from './wiring/outreach-dispatcher.ts';
+import { ensureRootToken } from './wiring/root-token.ts';
 import { finishingErasures } from './wiring/erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
@@ -35,35 +35,39 @@ export const openService = async (
   config: Config,
   options: ServiceOptions = {},
 ): Promise<Service> => {
-  const core = await openCore(config, { ...options, metrics: prometheusMetrics() });
-  const { deps, logger: log, address } = core;
-  if (options.role !== 'dispatcher') await withRootToken(core, config);
+  const parts = new AsyncDisposableStack();
+  try {
+    const core = await openCore(config, { ...options, metrics: prometheusMetrics() });
+    parts.defer(() => core.close());
+    return {
+      ...(await serving(core, config, { options, parts })),
+      close: () => parts.disposeAsync(),
+    };
+  } catch (error) {
+    await parts.disposeAsync();
+    throw error;
+  }
+};
+
+const serving = async (
+  { deps, logger: log, address }: Core,
+  config: Config,
+  { options, parts }: { options: ServiceOptions; parts: AsyncDisposableStack },
+): Promise<Omit<Service, 'close'>> => {
   const { trustProxy, countryHeader } = config;
+  if (options.role !== 'dispatcher') await ensureRootToken(deps, config);
   const server =
     options.role === 'dispatcher'
-      ? healthServer(deps, log)
+      ? healthServer(deps, log, options.instance)
       : buildServer(deps, { log, trustProxy, countryHeader, instance: options.instance });
   const dispatcher = dispatcherOf(deps, config, log);
   const erasures = finishingErasures(deps, config, log);
-  return {
-    deps,
-    config,
-    server,
-    dispatcher,
-    listen: () => address.listen(server),
-    async close() {
-      // Requests and sendings first, then what they left behind, then the stores under it all.
-      await Promise.all([server.close(), dispatcher.stop(), erasures.stop()]);
-      await core.close();
-    },
-  };
+  parts.defer(() => allOf(server.close(), dispatcher.stop(), erasures.stop()));
+  return { deps, config, server, dispatcher, listen: () => address.listen(server) };
 };
 
-const withRootToken = async ({ deps, close }: Core, config: Config): Promise<void> => {
-  try {
-    await ensureRootToken(deps, config);
-  } catch (error) {
-    await close();
-    throw error;
-  }
+/** At once, to stay within the time that a process has to stop; each to its end, whatever the others do. */
+const allOf = async (...endings: PromiseLike<void>[]): Promise<void> => {
+  await Promise.allSettled(endings);
+  await Promise.all(endings);
 };

@@ -59,7 +59,24 @@ describe('the house', () => {
         text: "import { openStore } from '../sqlite/open.ts';",
       },
       { path: 'src/adapters/sqlite/planted.ts', text: "import { Redis } from 'ioredis';" },
+      {
+        path: 'src/adapters/memory/planted2.ts',
+        text: "import { openStore } from '../sqlite/open.ts';",
+      },
+      {
+        path: 'src/adapters/sqlite/planted2.ts',
+        text: "import { redisStore } from '../redis/read-model.ts';",
+      },
       { path: 'src/config.ts', text: "import { openService } from './main.ts';" },
+      {
+        path: 'src/app/planted3.ts',
+        text: "const { openStore } = await import('#src/adapters/sqlite/open.ts');",
+      },
+      { path: 'src/demo/planted.ts', text: "import { openService } from '#src/main.ts';" },
+      { path: 'src/wiring/planted.ts', text: "import { Redis } from 'ioredis';" },
+      { path: 'src/cli/planted.ts', text: "import { DatabaseSync } from 'better-sqlite3';" },
+      { path: 'src/planted.ts', text: '' },
+      { path: 'src/anywhere/planted.ts', text: '' },
     ];
     expect(layerFaults(planted)).toHaveLength(planted.length);
   });

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { id, idempotencyKey, line, ownerId, text, time } from '../fields.ts';
+import {
+  asOf,
+  before,
+  id,
+  idempotencyKey,
+  limit,
+  line,
+  nextBefore,
+  ownerId,
+  text,
+  time,
+} from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineDeskOperation } from '../operation.ts';
 import type { ProblemCode } from '../problems.ts';
@@ -25,6 +36,10 @@ export const agent = z
     owner_id: z.string(),
     name: z.string(),
     purpose: z.string(),
+    pending: z
+      .object({ name: z.string(), purpose: z.string(), scopes: z.array(z.string()) })
+      .optional()
+      .describe('Asked for and not decided: it holds from the approval on, and not before'),
     status: z.enum(['requested', 'approved', 'denied', 'suspended']),
     requested_scopes: z.array(z.string()),
     granted_scopes: z.array(z.string()),
@@ -52,16 +67,23 @@ export const key = z
   })
   .meta({ id: 'Key' });
 
+const asked = {
+  name: 'Newsletter agent',
+  purpose: 'Finds giftware for our monthly letter',
+  scopes: ['products:read', 'links:write'],
+};
 const exampleAgent = {
   id: 'agt_4d5e6f7g8h9j0k1m2n3p4q5r',
   owner_id: 'acme',
-  name: 'Newsletter agent',
-  purpose: 'Finds giftware for our monthly letter',
+  name: asked.name,
+  purpose: asked.purpose,
+  pending: asked,
   status: 'requested',
-  requested_scopes: ['products:read', 'links:write'],
+  requested_scopes: asked.scopes,
   granted_scopes: [],
   created_at: '2026-11-20T09:30:00.000Z',
 };
+const { pending: _decided, ...decidedAgent } = exampleAgent;
 const exampleKey = {
   id: 'a1B2c3D4e5F6',
   owner_id: 'acme',
@@ -87,7 +109,8 @@ export const requestAccess = defineDeskOperation({
   http: { method: 'POST', path: '/agents', status: 201 },
   summary: 'Ask for access for an agent',
   guidance:
-    'With agent_id it asks for other scopes for an agent that exists; what it has stays in force.',
+    'With agent_id it asks for another name, purpose or scopes for an agent that exists. It stands in pending ' +
+    'until it is decided; what the agent has stays in force.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     owner_id: ownerId,
@@ -104,9 +127,7 @@ export const requestAccess = defineDeskOperation({
       input: {
         idempotency_key: 'newsletter-agent',
         owner_id: 'acme',
-        name: exampleAgent.name,
-        purpose: exampleAgent.purpose,
-        scopes: exampleAgent.requested_scopes,
+        ...asked,
       },
       output: exampleAgent,
     },
@@ -119,7 +140,9 @@ export const approveAccess = defineDeskOperation({
   roles: ['staff'],
   http: { method: 'POST', path: `${AGENT_PATH}/approve`, status: 200 },
   summary: 'Approve an access request, with all or some of its scopes',
-  guidance: 'Scopes that were not requested are refused. The owner then issues a key.',
+  guidance:
+    'The name and purpose of pending are approved with it: buyers read the name. Scopes that were not requested ' +
+    'are refused; fewer for an approved agent take the others away. The owner then issues a key.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     agent_id: agentId,
@@ -133,7 +156,7 @@ export const approveAccess = defineDeskOperation({
       name: 'as requested',
       input: decision,
       output: {
-        ...exampleAgent,
+        ...decidedAgent,
         status: 'approved',
         granted_scopes: exampleAgent.requested_scopes,
       },
@@ -157,12 +180,14 @@ const decide = <const Id extends string>(
     input: z.strictObject({ idempotency_key: idempotencyKey, agent_id: agentId, reason }),
     output: agent,
     problems: DESK_WRITE_PROBLEMS,
-    examples: [{ name: verb, input: decision, output: { ...exampleAgent, status: said.status } }],
+    examples: [{ name: verb, input: decision, output: { ...decidedAgent, status: said.status } }],
   });
 
 export const denyAccess = decide('denyAccess', 'deny', ['staff'], {
   summary: 'Refuse an access request',
-  guidance: 'What an agent was granted before stays in force.',
+  guidance:
+    'Name, purpose and scopes asked for are gone; what an agent was granted before stays in force. Where nothing is ' +
+    'pending it answers state_conflict: to stop an agent, suspend it.',
   status: 'denied',
 });
 export const suspendAgent = decide('suspendAgent', 'suspend', ['owner', 'staff'], {
@@ -178,19 +203,28 @@ export const reinstateAgent = decide('reinstateAgent', 'reinstate', ['owner', 's
   status: 'approved',
 });
 
-const listInput = z.strictObject({ owner_id: ownerId });
+const listInput = z.strictObject({ owner_id: ownerId, before, limit });
+const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), next_before: nextBefore, as_of: asOf });
+const LAST_PAGE = { next_before: null, as_of: { position: 3120, at: '2026-11-20T09:30:00.000Z' } };
 
 export const listAgents = defineDeskOperation({
   id: 'listAgents',
   kind: 'query',
   roles: ['owner', 'staff', 'auditor'],
   http: { method: 'GET', path: '/agents', status: 200 },
-  summary: "An owner's agents",
-  guidance: 'Newest first.',
+  summary: "An owner's agents, newest first",
+  guidance: 'Follow next_before while it is not null.',
   input: listInput,
-  output: z.object({ data: z.array(agent) }),
+  output: pageOf(agent),
   problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'of acme', input: { owner_id: 'acme' }, output: { data: [exampleAgent] } }],
+  examples: [
+    {
+      name: 'of acme',
+      input: { owner_id: 'acme' },
+      output: { data: [exampleAgent], ...LAST_PAGE },
+    },
+  ],
 });
 
 const issued = key.extend({
@@ -279,12 +313,18 @@ export const listKeys = defineDeskOperation({
   kind: 'query',
   roles: ['owner', 'staff', 'auditor'],
   http: { method: 'GET', path: '/keys', status: 200 },
-  summary: "An owner's keys, without their secrets",
-  guidance: 'Newest first.',
+  summary: "An owner's keys, newest first, without their secrets",
+  guidance: 'Follow next_before while it is not null.',
   input: listInput,
-  output: z.object({ data: z.array(key) }),
+  output: pageOf(key),
   problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'of acme', input: { owner_id: 'acme' }, output: { data: [exampleKey] } }],
+  examples: [
+    {
+      name: 'of acme',
+      input: { owner_id: 'acme' },
+      output: { data: [exampleKey], ...LAST_PAGE },
+    },
+  ],
 });
 
 const deskToken = z

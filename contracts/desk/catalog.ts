@@ -70,7 +70,9 @@ export const importProducts = defineDeskOperation({
   roles: ['staff'],
   http: { method: 'POST', path: '/products/import', status: 200 },
   summary: 'Publish or revise products; what is unchanged appends nothing',
-  guidance: 'The CLI reads feed files and sends them here in pieces. Amounts are in minor units.',
+  guidance:
+    'The CLI reads feed files and sends them here in pieces. Amounts are in minor units. One that was cut ' +
+    'off goes on when it is sent again with its key, and leaves what others changed since it began.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     products: z
@@ -78,7 +80,15 @@ export const importProducts = defineDeskOperation({
       .min(1)
       .max(LIMITS.IMPORT_PRODUCTS_MAX),
   }),
-  output: z.object({ read: z.int(), appended: z.int(), unchanged: z.int() }),
+  output: z.object({
+    read: z.int(),
+    appended: z.int(),
+    unchanged: z.int(),
+    republished: z
+      .int()
+      .optional()
+      .describe('Of those appended: how many had been withdrawn. Older answers do not tell'),
+  }),
   problems: DESK_WRITE_PROBLEMS,
   examples: [
     {
@@ -89,7 +99,7 @@ export const importProducts = defineDeskOperation({
           { product: exampleProduct, stock: { level: 'in_stock', available_quantity: 97 } },
         ],
       },
-      output: { read: 1, appended: 1, unchanged: 0 },
+      output: { read: 1, appended: 1, unchanged: 0, republished: 0 },
     },
   ],
 });
@@ -102,7 +112,8 @@ export const withdrawProduct = defineDeskOperation({
   summary: 'Take a product out of the catalog',
   guidance:
     'Links and handoffs that name it stay. Buyers who hold it in a list see that it was withdrawn, and ' +
-    'the reason; they can send it as it is, or less of it, not more.',
+    'the reason; they can send it as it is, or less of it, not more. An import that has the sku ' +
+    'publishes it again.',
   input: z.strictObject({ idempotency_key: idempotencyKey, sku: line(64), reason: line(500) }),
   output: z.object({ sku: z.string(), status: z.literal('withdrawn') }),
   problems: DESK_WRITE_PROBLEMS,

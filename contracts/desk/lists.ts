@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { handoffExample, linkExample } from '../examples/records.ts';
-import { asOf, limit, ownerSpace } from '../fields.ts';
+import { asOf, before, limit, nextBefore, ownerSpace } from '../fields.ts';
 import { defineDeskOperation } from '../operation.ts';
 import { handoff } from '../records/handoff.ts';
 import { link } from '../records/link.ts';
 
 const AS_OF = { position: 3120, at: '2026-11-20T09:30:00.000Z' };
 
-const before = z.int().min(1).optional().describe('next_before of the page before');
-const nextBefore = z.int().nullable().describe('null on the last page');
 const roles = ['owner', 'staff', 'auditor'] as const;
 const problems = ['role_missing', 'parameter_invalid', 'resource_not_found'] as const;
 

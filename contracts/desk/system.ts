@@ -23,14 +23,19 @@ export const readEvents = defineDeskOperation({
   http: { method: 'GET', path: '/events', status: 200 },
   summary: "Events of a stream, of an owner's history, or of the whole log",
   guidance:
-    'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive.',
+    'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive, up_to is not.',
   input: z.strictObject({
     stream: line(300).optional(),
     owner_id: ownerSpace.optional(),
     after: z.int().min(0).default(0),
     up_to: z.int().min(0).optional(),
     limit: z.int().min(1).max(1_000).default(100),
-    last: z.int().min(1).max(1_000).optional().describe('The newest so many of the whole log'),
+    last: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .optional()
+      .describe('Of what is asked for the newest so many only'),
   }),
   output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
   problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
@@ -95,7 +100,8 @@ export const rebuildProjection = defineDeskOperation({
   http: { method: 'POST', path: '/projections/{name}/rebuild', status: 200 },
   summary: 'Fill a read model afresh beside the live one, and switch',
   guidance:
-    'Answers when it has started; listProjections shows how far it is. Readers notice nothing.',
+    'Answers when it has started; listProjections shows how far it is. Readers notice nothing. Another ' +
+    'rebuild needs another key.',
   input: z.strictObject({ idempotency_key: idempotencyKey, name }),
   output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
   problems: DESK_WRITE_PROBLEMS,

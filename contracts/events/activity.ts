@@ -41,12 +41,14 @@ export const ActivityRecorded = z.object({
 
 /**
  * Ties an idempotency key to one stream and one request, for writes whose stream the key does not name.
- * With a revision: nothing had to be written there, and the answer was the stream up to it.
+ * With a revision: nothing had to be written there, and the answer was the stream up to it. With an
+ * answer: no stream holds what was answered.
  */
 export const RequestBound = z.object({
   stream: z.string(),
   fingerprint: z.string(),
   revision: z.number().optional(),
+  answer: z.record(z.string(), z.unknown()).optional(),
 });
 
 /** The subject's key is destroyed; every copy of its sealed text is noise from here on. */

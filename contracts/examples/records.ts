@@ -98,7 +98,7 @@ export const leadExample = {
   source: { kind: 'agent' },
   company: { name: 'Corner Shop', country: 'GB' },
   contact: { name: 'Ada Byron', email: 'ada@cornershop.example' },
-  consent: { basis: 'consent', obtained_at: '2026-01-20T09:00:00Z' },
+  consent: { basis: 'consent', obtained_at: '2026-01-20T09:00:00.000Z' },
   state: 'submitted',
   claim_expires_at: '2027-02-18T09:30:00.000Z',
   version: 0,
@@ -164,6 +164,11 @@ export const connectionExample = {
   ],
   limits: { writes_per_minute: 3000, body_bytes_max: 262144 },
   boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
-  links: { openapi: `${BASE}/api/affiliate/openapi.json` },
+  links: {
+    openapi: `${BASE}/api/affiliate/openapi.json`,
+    mcp: `${BASE}/api/affiliate/mcp`,
+    mcp_status: `${BASE}/api/affiliate/mcp/status`,
+    agent_card: `${BASE}/.well-known/agent-card.json`,
+  },
   consistency: { position: 3120, projection_lag_events: 0 },
 };

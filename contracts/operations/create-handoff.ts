@@ -5,6 +5,7 @@ import {
   homeCountry,
   id,
   idempotencyKey,
+  impersonal,
   line,
   metadata,
   productId,
@@ -30,7 +31,9 @@ export const createHandoff = defineOperation({
   next: 'getPerformance counts what the buyer opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
-    title: line(120).describe('Shown to the buyer as the title of the list; no personal data'),
+    title: impersonal(line(120)).describe(
+      'Shown to the buyer as the title of the list; no personal data',
+    ),
     note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list; encrypted'),
     locale: z
       .string()
@@ -59,7 +62,8 @@ export const createHandoff = defineOperation({
           })
           .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
             error: 'name the product by product_id or by sku, one of the two',
-          }),
+          })
+          .meta({ oneOf: [{ required: ['product_id'] }, { required: ['sku'] }] }),
       )
       .min(1)
       .max(LIMITS.HANDOFF_LINES_MAX)

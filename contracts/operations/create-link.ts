@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { linkExample } from '../examples/records.ts';
-import { campaign, externalId, idempotencyKey, line, metadata, time } from '../fields.ts';
+import {
+  campaign,
+  externalId,
+  idempotencyKey,
+  impersonal,
+  line,
+  metadata,
+  time,
+} from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
 import { channel, link, target, utm } from '../records/link.ts';
@@ -43,10 +51,10 @@ export const createLink = defineOperation({
       .optional()
       .describe('Unique on this service, first come'),
     external_id: externalId.optional(),
-    campaign: campaign.optional(),
+    campaign: impersonal(campaign).optional(),
     channel: channel.optional(),
     sub_ids: z
-      .array(line(64))
+      .array(impersonal(line(64)))
       .max(3)
       .optional()
       .describe('Up to three tags of yours; reports group by each'),

@@ -36,6 +36,14 @@ const countryShown = z
   })
   .describe(`ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`);
 
+/** Said of HTTP only: with a tool there is no file. */
+export const OF_FILES =
+  ' Ask with Accept text/csv or application/x-ndjson for a file: it has all rows, at most ' +
+  `${LIMITS.PERFORMANCE_FILE_ROWS_MAX}, unless limit or cursor asks for a page; what follows a page is ` +
+  'named by its Link header. In CSV amounts are decimals, as 8772.63 GBP, and those of several currencies ' +
+  'have | between them.';
+export const OF_FILE_LIMIT = '; a file has all rows unless limit or cursor is sent';
+
 export const getPerformance = defineOperation({
   id: 'getPerformance',
   kind: 'query',
@@ -44,9 +52,9 @@ export const getPerformance = defineOperation({
   summary: "The owner's numbers by day, week or month",
   guidance:
     'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch, what other pages embed ' +
-    'and HEAD, clicks_unique counts visitors once per link and UTC day. Ask with Accept text/csv or application/x-ndjson for a file; ' +
-    'in CSV amounts are decimals, as 8772.63 GBP, and those of several currencies have | between them. ' +
-    `Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the period and under the filters ` +
+    'and HEAD, clicks_unique counts visitors once per link and UTC day.' +
+    OF_FILES +
+    ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the period and under the filters ` +
     `that are asked for, are counted together as ${OTHER_COUNTRIES}, in every row; asked for by name, ` +
     'such a country has none. as_of=<position> answers as the log stood then: take as_of.position of a ' +
     'first answer, and neither its pages nor its totals change while visits come in.',
@@ -56,7 +64,8 @@ export const getPerformance = defineOperation({
     to: date.optional().describe('Last day, inclusive; default today'),
     granularity: z.enum(GRANULARITIES).default('day').describe('Length of a row'),
     time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
-    group_by: list(z.enum(DIMENSIONS), 2)
+    group_by: list(z.enum(DIMENSIONS), LIMITS.PERFORMANCE_GROUPS_MAX)
+      .meta({ uniqueItems: true })
       .optional()
       .describe('Up to two fields whose values get rows of their own'),
     compare_to: z
@@ -79,7 +88,12 @@ export const getPerformance = defineOperation({
       .min(0)
       .optional()
       .describe('A log position, as as_of.position of an answer has it'),
-    limit: z.int().min(1).max(1_000).default(400).describe('Rows in a page'),
+    limit: z
+      .int()
+      .min(1)
+      .max(LIMITS.PERFORMANCE_PAGE_ROWS_MAX)
+      .optional()
+      .describe(`Rows in a page; default ${LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT}${OF_FILE_LIMIT}`),
     cursor: cursor.optional(),
   }),
   output: z.object({
@@ -100,6 +114,7 @@ export const getPerformance = defineOperation({
   problems: [
     'scope_missing',
     'parameter_invalid',
+    'answer_too_large',
     'cursor_invalid',
     'cursor_expired',
     'consistency_token_invalid',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
-import { asOf, cursor, externalId, handoffId, limit, linkId, page, time } from '../fields.ts';
+import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { LEAD_STATES, lead, leadSource } from '../records/lead.ts';
 
@@ -20,7 +20,7 @@ export const listLeads = defineOperation({
     source: leadSource.shape.kind.optional(),
     link_id: linkId.optional(),
     handoff_id: handoffId.optional(),
-    external_id: externalId
+    external_id: line(128)
       .optional()
       .describe('Your own reference: the one lead that has it, or none'),
     created_from: time.optional().describe('Only those submitted at this time or after'),

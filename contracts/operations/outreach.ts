@@ -1,17 +1,25 @@
 import { z } from 'zod';
 import { linkPostExample, notificationExample, postExample } from '../examples/outbound.ts';
-import { agentUrl, externalId, id, idempotencyKey, line, text, time } from '../fields.ts';
+import {
+  agentUrl,
+  externalId,
+  id,
+  idempotencyKey,
+  impersonal,
+  line,
+  text,
+  time,
+} from '../fields.ts';
+import { LIMITS } from '../limits.ts';
 import { defineToolOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
 import { MESSAGE_CHANNELS, NETWORKS, outbound } from '../records/outbound.ts';
 import { OUTBOUND_SCOPES } from '../scopes.ts';
 
 /** A name under which the owner knows somebody; an address would be personal data in a log. */
-const reference = line(128)
-  .refine((value) => !/[@\uff20]|\+?\d[\d ()-]{6,}/.test(value), {
-    error: 'must be a reference, not an address or a number',
-  })
-  .describe('A name under which the owner knows it, never an address');
+const reference = impersonal(line(128), /@|\+?\d[\d ()-]{6,}/).describe(
+  'A name under which the owner knows it, never an address',
+);
 
 const exactly = (max: number) =>
   text(max).describe('The exact text that people approve and that is sent');
@@ -22,11 +30,15 @@ const common = {
   idempotency_key: idempotencyKey,
   link_ids: z
     .array(id('lnk'))
-    .max(10)
+    .max(LIMITS.OUTREACH_LINKS_MAX)
     .default([])
     .describe('Your links whose short_url stands in the text'),
   not_before: time.optional().describe('Not sent earlier'),
-  not_after: time.optional().describe('Expires then; 7 days from now by default, at most 30'),
+  not_after: time
+    .optional()
+    .describe(
+      `Expires then; ${LIMITS.OUTREACH_DAYS_DEFAULT} days from now by default, at most ${LIMITS.OUTREACH_DAYS_MAX}`,
+    ),
   external_id: externalId.optional(),
   revises: id('out')
     .optional()

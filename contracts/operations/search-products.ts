@@ -14,6 +14,7 @@ import {
   quantity,
   time,
 } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import { facet, product } from '../records/product.ts';
 
@@ -31,32 +32,48 @@ export const searchProducts = defineOperation({
     'indicative and compared at at_quantity. While the catalog changes, pages by cursor skip and repeat ' +
     'no product that stays as it was; for those that changed, ask by updated_since afterwards. Take ' +
     'product ids or skus from here into createLink and createHandoff.',
-  input: z.strictObject({
-    q: line(200).optional().describe('Words, each matched by prefix'),
-    ids: list(id('prd'), 100).optional().describe('Only these ids'),
-    skus: list(line(64), 100).optional().describe('Only these stock-keeping units'),
-    category: category.optional().describe('Exact name; facets=category lists up to 500 of them'),
-    brand: line(100).optional().describe('Exact name of the brand'),
-    origin: country.optional().describe('Country of origin, ISO 3166-1 alpha-2 code'),
-    ship_from: country.optional().describe('Country it is sent from, ISO 3166-1 alpha-2 code'),
-    at_quantity: quantity
-      .optional()
-      .describe('Quantity at which prices are compared; default each minimum'),
-    price_min: z.int().min(0).optional().describe('Minor units; needs currency'),
-    price_max: z.int().min(0).optional().describe('Minor units; needs currency'),
-    currency: currency.optional().describe('ISO 4217 code; only prices in it'),
-    moq_max: quantity.optional().describe('Minimum order quantity at most this'),
-    min_available: quantity.optional().describe('Stock last seen at least this'),
-    lead_time_max_days: z.int().min(0).max(3_650).optional().describe('Days to dispatch, at most'),
-    updated_since: time.optional().describe('Only those changed at this time or after'),
-    sort: z
-      .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
-      .default('relevance')
-      .describe('Order of the rows; price goes by currency first, then by amount'),
-    facets: list(z.enum(FACETS), FACETS.length).optional().describe('Fields to count values of'),
-    limit,
-    cursor: cursor.optional(),
-  }),
+  input: z
+    .strictObject({
+      q: line(200)
+        .refine((words) => /[\p{L}\p{N}]/u.test(words.normalize('NFKD')), {
+          error: 'must hold a letter or a digit',
+        })
+        .optional()
+        .describe('Words, each matched by prefix'),
+      ids: list(id('prd'), LIMITS.SEARCH_IDS_MAX).optional().describe('Only these ids'),
+      skus: list(line(64), LIMITS.SEARCH_IDS_MAX)
+        .optional()
+        .describe('Only these stock-keeping units'),
+      category: category
+        .optional()
+        .describe(`Exact name; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`),
+      brand: line(100).optional().describe('Exact name of the brand'),
+      origin: country.optional().describe('Country of origin, ISO 3166-1 alpha-2 code'),
+      ship_from: country.optional().describe('Country it is sent from, ISO 3166-1 alpha-2 code'),
+      at_quantity: quantity
+        .optional()
+        .describe('Quantity at which prices are compared; default each minimum'),
+      price_min: z.int().min(0).optional().describe('Minor units; needs currency'),
+      price_max: z.int().min(0).optional().describe('Minor units; needs currency'),
+      currency: currency.optional().describe('ISO 4217 code; only prices in it'),
+      moq_max: quantity.optional().describe('Minimum order quantity at most this'),
+      min_available: quantity.optional().describe('Stock last seen at least this'),
+      lead_time_max_days: z
+        .int()
+        .min(0)
+        .max(3_650)
+        .optional()
+        .describe('Days to dispatch, at most'),
+      updated_since: time.optional().describe('Only those changed at this time or after'),
+      sort: z
+        .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
+        .default('relevance')
+        .describe('Order of the rows; price goes by currency first, then by amount'),
+      facets: list(z.enum(FACETS), FACETS.length).optional().describe('Fields to count values of'),
+      limit,
+      cursor: cursor.optional(),
+    })
+    .meta({ dependentRequired: { price_min: ['currency'], price_max: ['currency'] } }),
   output: z.object({
     data: z.array(product),
     page: page.extend({ total: z.int() }),

@@ -30,22 +30,24 @@ export const submitLead = defineOperation({
     'another promoter has already brought is answered with state rejected and reason already_known: that is final, so ' +
     'try again, or with another contact, under a new external_id. Agents set no commercial state.',
   next: 'listLeads shows what staff made of it.',
-  input: z.strictObject({
-    idempotency_key: idempotencyKey,
-    external_id: line(128).describe(
-      'Your name for the lead, which names no person: one lead per owner and external_id',
-    ),
-    source: leadSource
-      .default({ kind: 'agent' })
-      .describe('Where it came from: fixed once it is another than the agent'),
-    company: company.optional().describe('Required unless withdraw is true'),
-    contact: contact.optional(),
-    consent: consent.optional().describe('Required with a contact'),
-    interest: interest.optional().describe('What the lead asked for'),
-    withdraw: z.literal(true).optional().describe('true withdraws the lead'),
-    withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
-    metadata: metadata.optional(),
-  }),
+  input: z
+    .strictObject({
+      idempotency_key: idempotencyKey,
+      external_id: line(128).describe(
+        'Your name for the lead, which names no person and holds no address: one lead per owner and external_id',
+      ),
+      source: leadSource
+        .default({ kind: 'agent' })
+        .describe('Where it came from: fixed once it is another than the agent'),
+      company: company.optional().describe('Required unless withdraw is true'),
+      contact: contact.optional(),
+      consent: consent.optional().describe('Required with a contact'),
+      interest: interest.optional().describe('What the lead asked for'),
+      withdraw: z.literal(true).optional().describe('true withdraws the lead'),
+      withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
+      metadata: metadata.optional(),
+    })
+    .meta({ dependentRequired: { contact: ['consent'], withdraw_reason: ['withdraw'] } }),
   output: lead,
   problems: [
     ...WRITE_PROBLEMS,

@@ -30,7 +30,11 @@ export const connection = z
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
     limits: z.record(z.string(), z.int()).describe('Each named with its unit'),
     boundaries: z.array(z.object({ id: z.string(), statement: z.string(), instead: z.string() })),
-    links: z.record(z.string(), z.string()),
+    links: z
+      .record(z.string(), z.string())
+      .describe(
+        'Contract, tools over MCP, the card of A2A, pages: outreach is asked for over MCP and A2A',
+      ),
     consistency: z.object({ position: z.int(), projection_lag_events: z.int() }),
   })
   .meta({ id: 'Connection' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, metadata, money, time } from '../fields.ts';
+import { id, money, time, shownMetadata } from '../fields.ts';
 
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
@@ -74,7 +74,7 @@ export const handoff = z
       .describe('[erased] after an erasure, [unreadable] without its key'),
     expires_at: time,
     disclaimer: z.string(),
-    metadata: metadata.optional(),
+    metadata: shownMetadata.optional(),
     version: z.int(),
     created_at: time,
     updated_at: time,

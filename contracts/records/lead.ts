@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { homeCountry, id, line, metadata, money, quantity, text, time, url } from '../fields.ts';
+import {
+  homeCountry,
+  id,
+  line,
+  money,
+  quantity,
+  text,
+  time,
+  url,
+  shownMetadata,
+} from '../fields.ts';
 
 export const LEAD_STATES = [
   'submitted',
@@ -105,7 +115,7 @@ export const lead = z
       ),
     claim_expires_at: time,
     outcome_value: money.optional().describe('Set by staff only'),
-    metadata: metadata.optional(),
+    metadata: shownMetadata.optional(),
     version: z.int(),
     created_at: time,
     updated_at: time,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, line, metadata, time } from '../fields.ts';
+import { id, line, time, shownMetadata } from '../fields.ts';
 
 export const TARGET_KINDS = ['product', 'category', 'search'] as const;
 
@@ -44,7 +44,7 @@ export const link = z
     expires_at: time.optional(),
     expired_url: z.string().optional(),
     disclosure: z.string().describe('Text to show beside the link'),
-    metadata: metadata.optional(),
+    metadata: shownMetadata.optional(),
     status: z.enum(['active', 'disabled', 'expired']),
     version: z.int(),
     created_at: time,

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
+import type { Space } from '#src/ports/read-model.ts';
 import { fill } from './fill.ts';
 import type { Following } from './following.ts';
 import { setTargets } from './following.ts';
 import { RECHECK_MS } from './run-options.ts';
-import { dropOthers } from './spaces.ts';
+import { ofNoUse } from './spaces.ts';
 import type { Target } from './target.ts';
 
 /*
@@ -18,13 +19,28 @@ const RETRY_MS = 500;
 const LENT_LOOKS = 3;
 const STOPPED = 'the engine has stopped';
 
-/** Fills beside the loop, then asks the loop to adopt. False when the run ended before. */
+/**
+ * Fills beside the loop, then asks the loop to adopt. False when the run ended before. What they
+ * take the place of is dropped after that.
+ */
 export const build = async (state: Following, targets: readonly Target[]): Promise<boolean> => {
+  const building: Building = { left: new Set(targets), replaced: new Set() };
+  const isBuilt = await untilDone(state, () => buildOnce(state, building));
+  if (isBuilt) void untilDone(state, () => dropReplaced(state, building));
+  return isBuilt;
+};
+
+type Building = {
+  /** Not adopted yet. What is, is the loop's, and not filled beside it by another try. */
+  readonly left: Set<Target>;
+  readonly replaced: Set<Space>;
+};
+
+const untilDone = async (state: Following, work: () => Promise<void>): Promise<boolean> => {
   const { signal, onFault } = state.options;
-  const left = new Set(targets);
   while (!signal.aborted) {
     try {
-      await buildOnce(state, left);
+      await work();
       return true;
     } catch (error) {
       if (signal.aborted) break;
@@ -35,8 +51,7 @@ export const build = async (state: Following, targets: readonly Target[]): Promi
   return false;
 };
 
-/** What has been adopted is the loop's, and not filled beside it by another try. */
-const buildOnce = async (state: Following, left: Set<Target>): Promise<void> => {
+const buildOnce = async (state: Following, { left, replaced }: Building): Promise<void> => {
   const { log, store, progress } = state.options;
   const targets = [...left];
   const head = (await log.head()).position;
@@ -48,11 +63,20 @@ const buildOnce = async (state: Following, left: Set<Target>): Promise<void> => 
   for (const target of targets) {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
+    // Who folds nothing has no say in what is of use.
+    const isReplacing = live !== space && state.own?.size !== 0;
+    const others = isReplacing ? await ofNoUse(store, projection, [space, live]) : [];
     await adopt(state, target);
     left.delete(target);
     progress(projection.name, undefined);
-    // Who folds nothing has no say in what is of use.
-    if (live !== space && state.own?.size !== 0) await dropOthers(store, projection, [space, live]);
+    for (const other of others) replaced.add(other);
+  }
+};
+
+const dropReplaced = async (state: Following, { replaced }: Building): Promise<void> => {
+  for (const space of replaced) {
+    await state.options.store.drop(space);
+    replaced.delete(space);
   }
 };
 

@@ -16,7 +16,7 @@ const MOVE_ON_EVENTS = 10_000;
 export const startFollowing = async (
   state: Following,
 ): Promise<{ head: Position; built: Promise<boolean> }> => {
-  const { log, store, projections, catalog } = state.options;
+  const { log, store, projections } = state.options;
   const head = await log.head();
   const filled: Target[] = [];
   const unfilled: Target[] = [];
@@ -31,7 +31,6 @@ export const startFollowing = async (
   }
   setTargets(state, filled);
   state.position = filled.length > 0 ? lowest(filled) : head.position;
-  if (catalog) state.position = Math.min(state.position, catalog.checkpoint());
   state.at = head.at;
   state.last = head.position;
   const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
@@ -65,21 +64,30 @@ const moveAllOn = async (state: Following): Promise<void> => {
   const position = Math.min(state.position, state.last);
   state.sinceMoved = 0;
   await Promise.all(targets.map((target) => moveOn(options.store, target, position)));
-  options.catalog?.moveOn(position);
+  await options.catalog?.moveOn(position);
 };
 
 /** Between two batches: what waits to be adopted, and what a look at the store has found. */
 export const settle = async (state: Following, looks?: readonly Look[]): Promise<void> => {
   await adoptWaiting(state);
+  await catchUpCatalog(state, looks !== undefined);
   // What one space lost, the others may have lost, too: all that did are filled again at once.
   if (!looks && state.lost.size === 0) return;
   const { options } = state;
   try {
-    await options.catalog?.refill(options.log, state.position);
     for (const look of looks ?? []) await check(state, look);
     await refillLost(state);
   } catch (error) {
     options.onFault?.(error);
+  }
+};
+
+const catchUpCatalog = async (state: Following, isLook: boolean): Promise<void> => {
+  const { catalog, log, wake, onFault } = state.options;
+  try {
+    if (await catalog?.catchUp(log, state.position, isLook)) wake();
+  } catch (error) {
+    onFault?.(error);
   }
 };
 

@@ -74,5 +74,9 @@ export const setTargets = (state: Following, targets: readonly Target[]): void =
 };
 
 /** Up to here every space that answers is folded, parked partitions aside. */
-export const reached = ({ late, position }: Following): Position =>
+export const rowsReached = ({ late, position }: Following): Position =>
   late.size > 0 ? Math.min(position, lowest([...late])) : position;
+
+/** Up to here the catalog is, too. */
+export const reached = (state: Following): Position =>
+  Math.min(rowsReached(state), state.options.catalog?.reached() ?? Infinity);

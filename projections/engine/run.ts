@@ -7,7 +7,7 @@ import type { Look } from './checking.ts';
 import { lookAt } from './checking.ts';
 import { foldMail, settle, startFollowing, stopFollowing } from './follower.ts';
 import type { Following } from './following.ts';
-import { following, reached } from './following.ts';
+import { following, reached, rowsReached } from './following.ts';
 import type { Mailbox } from './mailbox.ts';
 import { mailbox } from './mailbox.ts';
 import type { RunOptions } from './run-options.ts';
@@ -54,19 +54,34 @@ export type Engine = {
   readonly done: Promise<void>;
 };
 
+/** Of a store in this process, which the catalog is beside. */
+export type NearEngine = Engine & {
+  /** The same without the catalog: one whose disk is full keeps no key from being known. */
+  rowsPassed: Engine['passed'];
+};
+
 const BATCH_EVENTS = 4_000;
 const RETRY_MS = 500;
 
 /** Follows the log with every projection, one reader for all. */
-export const runProjections = async (options: RunOptions): Promise<Engine> => {
+export const runProjections = async (options: RunOptions): Promise<NearEngine> => {
   const { catalog: index, ...rest } = options;
-  const { onParked } = options;
+  const { onParked, onFault } = options;
   const rebuilding = new Map<string, Progress>();
   const progress = (name: string, now: Progress | undefined): void => {
     if (now) rebuilding.set(name, now);
     else rebuilding.delete(name);
   };
-  const catalog = index && catalogFollower(index, (parked) => onParked?.('catalog', parked));
+  const hindered = Promise.withResolvers<true>();
+  const catalog =
+    index &&
+    catalogFollower(index, {
+      onParked: (parked) => onParked?.('catalog', parked),
+      onFault: (error) => {
+        hindered.resolve(true);
+        onFault?.(error);
+      },
+    });
   const wake = (): void => loop.wake();
   const recheck = (): void => loop.recheck();
   const state = following({ ...rest, ...(catalog && { catalog }), progress, wake, recheck });
@@ -78,11 +93,17 @@ export const runProjections = async (options: RunOptions): Promise<Engine> => {
 
   return {
     passed: loop.passed,
-    ready: Promise.all([built, loop.passed(head, Infinity)]).then((all) => all.every(Boolean)),
+    rowsPassed: loop.rowsPassed,
+    ready: Promise.all([
+      built,
+      loop.rowsPassed(head, Infinity),
+      // What the catalog has is served also where its disk has no room for the rest.
+      Promise.race([loop.passed(head, Infinity), hindered.promise]),
+    ]).then((all) => all.every(Boolean)),
     position: () => reached(state),
     asOf: () => ({ position: reached(state), at: state.at }),
     status: async () => {
-      const at = { position: reached(state), head: (await options.log.head()).position };
+      const at = { position: rowsReached(state), head: (await options.log.head()).position };
       const found = options.projections.map((projection) => {
         const progress = rebuilding.get(projection.name);
         const target = targetOf(projection.name);
@@ -152,10 +173,24 @@ const lookout = (state: Following, wake: () => void) => {
   };
 };
 
+/** Those who wait until something has come to a position. */
+const waitingFor = (state: Following, now: (state: Following) => Position) => {
+  const { wait, reached: settle, close } = waiters();
+  return {
+    passed: async (position: Position, waitMs: number): Promise<boolean> => {
+      if (position <= now(state)) return true;
+      return waitMs > 0 && !state.stopped && wait(position, waitMs);
+    },
+    look: () => settle(now(state)),
+    close,
+  };
+};
+
 /** Reads, folds, settles; begins again where it stood when the log breaks off. */
 const followLoop = (state: Following) => {
   const { log, signal, onFault, batchEvents, recheckMs } = state.options;
-  const waiting = waiters();
+  const forAll = waitingFor(state, reached);
+  const forRows = waitingFor(state, rowsReached);
   let box: Mailbox | undefined;
   const wake = (): void => box?.poke();
   const looks = lookout(state, wake);
@@ -169,7 +204,8 @@ const followLoop = (state: Following) => {
       for (let mail = await mails.take(); mail; mail = await mails.take()) {
         await foldMail(state, mail);
         await settle(state, looks.take());
-        waiting.reached(reached(state));
+        forAll.look();
+        forRows.look();
       }
     } finally {
       ended.abort();
@@ -180,10 +216,8 @@ const followLoop = (state: Following) => {
   return {
     recheck: looks.look,
     wake,
-    passed: async (position: Position, waitMs: number): Promise<boolean> => {
-      if (position <= reached(state)) return true;
-      return waitMs > 0 && !state.stopped && waiting.wait(position, waitMs);
-    },
+    passed: forAll.passed,
+    rowsPassed: forRows.passed,
     run: async (): Promise<void> => {
       const timer = setInterval(looks.look, recheckMs ?? RECHECK_MS);
       timer.unref();
@@ -201,7 +235,8 @@ const followLoop = (state: Following) => {
       clearInterval(timer);
       await looks.ended();
       await stopFollowing(state).catch((error: unknown) => onFault?.(error));
-      waiting.close();
+      forAll.close();
+      forRows.close();
     },
   };
 };

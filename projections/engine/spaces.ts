@@ -67,20 +67,28 @@ const furthest = async (
 };
 
 /**
- * Drops all spaces but these (the one that answers, and the one it can be rolled back to), and but
- * the one of another version that is folded furthest: in an upgrade it answers the processes which
- * are not of this version yet, and after it whoever goes back.
+ * All spaces but these (the one that answers, and the one it can be rolled back to), and but the one
+ * of another version that is folded furthest: in an upgrade it answers the processes which are not of
+ * this version yet, and after it whoever goes back.
  */
-export const dropOthers = async (
+export const ofNoUse = async (
   store: ProjectionStore,
   projection: Versioned,
   kept: readonly (Space | null)[],
-): Promise<void> => {
+): Promise<Space[]> => {
   const { all } = await store.spaces(projection.name);
   const others = all.filter((space) => !kept.includes(space));
   const spared = await furthest(
     store,
     others.filter((space) => !ofVersion(space, projection)),
   );
-  for (const space of others) if (space !== spared) await store.drop(space);
+  return others.filter((space) => space !== spared);
+};
+
+export const dropOthers = async (
+  store: ProjectionStore,
+  projection: Versioned,
+  kept: readonly (Space | null)[],
+): Promise<void> => {
+  for (const space of await ofNoUse(store, projection, kept)) await store.drop(space);
 };

@@ -48,10 +48,10 @@ export const targetStatus = (
 
 export const catalogStatus = (catalog: CatalogFollower, at: At): ProjectionStatus => {
   const parked = catalog.parked();
-  const checkpoint = parked ? catalog.checkpoint() : at.position;
+  const checkpoint = parked ? catalog.checkpoint() : Math.min(at.position, catalog.reached());
   return {
     name: 'catalog',
-    version: 1,
+    version: catalog.version,
     space: null,
     checkpoint,
     lagEvents: Math.max(0, at.head - checkpoint),

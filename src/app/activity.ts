@@ -97,11 +97,16 @@ export const activityLog = (deps: {
     await Promise.all([...unsettled].map(([of, written]) => writeOne(of, written)));
     const batches = [...waiting].filter(([of]) => !unsettled.has(of));
     for (const [of] of batches) waiting.delete(of);
-    await Promise.all(batches.map(([of, batch]) => writeOne(of, writtenOf(batch))));
+    await Promise.all(
+      batches.map(([of, batch]) =>
+        Promise.try(() => writeOne(of, writtenOf(batch))).catch(deps.onLost),
+      ),
+    );
   };
 
   const writeSoon = (): Promise<void> => {
-    writing = writing.then(write);
+    // Whatever became of one writing, the next one goes on.
+    writing = writing.then(write, write);
     return writing;
   };
 

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { LIMITS } from '#contracts/limits.ts';
+import { DESK_BASE } from '#contracts/places.ts';
 import type { Role } from '#contracts/scopes.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
@@ -70,6 +71,9 @@ const ownerOf = ({ environment, owner }: KeyRow): string =>
 
 const REMEMBERED_MAX = 10_000;
 const INVALID = 'The credential is not one of ours, or not complete.';
+const OF_PEOPLE = `This is a desk token. It opens ${DESK_BASE} alone; here it takes the API key of an agent.`;
+const OF_AGENTS =
+  'This is the API key of an agent. It never opens the desk; that takes a desk token.';
 const UNCONFIRMED: Refusal = {
   ...unavailable(new LogUnavailable('fault', 'no', 'the log confirms no credential')),
   detail:
@@ -125,7 +129,8 @@ export const authenticator = (deps: {
   const authenticate: Authenticator = {
     agent(credential) {
       const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
-      if (!keyId) return refuse('credential_invalid', INVALID);
+      if (!keyId)
+        return refuse('credential_invalid', DESK_TOKEN.test(credential) ? OF_PEOPLE : INVALID);
       const digest = digestOf(credential);
       // What was right once has its checksum; what was not must pass it before anything is looked up.
       if (!remembered.has(digest) && !wellFormed(credential))
@@ -150,7 +155,8 @@ export const authenticator = (deps: {
 
     desk(credential) {
       const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
-      if (!tokenId || !wellFormed(credential)) return refuse('credential_invalid', INVALID);
+      if (!tokenId || !wellFormed(credential))
+        return refuse('credential_invalid', AGENT_KEY.test(credential) ? OF_AGENTS : INVALID);
       const token = credentials.deskToken(tokenId);
       if (!token || !proven('desk-token', credential, digestOf(credential), token.hash))
         return refuse('credential_invalid', INVALID);

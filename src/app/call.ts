@@ -44,7 +44,12 @@ export type Call = {
 /** The A2A task that a call makes, pinned into what the call creates. */
 export type TaskRef = { task_id: string; context_id: string };
 
-export type AgentCall = Call & { caller: AgentCaller; task?: TaskRef };
+export type AgentCall = Call & {
+  caller: AgentCaller;
+  task?: TaskRef;
+  /** The answer goes out as a file, in which nothing says that there is more. */
+  file?: true;
+};
 export type DeskCall = Call & { caller: DeskCaller };
 
 /** The same call as the cause of an event that is not its own effect, and so not found by its key. */

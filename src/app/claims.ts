@@ -60,6 +60,18 @@ export const releaseClaim = async (
   await deps.log.append(stream, stored.length - 1, events);
 };
 
+/**
+ * Gives contacts free behind a write that stands, which is answered as done whatever becomes of this.
+ * A claim that is missed is given free when the write is sent again, or ends with its time.
+ */
+export const releaseBehind = async (release: () => Promise<void>): Promise<void> => {
+  try {
+    await release();
+  } catch {
+    // The write is on the disk: nobody must be told otherwise.
+  }
+};
+
 /** The claim on the address in a sealed contact; undefined where there is none to open. */
 const claimOf = async (
   deps: Claims & Pick<Deps, 'vault'>,

@@ -1,17 +1,17 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { Decider } from '#src/domain/decider.ts';
-import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import type { Ids } from '#src/ports/system.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from './call.ts';
+import type { Writer } from './idempotency.ts';
+import { bind, bindingsOf, bindKey, refusedBy, reused } from './idempotency.ts';
 import type { Done, Refusal } from './outcome.ts';
 import { refuse } from './outcome.ts';
 
 /** A race lost this often in a row is contention that waiting will not cure within one request. */
 const CONFLICT_RETRIES_MAX = 8;
 
-type Writer = { log: EventLog; ids: Ids };
 type Event = { type: string; data: object };
 
 /** What a command left behind. */
@@ -46,8 +46,6 @@ type Stream<State, Command, E extends Event, Reason extends string> = {
   decider: Decider<State, Command, E, Reason>;
   command: Command;
 };
-
-const REUSED = 'This key was first used for another request; its own answer is kept.';
 
 const asEvents = <E>(stored: readonly StoredEvent[]): (E & { at: number })[] =>
   // The log checks each event against its schema when it reads; the type names what was checked.
@@ -111,13 +109,6 @@ const settled = <State, Command, E extends Event, Reason extends string>(
   return undefined;
 };
 
-const reused = (first: StoredEvent): Refusal =>
-  refuse('idempotency_key_reused', REUSED, {
-    extra: {
-      first_request: { id: first.meta.request, at: new Date(first.meta.at).toISOString() },
-    },
-  });
-
 /**
  * A creation whose stream is named by (actor, operation, idempotency key): one append that must find
  * no stream. A retry meets its own and gets the first answer; the key never expires.
@@ -159,19 +150,24 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
   writer: Writer,
   call: Call,
   target: Omit<Stream<State, Command, E, Reason>, 'command'> & {
-    command: (state: State | undefined) => Command | Refusal | Promise<Command | Refusal>;
+    command: (
+      state: State | undefined,
+      stored: readonly StoredEvent[],
+    ) => Command | Refusal | Promise<Command | Refusal>;
+    /** Of one of many streams under a key that is tied already: what was read of it. */
+    found?: readonly StoredEvent[];
   },
 ): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
-  const { stream, decider } = target;
+  const { stream, decider, found } = target;
   for (let attempt = 0; attempt <= CONFLICT_RETRIES_MAX; attempt++) {
-    const stored = await writer.log.readStream(stream);
+    const stored = (attempt === 0 && found) || (await writer.log.readStream(stream));
     const again = replayed(decider, stored, call);
     if (again) return again;
-    const bindings = await bindingsOf(writer, call);
+    const bindings = found ? [] : await bindingsOf(writer, call);
     const known = refusedBy(bindings, call) ?? settled(target, stored, bindings);
     if (known) return known;
     const before = foldOf(decider, stored);
-    const command = await target.command(before);
+    const command = await target.command(before, stored);
     if (isRefusal(command)) return command;
     const decision = decider.decide(before, command);
     if (!decision.accepted)
@@ -179,10 +175,11 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
     if (decision.events.length === 0) {
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
       const here = { stream, revision: stored.length - 1 };
-      if (!(await bind(writer, call, here, bindings.length - 1))) continue;
+      const bound = found ? undefined : await bind(writer, call, here, bindings.length - 1);
+      if (bound?.outcome === 'conflict') continue;
       return { ok: true, state: before, before };
     }
-    const bound = await bindKey(writer, call, stream);
+    const bound = found ? undefined : await bindKey(writer, call, stream);
     if (bound) return bound;
     const events = attribute(call, decision.events, writer.ids);
     const result = await writer.log.append(stream, stored.length - 1, events);
@@ -197,36 +194,3 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
 
 const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'ok' in value && value.ok === false;
-
-const bindingOf = ({ ownerId, idem }: Call): string => `${ownerId}-request_${idem}`;
-
-const bindingsOf = async ({ log }: Writer, call: Call): Promise<readonly StoredEvent[]> =>
-  call.idem === undefined ? [] : log.readStream(bindingOf(call));
-
-const refusedBy = ([first]: readonly StoredEvent[], call: Call): Refusal | undefined =>
-  first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
-
-/** Refuses a key that is tied to another request, before that one's facts leave any trace. */
-export const boundElsewhere = async (writer: Writer, call: Call): Promise<Refusal | undefined> =>
-  refusedBy(await bindingsOf(writer, call), call);
-
-/** Whether the key is tied now, by this call and after so many bindings; a call without a key needs none. */
-const bind = async (
-  writer: Writer,
-  call: Call,
-  to: Omit<EventData<'RequestBound'>, 'fingerprint'>,
-  expected: number,
-): Promise<boolean> => {
-  if (call.idem === undefined || call.fingerprint === undefined) return true;
-  const data = { ...to, fingerprint: call.fingerprint };
-  const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
-  return (await writer.log.append(bindingOf(call), expected, events)).outcome === 'appended';
-};
-
-/** Ties the key to stream and fingerprint; refuses when it is tied to others. */
-export const bindKey = async (
-  writer: Writer,
-  call: Call,
-  stream: string,
-): Promise<Refusal | undefined> =>
-  (await bind(writer, call, { stream }, NO_STREAM)) ? undefined : boundElsewhere(writer, call);

@@ -1,3 +1,4 @@
+import type { Rates } from '#contracts/limits.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
@@ -33,5 +34,5 @@ export type Deps = {
   classifierVersion: number;
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
-  limits: { readsPerMinute: number; writesPerMinute: number; outreachPerMinute: number };
+  limits: Rates;
 };

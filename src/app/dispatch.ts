@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { OperationId } from '#contracts/index.ts';
 import { agentOperations } from '#contracts/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope, Scope } from '#contracts/scopes.ts';
@@ -10,7 +11,7 @@ import type { AgentCall, AgentCaller, Surface, TaskRef } from './call.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
-import { refusalFor } from './failure.ts';
+import { guarded } from './failure.ts';
 import { readInput } from './faults.ts';
 import { handlers } from './handlers.ts';
 import { fingerprintOf } from './hash.ts';
@@ -27,6 +28,8 @@ export type Incoming = {
   input: Record<string, unknown>;
   /** The A2A task that this call makes. */
   task?: TaskRef;
+  /** The answer goes out as a file. */
+  file?: boolean;
   /** Presented on reads: waits until the read models have passed it. */
   consistencyToken?: string | undefined;
 };
@@ -68,7 +71,7 @@ export const answerTo = async (
   const parsed = parseInput(operation, incoming.input);
   if ('refusal' in parsed) return parsed.refusal;
   const call = callOf(deps, id, incoming, parsed.input);
-  try {
+  return guarded(deps, async (guardedDeps) => {
     const behind =
       operation.kind === 'query'
         ? await awaitToken(deps, incoming.consistencyToken, caller.ownerId)
@@ -76,14 +79,12 @@ export const answerTo = async (
     if (behind) return behind;
     // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
     const handler = handlers[id] as unknown as AnyHandler;
-    const outcome = await handler(deps, parsed.input, call);
+    const outcome = await handler(guardedDeps, parsed.input, call);
     if (!outcome.ok) return declared(operation, outcome);
     if (outcome.json === undefined) checkOutput(operation, outcome.value);
     await awaitOwnWrite(deps, outcome.position);
     return outcome;
-  } catch (error) {
-    return refusalFor(error);
-  }
+  });
 };
 
 const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object): AgentCall => {
@@ -100,6 +101,7 @@ const callOf = (deps: Deps, id: OperationId, incoming: Incoming, input: object):
     requestId,
     at: deps.clock.now(),
     ...(incoming.task && { task: incoming.task }),
+    ...(incoming.file && { file: true }),
   };
   if (!('idempotency_key' in input)) return base;
   const { idempotency_key, ...asked } = input as { idempotency_key: string };
@@ -148,7 +150,10 @@ const keyRefusal = (operation: Parsable, key: unknown): Refusal | undefined => {
   if (key === undefined) return refuse('idempotency_key_required', 'The write came without a key.');
   const shape = operation.input.shape['idempotency_key'];
   return shape && '_zod' in shape && !(shape as z.ZodType).safeParse(key).success
-    ? refuse('idempotency_key_invalid', 'The key is too long or holds other characters.')
+    ? refuse(
+        'idempotency_key_invalid',
+        `Send one key of 1 to ${LIMITS.IDEMPOTENCY_KEY_CHARS_MAX} of A-Z a-z 0-9 . _ : ~ + / = -.`,
+      )
     : undefined;
 };
 

@@ -1,14 +1,68 @@
 /** What a store that could not do its part means for the caller. */
+import type { EventLog } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { Refusal } from './outcome.ts';
+import { KeyTaken } from './idempotency.ts';
+import type { Outcome, Refusal } from './outcome.ts';
 import { refuse } from './outcome.ts';
 
 /** A person has to do something first: sooner than that, nobody need ask. */
 const PARKED_RETRY_S = 60;
 
-/** The refusal that an error of the log or of a read model means; throws any other error again. */
-export const refusalFor = (error: unknown): Refusal => {
+/**
+ * A log that remembers whether anything was, or may have been, appended through it. Whoever asks must
+ * have waited for all its appends.
+ */
+const remembering = (log: EventLog): { log: EventLog; hasWritten(): boolean } => {
+  let hasWritten = false;
+  return {
+    hasWritten: () => hasWritten,
+    log: {
+      ...log,
+      async append(...asked) {
+        try {
+          const result = await log.append(...asked);
+          hasWritten ||= result.outcome === 'appended';
+          return result;
+        } catch (error) {
+          hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';
+          throw error;
+        }
+      },
+    },
+  };
+};
+
+/**
+ * Does the work of one call, and answers what a store that failed it means for the caller: nothing was
+ * written is said only where nothing of the call was.
+ */
+export const guarded = async <Parts extends { log: EventLog }, Value>(
+  deps: Parts,
+  work: (deps: Parts) => Promise<Outcome<Value>>,
+): Promise<Outcome<Value>> => {
+  const { log, hasWritten } = remembering(deps.log);
+  try {
+    return await work({ ...deps, log });
+  } catch (error) {
+    return refusalFor(error, hasWritten());
+  }
+};
+
+const HALF_WRITTEN = refuse(
+  'storage_unavailable',
+  'Part of this call was written, or may have been. The same key goes on with it, and tells its answer.',
+  { retryAfterS: 1, extra: { outcome: 'unknown' } },
+);
+
+/**
+ * The refusal that an error of the log or of a read model means, for a call that may have written
+ * before; throws any other error again.
+ */
+export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
+  if (error instanceof KeyTaken) return error.refusal;
+  if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
+    return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
   // Which log it is decides how much it takes at once.
   if (error instanceof AppendTooLarge)

@@ -169,8 +169,14 @@ const faultsOf = (issue: Issue, raw: unknown): InputFault[] => {
   const pointer = pointerOf(issue.path);
   if (given === undefined && issue.code !== 'custom')
     return [{ pointer, code: 'required', detail: 'is required' }];
-  const code = issue.code === 'invalid_union' ? 'invalid_type' : issue.code;
-  return [{ pointer, code, detail: issue.message }];
+  return [{ pointer, code: codeOf(issue), detail: issue.message }];
+};
+
+/** The contract's own code, where it names one. */
+const codeOf = (issue: Issue): string => {
+  if (issue.code === 'invalid_union') return 'invalid_type';
+  const named: unknown = issue.code === 'custom' ? issue.params?.['code'] : undefined;
+  return typeof named === 'string' ? named : issue.code;
 };
 
 /** What is no text needs no word about its length; of two bounds that are passed, the nearer counts. */

@@ -60,6 +60,10 @@ export const priceLine = (
 /** What a line is called as long as the list stands: by its place when it was made. */
 export const lineIdAt = (index: number): string => String(index + 1);
 
+/** A code is named, for whoever reads the refusal beside no list; any other text is repeated to nobody. */
+const named = (name: string, value = ''): string =>
+  /^[\w./-]+$/.test(value) ? `the ${name} "${value}"` : `this ${name}`;
+
 /** Prices every line, or points at each whose product is not published. */
 export const priceLines = (
   catalog: Catalog,
@@ -76,12 +80,11 @@ export const priceLines = (
     const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
     if (product) found.push({ product, line: { line_id: lineIdAt(index), quantity } });
     else {
-      const name = product_id === undefined ? 'sku' : 'product_id';
+      const [name, value] = product_id === undefined ? ['sku', sku] : ['product_id', product_id];
       faults.push({
         pointer: `/line_items/${index}/${name}`,
         code: 'not_published',
-        // Not the value: a refusal repeats no text that somebody sent.
-        detail: `no published product has this ${name}`,
+        detail: `no published product has ${named(name, value)}`,
       });
     }
   }

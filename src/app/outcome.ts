@@ -19,6 +19,8 @@ export type Done<Value> = {
   value: Value;
   /** The value as it is sent, where the handler has written it, and checked it, piece by piece. */
   json?: string;
+  /** Of a list that goes out as a file: its rows, which are not in the value, each made as it is taken. */
+  rows?: Iterable<unknown>;
   /** Where the write stands in the log; makes the Consistency-Token. */
   position?: Position;
   /** Another success than the operation's own: an amended lead answers 200. */

@@ -1,3 +1,4 @@
+import { present } from './present.ts';
 import { HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
@@ -10,7 +11,7 @@ import { stateAt } from '#src/domain/lead.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Unsealed } from '#src/ports/system.ts';
-import { iso } from './time.ts';
+import { epoch, iso } from './time.ts';
 
 /* Records as the contract shows them, from the states that the events leave. */
 
@@ -24,15 +25,6 @@ export const placeholderOf = (opened: null | undefined) =>
   opened === null ? ERASED : '[unreadable]';
 
 export const shownText = (opened: Unsealed): string => opened ?? placeholderOf(opened);
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Only the members that are there: the contract has no null where nothing was said. */
-const present = <T extends object>(members: T): Present<T> => {
-  const there: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(members)) if (value !== undefined) there[name] = value;
-  return there as Present<T>;
-};
 
 export const renderLink = (ownerId: string, state: LinkState, at: number): Link => {
   const expired = state.expires_at !== undefined && state.expires_at <= at;
@@ -118,7 +110,7 @@ const contactOf = (opened: Unsealed) =>
     : placeholderOf(opened);
 
 export const renderLead = (ownerId: string, state: LeadState, at: number, opened: Opened): Lead => {
-  const { contact, interest, sealed_reason, state_reason } = state;
+  const { consent, contact, interest, sealed_reason, state_reason } = state;
   const note = interest?.note;
   return {
     id: state.lead_id,
@@ -128,7 +120,9 @@ export const renderLead = (ownerId: string, state: LeadState, at: number, opened
     source: state.source,
     company: state.company,
     ...(contact !== undefined && { contact: contactOf(opened(contact)) }),
-    ...present({ consent: state.consent }),
+    ...(consent && {
+      consent: { ...consent, obtained_at: iso(epoch(consent.obtained_at)) },
+    }),
     ...(interest && {
       interest: {
         ...interest,

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { z } from 'zod';
 import type { agent } from '#contracts/desk/access.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Scope } from '#contracts/scopes.ts';
+import { everyPage } from '#src/app/listing.ts';
 import type { Common } from './command.ts';
 import { leaf, names, write } from './command.ts';
 import type { Answer, Asked } from './desk-client.ts';
@@ -10,24 +12,31 @@ import { finish, table } from './output.ts';
 
 type Agent = z.output<typeof agent>;
 
-const agentText = ({ id, owner_id, name, status, granted_scopes, reason }: Agent): string =>
-  [
+/** A name that is asked for is decided on, too: buyers read it. */
+const askedText = ({ name, pending, requested_scopes }: Agent): string =>
+  requested_scopes.join(',') + (pending && pending.name !== name ? ` as "${pending.name}"` : '');
+
+const agentText = (agent: Agent): string => {
+  const { id, owner_id, name, status, pending, granted_scopes, reason } = agent;
+  return [
     `${id}  ${name}, agent of ${owner_id}: ${status}`,
     `  may: ${granted_scopes.join(', ') || 'nothing yet'}`,
+    ...(pending ? [`  asks for: ${askedText(agent)}`] : []),
     ...(reason === undefined ? [] : [`  reason: ${reason}`]),
   ].join('\n');
+};
 
 const agentsText = ({ data }: Answer<'listAgents'>): string =>
   data.length === 0
     ? 'No agents.'
     : table([
         ['AGENT', 'STATUS', 'NAME', 'MAY', 'ASKED FOR'],
-        ...data.map(({ id, status, name, granted_scopes, requested_scopes }) => [
-          id,
-          status,
-          name,
-          granted_scopes.join(',') || '-',
-          requested_scopes.join(','),
+        ...data.map((agent) => [
+          agent.id,
+          agent.status,
+          agent.name,
+          agent.granted_scopes.join(',') || '-',
+          askedText(agent),
         ]),
       ]);
 
@@ -95,8 +104,10 @@ export const accessCommands = (program: Command): void => {
   leaf(access, 'list', "an owner's agents, newest first")
     .requiredOption('--owner <id>', 'the promoter')
     .action(async (options: Common & { owner: string }) => {
-      const asked = { owner_id: options.owner };
-      const answer = await atDesk(options, (desk) => desk.call('listAgents', asked));
+      const asked = { owner_id: options.owner, limit: LIMITS.PAGE_ROWS_MAX };
+      const answer = await atDesk(options, (desk) =>
+        everyPage((before) => desk.call('listAgents', { ...asked, before })),
+      );
       finish(options, answer, agentsText(answer));
     });
 };

@@ -1,4 +1,5 @@
-import { createReadStream, statSync } from 'node:fs';
+import { accessSync, constants, createReadStream, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import type { Command } from 'commander';
 import type { FeedFault, FeedFormat, FeedItem, ProductInput } from '#src/app/feed.ts';
 import { readFeed } from '#src/app/feed.ts';
@@ -17,7 +18,10 @@ const BATCH_PRODUCTS = 250;
 const FORMATS: Record<string, FeedFormat> = { csv: 'csv', tsv: 'tsv', ndjson: 'ndjson' };
 
 type Import = Common & { strict?: boolean };
+/** Each row that was read is one of the other three. */
 type Totals = { read: number; appended: number; unchanged: number; rejected: number };
+/** What people are told beside: how many of those appended had been withdrawn. */
+type Imported = { totals: Totals; republished: number };
 
 const formatOf = (file: string): FeedFormat => {
   const ending = /\.([a-z]+)$/i.exec(file)?.[1]?.toLowerCase() ?? '';
@@ -26,8 +30,18 @@ const formatOf = (file: string): FeedFormat => {
   throw new Failure(EXIT.usage, `${file}: the ending must be .csv, .tsv or .ndjson`);
 };
 
+const unreadable = (exit: number, file: string, error: unknown): Failure =>
+  new Failure(exit, `${file} cannot be read: ${(error as Error).message}`);
+
+/** Before anything is opened: what this user may not read is told like a mistyped name. */
 const sizeOf = (file: string): number => {
-  const found = statSync(file, { throwIfNoEntry: false });
+  let found: Stats | undefined;
+  try {
+    found = statSync(file, { throwIfNoEntry: false });
+    if (found) accessSync(file, constants.R_OK);
+  } catch (error) {
+    throw unreadable(EXIT.usage, file, error);
+  }
   if (found?.isFile()) return found.size;
   throw new Failure(EXIT.usage, `${file} ${found ? 'is not a file' : 'does not exist'}`);
 };
@@ -59,10 +73,14 @@ const judge = (file: string) => {
 /** The bytes of a file, with the bar moving as they are read. */
 async function* bytesOf(file: string, shown?: Progress): AsyncIterable<Buffer> {
   let read = 0;
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
-    yield chunk;
-    read += chunk.length;
-    shown?.update(read);
+  try {
+    for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+      yield chunk;
+      read += chunk.length;
+      shown?.update(read);
+    }
+  } catch (error) {
+    throw unreadable(EXIT.refused, file, error);
   }
 }
 
@@ -72,25 +90,30 @@ const requireClean = async (file: string, format: FeedFormat): Promise<void> => 
   let read = 0;
   for await (const item of readFeed(format, bytesOf(file))) if (product(item)) read += 1;
   if (rejected.size === 0) return;
-  const totals = { read: read + rejected.size, appended: 0, unchanged: 0, rejected: rejected.size };
+  const rows = read + rejected.size;
+  const totals = { read: rows, appended: 0, unchanged: 0, rejected: rows };
   const text = `nothing was imported: ${plural(rejected.size, 'bad line')} in ${file}`;
   throw new Failure(EXIT.refused, text, totals);
 };
 
-const send = async (desk: Desk, batch: ProductInput[], totals: Totals): Promise<void> => {
-  if (batch.length === 0) return;
-  const { appended, unchanged } = await desk.call('importProducts', { products: batch });
-  totals.appended += appended;
-  totals.unchanged += unchanged;
+const send = async (desk: Desk, products: ProductInput[], imported: Imported): Promise<void> => {
+  if (products.length === 0) return;
+  const { appended, unchanged, republished = 0 } = await desk.call('importProducts', { products });
+  imported.totals.appended += appended;
+  imported.totals.unchanged += unchanged;
+  imported.republished += republished;
 };
 
-const importFile = async (file: string, options: Import): Promise<Totals> => {
+const importFile = async (file: string, options: Import): Promise<Imported> => {
   const format = formatOf(file);
   const size = sizeOf(file);
   if (options.strict) await requireClean(file, format);
   return atDesk(options, async (desk) => {
     const totals = { ...NOTHING };
-    const soFar = () => `${count(totals.appended)} appended, ${count(totals.unchanged)} unchanged`;
+    const imported = { totals, republished: 0 };
+    // What is under way then is taken or not: nobody is left to hear of it.
+    const soFar = () =>
+      `at least ${count(totals.appended)} appended, ${count(totals.unchanged)} unchanged`;
     const shown = progress(file, size, 'bytes', soFar);
     const { rejected, product } = judge(file);
     let batch: ProductInput[] = [];
@@ -101,22 +124,27 @@ const importFile = async (file: string, options: Import): Promise<Totals> => {
         totals.read += 1;
         batch.push(good);
         if (batch.length < BATCH_PRODUCTS) continue;
-        await send(desk, batch, totals);
+        await send(desk, batch, imported);
         batch = [];
       }
-      await send(desk, batch, totals);
+      await send(desk, batch, imported);
     } finally {
       shown.stop();
     }
     totals.rejected = rejected.size;
     totals.read += rejected.size;
-    return totals;
+    return imported;
   });
 };
 
-const totalsText = ({ read, appended, unchanged, rejected }: Totals): string =>
-  `${plural(read, 'row')} read: ${count(appended)} appended, ${count(unchanged)} unchanged, ` +
-  `${count(rejected)} rejected.`;
+const importedText = ({ totals, republished }: Imported): string => {
+  const { read, appended, unchanged, rejected } = totals;
+  const again = republished > 0 ? ` (${count(republished)} republished after a withdrawal)` : '';
+  return (
+    `${plural(read, 'row')} read: ${count(appended)} appended${again}, ` +
+    `${count(unchanged)} unchanged, ${count(rejected)} rejected.`
+  );
+};
 
 /** Publishing products from a feed, and taking one out again. */
 export const catalogCommands = (program: Command): void => {
@@ -129,17 +157,22 @@ export const catalogCommands = (program: Command): void => {
         'unless none did. What the catalog already has appends nothing: import again at any time.',
     )
     .action(async (file: string, options: Import) => {
-      const totals = await importFile(file, options);
+      const imported = await importFile(file, options);
+      const { totals } = imported;
       if (totals.rejected > 0 && totals.rejected === totals.read)
         throw new Failure(
           EXIT.refused,
           `nothing was imported: every line of ${file} is bad`,
           totals,
         );
-      finish(options, totals, totalsText(totals));
+      finish(options, totals, importedText(imported));
     });
   write(catalog, 'withdraw <sku>', 'take a product out of the catalog')
     .requiredOption('--reason <text>', 'shown to buyers who hold it in a list')
+    .addHelpText(
+      'after',
+      '\nThe next import of a feed that has it publishes it again: take it out of the feed first.',
+    )
     .action(async (sku: string, options: Common & { reason: string }) => {
       const asked = { sku, reason: options.reason };
       const answer = await atDesk(options, (desk) => desk.call('withdrawProduct', asked));

@@ -7,12 +7,18 @@ import { readConfig } from '#src/config.ts';
 /** What every command takes. */
 export type Common = { data?: string; json?: boolean; idempotencyKey?: string };
 
+/** A script's variable that is not set must not become the directory that it runs in. */
+const named = (text: string): string => {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('It must name a directory; the one you are in is a dot.');
+};
+
 /** A command with the options that all have. */
 export const leaf = (parent: Command, usage: string, about: string): Command =>
   parent
     .command(usage)
     .description(about)
-    .option('--data <dir>', 'data directory (default: DATA_DIR, or ./data)')
+    .option('--data <dir>', 'data directory (default: DATA_DIR, or ./data)', named)
     .option('--json', 'one JSON object as the last line on stdout');
 
 /** A command that changes something: repeated with the same key it is done once. */

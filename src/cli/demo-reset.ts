@@ -1,7 +1,6 @@
-import { rmSync } from 'node:fs';
 import type { Command } from 'commander';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
-import { isThere } from '#src/adapters/system/directory.ts';
+import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
 import type { Common } from './command.ts';
 import { configOf, leaf } from './command.ts';
@@ -24,11 +23,14 @@ const reset = (options: Common): void => {
   // Held until all is gone: a server that starts meanwhile is kept out.
   const lock = lockDirectory(directory, 0);
   try {
-    rmSync(directory, { recursive: true, force: true });
+    const { isGone } = removeOwn(directory);
+    const text = isGone
+      ? `${directory} is removed.`
+      : `The demo in ${directory} is removed; what is not of it stays.`;
+    finish(options, { ...report, removed: true }, text);
   } finally {
     lock.release();
   }
-  finish(options, { ...report, removed: true }, `${directory} is removed.`);
 };
 
 export const demoResetCommand = (program: Command): void => {

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { DESK_BASE, placeOf } from '#contracts/places.ts';
+import { DESK_BASE, pathOf, placeOf } from '#contracts/places.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
@@ -15,7 +15,7 @@ import { EXIT, Failure } from './exit.ts';
 import type { Refused } from './problem-text.ts';
 import { refused } from './problem-text.ts';
 import type { RunningServer } from './server-file.ts';
-import { findServer } from './server-file.ts';
+import { findProcess, findServer } from './server-file.ts';
 
 type Input<Id extends DeskOperationId> = z.input<DeskOperations[Id]['input']>;
 /** The key of a write is made here, unless the caller has one. */
@@ -37,18 +37,16 @@ const requestOf = (id: DeskOperationId, input: Record<string, unknown>) => {
   const headers: Record<string, string> = {};
   const query = new URLSearchParams();
   const body: Record<string, unknown> = {};
-  let path: string = operation.http.path;
   for (const [field, value] of Object.entries(input)) {
     const place = placeOf(operation, field);
-    if (place === 'path') path = path.replace(`{${field}}`, encodeURIComponent(String(value)));
-    else if (place === 'header') headers['idempotency-key'] = String(value);
+    if (place === 'header') headers['idempotency-key'] = String(value);
     else if (place === 'query') query.set(field, String(value));
-    else body[field] = value;
+    else if (place === 'body') body[field] = value;
   }
   const isWrite = operation.http.method === 'POST';
   if (isWrite) headers['content-type'] = 'application/json';
   return {
-    path: DESK_BASE + path + (query.size > 0 ? `?${query.toString()}` : ''),
+    path: DESK_BASE + pathOf(operation, input) + (query.size > 0 ? `?${query.toString()}` : ''),
     init: {
       method: operation.http.method,
       headers,
@@ -58,7 +56,7 @@ const requestOf = (id: DeskOperationId, input: Record<string, unknown>) => {
 };
 
 const overHttp = (server: RunningServer, directory: string): Transport => ({
-  async send(id, input) {
+  async send(id, input, key) {
     const { path, init } = requestOf(id, input);
     const headers = {
       ...init.headers,
@@ -73,22 +71,17 @@ const overHttp = (server: RunningServer, directory: string): Transport => ({
       status = response.status;
       answer = await response.json();
     } catch (error) {
-      throw noAnswer(server, input, error);
+      throw noAnswer(server, key, error);
     }
     if (status < 400) return answer;
-    throw refused(answer as Refused, input['idempotency_key']);
+    throw refused(answer as Refused, key);
   },
   close: async () => undefined,
 });
 
-const noAnswer = (
-  server: RunningServer,
-  input: Record<string, unknown>,
-  error: unknown,
-): Failure => {
+const noAnswer = (server: RunningServer, key: string | undefined, error: unknown): Failure => {
   const { message, cause } = error as Error;
   const reason = cause instanceof Error && cause.message !== '' ? cause.message : message;
-  const key = input['idempotency_key'] as string | undefined;
   const again =
     key === undefined
       ? ''
@@ -112,25 +105,41 @@ const connect = async (
   } catch (error) {
     if (!(error instanceof StartupError)) throw error;
     // A server that was just starting holds the directory, and may say so by now.
-    const late = await findServer(config.dataDirectory);
+    const late = await findProcess(config.dataDirectory);
     if (!late) throw error;
+    if (late.role) throw noDesk(late, config);
     return { transport: overHttp(late, config.dataDirectory), server: late };
   }
 };
 
+const noDesk = ({ role, pid }: RunningServer, { dataDirectory }: Config): Failure =>
+  new Failure(
+    EXIT.cannotStart,
+    `a ${role} (process ${pid}) runs on ${dataDirectory}, and takes no commands. Give this one a directory ` +
+      'of its own, with the same settings: --data DIR',
+  );
+
 const openDesk = async (options: Common): Promise<Desk> => {
   const { transport, server } = await connect(configOf(options));
-  const ids = systemIds(systemClock().now);
+  const key = options.idempotencyKey ?? systemIds(systemClock().now).base62(KEY_CHARS);
+  const sent = new Map<DeskOperationId, number>();
+  /** Of the same command again, each write meets its own key again. */
+  const keyed = (id: DeskOperationId) => {
+    const before = sent.get(id) ?? 0;
+    sent.set(id, before + 1);
+    return { idempotency_key: before === 0 ? key : `${key}:${before + 1}` };
+  };
   return {
     server,
     async call(id, asked) {
       const said = Object.entries(asked).filter(([, value]) => value !== undefined);
-      const key =
-        deskOperations[id].kind === 'command'
-          ? { idempotency_key: options.idempotencyKey ?? ids.base62(KEY_CHARS) }
-          : {};
+      const input = Object.fromEntries(said);
+      const answer =
+        deskOperations[id].kind === 'query'
+          ? transport.send(id, input)
+          : transport.send(id, { ...keyed(id), ...input }, key);
       // The registry pairs each answer with its operation; TypeScript cannot follow a key across it.
-      return (await transport.send(id, { ...key, ...Object.fromEntries(said) })) as never;
+      return (await answer) as never;
     },
     close: () => transport.close(),
   };

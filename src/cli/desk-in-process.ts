@@ -8,7 +8,7 @@ import type { Refusal } from '#src/app/outcome.ts';
 import type { Config } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/problem.ts';
 import { openForCommand } from '#src/core.ts';
-import { ensureRootToken } from '#src/root-token.ts';
+import { ensureRootToken } from '#src/wiring/root-token.ts';
 import { hasLog, noData } from './data-directory.ts';
 import type { Transport } from './desk-transport.ts';
 import { tokenIn } from './desk-transport.ts';
@@ -23,10 +23,10 @@ export const inProcess = async (config: Config): Promise<Transport> =>
 const withFirstWrite = (config: Config): Transport => {
   let made: Promise<Transport> | undefined;
   return {
-    async send(id, input) {
+    async send(id, input, key) {
       if (!made && deskOperations[id].kind === 'query') throw noData(config);
       made ??= opened(config);
-      return (await made).send(id, input);
+      return (await made).send(id, input, key);
     },
     close: async () => (await made)?.close(),
   };
@@ -53,13 +53,13 @@ const opened = async (config: Config): Promise<Transport> => {
     throw problem(found, requestId);
   };
   return {
-    async send(id, input) {
+    async send(id, input, key) {
       const requestId = deps.ids.uuid();
       const caller = deskOperations[id].kind === 'query' ? READER : await writer(requestId);
       const incoming = { caller, surface: 'cli' as const, requestId, input };
       const outcome = await dispatchDesk(deps, deskHandlers, id, incoming);
       if (outcome.ok) return outcome.value;
-      throw problem(outcome, requestId, input['idempotency_key']);
+      throw problem(outcome, requestId, key);
     },
     close: () => core.close(),
   };

@@ -5,7 +5,8 @@ import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { EXIT, Failure } from './exit.ts';
 
 export type Transport = {
-  send(id: DeskOperationId, input: Record<string, unknown>): Promise<unknown>;
+  /** `key` is what the command is repeated with: each of several writes has a key of its own. */
+  send(id: DeskOperationId, input: Record<string, unknown>, key?: string): Promise<unknown>;
   close(): Promise<void>;
 };
 

@@ -5,7 +5,12 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { inspectLog } from '#src/adapters/sqlite/log-open.ts';
 import { sqliteLogSource } from '#src/adapters/sqlite/log-source.ts';
 import { requireSqlite } from '#src/adapters/sqlite/open.ts';
-import { filesOpenToOthers, isOpenToOthers, isThere } from '#src/adapters/system/directory.ts';
+import {
+  filesOpenToOthers,
+  isOpenToOthers,
+  isThere,
+  requireOwnDirectory,
+} from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog, shownUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -16,7 +21,7 @@ import { count, note, say, styled, table } from './output.ts';
 import type { RunningServer } from './server-file.ts';
 import { readsCheck } from './reads-check.ts';
 import { serverChecks } from './server-checks.ts';
-import { findServer } from './server-file.ts';
+import { findProcess } from './server-file.ts';
 import { unreadableSubjects, unreadableText } from './unreadable.ts';
 
 type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string };
@@ -66,8 +71,10 @@ const settings = (config: Config): Check =>
 
 const disk = (directory: string): Check[] => [
   check('data directory', () => {
-    if (!isThere(directory)) return warning(`${directory} does not exist; serve makes it`);
+    if (!isThere(directory))
+      return warning(`${directory} does not exist; serve makes it, and a projector needs none`);
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    requireOwnDirectory(directory);
     return ok(`${directory}, writable`);
   }),
   check('free disk', () => {
@@ -94,7 +101,7 @@ const permissions = (directory: string): Check =>
 
 const lock = (directory: string, server: RunningServer | undefined): Check =>
   check('server', () => {
-    if (server) return ok(`runs: ${server.url}, process ${server.pid}`);
+    if (server) return ok(`${server.role ?? 'server'} runs: ${server.url}, process ${server.pid}`);
     if (!isThere(join(directory, 'lock'))) return ok('none has run here');
     try {
       lockDirectory(directory, 0).release();
@@ -145,7 +152,7 @@ const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], fault: ['red', '
 const doctor = async (options: Common): Promise<void> => {
   const config = configOf(options);
   const { dataDirectory: directory } = config;
-  const server = await findServer(directory);
+  const server = await findProcess(directory);
   const checks = [
     ...versions(),
     settings(config),

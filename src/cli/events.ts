@@ -12,9 +12,6 @@ import { note, say, table } from './output.ts';
 const PAGE = 1_000;
 const LOOK_EVERY_MS = 500;
 const TAIL_EVENTS = 20;
-/** How far back an owner's newest events are looked for first, in events of the whole log. */
-const WINDOW_EVENTS = 1_000;
-const WINDOW_GROWTH = 8;
 
 type Place = Pick<Asked<'readEvents'>, 'owner_id' | 'stream'>;
 type Read = { events: ShownEvent[]; head: number };
@@ -44,6 +41,13 @@ async function* pagesOf(
   }
 }
 
+/** A name that was mistyped must not look like one of which nothing is known. */
+const noneOf = (what: string): Failure =>
+  new Failure(EXIT.refused, `there are no events of ${what}`, {
+    code: 'resource_not_found',
+    detail: `no events of ${what}`,
+  });
+
 const show = async (name: string, options: Common & { at?: number }): Promise<void> =>
   atDesk(options, async (desk) => {
     let shown = 0;
@@ -52,24 +56,8 @@ const show = async (name: string, options: Common & { at?: number }): Promise<vo
       shown += events.length;
     }
     if (shown > 0) return;
-    const asOf = options.at === undefined ? '' : ` at position ${options.at}`;
-    throw new Failure(EXIT.refused, `there are no events of ${name}${asOf}`, {
-      code: 'resource_not_found',
-      detail: `no events of ${name}${asOf}`,
-    });
+    throw noneOf(options.at === undefined ? name : `${name} at position ${options.at}`);
   });
-
-/** The newest `limit` events of a place: looked for backwards, because the log is read forwards. */
-const newest = async (desk: Desk, place: Place, limit: number): Promise<Read> => {
-  const { head } = await desk.call('readEvents', { last: 1, limit: 1 });
-  for (let window = Math.max(WINDOW_EVENTS, limit); ; window *= WINDOW_GROWTH) {
-    const after = Math.max(0, head - window);
-    let events: ShownEvent[] = [];
-    for await (const page of pagesOf(desk, place, { after, upTo: head }))
-      events = [...events, ...page.events].slice(-limit);
-    if (events.length >= limit || after === 0) return { events, head };
-  }
-};
 
 type Tail = Common & { owner?: string; stream?: string; follow?: boolean; limit: number };
 
@@ -79,8 +67,14 @@ const tail = async (options: Tail): Promise<void> =>
       ...(options.owner !== undefined && { owner_id: options.owner }),
       ...(options.stream !== undefined && { stream: options.stream }),
     };
-    const { events, head } = await newest(desk, place, options.limit);
-    print(options, events);
+    const { limit } = options;
+    const { data, head } = await desk.call('readEvents', { ...place, last: limit, limit });
+    print(options, data);
+    const of = options.stream ?? options.owner;
+    if (data.length === 0 && of !== undefined) {
+      if (!options.follow || !desk.server) throw noneOf(of);
+      note(`There are no events of ${of} yet.`);
+    }
     if (!options.follow) return;
     if (!desk.server) {
       note('No server runs on this directory, so nothing new can come: not following.');

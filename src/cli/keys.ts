@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Role } from '#contracts/scopes.ts';
+import { everyPage } from '#src/app/listing.ts';
 import type { Common } from './command.ts';
 import { leaf, names, whole, write } from './command.ts';
 import type { Answer } from './desk-client.ts';
@@ -107,8 +108,10 @@ export const keyCommands = (program: Command): void => {
   leaf(key, 'list', "an owner's keys, without their secrets")
     .requiredOption('--owner <id>', 'the promoter')
     .action(async (options: Common & { owner: string }) => {
-      const asked = { owner_id: options.owner };
-      const answer = await atDesk(options, (desk) => desk.call('listKeys', asked));
+      const asked = { owner_id: options.owner, limit: LIMITS.PAGE_ROWS_MAX };
+      const answer = await atDesk(options, (desk) =>
+        everyPage((before) => desk.call('listKeys', { ...asked, before })),
+      );
       finish(options, answer, keysText(answer));
     });
   tokens(program);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { CopiedKeys } from '#src/app/copy-keys.ts';
 import { copyKeys } from '#src/app/copy-keys.ts';
@@ -66,6 +67,7 @@ const openSource = async (url: string, opened: Opened): Promise<Source> => {
 const openTarget = async (url: string, opened: Opened): Promise<End<CopyTarget, MovableKeys>> => {
   const directory = directoryOf(url);
   if (directory === undefined) return openRemote(url, opened);
+  prepareDirectory(directory);
   const { sqliteEventLog } = await import('#src/adapters/sqlite/event-log.ts');
   const log = sqliteEventLog({ directory, upcasts: AS_WRITTEN });
   opened.defer(() => log.close());

@@ -1,5 +1,6 @@
 import type { ProblemCode } from '#contracts/problems.ts';
 import { EXIT, Failure } from './exit.ts';
+import { typed } from './typed.ts';
 
 /** As much of a problem as the command line tells. */
 export type Refused = {
@@ -53,7 +54,7 @@ const wayOn = ({ code, outcome, recovery }: Refused, key: string | undefined): s
 export const problemText = (problem: Refused, key?: string): string =>
   [
     `${problem.title}: ${problem.detail}`,
-    ...(problem.errors ?? []).map((fault) => `  ${fault.pointer || '/'}: ${fault.detail}`),
+    ...(problem.errors ?? []).map((fault) => `  ${typed(fault.pointer)}: ${fault.detail}`),
     ...wayOn(problem, key),
   ].join('\n');
 

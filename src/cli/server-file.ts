@@ -11,11 +11,13 @@ const shape = z.object({
   pid: z.int(),
   /** What its /livez answers. */
   instance: z.string(),
+  /** Of a process that has no desk. */
+  role: z.literal('dispatcher').optional(),
   /** The directory that it was written into: a copy takes the file along, and has no server. */
   directory: z.string(),
   inode: z.string(),
 });
-export type RunningServer = Pick<z.infer<typeof shape>, 'url' | 'pid' | 'instance'>;
+export type RunningServer = Pick<z.infer<typeof shape>, 'url' | 'pid' | 'instance' | 'role'>;
 
 const live = z.object({ instance: z.string() });
 
@@ -65,13 +67,19 @@ const answers = async ({ url, instance }: RunningServer): Promise<boolean> => {
 };
 
 /**
- * The server that runs on this directory. None is a file that came with a copy of another directory,
+ * The process that runs on this directory. None is a file that came with a copy of another directory,
  * or that a crash left behind: its process number and its port may belong to others by now.
  */
-export const findServer = async (directory: string): Promise<RunningServer | undefined> => {
+export const findProcess = async (directory: string): Promise<RunningServer | undefined> => {
   const found = readJson(fileIn(directory), shape);
   if (!found || !isAlive(found.pid)) return undefined;
   const here = placeOf(directory);
   if (found.directory !== here.directory || found.inode !== here.inode) return undefined;
   return (await answers(found)) ? found : undefined;
+};
+
+/** The one that commands go through: a dispatcher has no desk. */
+export const findServer = async (directory: string): Promise<RunningServer | undefined> => {
+  const found = await findProcess(directory);
+  return found?.role === undefined ? found : undefined;
 };

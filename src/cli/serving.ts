@@ -9,6 +9,7 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Following } from '#src/app/following.ts';
 import type { Config } from '#src/config.ts';
+import { isRemoteLog } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
@@ -148,7 +149,7 @@ export const serve = async (options: ServeOptions): Promise<void> => {
     requireLocal(config);
     // A demo works without a setting: where a service asks for ROOT_KEY, it makes one and keeps it.
     const { dataDirectory: directory, rootKey: root } = config;
-    systemSecrets({ directory, ...(root && { root }) });
+    if (isRemoteLog(config)) systemSecrets({ directory, ...(root && { root }) });
   }
   const clock = demoClock(systemClock());
   const onFatal = (error: Error): void => {
@@ -173,8 +174,10 @@ export const serve = async (options: ServeOptions): Promise<void> => {
   const position = (): number => service.deps.following.asOf().position;
   if (role === 'dispatcher') {
     service.dispatcher.start();
+    writeServerFile(config.dataDirectory, { url, pid: process.pid, instance, role });
     announcePlainly(role, url, options);
     await stopped;
+    removeServerFile(config.dataDirectory);
     return stop({ ...service, position }, options);
   }
   const facts = options.demo

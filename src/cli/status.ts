@@ -9,20 +9,25 @@ import { configOf, leaf } from './command.ts';
 import { atDesk } from './desk-client.ts';
 import { EXIT, Failure } from './exit.ts';
 import { finish } from './output.ts';
-import { findServer } from './server-file.ts';
+import { findProcess } from './server-file.ts';
 
 const status = async (options: Common): Promise<void> => {
   const config = configOf(options);
   const { dataDirectory: directory } = config;
-  const server = await findServer(directory);
+  const server = await findProcess(directory);
   if (!server) {
     const text = `No server runs on ${directory}. Start one: tributary serve --data ${directory}`;
     throw new Failure(EXIT.cannotStart, text, { running: false, data: directory });
   }
+  const { url, pid, role } = server;
+  if (role) {
+    const text = `A ${role} runs on ${directory} (process ${pid}); ${url}/readyz tells how it is.`;
+    finish(options, { running: true, role, url, pid, data: directory }, text);
+    return;
+  }
   const { head, data } = await atDesk(options, (desk) => desk.call('listProjections', {}));
   const facts = demoFactsIn(directory);
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
-  const { url, pid } = server;
   const report = {
     running: true,
     url,

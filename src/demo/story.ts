@@ -3,6 +3,7 @@
  * what an agent, an owner, a buyer and an auditor can look at on the first day.
  */
 import { authenticator } from '#src/app/authenticate.ts';
+import { everyPage } from '#src/app/listing.ts';
 import { DAY_MS } from '#src/app/time.ts';
 import type { Service } from '#src/main.ts';
 import { castScenes, feedProducts, openingScenes } from './cast-scenes.ts';
@@ -133,11 +134,17 @@ const KEY_DAYS = 365;
 
 /** Another key for the demo's agent, when the first was lost or revoked; nothing when there is none. */
 const renew = async (stage: Stage, kept: DemoFacts | undefined): Promise<DemoFacts | undefined> => {
-  const { data } = await stage.desk(ROOT, 'listAgents', { owner_id: OWNER });
+  const { data } = await everyPage((before) =>
+    stage.desk(ROOT, 'listAgents', { owner_id: OWNER, before }),
+  );
   const agent = data.find(({ name, status }) => name === DEMO_AGENT && status === 'approved');
   if (!agent) return kept;
-  const keys = (await stage.desk(ROOT, 'listKeys', { owner_id: OWNER })).data;
-  for (const { id } of keys.filter((key) => key.agent_id === agent.id && key.status === 'active'))
+  const keys = await everyPage((before) =>
+    stage.desk(ROOT, 'listKeys', { owner_id: OWNER, before }),
+  );
+  for (const { id } of keys.data.filter(
+    (key) => key.agent_id === agent.id && key.status === 'active',
+  ))
     await stage.desk(ROOT, 'revokeKey', { key_id: id, reason: 'Lost with demo.json' });
   const asked = { agent_id: agent.id, expires_in_days: KEY_DAYS };
   const { api_key } = await stage.desk(ROOT, 'issueKey', asked);

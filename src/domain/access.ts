@@ -18,17 +18,21 @@ export type AgentCommand =
 
 export type AgentRejection =
   | 'agent_unknown'
-  | 'agent_exists'
   | 'scopes_not_requested'
   | 'agent_not_in_state'
   | 'suspended_by_staff';
 
+/** What an agent is called, what it is for, and what it may do. */
+type Access = Omit<EventData<'AccessRequested'>, 'agent_id'>;
+
 export type AgentState = {
   agent_id: string;
+  /** As approved last; until the first approval as asked for. */
   name: string;
   purpose: string;
-  /** Of a request that is not decided: what an approved agent would be called. */
-  asked?: { name: string; purpose: string };
+  /** Asked for and not decided. What is granted stays in force meanwhile. */
+  pending?: Access | undefined;
+  /** The scopes that are pending or were refused; else those granted. */
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
@@ -43,36 +47,31 @@ export type AgentState = {
 export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection> = {
   evolve(state, event) {
     if (event.type === 'AccessRequested') {
-      const { agent_id, name, purpose, scopes } = event.data;
-      const kept = state ?? { granted: [], created_at: event.at, version: -1, status: 'requested' };
-      // A wider request of an approved agent leaves what it has in force until it is decided.
-      const status = kept.status === 'approved' ? 'approved' : 'requested';
-      const version = kept.version + 1;
+      const { agent_id, ...pending } = event.data;
+      const { name, purpose, scopes: requested } = pending;
+      const version = (state?.version ?? -1) + 1;
       // Buyers read the name: it changes with the approval, not with the wish.
-      if (state && status === 'approved')
-        return { ...state, asked: { name, purpose }, requested: scopes, version };
-      return { ...kept, agent_id, name, purpose, requested: scopes, status, version };
+      if (state && state.granted.length > 0) return { ...state, pending, requested, version };
+      const kept = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
+      return { ...kept, pending, requested, status: 'requested', version };
     }
     if (!state) throw new Error(`${event.type} on an agent that was never requested`);
     const next = { ...state, reason: event.data.reason, version: state.version + 1 };
     switch (event.type) {
-      case 'AccessApproved':
-        return {
-          ...next,
-          ...state.asked,
-          status: 'approved',
-          granted: event.data.scopes,
-          // Decided is decided: more, or the rest, is asked for anew.
-          requested: event.data.scopes,
-          decided_at: event.at,
-        };
-      case 'AccessDenied':
-        return {
-          ...next,
-          requested: state.granted.length > 0 ? state.granted : state.requested,
-          status: state.granted.length > 0 ? 'approved' : 'denied',
-          decided_at: event.at,
-        };
+      case 'AccessApproved': {
+        const { name, purpose } = state.pending ?? state;
+        const { scopes } = event.data;
+        // Decided is decided: more, or the rest, is asked for anew.
+        const decided = { pending: undefined, requested: scopes, decided_at: event.at };
+        const inForce = { name, purpose, granted: scopes, suspended_by: undefined };
+        return { ...next, ...decided, ...inForce, status: 'approved' };
+      }
+      case 'AccessDenied': {
+        const decided = { ...next, pending: undefined, decided_at: event.at };
+        return state.granted.length > 0
+          ? { ...decided, requested: state.granted }
+          : { ...decided, status: 'denied' };
+      }
       case 'AgentSuspended':
         return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
       case 'AgentReinstated':
@@ -99,14 +98,17 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
           return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
         if (state.status === 'denied')
           return reject('agent_not_in_state', 'the request was refused; ask for access again');
-        if (state.status === 'approved' && scopes.join() === state.granted.join()) return accept();
+        const isGranted = state.granted.every((scope) => scopes.includes(scope));
+        if (!state.pending && isGranted) return accept();
         return accept({ type: 'AccessApproved', data: { agent_id, scopes, reason } });
       }
       case 'DenyAccess':
         if (state.status === 'denied') return accept();
-        return state.status === 'suspended'
-          ? reject('agent_not_in_state', 'the agent is suspended')
-          : accept({ type: 'AccessDenied', data: { agent_id, reason } });
+        if (state.status === 'suspended')
+          return reject('agent_not_in_state', 'the agent is suspended');
+        return state.pending
+          ? accept({ type: 'AccessDenied', data: { agent_id, reason } })
+          : reject('agent_not_in_state', 'no request is open; to stop the agent, suspend it');
       case 'SuspendAgent': {
         const { role: by_role } = command;
         const isHeavier = by_role === 'staff' && state.suspended_by === 'owner';
@@ -138,6 +140,8 @@ export type KeyRejection = 'key_exists' | 'key_unknown' | 'key_not_active';
 export type KeyState = EventData<'KeyIssued'> & {
   status: 'active' | 'rotating' | 'revoked';
   revoked_reason?: string;
+  /** When another key was issued in its place. */
+  rotated_at?: number;
   created_at: number;
   version: number;
 };
@@ -150,7 +154,13 @@ export const apiKey: Decider<KeyState, KeyCommand, KeyEvent, KeyRejection> = {
     if (!state) throw new Error(`${event.type} on a key that was never issued`);
     const version = state.version + 1;
     return event.type === 'KeyRetired'
-      ? { ...state, status: 'rotating', expires_at: event.data.expires_at, version }
+      ? {
+          ...state,
+          status: 'rotating',
+          expires_at: event.data.expires_at,
+          rotated_at: event.at,
+          version,
+        }
       : { ...state, status: 'revoked', revoked_reason: event.data.reason, version };
   },
 

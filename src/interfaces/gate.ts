@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LIMITS } from '#contracts/limits.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import type { Authenticator } from '#src/app/authenticate.ts';
 import type { AgentCaller, Surface } from '#src/app/call.ts';
@@ -8,6 +9,7 @@ import { note } from '#src/app/dispatch.ts';
 import type { Limiter } from '#src/app/limiter.ts';
 import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
+import { DAY_MS } from '#src/app/time.ts';
 import { limitedByAddress, tooMany } from './by-address.ts';
 
 /** What a call is counted against: names of the RateLimit fields. */
@@ -41,8 +43,6 @@ export type Gate = {
   /** The same with the headers as names and values in turn, for an answer that is no fastify reply. */
   take(caller: AgentCaller, policy: Policy): { headers: string[]; refusal?: Refusal };
 };
-
-const SUNSET_NOTICE_MS = 14 * 86_400_000;
 
 export const bearerOf = (request: Pick<IncomingMessage, 'headers'>): string | undefined =>
   /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
@@ -94,12 +94,14 @@ export const agentGate = (
   };
 };
 
-/** A key on its way out says so in every answer (RFC 9745, RFC 8594). */
+const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
+
+/** A key on its way out says so in every answer (RFC 9745, RFC 8594): since when, and until when. */
 const noticeEnd = (headers: string[], deps: Deps, caller: AgentCaller): void => {
   const key = deps.credentials.key(caller.keyId);
   if (!key) return;
-  if (key.status === 'rotating')
-    headers.push('deprecation', `@${Math.floor(key.created_at / 1000)}`);
+  if (key.rotated_at !== undefined)
+    headers.push('deprecation', `@${Math.floor(key.rotated_at / 1000)}`);
   if (key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS)
     headers.push('sunset', new Date(key.expires_at).toUTCString());
 };

@@ -9,7 +9,6 @@ import { boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import { scanJson } from '#src/app/json-scan.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import { forbidden, refuse } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -17,6 +16,7 @@ import { followMethods } from './allowed-methods.ts';
 import { awaiting } from './awaiting.ts';
 import { brokenRequests } from './broken-requests.ts';
 import { failureLines, noteFailure } from './failed-requests.ts';
+import { parseJson } from './json-body.ts';
 import { ownRefusal } from './own-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
 import { decoded, unsound } from './sound.ts';
@@ -128,8 +128,10 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const result = parseJson(body as Buffer, request);
-    if ('refusal' in result) done(new Refused(result.refusal));
-    else done(null, result.value);
+    if ('refusal' in result) {
+      request.body = result.said;
+      done(new Refused(result.refusal));
+    } else done(null, result.value);
   });
   server.addHook('onRequest', (request, reply, next) => {
     reply.header('request-id', request.id);
@@ -180,34 +182,6 @@ const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>
   method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/')
     ? boundaryOf(decoded(path))
     : undefined;
-
-const parseJson = (
-  body: Buffer,
-  request: FastifyRequest,
-): { value: unknown } | { refusal: Refusal } => {
-  const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
-  if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
-    return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
-  } catch {
-    return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
-  }
-  if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
-  const fault = scanJson(text);
-  if (fault)
-    return {
-      refusal: refuse('malformed_request', 'The JSON cannot be taken as it is.', {
-        errors: [fault],
-      }),
-    };
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch {
-    return { refusal: refuse('malformed_json', 'The body is not JSON.') };
-  }
-};
 
 const BY_FASTIFY_CODE: Record<string, [ProblemCode, string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send application/json.'],

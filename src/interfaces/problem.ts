@@ -74,9 +74,13 @@ export const problemHeaders = (
   ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
   ...(PROBLEMS[code].status === 401 && { 'www-authenticate': challenge(code) }),
   ...(code === 'scope_missing' && {
-    'www-authenticate': `Bearer realm="affiliate", error="insufficient_scope", scope="${String(extra?.['required_scope'])}"`,
+    'www-authenticate': scopeChallenge(extra?.['required_scope']),
   }),
 });
+
+/** A client asks for all that it reads here, and of several scopes one is enough. */
+const scopeChallenge = (required: unknown): string =>
+  `Bearer realm="affiliate", error="insufficient_scope", scope="${String(required).split(' ')[0]}"`;
 
 /** RFC 6750: no error code when no credential was sent. */
 const challenge = (code: ProblemCode): string =>

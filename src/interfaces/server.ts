@@ -18,7 +18,7 @@ import { mcpRoutes } from './mcp/routes.ts';
 import { metricsRoutes } from './metrics.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { publicRoutes } from './public.ts';
-import { burst } from './rest/burst.ts';
+import { burst, requestOf } from './rest/burst.ts';
 import { deskRoutes } from './rest/desk-routes.ts';
 import { keptAnswers } from './rest/kept-answers.ts';
 import { agentRoutes } from './rest/routes.ts';
@@ -55,7 +55,9 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
     },
   };
   const gate = agentGate(deps, guards);
-  const leave = burst();
+  const leave = burst((err, unsent) =>
+    options.log.error({ request: requestOf(unsent), err }, 'answer not sent'),
+  );
   const kept = keptAnswers(deps, gate, leave);
   const server = httpServer({
     ids,
@@ -75,7 +77,7 @@ export const buildServer = (deps: ServerDeps, options: ServerOptions): FastifyIn
   const { metrics } = deps;
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
-  publicRoutes(server, deps.origin);
+  publicRoutes(server, deps);
   agentRoutes(server, deps, { gate, kept, leave });
   mcpRoutes(server, deps, gate);
   a2aRoutes(server, deps, gate);

@@ -98,6 +98,8 @@ export type ProductHits<Shown = CatalogProduct> = {
 };
 
 export type Catalog = {
+  /** Rises when the shape of what is kept changes: all is folded afresh then. */
+  readonly version: number;
   /** Published products by id; a missing one is absent from the map. */
   byId(ids: readonly string[]): Map<string, CatalogProduct>;
   bySku(skus: readonly string[]): Map<string, CatalogProduct>;
@@ -108,12 +110,21 @@ export type Catalog = {
   /** The same, with what a view makes of each product; a view is a constant, and few are known. */
   show<Shown>(query: ProductSearch, view: ProductView<Shown>): ProductHits<Shown>;
   count(): number;
-  /** Folds product events and moves the checkpoint in one transaction; others are passed over. */
+  /**
+   * Folds product events and moves the checkpoint in one transaction; others are passed over. Throws
+   * PoisonEvent for one that it can never take, and any other error for its store: then the same may
+   * be taken later, from its checkpoint on.
+   */
   apply(events: readonly FoldEvent[], upTo: Position): void;
   checkpoint(): Position;
+  /** Rises when another build takes its place, or an empty one: from then on it stands elsewhere. */
+  generation(): number;
   /** Rows and a digest of all of them, for verify. */
   digest(): { rows: number; digest: string };
-  /** Empties the index and sets the checkpoint to 0, for rebuild. */
-  clear(): void;
   close(): void;
 };
+
+/** An event that cannot be folded, whatever the store: to try again is of no use. */
+export class PoisonEvent extends Error {
+  override readonly name = 'PoisonEvent';
+}

@@ -109,6 +109,8 @@ export type EventLog = {
     owner: string,
     options: { after: Position; limit: number; upTo?: Position },
   ): Promise<StoredEvent[]>;
+  /** The newest events up to `upTo` (inclusive), of all or of one owner, at most `limit`, in log order. */
+  readBack(options: { upTo: Position; limit: number; owner?: string }): Promise<StoredEvent[]>;
   /**
    * One ordered sequence from after `after` on, for ever; ends when `signal` aborts or the log
    * closes. In an embedded log the events of a commit are delivered before its append resolves.

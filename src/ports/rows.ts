@@ -40,6 +40,7 @@ export type AgentRow = {
   agent_id: string;
   name: string;
   purpose: string;
+  pending?: { name: string; purpose: string; scopes: string[] } | undefined;
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
@@ -60,6 +61,8 @@ export type KeyRow = {
   pepper_version: number;
   expires_at: number;
   status: 'active' | 'rotating' | 'revoked';
+  /** When another key was issued in its place. */
+  rotated_at?: number;
   created_at: number;
 };
 
@@ -75,6 +78,10 @@ export type DeskTokenRow = {
   status: 'active' | 'revoked';
   created_at: number;
 };
+
+/** The scope of an owner's list in `access`: each kind has its own, so that none hides another. */
+export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): string =>
+  `${ownerId}/${kind}`;
 
 /** The one scope of the list of open outreach requests, which no owner's name can be. */
 export const OPEN_OUTBOUND = 'open';

@@ -12,6 +12,7 @@ export const healthServer = (
     projections: Statuses;
   },
   log: Logger,
+  instance?: string,
 ): FastifyInstance => {
   const server = httpServer({
     ids: deps.ids,
@@ -22,6 +23,6 @@ export const healthServer = (
   });
   const { metrics } = deps;
   if (metrics) metricsRoutes(server, { ...deps, metrics });
-  healthRoutes(server, deps);
+  healthRoutes(server, deps, instance);
   return server;
 };

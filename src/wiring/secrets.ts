@@ -1,3 +1,4 @@
+import { requireLogFile } from '#src/adapters/sqlite/log-open.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Config } from '#src/config.ts';
@@ -22,5 +23,7 @@ export const openSecrets = (config: Config): SystemSecrets => {
         '"openssl rand -base64 32" and keep it where it is not lost; for a log that was copied ' +
         'from a data directory take what root.key holds there.',
     );
+  // Who is told that the root is missing looks for it: not beside a file that was never ours.
+  if (!root && !isRemoteLog(config) && !hasRoot(directory)) requireLogFile(directory);
   return systemSecrets({ directory, ...(root && { root }) });
 };

@@ -27,7 +27,7 @@ import { sparing } from './told.ts';
 export type Views = {
   /** Those in this process: what every request needs, without a promise. */
   near: LocalReadModels;
-  /** True once these have folded up to `position`. */
+  /** True once these, the catalog aside, have folded up to `position`. */
   nearPassed: Engine['passed'];
   /** All read models. */
   store: ProjectionStore;
@@ -102,7 +102,7 @@ const local = async (config: Config, options: ViewOptions): Promise<Views> => {
     ...told,
   });
   const readModels = localReadModels(near, PROJECTIONS, engine);
-  const { ready, passed: nearPassed } = engine;
+  const { ready, rowsPassed: nearPassed } = engine;
   const following = engine;
   return { near: readModels, nearPassed, store: near, engine, readModels, following, ready };
 };
@@ -156,7 +156,7 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
   };
   return {
     near: nearModels,
-    nearPassed: near.passed,
+    nearPassed: near.rowsPassed,
     store: pairedStores(nearStore, farStore, isNear),
     engine,
     readModels: pairedReadModels(

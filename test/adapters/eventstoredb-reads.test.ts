@@ -79,6 +79,8 @@ describe('what is not ours', () => {
     const pages = [0, 2, 4].map((n) => ({ after: all[n - 1]?.position ?? 0, limit: 2 }));
     const paged = await Promise.all(pages.map((page) => log.readAll(page)));
     expect(paged.flat()).toEqual(all);
+    for (const upTo of [last?.position ?? 0, Number.MAX_SAFE_INTEGER])
+      expect(await log.readBack({ upTo, limit: 5 })).toEqual(all.slice(-5));
     expect(await log.readFold({ after: last?.position ?? 0, limit: 10 })).toEqual([]);
   });
 

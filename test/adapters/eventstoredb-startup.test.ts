@@ -203,7 +203,8 @@ describe('the way to the server', () => {
       (file) =>
         !file.path.startsWith('src/adapters/eventstoredb/') &&
         importsOf(file).some(
-          ({ from, typeOnly }) => !typeOnly && /eventstoredb\/|@eventstore/.test(from),
+          ({ from, typeOnly, late }) =>
+            !typeOnly && !late && /eventstoredb\/|@eventstore/.test(from),
         ),
     );
     expect(loads.map(({ path }) => path)).toEqual([]);

@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, ProductSearch } from '#src/ports/catalog.ts';
+import { PoisonEvent } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import { directories } from '../support/directories.ts';
 import { content, history, MUCH, T0 } from '../support/products.ts';
@@ -135,7 +136,9 @@ describe('folding', () => {
     const catalog = filled(events, file);
     const before = catalog.digest();
     const bad = [publish(content('b', { title: 'Unseen' })), revise(content('never'))];
-    expect(() => catalog.apply(bad, 3)).toThrow('ProductRevised at 3 on a product never published');
+    expect(() => catalog.apply(bad, 3)).toThrow(
+      new PoisonEvent('ProductRevised at 3 on a product never published'),
+    );
     expect(catalog.digest()).toEqual(before);
     expect([catalog.checkpoint(), catalog.count()]).toEqual([1, 1]);
     expect(catalog.search({ ...ALL, q: 'unseen' }).total).toBe(0);
@@ -146,16 +149,15 @@ describe('folding', () => {
     expect(catalog.search({ ...ALL, q: 'unsene' }).total).toBe(1);
   });
 
-  test('clear empties it for a rebuild', () => {
-    const { events, publish } = history();
-    publish(content('a'));
-    const catalog = filled(events);
-    const before = catalog.digest();
-    catalog.clear();
-    expect([catalog.count(), catalog.checkpoint(), catalog.search(ALL).total]).toEqual([0, 0, 0]);
-    catalog.apply(events, 1);
-    expect(catalog.digest()).toEqual(before);
-    expect(catalog.search({ ...ALL, q: 'product' }).total).toBe(1);
+  test.each([
+    ['names no product', { product_id: 7 }],
+    ['has words that are none', { title: { en: 'Mug' } }],
+    ['has a price that is none', { price_tiers: 3 }],
+    ['has what no column takes', { product_id: 'prd_a', sku: ['S'] }],
+  ])('an event that %s is poison, whatever the file', (_, over) => {
+    const { publish } = history();
+    const event = publish({ ...content('a'), ...(over as object) });
+    expect(() => filled([event])).toThrow(PoisonEvent);
   });
 
   test('the digest knows rows only, not how they came', () => {

@@ -39,6 +39,7 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
     readStream: async () => [],
     readAll: async () => [],
     readOwner: async () => [],
+    readBack: async () => [],
     readFold: async () => [],
     async *subscribe() {
       yield { kind: 'caughtUp', position };

@@ -269,6 +269,26 @@ const reads = (log: () => EventLog): void => {
     expect(await log().readOwner('nobody', { after: 0, limit: 9 })).toEqual([]);
   });
 
+  test('the newest are read back, of all and of an owner, from any position', async () => {
+    for (let n = 0; n < 9; n += 1) {
+      await log().append(`${['ab', 'abc', 'ABC'][n % 3]}-lead_${n}`, NO_STREAM, several(2));
+    }
+    const all = await log().readAll({ after: 0, limit: 99 });
+    const { position: head } = await log().head();
+    const [first = 0, , , middle = 0] = positionsOf(all);
+    const bounds = [first, middle, head].flatMap((at) => [at - 1, at, at + 1]);
+    for (const upTo of [0, 1, ...bounds, 2 * head]) {
+      const before = all.filter(({ position }) => position <= upTo);
+      const own = before.filter(({ owner }) => owner === 'ab');
+      for (const limit of [3, 99]) {
+        expect(await log().readBack({ upTo, limit })).toEqual(before.slice(-limit));
+        expect(await log().readBack({ upTo, limit, owner: 'ab' })).toEqual(own.slice(-limit));
+      }
+    }
+    expect(await log().readBack({ upTo: head, limit: 0 })).toEqual([]);
+    expect(await log().readBack({ upTo: head, limit: 9, owner: 'nobody' })).toEqual([]);
+  });
+
   test('an owner is found across a long log, page by page', async () => {
     for (let n = 0; n < 30; n += 1) {
       const filler = log().append(`busy-lead_${n}`, NO_STREAM, several(400));
@@ -282,12 +302,16 @@ const reads = (log: () => EventLog): void => {
       after = page.at(-1)?.position ?? after;
     }
     expect(seen).toEqual(Array.from({ length: 30 }, (_, n) => `${n}`));
+    const { position: upTo } = await log().head();
+    const back = await log().readBack({ upTo, limit: 20, owner: 'rare' });
+    expect(back.map(printOf)).toEqual(seen.slice(-20));
   });
 
   test('an empty log answers nothing', async () => {
     expect(await log().head()).toEqual({ position: 0, at: null });
     expect(await log().readAll({ after: 0, limit: 9 })).toEqual([]);
     expect(await log().readFold({ after: 0, limit: 9 })).toEqual([]);
+    expect(await log().readBack({ upTo: 9, limit: 9 })).toEqual([]);
   });
 };
 

@@ -18,6 +18,7 @@ import {
   lastLine,
   run,
   serve,
+  start,
 } from '../support/cli.ts';
 import { directories } from '../support/directories.ts';
 
@@ -90,14 +91,17 @@ describe('the end of a server', () => {
 
 describe('the command line itself', () => {
   it('ends with 2 when it is not right, and explains itself', async () => {
-    const [unknown, missing, number, nothing, help] = await Promise.all([
+    const [unknown, missing, number, unset, nothing, help] = await Promise.all([
       run('conquer'),
       run('key', 'revoke', 'a1B2c3D4e5F6'),
       run('serve', '--port', 'http'),
+      run('serve', '--port', '0', '--data', ''),
       run(),
       run('--help'),
     ]);
-    expect([unknown.code, missing.code, number.code, nothing.code]).toEqual([2, 2, 2, 2]);
+    const codes = [unknown, missing, number, unset, nothing].map(({ code }) => code);
+    expect(codes).toEqual([2, 2, 2, 2, 2]);
+    expect(unset.stderr).toContain('It must name a directory');
     expect(missing.stderr).toContain('--reason');
     expect(help.code).toBe(0);
     expect(help.stdout).toContain('Exit status:');
@@ -132,6 +136,28 @@ describe('the command line itself', () => {
     fake.close();
     expect(code).toBe(5);
     expect(stderr).toContain('repeat it with --idempotency-key again-1');
+  });
+
+  it('says of a broken off import what is in for certain', async () => {
+    const reached = Promise.withResolvers<void>();
+    const fake = createServer((request, response) => {
+      if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
+      else reached.resolve();
+    });
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
+    const folder = directory.fresh();
+    const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    writeServerFile(folder, { url, pid: process.pid, instance: 'fake' });
+    writeFileSync(join(folder, 'desk.token'), 'trbd_none');
+    const file = feed(directory.fresh(), 'off.csv', `${HEADER}O-1,Off,1.00 GBP,in_stock\n`);
+    const child = start(['catalog', 'import', file, '--data', folder]);
+    const end = ended(child);
+    await reached.promise;
+    child.kill('SIGINT');
+    const { stderr } = await end;
+    fake.closeAllConnections();
+    fake.close();
+    expect(stderr).toContain('off.csv, at least 0 appended, 0 unchanged. The same command');
   });
 
   it('is found through a symbolic link, from another folder, with a relative --data', async () => {

@@ -138,6 +138,22 @@ describe('a data directory without its root.key', () => {
   });
 });
 
+it("a data directory with somebody else's log.db is told as that, also without a root.key", async () => {
+  const data = directory.fresh();
+  const db = new DatabaseSync(join(data, 'log.db'));
+  db.exec('CREATE TABLE notes (note TEXT)');
+  db.close();
+  for (const asked of [
+    ['serve', '--port', '0'],
+    ['serve', '--port', '0', '--demo'],
+    ['events', 'tail'],
+  ]) {
+    const { code, stderr } = await run(...asked, '--data', data);
+    expect({ code, left: readdirSync(data) }, asked.join()).toEqual({ code: 3, left: ['log.db'] });
+    expect(stderr).toContain('log.db is not a Tributary event log.');
+  }
+});
+
 describe('a data directory without its keys.db', () => {
   it('is refused, until an empty one says that the loss is accepted', async () => {
     const data = restored(...KEPT.filter((name) => name !== 'keys.db'));
@@ -239,6 +255,10 @@ describe('a data directory', () => {
     const done = restored(...KEPT, 'demo.json');
     expect(await json('demo-reset', '--data', done)).toMatchObject({ removed: true });
     expect(existsSync(done)).toBe(false);
+    const mixed = restored(...KEPT, 'demo.json');
+    writeFileSync(join(mixed, '.profile'), '');
+    expect(await json('demo-reset', '--data', mixed)).toMatchObject({ removed: true });
+    expect(readdirSync(mixed)).toEqual(['.profile']);
     expect(await json('demo-reset', '--data', done)).toMatchObject({ removed: false });
   });
 });

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Server } from '../support/cli.ts';
 import {
   connection,
@@ -128,8 +130,29 @@ describe('commands beside a running server', () => {
     const { stdout } = await run('key', 'list', '--owner', 'acme', ...at());
     expect(stdout).toContain(keyId);
     expect(stdout).not.toContain(rotated.api_key);
+    await json('access', 'request', ...asked, '--agent', agent, '--name', 'Your bank', ...at());
+    const { stdout: open } = await run('access', 'list', '--owner', 'acme', ...at());
+    expect(open).toContain('products:read,links:write as "Your bank"');
     const denied = await run('access', 'deny', agent, ...why);
-    expect(denied.stdout).toContain('acme');
+    expect(denied.stdout).toContain('Tester, agent of acme: approved');
+    expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend it');
+  });
+
+  it('list agents to the last page', async () => {
+    const { url, desk_token } = server.ready;
+    const ids = Array.from({ length: LIMITS.PAGE_ROWS_MAX + 1 }, (_, i) => `many-${i}`);
+    const headers = { authorization: `Bearer ${desk_token}`, 'content-type': 'application/json' };
+    const asked = { owner_id: 'many', name: 'Many', purpose: 'A test', scopes: ['leads:read'] };
+    const body = JSON.stringify(asked);
+    const request = (key: string) =>
+      fetch(`${url}/api/desk/v1/agents`, {
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': key },
+        body,
+      });
+    for (const { status } of await Promise.all(ids.map(request))) expect(status).toBe(201);
+    const list = await json<{ data: object[] }>('access', 'list', '--owner', 'many', ...at());
+    expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
   });
 
   it('tell a refusal on stderr with the way on, and as an object for scripts', async () => {
@@ -138,7 +161,8 @@ describe('commands beside a running server', () => {
     const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
     expect(code).toBe(1);
     expect(stderr).toContain('Some fields are not valid');
-    expect(stderr).toContain('/owner_id: must be 3 to 32');
+    expect(stderr).toContain('--owner: must be 3 to 32');
+    expect(stderr).toContain('--scopes, no. 1: ');
     expect(stderr).toContain('Correct it, and run the command again.');
     expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
   });
@@ -203,9 +227,49 @@ describe('catalog import', () => {
 
     const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
     expect(strict.code).toBe(1);
-    expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 1 });
+    expect(strict.stderr).toContain('1 bad line in');
+    expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 3 });
     const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
+    const again = await run('catalog', 'import', file, ...at());
+    const told =
+      '3 rows read: 1 appended (1 republished after a withdrawal), 1 unchanged, 1 rejected.';
+    expect(again.stdout).toBe(`${told}\n`);
+  });
+
+  it('counts every line after a stray quote', async () => {
+    const lines = Array.from({ length: 200 }, (_, n) => `Q-${n},T ${n},1.00 GBP,in stock\n`);
+    lines[19] = 'Q-19,"Open quote,1.00 GBP,in stock\n';
+    lines[99] = 'Q-99,"Mug, blue",1.00 GBP,in stock\n';
+    const file = feed(data, 'stray.csv', HEADER + lines.join(''));
+    const { stdout, stderr } = await run('catalog', 'import', file, '--json', ...at());
+    expect(stderr).toContain('stray.csv:21: has a quote that ends inside a value in line 101; ');
+    expect(lastLine(stdout)).toEqual({ read: 200, appended: 199, unchanged: 0, rejected: 1 });
+  });
+
+  it('says in a sentence that a file cannot be read', async () => {
+    const [loop, memory] = ['loop.csv', 'memory.csv'].map((name) => join(data, name));
+    symlinkSync('loop.csv', loop ?? '');
+    symlinkSync('/proc/self/mem', memory ?? '');
+    const [unopened, unread] = await Promise.all([
+      run('catalog', 'import', loop ?? '', ...at()),
+      run('catalog', 'import', memory ?? '', ...at()),
+    ]);
+    expect([unopened.code, unread.code]).toEqual([2, 1]);
+    expect(unopened.stderr).toMatch(/^tributary: \S*loop\.csv cannot be read: ELOOP.*\n$/);
+    expect(unread.stderr).toMatch(/^tributary: \S*memory\.csv cannot be read: EIO.*\n$/);
+  });
+
+  it('is one write under its key, however many batches it has, and undoes nothing when repeated', async () => {
+    const lines = Array.from({ length: 300 }, (_, n) => `K-${n},T ${n},1.00 GBP,in stock\n`);
+    const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
+    const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
+    const first = await json(...keyed);
+    expect(first).toEqual({ read: 300, appended: 300, unchanged: 0, rejected: 0 });
+    await json('catalog', 'withdraw', 'K-299', '--reason', 'Gone', ...at());
+    expect(await json(...keyed)).toEqual(first);
+    const withdrawn = await json('catalog', 'import', file, ...at());
+    expect(withdrawn).toMatchObject({ appended: 1, unchanged: 299 });
   });
 
   it('reads TSV and NDJSON by their endings, and more than one batch', async () => {
@@ -262,7 +326,14 @@ describe('looking', () => {
       ...at(),
     );
     expect(tail.stdout.trimEnd().split('\n')).toHaveLength(3);
-    expect((await run('events', 'show', 'nobody', ...at())).code).toBe(1);
+    for (const asked of [
+      ['show', 'nobody'],
+      ['tail', '--owner', 'nobody'],
+    ]) {
+      const { code, stderr } = await run('events', ...asked, ...at());
+      expect(code).toBe(1);
+      expect(stderr).toContain('there are no events of nobody');
+    }
   });
 
   it('follows what comes', async () => {

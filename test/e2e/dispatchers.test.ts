@@ -6,7 +6,7 @@ import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { ChildService } from '../support/child-service.ts';
 import { atDesk, serveChild } from '../support/child-service.ts';
-import { until } from '../support/cli.ts';
+import { ended, lastLine, start, until } from '../support/cli.ts';
 import { linesOf, linesOn } from '../support/log-lines.ts';
 import { endReceivers, receiver } from '../support/receivers.ts';
 import { hasRedis, ON_REDIS } from '../support/redis-server.ts';
@@ -151,6 +151,25 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
     for (const path of ['/', '/api/affiliate/v1/connection', '/api/desk/v1/approvals'])
       expect(await status(path), path).toBe(404);
   });
+
+  it('are known to the command line, which sends its commands elsewhere', async () => {
+    const [{ service, directory }] = dispatchers as [{ service: ChildService; directory: string }];
+    const set = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
+    const command = (...args: string[]) => ended(start([...args, '--data', directory], set));
+    const status = await command('status', '--json');
+    expect(status.code, status.stderr).toBe(0);
+    expect(lastLine(status.stdout)).toMatchObject({
+      running: true,
+      role: 'dispatcher',
+      url: service.url,
+    });
+    const doctor = await command('doctor');
+    expect(doctor.stdout).toContain(`dispatcher runs: ${service.url}, process `);
+    const tail = await command('events', 'tail');
+    expect(tail.code).toBe(3);
+    expect(tail.stderr).toMatch(/a dispatcher \(process \d+\) runs on .* a directory of its own/);
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+  }, 60_000);
 
   it('two of them deliver nothing twice', async () => {
     dispatchers.push(await dispatcher());

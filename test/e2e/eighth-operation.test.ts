@@ -37,13 +37,15 @@ export const getGreeting = defineOperation({
   id: 'getGreeting',
   kind: 'query',
   scope: 'products:read',
-  http: { method: 'GET', path: '/greeting', status: 200 },
+  http: { method: 'GET', path: '/greetings/{name}', status: 200 },
   summary: 'Say hello',
   guidance: 'Politely.',
   input: z.strictObject({ name: z.string().min(1) }),
   output: z.object({ text: z.string() }),
   problems: ['scope_missing', 'parameter_invalid'],
-  examples: [{ name: 'hello', input: { name: 'Ada' }, output: { text: 'Hello, Ada' } }],
+  examples: [
+    { name: 'hello', input: { name: 'Ada' }, output: { text: 'Hello, Ada' }, after: 'createLink' },
+  ],
 });
 `;
 const HANDLER = `
@@ -82,16 +84,20 @@ describe('an eighth operation', () => {
     const probe = `
       import { openApi } from './src/interfaces/rest/openapi.ts';
       import { toolNamed } from './src/interfaces/mcp/tools.ts';
+      import { restMarkdown } from './src/interfaces/rest/docs.ts';
       import { llmsText } from './src/interfaces/text/llms.ts';
       import { openService } from './src/main.ts';
       import { readConfig } from './src/config.ts';
       const config = readConfig({ EVENT_LOG_URL: 'memory:', DATA_DIR: './data', LOG_LEVEL: 'silent' });
       const service = await openService(config);
-      const answer = await service.server.inject({ url: '/api/affiliate/v1/greeting?name=Ada' });
+      const answer = await service.server.inject({ url: '/api/affiliate/v1/greetings/Ada' });
+      const page = restMarkdown('https://t.example', config);
+      const shown = page.slice(page.indexOf('Example, hello'));
       process.stdout.write(JSON.stringify({
         code: answer.json().code,
         documented: openApi('https://t.example').includes('"getGreeting"'),
         listed: llmsText('https://t.example').includes('getGreeting'),
+        shown: shown.split('\\n').slice(0, 4),
         tool: toolNamed('get_greeting')?.entry.annotations.readOnlyHint,
       }));
       await service.close();
@@ -108,6 +114,12 @@ describe('an eighth operation', () => {
       code: 'credential_missing',
       documented: true,
       listed: true,
+      shown: [
+        'Example, hello (call createLink first, and put in what it answered):',
+        '',
+        '```http',
+        'GET /api/affiliate/v1/greetings/Ada',
+      ],
       tool: true,
     });
   });

@@ -50,6 +50,35 @@ const plain = (answer: string): unknown =>
       .replaceAll(/"position":\d+/g, '"position":0'),
   );
 
+/** What later calls may need of an answer. */
+type Made = { id?: string; short_url?: string };
+
+/** A call as shown, with what an earlier one answered where the words before it say so. */
+const answering = (exampleOf: (name: string) => Made) => {
+  const answered = new Map<string, Made>();
+  return {
+    keep(name: string, made: Made): void {
+      if (!answered.has(name)) answered.set(name, made);
+    },
+    putIn(lead: string, shown: string): string {
+      const before = /\(call (\w+) first, and put in what it answered\)/.exec(lead)?.[1];
+      if (before === undefined) {
+        expect(shown).not.toMatch(/\b(lnk|hnd|led|out)_[0-9a-z]{24}\b/);
+        return shown;
+      }
+      let text = shown;
+      for (const field of ['id', 'short_url'] as const) {
+        const [there, got] = [exampleOf(before)[field], answered.get(before)?.[field]];
+        if (there !== undefined) text = text.replaceAll(there, got ?? '');
+      }
+      return text;
+    },
+  };
+};
+
+const exampleOfOperation = (id: string): Made =>
+  operations[id as keyof typeof operations].examples[0]?.output as Made;
+
 /** Those whose answer depends on what the owner did before. */
 const TELLING = ['getConnection', 'listLeads', 'getPerformance'];
 
@@ -58,7 +87,7 @@ const expectAnswer = (id: string, shown: unknown, text: string): void => {
 };
 
 describe('openapi.json', () => {
-  type Examples = Record<string, { value: unknown }>;
+  type Examples = Record<string, { summary: string; value: unknown }>;
   type Parameter = { name: string; in: string; examples?: Examples };
   type Body = { content: { 'application/json': { examples: Examples } } };
   type Operation = {
@@ -73,6 +102,7 @@ describe('openapi.json', () => {
       paths: Record<string, Record<string, Operation>>;
     };
     const sent: string[] = [];
+    const calls = answering(exampleOfOperation);
     for (const [path, item] of Object.entries(paths))
       for (const [method, operation] of Object.entries(item)) {
         const { operationId, parameters = [], requestBody, responses } = operation;
@@ -80,7 +110,7 @@ describe('openapi.json', () => {
         // An amended lead answers 200, a new one 201: the example is of a new one.
         const expected = operationId === 'submitLead' ? '201' : status;
         const answers = responses[expected]?.content?.['application/json'].examples ?? {};
-        for (const [key, { value: shown }] of Object.entries(answers)) {
+        for (const [key, { summary, value: shown }] of Object.entries(answers)) {
           const valued = parameters.flatMap(({ examples, ...at }) =>
             examples?.[key] ? [{ ...at, value: String(examples[key].value) }] : [],
           );
@@ -88,12 +118,17 @@ describe('openapi.json', () => {
             valued.filter((at) => at.in === place).map(({ name, value }) => [name, value]);
           const body = requestBody?.content['application/json'].examples[key]?.value;
           const query = new URLSearchParams(pairsIn('query')).toString();
-          const { status: got, text } = await send({
+          const fields = Object.fromEntries(pairsIn('path')) as Record<string, string>;
+          const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => fields[name] ?? '');
+          const call: Request = {
             method: method.toUpperCase(),
-            path: query === '' ? path : `${path}?${query}`,
+            path: query === '' ? filled : `${filled}?${query}`,
             headers: { ...Object.fromEntries(pairsIn('header')), ...(requestBody && asJson) },
             ...(requestBody && { body: JSON.stringify(body) }),
-          });
+          };
+          const sure = JSON.parse(calls.putIn(summary, JSON.stringify(call))) as Request;
+          const { status: got, text } = await send(sure);
+          calls.keep(operationId, JSON.parse(text) as Made);
           expect(String(got), `${operationId}: ${text}`).toBe(expected);
           expectAnswer(operationId, shown, text);
           sent.push(operationId);
@@ -109,8 +144,10 @@ describe('docs/rest.md', () => {
     const requests = blocksIn(markdown, 'http');
     expect(requests).toHaveLength(Object.keys(operations).length);
     const answers = blocksIn(markdown, 'json');
-    for (const [at, { block }] of requests.entries()) {
-      const [head = '', body] = block.split('\n\n');
+    const calls = answering(exampleOfOperation);
+    for (const [at, { lead: before, block }] of requests.entries()) {
+      const id = Object.keys(operations)[at] ?? '';
+      const [head = '', body] = calls.putIn(before, block).split('\n\n');
       const [first = '', ...fields] = head.split('\n');
       const [method = '', path = ''] = first.split(' ');
       const headers = Object.fromEntries(fields.map((field) => field.split(': ')));
@@ -119,15 +156,14 @@ describe('docs/rest.md', () => {
       const { lead = '', block: shown = '' } = answers[at] ?? {};
       const { status, text } = await send({ method, path, headers, ...(body && { body }) });
       expect(lead).toContain(`answers ${status}:`);
-      expectAnswer(Object.keys(operations)[at] ?? '', JSON.parse(shown), text);
+      expectAnswer(id, JSON.parse(shown), text);
+      calls.keep(id, JSON.parse(text) as Made);
     }
   });
 });
 
 describe('docs/mcp.md', () => {
   type Call = { name: string; arguments: Json };
-  /** What later calls may need of an answer. */
-  type Made = { id?: string; short_url?: string };
   type Result = { isError?: true; structuredContent?: Made };
   const exampleOf = (tool: string): Made =>
     Object.values(agentOperations).find((one) => toolName(one) === tool)?.examples[0]
@@ -136,17 +172,9 @@ describe('docs/mcp.md', () => {
   it('has calls that succeed, with what an earlier one answered where the page says so', async () => {
     const blocks = blocksIn(await page('/docs/mcp.md'), 'json');
     const called: string[] = [];
-    const answered = new Map<string, Made>();
+    const calls = answering(exampleOf);
     for (const { lead, block } of blocks) {
-      let text = block;
-      const before = /\(call (\w+) first, and put in what it answered\)/.exec(lead)?.[1];
-      if (before !== undefined)
-        for (const field of ['id', 'short_url'] as const) {
-          const [shown, got] = [exampleOf(before)[field], answered.get(before)?.[field]];
-          if (shown !== undefined) text = text.replaceAll(shown, got ?? '');
-        }
-      else expect(block).not.toMatch(/\b(lnk|hnd|led|out)_[0-9a-z]{24}\b/);
-      const params = JSON.parse(text) as Call;
+      const params = JSON.parse(calls.putIn(lead, block)) as Call;
       const { text: answer } = await send({
         method: 'POST',
         path: '/api/affiliate/mcp',
@@ -155,8 +183,7 @@ describe('docs/mcp.md', () => {
       });
       const { result } = JSON.parse(answer) as { result?: Result };
       expect(result?.isError, `${lead} ${answer}`).toBeUndefined();
-      if (result?.structuredContent && !answered.has(params.name))
-        answered.set(params.name, result.structuredContent);
+      if (result?.structuredContent) calls.keep(params.name, result.structuredContent);
       called.push(params.name);
     }
     expect([...new Set(called)]).toEqual(Object.values(agentOperations).map(toolName));

@@ -23,10 +23,10 @@ export const specify = <State, Command, E extends Event, Reason extends string>(
         const decision = decider.decide(state, command);
         return {
           then: (...events: E[]) => {
-            expect(decision).toEqual({ accepted: true, events });
+            expect(decision).toStrictEqual({ accepted: true, events });
             const after = fold(events, state);
             const again = decider.decide(after, command);
-            if (again.accepted && events.length > 0) expect(again.events).toEqual([]);
+            if (again.accepted && events.length > 0) expect(again.events).toStrictEqual([]);
             return after;
           },
           rejected: (reason: Reason) => {

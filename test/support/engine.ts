@@ -2,7 +2,7 @@
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { RunOptions } from '#projections/engine/run-options.ts';
-import type { Engine } from '#projections/engine/run.ts';
+import type { Engine, NearEngine } from '#projections/engine/run.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { EventLog, NewEvent, Position } from '#src/ports/event-log.ts';
@@ -66,7 +66,7 @@ export const world = () => {
   const ended: (() => Promise<void>)[] = [];
   const start = async (
     options: Partial<RunOptions> = {},
-  ): Promise<Engine & { stop(): Promise<void> }> => {
+  ): Promise<NearEngine & { stop(): Promise<void> }> => {
     const controller = new AbortController();
     const { signal } = controller;
     const engine = await runProjections({ log, store, projections: [tally()], signal, ...options });

@@ -25,6 +25,13 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
       (await log.readAll({ ...options, after: later(options.after) })).map(bare),
     readOwner: async (owner, options) =>
       (await log.readOwner(inner(owner), { ...options, after: later(options.after) })).map(bare),
+    readBack: async ({ owner, ...options }) => {
+      const found = await log.readBack({
+        ...options,
+        ...(owner !== undefined && { owner: inner(owner) }),
+      });
+      return found.filter(({ position }) => position > start).map(bare);
+    },
     readFold: async ({ after, limit }) =>
       (await log.readFold({ after: later(after), limit })).map(bare),
     async *subscribe({ after, signal }) {

@@ -54,6 +54,9 @@ describe('scopes', () => {
     const task = await sent(app, less.key, message(data));
     expect(task.status.state).toBe('TASK_STATE_REJECTED');
     expect(detailOf(task)).toMatchObject({ code: 'scope_missing' });
+    const { text } = task.status.message.parts[0];
+    expect(text).toMatch(new RegExp(` needs .*${scope}`));
+    expect(text).toContain('GET /api/affiliate/v1/connection shows what is granted');
     const denied = (await activityOf(app, 'less')).filter(({ decision }) => decision === 'denied');
     expect(denied.at(-1)).toMatchObject({ surface: 'a2a', code: 'scope_missing' });
   });

@@ -28,7 +28,7 @@ type Wire = AgentCard & { signatures: { protected: string; signature: string }[]
 
 describe('the agent card', () => {
   it('is public, the same bytes for everyone, and kept by caches', async () => {
-    verifies('service.8.agent-card');
+    verifies('service.8.agent-card', 'authentication.6', 'endpoints.rules.9');
     const { status, text, headers } = await get(CARD);
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('application/json');

@@ -86,6 +86,16 @@ describe('a request', () => {
     });
   });
 
+  it('is refused under its id, where that can be taken', async () => {
+    const body = '"jsonrpc":"2.0","method":"GetTask","params":{"id":"\\ud800"}';
+    expect((await raw(`{${body},"id":7}`)).body).toMatchObject({
+      id: 7,
+      error: { code: -32600, data: [{}, { fieldViolations: [{ field: 'params.id' }] }] },
+    });
+    const large = await raw(`{"id":9007199254740993,${body}}`);
+    expect(large.body).toMatchObject({ id: null, error: { code: -32600 } });
+  });
+
   it('answers under its own id, with and without a slash at the end', async () => {
     for (const url of [BASE, `${BASE}/`]) {
       const answer = await app.send({

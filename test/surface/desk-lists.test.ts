@@ -36,6 +36,7 @@ afterAll(() => app.close());
 
 const ask = (path: string) =>
   app.send({ method: 'GET', url: `/api/desk/v1${path}`, key: ownerToken });
+type Row = { id: string };
 type Page = { data: Record<string, unknown>[]; next_before: number | null };
 
 describe('an owner at the desk', () => {
@@ -48,6 +49,27 @@ describe('an owner at the desk', () => {
     );
     expect(refs).toEqual(['three', 'two', 'one']);
     expect(second.next_before).toBeNull();
+  });
+
+  it('sees its agents and its keys, each page by page, however many there are of the others', async () => {
+    const { agentId } = await app.agent('busy');
+    for (const name of ['Second', 'Third']) {
+      const asked = { owner_id: 'busy', name, purpose: 'P', scopes: ['leads:read'] };
+      await app.desk('POST', '/agents', asked);
+      const key = { environment: 'test', expires_in_days: 1 };
+      const { id } = (await app.desk('POST', `/agents/${agentId}/keys`, key)).body as Row;
+      await app.desk('POST', `/keys/${id}/revoke`, { reason: 'Tests' });
+    }
+    const names: unknown[] = [];
+    for (const list of ['agents', 'keys']) {
+      const path = `/${list}?owner_id=busy&limit=2`;
+      const first = (await app.desk('GET', path)).body as Page;
+      const last = (await app.desk('GET', `${path}&before=${first.next_before}`)).body as Page;
+      expect([first.data, last.data], list).toMatchObject([{ length: 2 }, { length: 1 }]);
+      expect(last, list).toMatchObject({ next_before: null, as_of: { at: expect.any(String) } });
+      names.push(...[...first.data, ...last.data].map(({ name, status }) => name ?? status));
+    }
+    expect(names).toEqual(['Third', 'Second', 'Test agent', 'revoked', 'revoked', 'active']);
   });
 
   it('sees handoffs without what is the buyer’s', async () => {

@@ -3,6 +3,7 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations, operations } from '#contracts/index.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
+import { VERSIONING } from '#contracts/versioning.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
 import type { TestApp } from '../support/app.ts';
 import { testApp } from '../support/app.ts';
@@ -22,7 +23,7 @@ const here = (url: string): string => url.slice(ORIGIN.length) || '/';
 
 describe('llms.txt', () => {
   it('routes every use case, states the bounds, and keeps to the form', async () => {
-    verifies('service.7', 'service.8.llms');
+    verifies('service.7', 'service.8.llms', 'endpoints.rules.9');
     const { text, headers } = await get('/llms.txt');
     expect(headers['content-type']).toContain('text/plain');
     expect((await get('/api/affiliate/llms.txt')).text).toBe(text);
@@ -45,6 +46,15 @@ describe('llms.txt', () => {
     const { text } = await get('/llms.txt');
     const links = new Set([...text.matchAll(/\]\((https:[^)]+)\)/g)].map(([, url = '']) => url));
     for (const url of links) expect((await get(here(url))).status, url).toBe(200);
+  });
+});
+
+describe('the policy of versions', () => {
+  it('says how long things last, and of what the headers speak, for people and for agents', async () => {
+    verifies('versioning.4');
+    const { text } = await get('/docs/rest.md');
+    for (const statement of VERSIONING) expect(text).toContain(statement);
+    expect((await get('/llms.txt')).text).toMatch(/at least 12 months[^\n]+\/docs\/rest\.md/);
   });
 });
 

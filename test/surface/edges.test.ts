@@ -37,6 +37,81 @@ const claimable = async (email: string): Promise<boolean> => {
   return state === 'submitted';
 };
 
+describe('a refusal', () => {
+  const detailOf = ({ body }: { body: { errors: { pointer: string; detail: string }[] } }) =>
+    body.errors.map(({ pointer, detail }) => `${pointer} ${detail}`);
+
+  it('of an end in the past says so, and of one too far how far it may be', async () => {
+    const list = { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
+    const ends = (expires_at: string) => post(acme, '/handoffs', { ...list, expires_at });
+    const past = await ends('2026-11-20T09:59:59Z');
+    expect(detailOf(past)).toEqual(['/expires_at must lie in the future']);
+    const far = await ends('2027-02-18T10:00:01Z');
+    expect(detailOf(far)).toEqual(['/expires_at must lie within 90 days']);
+    expect((await ends('2027-02-18T10:00:00Z')).status).toBe(201);
+  });
+
+  it('of two keys in one request speaks of one key', async () => {
+    const twice = await post(acme, '/leads', { external_id: 'two', company }, 'one, one');
+    expect(twice).toMatchObject({ status: 400, body: { code: 'idempotency_key_invalid' } });
+    const { detail } = twice.body as { detail: string };
+    expect(detail).toBe('Send one key of 1 to 255 of A-Z a-z 0-9 . _ : ~ + / = -.');
+  });
+
+  it.each(['%20', '!!!', '%E3%80%80', '%CC%81'])(
+    'of a search for %s does not look like an empty shop',
+    async (words) => {
+      const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
+      expect(found).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
+      expect(detailOf(found)).toEqual(['/q must hold a letter or a digit']);
+    },
+  );
+
+  it.each(['7', '%C3%BC', '%E7%BC%B6', '%C2%BD', '%E3%8E%8F'])(
+    'is not the answer to %s',
+    async (words) => {
+      const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
+      expect(found.status).toBe(200);
+    },
+  );
+});
+
+describe('a connection', () => {
+  it('names every way in, and each leads somewhere', async () => {
+    const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key: acme });
+    const { links } = body as { links: Record<string, string> };
+    expect(links).toMatchObject({
+      mcp: 'https://t.example/api/affiliate/mcp',
+      mcp_status: 'https://t.example/api/affiliate/mcp/status',
+      agent_card: 'https://t.example/.well-known/agent-card.json',
+    });
+    for (const [name, link] of Object.entries(links)) {
+      const { status } = await app.send({ method: 'GET', url: new URL(link).pathname });
+      expect([name, status]).toEqual([name, name === 'mcp' ? 405 : 200]);
+    }
+  });
+});
+
+describe('a lead', () => {
+  it('shows the time of its consent in UTC, as all times', async () => {
+    const { contact } = person('zone@buyer.example');
+    const consent = { basis: 'consent', obtained_at: '2026-11-19T11:00:00+02:00' };
+    const fields = { external_id: 'zone', company, contact, consent };
+    const sent = await post(acme, '/leads', fields, 'zone-1');
+    const shown = { consent: { basis: 'consent', obtained_at: '2026-11-19T09:00:00.000Z' } };
+    expect(sent).toMatchObject({ status: 201, body: shown });
+    const again = await post(acme, '/leads', fields, 'zone-1');
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(again.text).toBe(sent.text);
+    const listed = await app.send({
+      method: 'GET',
+      url: `${V1}/leads?external_id=zone`,
+      key: acme,
+    });
+    expect(listed.body).toMatchObject({ data: [shown] });
+  });
+});
+
 describe('an owner at the desk', () => {
   it('reads no stream of another owner under its own name', async () => {
     const issued = await app.desk('POST', '/desk-tokens', {
@@ -98,7 +173,16 @@ describe('an owner at the desk', () => {
           agent: { name: string };
         }
       ).agent.name;
+    const pending = { name: 'Your bank', purpose: 'P', scopes: wish.scopes };
+    const record = async () =>
+      ((await app.desk('GET', '/agents?owner_id=named')).body as { data: object[] }).data[0];
     expect(await name()).toBe('Test agent');
+    expect(await record()).toMatchObject({ name: 'Test agent', pending });
+    const deny = () => app.desk('POST', `/agents/${agentId}/deny`, { reason: 'No bank' });
+    expect((await deny()).status).toBe(200);
+    expect(await record()).not.toHaveProperty('pending');
+    expect(await deny()).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+    await app.desk('POST', '/agents', { ...wish, scopes: ['leads:read'] });
     await app.desk('POST', `/agents/${agentId}/approve`, { reason: 'Fine' });
     expect(await name()).toBe('Your bank');
   });

@@ -51,7 +51,7 @@ describe('an erasure whose key was not destroyed', () => {
     const noRoom = new LogUnavailable('full', 'unknown', 'no room');
     vi.spyOn(app.service.deps.vault, 'destroy').mockRejectedValueOnce(noRoom);
     const refused = await app.desk('POST', `/subjects/${erased}/erase`, { reason: 'Asked' });
-    expect(refused.body).toMatchObject({ code: 'storage_full' });
+    expect(refused.body).toMatchObject({ code: 'storage_unavailable', outcome: 'unknown' });
     expect(await app.service.deps.vault.knows(erased)).toBe('key');
     await app.service.close();
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { nameOf } from '#src/app/hash.ts';
+import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { TestApp } from '../support/app.ts';
 import { freshKey, testApp } from '../support/app.ts';
 import { verifies } from '../support/verifies.ts';
@@ -112,6 +113,30 @@ describe('submitLead', () => {
     expect((await submit(acme, consented('2999-01-01T00:00:00Z'))).status).toBe(422);
   });
 
+  it('takes no address as the name of a new lead; an older one that has it goes on', async () => {
+    const elder = (await app.agent('elder')).key;
+    const mail = 'ada@one.example';
+    const refused = await submit(elder, { external_id: mail, company });
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { errors: [{ pointer: '/external_id', code: 'pii_not_allowed' }] },
+    });
+    const { log, ids } = app.service.deps;
+    expect((await submit(elder, { external_id: 'crm-old', company })).status).toBe(201);
+    const [like] = await log.readStream(`elder-lead_${nameOf('lead', 'elder', 'crm-old')}`);
+    if (!like) throw new Error('the lead is not there');
+    const name = nameOf('lead', 'elder', mail);
+    const { idem: _idem, fingerprint: _print, ...meta } = like.meta;
+    const data = { ...like.data, lead_id: `led_${name}`, external_id: mail };
+    const older = { id: ids.uuid(), type: 'LeadSubmitted', data, meta };
+    await log.append(`elder-lead_${name}`, NO_STREAM, [older]);
+
+    const amended = await submit(elder, { external_id: mail, company, metadata: { shelf: 1 } });
+    expect(amended).toMatchObject({ status: 200, body: { external_id: mail, version: 1 } });
+    const withdrawn = await submit(elder, { external_id: mail, withdraw: true });
+    expect(withdrawn).toMatchObject({ status: 200, body: { state: 'withdrawn' } });
+  });
+
   it('does not spend the key on a refusal', async () => {
     const refused = await submit(
       acme,
@@ -192,7 +217,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('frees the contact that it had, also when only a retry comes so far', async () => {
+  it('frees the contact that it had, at once or with a retry, and is amended all the same', async () => {
     const had = person('had@buyer.example');
     await submit(acme, { external_id: 'crm-12', company, ...had });
     const { log } = app.service.deps;
@@ -204,11 +229,15 @@ describe('submitLead', () => {
     });
     const amend = () =>
       submit(acme, { external_id: 'crm-12', company, ...person('has@buyer.example') }, 'k12');
-    expect((await amend()).status).toBe(503);
+    const amended = await amend();
     dying.mockRestore();
+    expect(amended).toMatchObject({
+      status: 200,
+      body: { contact: { email: 'has@buyer.example' } },
+    });
     const taken = await submit(rival, { external_id: 'r-12', company, ...had });
     expect(taken).toMatchObject({ body: { state_reason: 'already_known' } });
-    expect((await amend()).status).toBe(200);
+    expect(await amend()).toMatchObject({ status: 200, text: amended.text });
     const free = await submit(rival, { external_id: 'r-13', company, ...had });
     expect(free).toMatchObject({ body: { state: 'submitted' } });
   });

@@ -93,6 +93,17 @@ describe('what may be kept', () => {
     expect(body.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' });
   });
 
+  it('a record says how far the log was known, in a token that a read anywhere takes', async () => {
+    const { body, headers } = await agent.legacy('resources/read', { uri: uris['links'] ?? '' });
+    const meta = body.result?.['_meta'] as { consistencyToken: string } | undefined;
+    const consistencyToken = meta?.consistencyToken;
+    expect(headers['consistency-token']).toBe(consistencyToken);
+    const { key } = await app.agent('acme', ['products:read']);
+    const url = '/api/affiliate/v1/connection';
+    const carried = { 'consistency-token': consistencyToken ?? '' };
+    expect((await app.send({ method: 'GET', url, key, headers: carried })).status).toBe(200);
+  });
+
   it.each(['resources/list', 'resources/templates/list', 'prompts/list'])(
     '%s has one page',
     async (method) => {
@@ -226,6 +237,10 @@ describe('prompts', () => {
     [{ name: 'promote_product', arguments: { product: 7 } }],
     [{ name: 'promote_product', arguments: { product: 'a\u202Eb' } }],
     [{ name: 'promote_product', arguments: { product: 'a\nb' } }],
+    [{ name: 'promote_product', arguments: { product: 'a', days: '7' } }],
+    [{ name: 'review_performance', arguments: { days: 'x' } }],
+    [{ name: 'review_performance', arguments: { days: '0' } }],
+    [{ name: 'review_performance', arguments: { days: '401' } }],
     [{ name: 'nothing' }],
     [{}],
   ])('refuse %j', async (params) => {

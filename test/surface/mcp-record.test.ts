@@ -51,6 +51,8 @@ const written = async (): Promise<number> => {
   return events.filter(({ type }) => !['ActivityRecorded', 'RequestBound'].includes(type)).length;
 };
 
+const CARD = 'https://partner.example/.well-known/agent-card.json';
+
 describe('a write', () => {
   it.each(writes)('%s over REST and again over MCP is the same write', async (id) => {
     verifies('endpoints.rules.4', 'service.4');
@@ -80,6 +82,30 @@ describe('a write', () => {
     });
     const other = await overMcp(id, intent, { ...body, metadata: { a: 1 } });
     expect(toldBy(other)['code']).toBe('idempotency_key_reused');
+  });
+
+  it.each([
+    ['request_social_post', { network: 'mastodon', account_ref: 'shop', text: 'Mugs are back.' }],
+    ['request_message', { channel: 'email', recipient_ref: 'list:a', text: 'Mugs are back.' }],
+    ['request_agent_notification', { agent_card_url: CARD, text: 'Mugs are back.' }],
+    ['cancel_outbound_request', {}],
+  ])('%s, which is of MCP alone, has one effect under one key', async (name, body) => {
+    verifies('endpoints.rules.4', 'service.4');
+    const isCancel = name.startsWith('cancel');
+    const proposal = { idempotency_key: freshKey(), network: 'mastodon', account_ref: 'shop' };
+    const open = isCancel && (await agent.done('request_social_post', { ...proposal, text: 'Hi' }));
+    const asked = {
+      idempotency_key: freshKey(),
+      ...body,
+      ...(open && { outbound_id: open['id'] }),
+    };
+    const first = await agent.call(name, asked);
+    expect(first.isError, first.content[0]?.text).not.toBe(true);
+    const events = await written();
+    const again = await agent.call(name, asked);
+    expect(again.content[0]?.text).toBe(first.content[0]?.text);
+    expect(again._meta).toMatchObject({ replayed: true });
+    expect(await written()).toBe(events);
   });
 
   it('of eight at once, on both surfaces, has one effect', async () => {
@@ -143,7 +169,7 @@ describe('scopes', () => {
             error: { code: 40300, data: { code: 'scope_missing', required_scope: required } },
           });
           expect(headers['www-authenticate']).toBe(
-            `Bearer realm="affiliate", error="insufficient_scope", scope="${required}"`,
+            `Bearer realm="affiliate", error="insufficient_scope", scope="${[needed].flat()[0]}"`,
           );
         }
       }

@@ -84,6 +84,7 @@ describe('tools/list', () => {
   });
 
   it.each(TOOLS)('shows %s to those who may call it, and to nobody else', async (name, scopes) => {
+    verifies('service.4');
     const all = TOOLS.flatMap(([, needed]) => needed);
     for (const scope of new Set(all)) {
       const { key } = await app.agent('acme', [scope]);
@@ -93,6 +94,7 @@ describe('tools/list', () => {
   });
 
   it('gives schemas that stand alone, strict in, open out, each field described', () => {
+    verifies('service.4', 'endpoints.rules.7');
     const look = (node: Record<string, unknown>, see: (node: Record<string, unknown>) => void) => {
       see(node);
       for (const value of Object.values(node))

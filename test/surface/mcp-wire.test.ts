@@ -123,6 +123,7 @@ describe('a request', () => {
     ['a response', { jsonrpc: '2.0', id: 1, result: {} }],
     ['a name twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'],
   ])('that is %s is no message', async (_what, payload) => {
+    verifies('endpoints.rules.2');
     const answer = await agent.raw(payload);
     expect(codeOf(answer)).toEqual([400, -32600]);
     expect(answer.body.error?.data['code']).toBe('malformed_request');

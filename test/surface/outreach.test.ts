@@ -44,7 +44,7 @@ const show = (id: string, token = owner) =>
 
 describe('a proposal', () => {
   it('waits for the owner, shows its exact bytes, and is approved by their hash', async () => {
-    verifies('authentication.5.outbound');
+    verifies('authentication.5.outbound', 'service.6.commitments');
     const request = await ask('requestSocialPost', post());
     expect(request).toMatchObject({ status: 'pending_approval', revision: 1, owner_id: 'acme' });
     const { body } = await show(request.id);

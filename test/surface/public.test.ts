@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { facetValuesMax } from '#src/adapters/sqlite/catalog/filter.ts';
 import type { TestApp } from '../support/app.ts';
 import { testApp } from '../support/app.ts';
+import { mcpAgent } from '../support/mcp.ts';
 import { verifies } from '../support/verifies.ts';
 
 let app: TestApp;
@@ -18,13 +21,7 @@ describe('public documents', () => {
     '/api/affiliate/llms.txt',
     '/api/desk/openapi.json',
   ])('%s needs no credential, and a wrong one changes nothing', async (url) => {
-    verifies(
-      'service.8.openapi',
-      'service.8.llms',
-      'endpoints.1',
-      'endpoints.rules.1',
-      'authentication.6',
-    );
+    verifies('service.8.openapi', 'service.8.llms', 'endpoints.rules.1', 'authentication.6');
     const plain = await get(url);
     const odd = await get(url, { authorization: 'Bearer nonsense' });
     expect(plain.status).toBe(200);
@@ -134,14 +131,23 @@ describe('credentials', () => {
 
   it('rotate with an overlap, and expire', async () => {
     const { key, keyId } = await app.agent('rotor', ['products:read']);
+    app.clock.advance(60_000);
+    const rotatedAt = app.clock.now();
     const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 1 });
+    app.clock.advance(60_000);
     const { api_key } = rotated.body as { api_key: string };
     const status = async (bearer: string) =>
       app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key: bearer });
     expect((await status(api_key)).status).toBe(200);
     const old = await status(key);
     expect(old.status).toBe(200);
-    expect(old.headers['sunset']).toBeDefined();
+    expect(old.headers['deprecation']).toBe(`@${Math.floor(rotatedAt / 1000)}`);
+    expect(Date.parse(old.headers['sunset'] ?? '')).toBe(
+      Math.floor((rotatedAt + 3_600_000) / 1000) * 1000,
+    );
+    const { headers } = await status(api_key);
+    expect(headers).not.toHaveProperty('deprecation');
+    expect(headers).not.toHaveProperty('sunset');
     app.clock.advance(3_600_001);
     expect(await status(key)).toMatchObject({ status: 401, body: { code: 'credential_expired' } });
     expect((await status(api_key)).status).toBe(200);
@@ -188,6 +194,39 @@ describe('limits', () => {
     expect(last).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
     expect(Number(last.headers['retry-after'])).toBeGreaterThan(0);
     await small.close();
+  });
+});
+
+describe('published limits', () => {
+  it('are those of the server, in getConnection, both contracts, the resource and the page', async () => {
+    verifies('limits');
+    const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
+    const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates });
+    const { key } = await small.agent('acme');
+    const read = async (url: string) => small.send({ method: 'GET', url, key });
+    const { body } = await read('/api/affiliate/v1/connection');
+    const { limits } = body as { limits: Record<string, number> };
+    expect(limits).toMatchObject({
+      reads_per_minute: 31,
+      writes_per_minute: 17,
+      outreach_per_minute: 2,
+    });
+    for (const url of ['/api/affiliate/openapi.json', '/api/desk/openapi.json'])
+      expect((await read(url)).body, url).toMatchObject({ 'x-limits': limits });
+    const page = await read('/docs/rest.md');
+    expect(page.text).toContain('31 reads, 17 writes a key');
+    const resource = await mcpAgent(small, key).legacy('resources/read', {
+      uri: 'tributary://openapi.json',
+    });
+    const { contents } = resource.body.result as unknown as { contents: { text: string }[] };
+    expect(JSON.parse(contents[0]?.text ?? '')).toMatchObject({ 'x-limits': limits });
+    await small.close();
+  });
+
+  it('are those that hold', () => {
+    const { FACET_VALUES_MAX, FACET_CATEGORIES_MAX } = LIMITS;
+    expect(facetValuesMax('brand')).toBe(FACET_VALUES_MAX);
+    expect(facetValuesMax('category')).toBe(FACET_CATEGORIES_MAX);
   });
 });
 

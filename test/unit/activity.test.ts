@@ -1,5 +1,5 @@
 /** What agents did stays countable while the log is not well: nothing is lost, nothing doubled. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { activityLog } from '#src/app/activity.ts';
 import { recorder } from '#src/app/recorder.ts';
@@ -23,16 +23,18 @@ const world = () => {
   const lost: unknown[] = [];
   let made = 0;
   const uuid = () => `00000000-0000-7000-8000-${(made += 1).toString(16).padStart(12, '0')}`;
+  const ids = { uuid, base62: () => 'x' };
   const activity = activityLog({
     recorder: recorder({ ...log, append }, 'p'),
     clock: { now: () => 0, monotonic: () => 0 },
-    ids: { uuid, base62: () => 'x' },
+    ids,
     schedule: () => {},
     onLost: (error) => lost.push(error),
   });
   let calls = 0;
   return {
     lost,
+    ids,
     activity,
     turn(to: Illness, during = (): void => {}) {
       illness = to;
@@ -89,5 +91,36 @@ describe('activity', () => {
     expect(all).toHaveLength(4);
     expect(all).toMatchObject([of(1, 'r1'), of(1, 'r2'), of(1, 'r3'), of(1, 'r4')]);
     expect(lost).toEqual([]);
+  });
+
+  it('that a bug keeps from being written is lost alone', async () => {
+    const { activity, ids, note, recorded, lost } = world();
+    const bug = new TypeError('a bug');
+    vi.spyOn(ids, 'uuid').mockImplementationOnce(() => {
+      throw bug;
+    });
+    note('listLeads', 'agt_1');
+    note('listLeads', 'agt_2');
+    await activity.flush();
+    expect(lost).toEqual([bug]);
+    expect(await recorded()).toHaveLength(1);
+  });
+
+  it('goes on after a writing that broke', async () => {
+    const { activity, turn, note, recorded, lost } = world();
+    const { push } = lost;
+    lost.push = () => {
+      throw new Error('nobody to tell');
+    };
+    turn('well', () => {
+      throw new TypeError('a bug');
+    });
+    note('listLeads');
+    await expect(activity.flush()).rejects.toThrow('nobody to tell');
+    lost.push = push;
+    turn('well');
+    note('listLeads');
+    await activity.flush();
+    expect(await recorded()).toHaveLength(1);
   });
 });

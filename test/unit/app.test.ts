@@ -118,10 +118,9 @@ describe('money in a file', () => {
   const answer = getPerformance.output.parse(performanceExample);
   const csv = (rfq_value: { amount: number; currency: string }[]): string | undefined => {
     const metrics = { ...answer.totals, rfq_value };
-    const data = [{ bucket_start: '2026-11-20', dimensions: {}, metrics }];
-    return performanceCsv({ ...answer, data }, {})
-      .split('\r\n')[1]
-      ?.split(',')
+    return performanceCsv(answer, {})
+      .textOf({ bucket_start: '2026-11-20', dimensions: {}, metrics })
+      .split(',')
       .at(-2);
   };
 

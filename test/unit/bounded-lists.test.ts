@@ -1,8 +1,10 @@
 /** What a list asks its store, however long the history behind it is. */
 import { describe, expect, it } from 'vitest';
 import { nameOf } from '#src/app/hash.ts';
+import { issueKey } from '#src/app/desk/keys.ts';
 import { listHistory } from '#src/app/desk/lists.ts';
 import { listLeads } from '#src/app/handlers/list-leads.ts';
+import { everyPage } from '#src/app/listing.ts';
 import type { ListQuery } from '#src/ports/read-model.ts';
 import { historyBlockOf } from '#src/ports/rows.ts';
 
@@ -57,6 +59,41 @@ describe('a page of the history', () => {
     expect((await page({})).revisions).toEqual(downFrom(EVENTS));
     expect(await page({ before: 2 * each })).toMatchObject({ revisions: [1], next_before: null });
     expect(await page({ before: 1 })).toMatchObject({ revisions: [], next_before: null });
+  });
+});
+
+describe('keys of an agent', () => {
+  it('are counted behind however many others of its owner', async () => {
+    const keys = (count: number, status: string) =>
+      Array.from({ length: count }, () => ({ agent_id: 'agt_1', environment: 'live', status }));
+    const rows = [...keys(12_000, 'revoked'), ...keys(2, 'active')].map((key, i) => ({
+      sort: 20_000 - i,
+      key: `${i}`,
+      row: { ...key, key_id: `${i}`, last4: 'wxyz', expires_at: 10 },
+    }));
+    const list = async (_name: string, { before = Infinity, limit }: ListQuery) =>
+      rows.filter(({ sort }) => sort < before).slice(0, limit);
+    const agent = { agent_id: 'agt_1', owner: 'acme', status: 'approved' };
+    const deps = { credentials: { agent: () => agent }, readModels: { list } };
+    const input = { agent_id: 'agt_1', environment: 'live', expires_in_days: 1 };
+    const call = { caller: { roles: new Set(['owner']) }, at: 0 };
+    expect(await issueKey(deps as never, input as never, call as never)).toMatchObject({
+      code: 'state_conflict',
+      detail: expect.stringContaining('12000 (…wxyz, active) and 12001 (…wxyz, active)'),
+    });
+  });
+});
+
+describe('all pages of a list of the desk', () => {
+  it('are asked for from the first to the last', async () => {
+    const asked: unknown[] = [];
+    const all = await everyPage(async (before = 6) => {
+      asked.push(before);
+      const data = [before - 1, before - 2];
+      return { data, next_before: before > 2 ? before - 2 : null, as_of: before };
+    });
+    expect(all).toEqual({ data: [5, 4, 3, 2, 1, 0], next_before: null, as_of: 2 });
+    expect(asked).toEqual([6, 4, 2]);
   });
 });
 

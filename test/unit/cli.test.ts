@@ -1,12 +1,15 @@
 /** What the command line says by itself: the way on from a problem, and the end of a bar. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import { banner } from '#src/cli/banner.ts';
 import { problemText, refused } from '#src/cli/problem-text.ts';
+import { program } from '#src/cli/program.ts';
+import { typed } from '#src/cli/typed.ts';
 import { ROOT } from '../support/house.ts';
 
 describe('the way on from a problem', () => {
@@ -26,6 +29,25 @@ describe('the way on from a problem', () => {
     const text = problemText({ code, title, detail: 'It is so.', recovery: { hint } });
     expect(text).toContain(`${title}: It is so.`);
     expect(text).not.toMatch(HTTP);
+  });
+
+  it('names what was typed: flags that there are, and arguments', () => {
+    const optionsOf = (command: Command): string[] => [
+      ...command.options.map(({ long }) => long ?? ''),
+      ...command.commands.flatMap(optionsOf),
+    ];
+    const flags = new Set(optionsOf(program()));
+    // Lines of a feed are told by the import itself; the others are for programs alone.
+    const untyped = ['products', 'as_of', 'after', 'run'];
+    for (const { input } of Object.values(deskOperations))
+      for (const field of Object.keys(input.shape)) {
+        const word = typed(`/${field}`);
+        if (untyped.includes(field)) expect(word).toBe(`/${field}`);
+        else if (word.startsWith('--')) expect(flags, field).toContain(word);
+        else expect(word).toMatch(/^the [a-z]+$/);
+      }
+    expect(typed('/channels/1/url')).toBe('--channel, no. 2, url');
+    expect(typed('')).toBe('/');
   });
 
   it('from a write of which nobody knows names its key', () => {

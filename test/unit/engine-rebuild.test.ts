@@ -222,6 +222,51 @@ describe('a new version', () => {
     ]);
   });
 
+  test('is filled once, and what it replaced dropped by and by, where the store fails to', async () => {
+    const old = tally({ version: 1 });
+    for (let i = 0; i < 2; i++) await rebuild({ log, store, projection: old });
+    for (const [space, to] of [
+      ['tally@0.1', 9],
+      ['tally@0.2', 3],
+    ] as const)
+      await store.commit(space, [{ partition: 0, from: 0, to, writes: [] }]);
+    const position = await appendMany(log, OWNERS, 5);
+    let read = 0;
+    const counted: EventLog = {
+      ...log,
+      readFold: async (from) => {
+        const events = await log.readFold(from);
+        read += events.length;
+        return events;
+      },
+    };
+    const tried: string[] = [];
+    const failing: ProjectionStore = {
+      ...store,
+      async drop(space) {
+        tried.push(space);
+        if (tried.length === 1) throw new Error('no answer');
+        await store.drop(space);
+      },
+    };
+    const faults: unknown[] = [];
+    const engine = await start({
+      log: counted,
+      store: failing,
+      projections: [tally({ version: 2 })],
+      onFault: (error) => faults.push(error),
+    });
+    expect(await engine.ready).toBe(true);
+    while (tried.length < 3) await new Promise((turn) => setImmediate(turn));
+    expect([faults.length, read]).toEqual([1, position]);
+    expect(tried.slice(1).toSorted()).toEqual(['tally@0.2', 'tally@1.1']);
+    expect((await store.spaces('tally')).all.toSorted()).toEqual([
+      'tally@0.1',
+      'tally@1.2',
+      'tally@2.1',
+    ]);
+  });
+
   test('interrupted in its first fill goes on from there', async () => {
     const position = await appendMany(log, OWNERS, 5);
     const controller = new AbortController();

@@ -3,6 +3,7 @@ import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
+import { PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
@@ -297,13 +298,14 @@ describe('the catalog', () => {
       applied,
       catalog: {
         apply: (events: readonly FoldEvent[], upTo: number) => {
-          if (events.some(({ position }) => position === poison)) throw new Error('poison');
+          if (events.some(({ position }) => position === poison)) throw new PoisonEvent('poison');
           applied.push(...events.map(({ position }) => position));
           reached = upTo;
         },
         checkpoint: () => reached,
-        clear: () => (reached = applied.length = 0),
+        generation: () => 0,
       } as unknown as Catalog,
+      empty: () => (reached = applied.length = 0),
     };
   };
   const withdraw = async (): Promise<number> => {
@@ -316,8 +318,8 @@ describe('the catalog', () => {
     return position;
   };
 
-  test('gets product events from its own checkpoint on, and is refilled when cleared', async () => {
-    const { catalog, applied } = fake();
+  test('gets product events from its own checkpoint on, and is refilled when emptied', async () => {
+    const { catalog, applied, empty } = fake();
     const first = await withdraw();
     await append(log, 'anna');
     const engine = await start({ catalog, recheckMs: 1e6 });
@@ -325,7 +327,7 @@ describe('the catalog', () => {
     await awaitPassed(engine, second);
     expect(applied).toEqual([first, second]);
     expect((await engine.status()).at(-1)).toMatchObject({ name: 'catalog', lagEvents: 0 });
-    catalog.clear();
+    empty();
     engine.recheck();
     await awaitPassed(engine, await withdraw());
     while (applied.length < 3) await new Promise((turn) => setImmediate(turn));

@@ -5,7 +5,8 @@ import { attributionQuestion } from '#contracts/skills.ts';
 import { parseInput } from '#src/app/dispatch.ts';
 import { readInput } from '#src/app/faults.ts';
 
-const { createHandoff, createLink, getPerformance, searchProducts, submitLead } = agentOperations;
+const { createHandoff, createLink, getPerformance, listLeads, requestMessage } = agentOperations;
+const { searchProducts, submitLead } = agentOperations;
 
 type Raw = Record<string, unknown>;
 
@@ -88,6 +89,69 @@ describe('a fault', () => {
       '/from invalid_format: must be a day like 2026-11-21',
       '/group_by too_big: must have at most 2 items',
     ]);
+  });
+});
+
+describe('a field that stays in clear for ever', () => {
+  const link = (more: Raw): Raw => ({
+    idempotency_key: 'a',
+    target: { kind: 'product', ref: 'MUG-1' },
+    ...more,
+  });
+  const REFUSED = 'pii_not_allowed: must hold no e-mail address and no telephone number';
+
+  it.each([
+    'ada@shop.example',
+    'for Ada <ada@shop.example>, please',
+    'mailto:a.b+c@müller.de',
+    '\uff41da＠shop．example',
+    '+442071838750',
+    'tel:+1 (202) 555-0123',
+    '＋49 30/1234567',
+  ])('is refused with %s in it', (text) => {
+    const own = { external_id: text, metadata: { note: text } };
+    const mine = ['/external_id', '/metadata/note'];
+    expect(said(createLink, link({ ...own, campaign: text, sub_ids: ['a', text] }))).toEqual(
+      ['/external_id', '/campaign', '/sub_ids/1', '/metadata/note'].map((at) => `${at} ${REFUSED}`),
+    );
+    expect(said(createHandoff, list({ ...own, title: text }))).toEqual(
+      ['/title', ...mine].map((at) => `${at} ${REFUSED}`),
+    );
+    expect(said(submitLead, { idempotency_key: 'a', ...own })).toEqual([
+      `/metadata/note ${REFUSED}`,
+    ]);
+    const message = { idempotency_key: 'a', channel: 'email', text: 'Hello' };
+    expect(
+      said(requestMessage, { ...message, recipient_ref: text, external_id: text }).sort(),
+    ).toEqual(['/external_id', '/recipient_ref'].map((at) => `${at} ${REFUSED}`));
+  });
+
+  it.each([
+    'order-555156',
+    'PO+20261122',
+    '00441632960000',
+    '+1234567',
+    '48 mugs @ 2.50, +10 %',
+    '@shop, 48@2.50',
+    '2026-11-22T09:00:00+02:00',
+  ])('takes %s', (text) => {
+    const own = { external_id: text, metadata: { note: text, count: 442_071_838_750 } };
+    const taken = [
+      readInput(createLink.input, link({ ...own, campaign: text, sub_ids: [text] })),
+      readInput(createHandoff.input, list({ ...own, title: text })),
+      readInput(submitLead.input, { idempotency_key: 'a', ...own }),
+    ];
+    expect(taken).not.toContainEqual(expect.objectContaining({ faults: expect.anything() }));
+  });
+
+  it('is found and shown where an older record has what is refused by now', () => {
+    const mail = 'ada@shop.example';
+    expect(readInput(listLeads.input, { external_id: mail })).toHaveProperty('value');
+    expect(readInput(getPerformance.input, { campaign: mail })).toHaveProperty('value');
+    for (const { output, examples } of [createLink, createHandoff, submitLead])
+      expect(
+        output.safeParse({ ...(examples[0]?.output as object), metadata: { mail } }).success,
+      ).toBe(true);
   });
 });
 

@@ -165,6 +165,35 @@ describe('a write-ahead', () => {
     expect(await w.state('acme', id)).toMatchObject({ status_reason: 'late', outcome: 'none' });
   });
 
+  it('after which the log does not say whether to send is not sent, but made again', async () => {
+    const log = memoryEventLog();
+    let outages = 1;
+    let isCut = false;
+    const append: EventLog['append'] = async (stream, expected, events) => {
+      isCut = events[0]?.type === 'OutboundDispatched' && (outages -= 1) >= 0;
+      return log.append(stream, expected, events);
+    };
+    const readStream: EventLog['readStream'] = async (stream, from) => {
+      if (isCut && stream.includes('-outreach_'))
+        throw new LogUnavailable('fault', 'no', 'no answer');
+      return log.readStream(stream, from);
+    };
+    const w = await world({ ...log, append, readStream });
+    await w.configure('acme', HOOK);
+    w.start();
+    const id = await w.approved('acme', HOOK);
+    expect(w.sent).toEqual([]);
+    expect(w.faults).toHaveLength(1);
+    expect(await w.state('acme', id)).toMatchObject({
+      status: 'dispatched',
+      status_reason: 'log_unavailable',
+      outcome: 'none',
+    });
+    await w.advance(HOUR_MS);
+    expect(w.sent.map(({ attempt }) => attempt)).toEqual([2]);
+    expect((await w.state('acme', id)).status).toBe('confirmed');
+  });
+
   it('without an answer is not followed by a sending', async () => {
     const log = memoryEventLog();
     const append: EventLog['append'] = async (stream, expected, events) => {

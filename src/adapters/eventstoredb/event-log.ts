@@ -88,6 +88,11 @@ export const eventStoreLog = async (options: EventStoreLogOptions): Promise<Even
       );
       return events.map((event) => storedOf(upcasts, event));
     },
+    async readBack({ upTo, limit, owner }) {
+      requireOpen();
+      const events = await reader.back(upTo, limit, owner);
+      return events.map((event) => storedOf(upcasts, event));
+    },
     subscribe({ after, signal }: { after: Position; signal: AbortSignal }) {
       const either = AbortSignal.any([signal, ending.signal]);
       const following = {

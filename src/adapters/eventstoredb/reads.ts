@@ -23,6 +23,9 @@ const READS_MAX = 64;
 const PAGE_EVENTS_MAX = 4_096;
 const HEAD_PAGE_EVENTS = 8;
 
+const isOf = ({ streamId }: OurRecord, owner: string | undefined): boolean =>
+  owner === undefined || streamId.startsWith(`${owner}-`);
+
 export type Reads = ReturnType<typeof reads>;
 
 export const reads = (client: EventStoreDBClient, timing: Timing) => {
@@ -151,6 +154,31 @@ export const reads = (client: EventStoreDBClient, timing: Timing) => {
           at = positionOfEvent(last);
         }
         return found.slice(0, limit);
+      }),
+    /** The newest of ours up to `upTo`, at most `limit`; of an owner by looking at all of them. */
+    back: (upTo: Position, limit: number, owner?: string): Promise<OurRecord[]> =>
+      fromAnywhere(upTo, async (start) => {
+        const found: OurRecord[] = [];
+        const take = (page: readonly Recorded[]): void => {
+          for (const event of page)
+            if (positionOfEvent(event) <= upTo && isOurs(event) && isOf(event, owner))
+              found.push(event);
+        };
+        // Backwards the server begins before the record that it is told to begin at.
+        take(await patiently('reading the log', () => pageOnce(start, 1)));
+        let size = Math.min(limit, PAGE_EVENTS_MAX);
+        for (let at = start; at > 0 && found.length < limit; ) {
+          const [before, maxCount] = [at, size];
+          const page = await patiently('reading the log back', () =>
+            backwardsOnce(startAt(before), maxCount).catch(orNoPlace(before)),
+          );
+          take(page);
+          const last = page.at(-1);
+          if (!last || page.length < maxCount) break;
+          at = positionOfEvent(last);
+          size = Math.min(size * 4, PAGE_EVENTS_MAX);
+        }
+        return found.slice(0, limit).toReversed();
       }),
     /** Ours that are wanted, after `after` and up to `upTo`, at most `limit`. */
     async scan(

@@ -73,6 +73,12 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
         .filter((kept) => kept.owner === owner);
       return wanted.slice(0, limit).map(stored);
     },
+    async readBack({ upTo, limit, owner }) {
+      const wanted = open()
+        .slice(0, Math.max(0, upTo))
+        .filter((kept) => owner === undefined || kept.owner === owner);
+      return wanted.slice(Math.max(0, wanted.length - limit)).map(stored);
+    },
     subscribe: (from) => followers.subscribe(from),
     readFold: async ({ after, limit }) => page(after, limit),
     async head() {

@@ -130,6 +130,10 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     readAll: async ({ after, limit, types }) => open().reader.all(after, limit, types),
     readOwner: async (owner, { after, limit, upTo }) =>
       open().reader.owner(owner, after, Math.min(upTo ?? Infinity, log.head.position), limit),
+    async readBack({ upTo, limit, owner }) {
+      const { reader, head } = open();
+      return reader.back(Math.min(upTo, head.position), limit, owner);
+    },
     subscribe: (from) => log.followers.subscribe(from),
     readFold: async ({ after, limit }) => open().reader.page(after, limit),
     async head() {

@@ -2,7 +2,7 @@
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 
 /** SQLite's extended result code; undefined when the error is not SQLite's. */
-const codeOf = (error: unknown): number | undefined =>
+export const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
     ? error.errcode
     : undefined;
@@ -34,6 +34,10 @@ export const failureOf = (error: unknown): Failure => {
   if ((code & 0xff) === BUSY || (code & 0xff) === LOCKED) return 'busy';
   return (code & 0xff) === CORRUPT || (code & 0xff) === NOTADB ? 'damaged' : 'fault';
 };
+
+/** The contents of a cache cannot be used: not what SQLite wrote, or a row that is no JSON any more. */
+export const isDamage = (error: unknown): error is Error =>
+  error instanceof SyntaxError || failureOf(error) === 'damaged';
 
 export const textOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

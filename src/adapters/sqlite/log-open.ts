@@ -1,5 +1,5 @@
 /** Opens log.db, after a look that it is the log it was when it was last acknowledged. */
-import { existsSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogCorrupted } from '#src/ports/event-log.ts';
@@ -48,6 +48,27 @@ export const orRefuse = <T>(open: () => T): T => {
     if (error instanceof LogCorrupted) throw new StartupError(error.message, { cause: error });
     throw error;
   }
+};
+
+/** Where SQLite keeps the id of the application in the header of a file. */
+const ID_AT = 68;
+
+/**
+ * Throws StartupError where somebody else's file stands in the place of the log. By its header alone,
+ * which leaves nothing beside it, and is not the last word where a write-ahead log is.
+ */
+export const requireLogFile = (directory: string): void => {
+  const path = join(directory, 'log.db');
+  if (!filled(path) || existsSync(`${path}-wal`)) return;
+  const file = openSync(path, 'r');
+  const id = Buffer.alloc(4);
+  readSync(file, id, 0, id.length, ID_AT);
+  closeSync(file);
+  if (id.readUInt32BE() === LOG_STORE.applicationId) return;
+  throw new StartupError(
+    `${path} is not a Tributary event log. Nothing was changed in it. Choose another data directory, ` +
+      'or move the file away.',
+  );
 };
 
 /**

@@ -81,6 +81,11 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
      ON position >> ${SLICE_BITS} = slice AND owner = ?3
      WHERE position > ?4 AND position <= ?5 LIMIT ?6`,
   );
+  const backInSlice = full(
+    `INDEXED BY events_owner
+     WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
+     ORDER BY position DESC LIMIT ?`,
+  );
   const sliceOf = (position: Position): number => Math.floor(position / 2 ** SLICE_BITS);
   const byStream = full('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision');
   // Versions are looked for only when there is something to do about them.
@@ -109,6 +114,15 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     const rows = byPosition(after, count);
     requireDense(rows, 0, [after + 1, count]);
     return rows;
+  };
+
+  const requireOwn = (rows: readonly FullRow[], owner: string, after: Position): void => {
+    let before = after;
+    for (const [position, , , , , , , own] of rows) {
+      if (own !== owner || position <= before)
+        throw damaged(position, 'the index of owners does not fit it');
+      before = position;
+    }
   };
 
   const foldRows = (after: Position, limit: number): FoldRowV[] => {
@@ -155,12 +169,20 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
     },
     owner(owner: string, after: Position, upTo: Position, limit: number): StoredEvent[] {
       const rows = byOwner(sliceOf(after), sliceOf(upTo), owner, after, upTo, limit);
-      let before = after;
-      for (const [position, , , , , , , own] of rows) {
-        const fits = own === owner && position > before;
-        if (!fits) throw damaged(position, 'the index of owners does not fit it');
-        before = position;
+      requireOwn(rows, owner, after);
+      return rows.map(stored);
+    },
+    /** The newest up to `upTo`, which the log has, in log order. */
+    back(upTo: Position, limit: number, owner?: string): StoredEvent[] {
+      if (owner === undefined) {
+        const count = Math.max(0, Math.min(limit, upTo));
+        return densely(upTo - count, count).map(stored);
       }
+      const rows: FullRow[] = [];
+      for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
+        rows.push(...backInSlice(slice, owner, upTo, limit - rows.length));
+      rows.reverse();
+      requireOwn(rows, owner, 0);
       return rows.map(stored);
     },
     /** Revisions `from` to `to` (inclusive) of a stream that has them. */

@@ -1,4 +1,5 @@
 import { closeMarked } from './cache-mark.ts';
+import { isDamage } from './failure.ts';
 import { discard, openCache } from './read-model-file.ts';
 import { statements } from './read-model-sql.ts';
 
@@ -45,11 +46,4 @@ export const guardedFile = (options: {
     },
     close: () => closeMarked(db),
   };
-};
-
-/** SQLITE_CORRUPT, SQLITE_NOTADB, or a row that is no JSON any more. */
-const isDamage = (error: unknown): error is Error => {
-  if (error instanceof SyntaxError) return true;
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
-  return code === 11 || code === 26;
 };

@@ -3,13 +3,15 @@ import type { agent as agentRecord } from '#contracts/desk/access.ts';
 import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
 import { agent } from '#src/domain/access.ts';
 import type { AgentRow } from '#src/ports/rows.ts';
+import { accessScope } from '#src/ports/rows.ts';
 import type { DeskCall } from '../call.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import { nameOf } from '../hash.ts';
+import { pageOf } from '../listing.ts';
 import type { Outcome } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
-import { iso } from '../time.ts';
+import { iso, renderAsOf } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
 import { mayActFor } from './handler.ts';
 
@@ -22,6 +24,7 @@ const render = (ownerId: string, state: AgentState | AgentRow): AgentRecord => (
   owner_id: ownerId,
   name: state.name,
   purpose: state.purpose,
+  ...(state.pending && { pending: state.pending }),
   status: state.status,
   requested_scopes: state.requested,
   granted_scopes: state.granted,
@@ -65,7 +68,6 @@ const refusalFor = (rejected: AgentRejection, detail: string) => {
         'role_missing',
         'Staff suspended this agent, and only the role staff lifts that: ask them; the reason is on the agent.',
       );
-    case 'agent_exists':
     case 'agent_not_in_state':
       return refuse('state_conflict', `It stays as it is: ${detail}.`);
   }
@@ -120,15 +122,17 @@ export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason },
   reason,
 }));
 
-const AGENTS_MAX = 1_000;
-
-export const listAgents: DeskHandler<'listAgents'> = async (deps, { owner_id }, call) => {
+export const listAgents: DeskHandler<'listAgents'> = async (deps, input, call) => {
+  const { owner_id } = input;
   if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  const rows = await deps.readModels.list<AgentRow | { kind: 'key' }>('access', {
-    scope: owner_id,
-    limit: AGENTS_MAX,
+  const scope = accessScope(owner_id, 'agent');
+  const { rows, next_before } = await pageOf<AgentRow>(deps.readModels, 'access', {
+    ...input,
+    scope,
   });
   return done({
-    data: rows.flatMap(({ row }) => (row.kind === 'agent' ? [render(owner_id, row)] : [])),
+    data: rows.map((row) => render(owner_id, row)),
+    next_before,
+    as_of: renderAsOf(deps.following.asOf()),
   });
 };

@@ -42,31 +42,31 @@ const ownerOf = async (
 };
 
 /** The list of all owners holds what is open only. */
-const nameOwner = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
+const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
   errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
 });
 
 export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
   const { status, before, limit } = input;
   const owner_id = input.owner_id ?? call.caller.ownerId;
-  if (owner_id === undefined && status !== undefined && isSettled({ status })) return nameOwner;
+  if (owner_id === undefined && status !== undefined && isSettled({ status })) return OWNER_MISSING;
   if (owner_id !== undefined && !mayActFor(call, owner_id)) return notFound();
-  const isOver = owner_id !== undefined && status !== undefined;
-  const found = isOver
-    ? (
-        await deps.readModels.list<OutboundState>('outbound', {
-          scope: owner_id,
-          limit: SCAN_MAX,
-          ...(before !== undefined && { before }),
-        })
-      ).map(({ row, sort }) => ({ owner: owner_id, state: row, sort }))
-    : (
-        await deps.readModels.list<Open>('open-outbound', {
-          scope: OPEN_OUTBOUND,
-          limit: SCAN_MAX,
-          ...(before !== undefined && { before }),
-        })
-      ).map(({ row, sort }) => ({ owner: row.owner, state: row.state, sort }));
+  const found =
+    owner_id !== undefined && status !== undefined
+      ? (
+          await deps.readModels.list<OutboundState>('outbound', {
+            scope: owner_id,
+            limit: SCAN_MAX,
+            ...(before !== undefined && { before }),
+          })
+        ).map(({ row, sort }) => ({ owner: owner_id, state: row, sort }))
+      : (
+          await deps.readModels.list<Open>('open-outbound', {
+            scope: OPEN_OUTBOUND,
+            limit: SCAN_MAX,
+            ...(before !== undefined && { before }),
+          })
+        ).map(({ row, sort }) => ({ owner: row.owner, state: row.state, sort }));
   const wanted = found.filter(
     ({ owner, state }) =>
       mayActFor(call, owner) &&

@@ -1,71 +1,61 @@
-import type { EventData } from '#contracts/events/index.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
-import { attribute } from '../attribution.ts';
+import { product as productDecider } from '#src/domain/product.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../call.ts';
-import { unkeyed } from '../call.ts';
-import { awaitOwnWrite } from '../consistency.ts';
-import { digestOf, nameOf } from '../hash.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
+import { nameOf } from '../hash.ts';
+import { answeredOnce, bindTry } from '../idempotency.ts';
+import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
+import { streamOf } from '../records.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from './handler.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
-type Change = 'appended' | 'unchanged';
 
-const streamOfSku = (sku: string): string => `catalog-product_${nameOf('product', sku)}`;
+/** Whose the products are. */
+const CATALOG = 'catalog';
+
 const productIdOf = (sku: string): string => `prd_${nameOf('product', sku)}`;
+const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', productIdOf(sku));
 
-const ATTEMPTS_MAX = 4;
+const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since the import began.');
 
-/** Order of members does not make a product another one; what is absent does not either. */
-const contentOf = (product: object): string =>
-  digestOf(
-    JSON.stringify(
-      Object.entries(product)
-        .filter(([, value]) => value !== undefined)
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
-    ),
-  );
-
-/** Appends what is new of one product, and nothing when nothing is; `found` is what was read of it. */
+/** Appends what is new of each product; answers of how many something was, and how many had been withdrawn. */
 const publish = async (
   deps: DeskDeps,
   call: DeskCall,
-  { product, stock }: Entry,
-  found: readonly StoredEvent[],
-): Promise<Change> => {
-  const stream = streamOfSku(product.sku);
-  const full = { product_id: productIdOf(product.sku), ...product };
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const stored = attempt === 0 ? found : await deps.log.readStream(stream);
-    const last = stored.findLast(({ type }) => type !== 'ProductStockObserved');
-    const type = last && last.type !== 'ProductWithdrawn' ? 'ProductRevised' : 'ProductPublished';
-    const before = last as { data: EventData<'ProductPublished'> } | undefined;
-    const sameContent =
-      type === 'ProductRevised' && before && contentOf(before.data.product) === contentOf(full);
-    const newest = stored.at(-1) as { data: { stock?: Entry['stock'] } } | undefined;
-    const seen = newest?.data.stock;
-    const sameStock =
-      seen?.level === stock.level && seen.available_quantity === stock.available_quantity;
-    if (sameContent && sameStock) return 'unchanged';
-    const event = sameContent
-      ? { type: 'ProductStockObserved', data: { product_id: full.product_id, stock } }
-      : { type, data: { product: full, stock } };
-    const result = await deps.log.append(
-      stream,
-      stored.length === 0 ? NO_STREAM : stored.length - 1,
-      attribute(call, [event], deps.ids),
-    );
-    if (result.outcome === 'appended') return 'appended';
-  }
-  throw new LogUnavailable('overloaded', 'no', `product ${product.sku} is written by many at once`);
+  { products, since }: { products: readonly Entry[]; since: Position },
+): Promise<{ appended: number; republished: number }> => {
+  // A server answers reads in any order; with all of them at hand the log keeps that of the import.
+  const found = await Promise.all(
+    products.map(({ product }) => deps.log.readStream(streamOfSku(product.sku))),
+  );
+  const publishing = products.map(({ product, stock }, n) =>
+    decideAndAppend(deps, call, {
+      stream: streamOfSku(product.sku),
+      decider: productDecider,
+      found: found[n] ?? [],
+      command: (_state, stored) =>
+        (stored.at(-1)?.position ?? 0) > since
+          ? CHANGED_SINCE
+          : {
+              type: 'PublishProduct' as const,
+              product: { product_id: productIdOf(product.sku), ...product },
+              stock,
+            },
+    }),
+  );
+  // Whatever one of them meets, all have come to their end before anybody is told.
+  await Promise.allSettled(publishing);
+  const written = await Promise.all(publishing);
+  if (written.some((one) => !one.ok && one !== CHANGED_SINCE))
+    throw new LogUnavailable('overloaded', 'no', 'a product is written by many at once');
+  const appended = written.filter((one) => one.ok && one.position !== undefined);
+  const republished = appended.filter((one) => one.ok && one.before?.status === 'withdrawn');
+  return { appended: appended.length, republished: republished.length };
 };
 
-/**
- * Idempotent by content rather than by key: what stands in the log already is not written again,
- * whoever sends it, so a broken import is simply sent again.
- */
-export const importProducts: DeskHandler<'importProducts'> = async (deps, { products }, call) => {
+const faultIn = (products: readonly Entry[]): Refusal | undefined => {
   const skus = new Set<string>();
   for (const [index, { product }] of products.entries()) {
     const { sku, moq, increment, price_tiers } = product;
@@ -81,20 +71,25 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
       });
     skus.add(sku);
   }
-  const importing = unkeyed(call);
-  // A server answers reads in any order; with all of them at hand the log keeps that of the import.
-  const found = await Promise.all(
-    products.map(({ product }) => deps.log.readStream(streamOfSku(product.sku))),
-  );
-  const changes = await Promise.all(
-    products.map((entry, n) => publish(deps, importing, entry, found[n] ?? [])),
-  );
-  const appended = changes.filter((change) => change === 'appended').length;
-  const { position } = await deps.log.head();
-  return done(
-    { read: products.length, appended, unchanged: products.length - appended },
-    appended > 0 ? { position } : {},
-  );
+  return undefined;
+};
+
+/**
+ * Idempotent by its key, and by content: what stands in the log already is not written again, whoever
+ * sends it. One that was cut off goes on under its key, and leaves what others changed since it began.
+ */
+export const importProducts: DeskHandler<'importProducts'> = async (deps, { products }, call) => {
+  const fault = faultIn(products);
+  if (fault) return fault;
+  const work = async () => {
+    const bound = await bindTry(deps, call, CATALOG);
+    if (!bound.ok) return bound;
+    const { since = Infinity } = bound;
+    const { appended, republished } = await publish(deps, call, { products, since });
+    const unchanged = products.length - appended;
+    return done({ read: products.length, appended, unchanged, republished });
+  };
+  return answeredOnce(deps, call, { stream: CATALOG, work });
 };
 
 export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
@@ -102,16 +97,13 @@ export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
   { sku, reason },
   call,
 ) => {
-  const stream = streamOfSku(sku);
-  const stored = await deps.log.readStream(stream);
-  if (stored.length === 0) return refuse('resource_not_found', 'The catalog has no such sku.');
-  const answer = { sku, status: 'withdrawn' as const };
-  if (stored.at(-1)?.type === 'ProductWithdrawn') return done(answer);
-  const data = { product_id: productIdOf(sku), reason };
-  const events = attribute(call, [{ type: 'ProductWithdrawn', data }], deps.ids);
-  const result = await deps.log.append(stream, stored.length - 1, events);
-  if (result.outcome === 'conflict')
-    return refuse('state_conflict', 'The product was changed at this moment; look again.');
-  await awaitOwnWrite(deps, result.position);
-  return done(answer, { position: result.position });
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOfSku(sku),
+    decider: productDecider,
+    command: () => ({ type: 'WithdrawProduct' as const, reason }),
+  });
+  if (written.ok) return done({ sku, status: 'withdrawn' as const }, traceOf(written));
+  return 'rejected' in written
+    ? refuse('resource_not_found', 'The catalog has no such sku.')
+    : written;
 };

@@ -2,10 +2,10 @@ import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { DeskCall, DeskCaller, Surface } from '../call.ts';
 import { awaitOwnWrite } from '../consistency.ts';
-import { bindKey, boundElsewhere } from '../decide-and-append.ts';
 import { checkOutput, parseInput } from '../dispatch.ts';
-import { refusalFor } from '../failure.ts';
+import { guarded } from '../failure.ts';
 import { digestOf, fingerprintOf } from '../hash.ts';
+import { boundElsewhere, tyingLog } from '../idempotency.ts';
 import type { Outcome } from '../outcome.ts';
 import { refuse } from '../outcome.ts';
 import type { DeskDeps, DeskHandlers } from './handler.ts';
@@ -16,6 +16,9 @@ type Incoming = {
   requestId: string;
   input: Record<string, unknown>;
 };
+
+/** Whose every desk call is, until its handler knows for whom it is. */
+const DESK = 'desk';
 
 type AnyHandler = (deps: DeskDeps, input: object, call: DeskCall) => Promise<Outcome<unknown>>;
 
@@ -34,21 +37,19 @@ export const dispatchDesk = async (
   const parsed = parseInput(operation, incoming.input);
   if ('refusal' in parsed) return parsed.refusal;
   const call = callOf(deps, id, incoming, parsed.input);
-  try {
+  return guarded(deps, async (guardedDeps) => {
     // The registry pairs each handler with its operation; TypeScript cannot follow a key across it.
     const handler = handlers[id] as unknown as AnyHandler;
-    // A desk key is one request's whoever it was for; each owner's own binding is not enough.
     const elsewhere = await boundElsewhere(deps, call);
     if (elsewhere) return elsewhere;
-    const outcome = await handler(deps, parsed.input, call);
+    // A desk key is one request's whoever it was for; each owner's own binding is not enough.
+    const log = tyingLog(guardedDeps, call, DESK);
+    const outcome = await handler({ ...guardedDeps, log }, parsed.input, call);
     if (!outcome.ok) return outcome;
-    await bindKey(deps, call, 'desk');
     checkOutput(operation, outcome.value);
     await awaitOwnWrite(deps, outcome.position);
     return outcome;
-  } catch (error) {
-    return refusalFor(error);
-  }
+  });
 };
 
 /** A desk key is one credential's, for one operation. */
@@ -67,7 +68,7 @@ const callOf = (
   const { caller, surface, requestId } = incoming;
   const base: DeskCall = {
     caller,
-    ownerId: 'desk',
+    ownerId: DESK,
     actor: `desk:${caller.tokenId}`,
     surface,
     operation: id,

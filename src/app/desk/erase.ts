@@ -2,7 +2,8 @@ import type { Decider } from '#src/domain/decider.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../claims.ts';
-import { decideAndAppend } from '../decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../decide-and-append.ts';
+import { answeredOnce } from '../idempotency.ts';
 import { holdsWords } from '../older-words.ts';
 import { done, refuse } from '../outcome.ts';
 import { streamOf } from '../records.ts';
@@ -13,12 +14,16 @@ type Erase = { type: 'EraseSubject'; subject: string; reason: string };
 
 const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
+/** Answered once: when the key is destroyed, the vault no longer knows whether there was one. */
+export const eraseSubject: DeskHandler<'eraseSubject'> = (deps, input, call) =>
+  answeredOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
+
 /**
  * The event comes before the key goes: a crash between the two leaves a subject that is marked and
  * a key that the next start destroys, or the same command when it is sent again. The other way round
  * would lose the mark.
  */
-export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
+const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
   const { subject, reason } = input;
   const kind = subject.startsWith('led_') ? 'lead' : 'handoff';
   const ownerId = input.owner_id ?? (await findOwner(deps, call, { kind, id: subject }));
@@ -46,8 +51,5 @@ export const eraseSubject: DeskHandler<'eraseSubject'> = async (deps, input, cal
   const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
   const in_clear = (await deps.log.readStream(stream)).filter(holdsWords).length;
-  return done(
-    { subject, key, erased_from: [stream], in_clear },
-    written.position === undefined ? {} : { position: written.position },
-  );
+  return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
 };

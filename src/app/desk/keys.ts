@@ -4,13 +4,15 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { KeyState } from '#src/domain/access.ts';
 import { apiKey } from '#src/domain/access.ts';
 import type { KeyRow } from '#src/ports/rows.ts';
+import { accessScope } from '#src/ports/rows.ts';
 import { mintCredential } from '../authenticate.ts';
 import type { DeskCall } from '../call.ts';
 import { unkeyed } from '../call.ts';
 import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
+import { listing, pageOf } from '../listing.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
-import { DAY_MS, HOUR_MS, iso } from '../time.ts';
+import { DAY_MS, HOUR_MS, iso, renderAsOf } from '../time.ts';
 import type { DeskDeps, DeskHandler } from './handler.ts';
 import { mayActFor } from './handler.ts';
 import { keyIdOf } from './key-id.ts';
@@ -34,14 +36,6 @@ const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecor
 });
 
 const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
-
-const keysOf = async (deps: DeskDeps, ownerId: string): Promise<KeyRow[]> => {
-  const rows = await deps.readModels.list<KeyRow | { kind: 'agent' }>('access', {
-    scope: ownerId,
-    limit: 10_000,
-  });
-  return rows.flatMap(({ row }) => (row.kind === 'key' ? [row] : []));
-};
 
 type Wanted = {
   ownerId: string;
@@ -87,6 +81,8 @@ const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Ou
   );
 };
 
+const PAGE_KEYS = 1_000;
+
 /** Refuses one more key where an agent has as many live ones as it may. */
 const keysFull = async (
   deps: DeskDeps,
@@ -94,14 +90,18 @@ const keysFull = async (
   { owner, agent_id }: { owner: string; agent_id: string },
   environment: 'live' | 'test',
 ): Promise<Refusal | undefined> => {
-  const live = (await keysOf(deps, owner)).filter(
-    (key) =>
-      key.agent_id === agent_id &&
-      key.environment === environment &&
-      key.status !== 'revoked' &&
-      key.expires_at > call.at &&
-      key.key_id !== keyIdOf(owner, call.idem ?? ''),
-  );
+  const isLive = (key: KeyRow): boolean =>
+    key.agent_id === agent_id &&
+    key.environment === environment &&
+    key.status !== 'revoked' &&
+    key.expires_at > call.at &&
+    key.key_id !== keyIdOf(owner, call.idem ?? '');
+  const all = { scope: accessScope(owner, 'key'), limit: PAGE_KEYS };
+  const live: KeyRow[] = [];
+  for await (const page of listing<KeyRow>(deps.readModels, 'access', all)) {
+    live.push(...page.flatMap(({ row }) => (isLive(row) ? [row] : [])));
+    if (live.length >= LIMITS.KEYS_PER_AGENT_MAX) break;
+  }
   if (live.length < LIMITS.KEYS_PER_AGENT_MAX) return undefined;
   const named = live.map(({ key_id, last4, status }) => `${key_id} (…${last4}, ${status})`);
   return refuse(
@@ -189,8 +189,17 @@ export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason
   return done(render(known.owner, written.state, call.at), traceOf(written));
 };
 
-export const listKeys: DeskHandler<'listKeys'> = async (deps, { owner_id }, call) => {
+export const listKeys: DeskHandler<'listKeys'> = async (deps, input, call) => {
+  const { owner_id } = input;
   if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  const rows = await keysOf(deps, owner_id);
-  return done({ data: rows.map((row) => render(owner_id, row, call.at)) });
+  const scope = accessScope(owner_id, 'key');
+  const { rows, next_before } = await pageOf<KeyRow>(deps.readModels, 'access', {
+    ...input,
+    scope,
+  });
+  return done({
+    data: rows.map((row) => render(owner_id, row, call.at)),
+    next_before,
+    as_of: renderAsOf(deps.following.asOf()),
+  });
 };

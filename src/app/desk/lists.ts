@@ -1,8 +1,8 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { LinkState } from '#src/domain/link.ts';
-import type { Row } from '#src/ports/read-model.ts';
 import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
 import { historyBlockOf, historyEntries } from '#src/ports/rows.ts';
+import { pageOf } from '../listing.ts';
 import { done, refuse } from '../outcome.ts';
 import { readableHandoffs, UNOPENED } from '../personal.ts';
 import { renderHandoff, renderLink } from '../render.ts';
@@ -14,32 +14,22 @@ const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');
 
 const asOfNow = (deps: DeskDeps) => renderAsOf(deps.following.asOf());
 
-/** A page of an owner's rows, newest first, and where the next one starts. */
-const pageOf = async <R extends Row>(
-  deps: DeskDeps,
-  name: string,
-  { owner_id, before, limit }: { owner_id: string; before?: number | undefined; limit: number },
-): Promise<{ rows: R[]; next_before: number | null }> => {
-  const found = await deps.readModels.list<R>(name, {
-    scope: owner_id,
-    limit: limit + 1,
-    ...(before !== undefined && { before }),
-  });
-  const shown = found.slice(0, limit);
-  const next = found.length > limit ? (shown.at(-1)?.sort ?? null) : null;
-  return { rows: shown.map(({ row }) => row), next_before: next };
-};
-
 export const listLinks: DeskHandler<'listLinks'> = async (deps, input, call) => {
   if (!mayActFor(call, input.owner_id)) return NO_OWNER;
-  const { rows, next_before } = await pageOf<LinkState>(deps, 'links', input);
+  const { rows, next_before } = await pageOf<LinkState>(deps.readModels, 'links', {
+    ...input,
+    scope: input.owner_id,
+  });
   const data = rows.map((row) => renderLink(input.owner_id, row, call.at));
   return done({ data, next_before, as_of: asOfNow(deps) });
 };
 
 export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, call) => {
   if (!mayActFor(call, input.owner_id)) return NO_OWNER;
-  const { rows, next_before } = await pageOf<HandoffState>(deps, 'handoffs', input);
+  const { rows, next_before } = await pageOf<HandoffState>(deps.readModels, 'handoffs', {
+    ...input,
+    scope: input.owner_id,
+  });
   // Lines are only counted: what stands beside them stays closed.
   const listed = rows.map(({ sealed_line_notes: _unread, ...row }) => row);
   const data = (await readableHandoffs(deps, listed)).map((row) => {

@@ -111,7 +111,9 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
     return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
   const secretOf = (kind: (typeof OUTBOUND_KINDS)[number], version: number) =>
     webhookSecret(deps.secrets, { ownerId: owner_id, kind, version });
-  const shown = render(owner_id, written.state, await everybodysHalt(deps), secretOf);
+  // As it was when this was written: a retry is answered the same.
+  const halted = await everybodysHalt(deps, written.position);
+  const shown = render(owner_id, written.state, halted, secretOf);
   return done(shown, traceOf(written));
 };
 

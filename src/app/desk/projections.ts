@@ -1,4 +1,5 @@
 import { lagOf } from '../lag.ts';
+import { answeredOnce, bindTry } from '../idempotency.ts';
 import { done, refuse } from '../outcome.ts';
 import type { DeskHandler } from './handler.ts';
 
@@ -16,10 +17,15 @@ export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
   return done({ head, data });
 };
 
-export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }) => {
+export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }, call) => {
   if (!deps.projections.names().includes(name)) return NOT_THERE;
-  const started = deps.projections.rebuild(name);
-  return done({ name, started, head: (await deps.log.head()).position });
+  const work = async () => {
+    const bound = await bindTry(deps, call, 'projections');
+    if (!bound.ok) return bound;
+    const { position: head } = await deps.log.head();
+    return done({ name, started: deps.projections.rebuild(name), head });
+  };
+  return answeredOnce(deps, call, { stream: 'projections', work });
 };
 
 export const verifyProjection: DeskHandler<'verifyProjection'> = async (deps, { name, run }) => {

@@ -5,7 +5,7 @@ import type { StaffMove } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { link } from '#src/domain/link.ts';
 import type { DeskCall } from '../call.ts';
-import { releaseClaim } from '../claims.ts';
+import { releaseBehind, releaseClaim } from '../claims.ts';
 import type { RejectedBy, Written } from '../decide-and-append.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import { observeRfq } from '../observe-rfq.ts';
@@ -55,7 +55,8 @@ export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
       };
     },
   });
-  if (written.ok && GIVEN_UP.has(to)) await releaseClaim(deps, owned, written.state);
+  if (written.ok && GIVEN_UP.has(to))
+    await releaseBehind(() => releaseClaim(deps, owned, written.state));
   // Only now that it is accepted can it take note of an RFQ that came before, or meanwhile.
   const isAccepted = written.ok && written.replayOf === undefined && to === 'accepted';
   const observed = isAccepted ? await observeRfq(deps, owned, lead_id) : undefined;

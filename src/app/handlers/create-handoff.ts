@@ -13,7 +13,7 @@ import { done, refuse } from '../outcome.ts';
 import { sealAll, showHandoff } from '../personal.ts';
 import { linkOf } from '../records.ts';
 import { reviewTokenHash, reviewTokenOf } from '../review-token.ts';
-import { DAY_MS, epoch } from '../time.ts';
+import { DAY_MS, endFault, epoch } from '../time.ts';
 
 type Input = InputOf<'createHandoff'>;
 
@@ -55,13 +55,8 @@ const gather = async (
     input.expires_at === undefined
       ? call.at + LIMITS.HANDOFF_DAYS_DEFAULT * DAY_MS
       : epoch(input.expires_at);
-  const farthest = call.at + LIMITS.HANDOFF_DAYS_MAX * DAY_MS;
-  if (expiresAt <= call.at || expiresAt > farthest)
-    return invalid(
-      '/expires_at',
-      'out_of_range',
-      `must lie within ${LIMITS.HANDOFF_DAYS_MAX} days`,
-    );
+  const fault = endFault(expiresAt, call.at, LIMITS.HANDOFF_DAYS_MAX);
+  if (fault) return invalid('/expires_at', 'out_of_range', fault);
 
   const source =
     input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);

@@ -1,3 +1,4 @@
+import { present } from '../present.ts';
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { LinkRejection } from '#src/domain/link.ts';
@@ -13,7 +14,7 @@ import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { renderLink } from '../render.ts';
-import { DAY_MS, epoch } from '../time.ts';
+import { endFault, epoch } from '../time.ts';
 
 type Input = InputOf<'createLink'>;
 type Resolved = {
@@ -68,7 +69,7 @@ const gather = (
 ): EventData<'LinkCreated'> | Refusal => {
   const { expires_at } = input;
   if (expires_at !== undefined) {
-    const fault = expiryFault(epoch(expires_at), call.at);
+    const fault = endFault(epoch(expires_at), call.at, LIMITS.LINK_DAYS_MAX);
     if (fault)
       return refuse('validation_failed', 'The expiry is out of range.', {
         errors: [{ pointer: '/expires_at', code: 'out_of_range', detail: fault }],
@@ -80,7 +81,7 @@ const gather = (
   if (expired && 'ok' in expired) return expired;
   const code = input.slug ?? name.slice(0, CODE_CHARS);
   const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
-  const said = { slug, external_id, utm, metadata };
+  const said = { slug, external_id, utm: utm && present(utm), metadata };
   const dims = { campaign, channel, sub_ids, ...target.dims };
   return {
     link_id: `lnk_${name}`,
@@ -89,21 +90,11 @@ const gather = (
     destination_url: withUtm(target.url, utm),
     code,
     short_url: `${deps.origin()}/l/${code}`,
-    ...defined(said),
-    dims: defined(dims),
+    ...present(said),
+    dims: present(dims),
     ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
     ...(expired && { expired_url: expired.url }),
   };
-};
-
-const defined = (members: object): object =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-
-const expiryFault = (at: number, now: number): string | undefined => {
-  if (at <= now) return 'must lie in the future';
-  return at > now + LIMITS.LINK_DAYS_MAX * DAY_MS
-    ? `must lie within ${LIMITS.LINK_DAYS_MAX} days`
-    : undefined;
 };
 
 /** Where a target leads: always onto this service, so that no link is an open redirect. */

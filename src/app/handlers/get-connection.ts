@@ -1,6 +1,6 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/index.ts';
-import { LIMITS } from '#contracts/limits.ts';
+import { publishedLimits } from '#contracts/limits.ts';
 import { allows, SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
 import type { Handler } from '../handler.ts';
 import { done, refuse } from '../outcome.ts';
@@ -40,17 +40,13 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
       id,
       allowed: allows(scope, caller.scopes),
     })),
-    limits: {
-      ...Object.fromEntries(
-        Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value]),
-      ),
-      reads_per_minute: deps.limits.readsPerMinute,
-      writes_per_minute: deps.limits.writesPerMinute,
-      outreach_per_minute: deps.limits.outreachPerMinute,
-    },
+    limits: publishedLimits(deps.limits),
     boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
     links: {
       openapi: `${origin}/api/affiliate/openapi.json`,
+      mcp: `${origin}/api/affiliate/mcp`,
+      mcp_status: `${origin}/api/affiliate/mcp/status`,
+      agent_card: `${origin}/.well-known/agent-card.json`,
       llms_txt: `${origin}/llms.txt`,
       problems: `${origin}/problems`,
       portal: `${origin}/`,

@@ -1,6 +1,8 @@
+import { present } from '../present.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
-import type { Dimension } from '#contracts/records/performance.ts';
+import type { PerformanceRow } from '#contracts/records/performance.ts';
+import { performanceRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { bindingOf, readCursorOf, writeCursor } from '../cursor.ts';
@@ -38,7 +40,8 @@ const PAGE_EVENTS = 500;
 const placeShape = z.tuple([z.int(), z.string(), z.int()]);
 const rowName = (bucket: Bucket): string => nameOf(placeOf(bucket));
 
-export const getPerformance: Handler<'getPerformance'> = async (deps, input, { caller, at }) => {
+export const getPerformance: Handler<'getPerformance'> = async (deps, input, call) => {
+  const { caller, at } = call;
   const binding = bindingOf(caller.ownerId, 'getPerformance', input);
   let after: { bucket: number; row: string } | undefined;
   let { to } = input;
@@ -70,16 +73,20 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
   const start = after === undefined ? 0 : buckets.findIndex(isAfter) + 1;
   if (after !== undefined && start === 0)
     return refuse('cursor_invalid', 'The row that the cursor stands behind is no longer there.');
-  const shown = buckets.slice(start, start + input.limit);
+  const isWhole = call.file === true && input.limit === undefined && input.cursor === undefined;
+  if (isWhole && buckets.length > LIMITS.PERFORMANCE_FILE_ROWS_MAX) return tooLarge(buckets.length);
+  const limit = input.limit ?? LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT;
+  const shown = isWhole ? buckets : buckets.slice(start, start + limit);
   const last = shown.at(-1);
   const more = start + shown.length < buckets.length;
   const sumBeside = then && (await beside(then));
   const place = last && [last.bucket, rowName(last), query.to];
-  return done({
-    data: shown.map((bucket) => ({
-      ...renderBucket(bucket, query.groupBy),
-      ...(sumBeside && { comparison: renderSum(sumBeside(bucket)) }),
-    })),
+  const rowOf = (bucket: Bucket): PerformanceRow => ({
+    ...renderBucket(bucket, query.groupBy),
+    ...(sumBeside && { comparison: renderSum(sumBeside(bucket)) }),
+  });
+  const answer = {
+    data: isWhole ? [] : shown.map(rowOf),
     totals: renderSum(await totalOf(buckets)),
     ...(then && { comparison_totals: renderSum(await totalOf(then)) }),
     period: {
@@ -95,8 +102,24 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, { c
     },
     as_of: renderAsOf(source.asOf),
     classifier_version: deps.classifierVersion,
-  });
+  };
+  return done(answer, isWhole ? { rows: rowsOfFile(shown, rowOf) } : {});
 };
+
+/** Each is made, and held against the contract, as it is taken: nobody waits for all of them at once. */
+const rowsOfFile = function* (
+  buckets: readonly Bucket[],
+  rowOf: (bucket: Bucket) => PerformanceRow,
+): Generator<PerformanceRow, void> {
+  for (const bucket of buckets) yield performanceRow.parse(rowOf(bucket));
+};
+
+const tooLarge = (rows: number): Refusal =>
+  refuse(
+    'answer_too_large',
+    `These are ${rows} rows, and a file has at most ${LIMITS.PERFORMANCE_FILE_ROWS_MAX}. Narrow from and ` +
+      'to, take a coarser granularity, less of group_by or a single value of it, or pages by limit and cursor.',
+  );
 
 const queryOf = (input: Input, at: number): Query | Refusal => {
   const { time_zone, granularity, group_by = [] } = input;
@@ -115,9 +138,7 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
     return invalid('/group_by', 'duplicate', 'names a dimension twice');
   const { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id } = input;
   const asked = { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id };
-  const filters = Object.fromEntries(
-    Object.entries(asked).filter(([, value]) => value !== undefined),
-  ) as Partial<Record<Dimension, string>>;
+  const filters = present(asked);
   return { from, to, granularity, timeZone: time_zone, groupBy: group_by, filters };
 };
 

@@ -1,3 +1,4 @@
+import { present } from '../present.ts';
 import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
@@ -34,11 +35,8 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
     if (!read.ok) return read;
     after = read.place as ProductMark;
   }
-  const asked = Object.fromEntries(
-    Object.entries(filters).filter(([, value]) => value !== undefined),
-  );
   const query: ProductSearch = {
-    ...asked,
+    ...present(filters),
     ...(updated_since !== undefined && { updated_since: epoch(updated_since) }),
     sort: input.sort,
     limit,

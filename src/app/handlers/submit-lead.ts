@@ -1,10 +1,11 @@
+import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { LeadCommand, LeadRejection } from '#src/domain/lead.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { AgentCall } from '../call.ts';
-import { clashOf, releaseClaim } from '../claims.ts';
+import { clashOf, releaseBehind, releaseClaim } from '../claims.ts';
 import type { RejectedBy, Written } from '../decide-and-append.ts';
 import { decideAndAppend, stateOf, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
@@ -35,8 +36,11 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   });
   if (!written.ok) return 'rejected' in written ? refusalOf(written) : written;
   const { state } = written;
-  if (state.state === 'withdrawn') await releaseClaim(deps, call, state);
-  else await releaseReplaced(deps, call, stream, written);
+  await releaseBehind(() =>
+    state.state === 'withdrawn'
+      ? releaseClaim(deps, call, state)
+      : releaseReplaced(deps, call, stream, written),
+  );
   return done(await showLead(deps, call.ownerId, state, state.updated_at), {
     ...traceOf(written),
     ...(isFirstAnswer(state) ? {} : { status: 200 }),
@@ -138,6 +142,8 @@ const commandFor = async (
     return { type: 'WithdrawLead', at: call.at, ...(sealedReason && { sealedReason }) };
   }
   // After the answer of an earlier request was looked for: that one stands, whatever it said.
+  if (!state && holdsAddress(input.external_id))
+    return said('/external_id', PERSONAL.code, PERSONAL.detail);
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
     return said('/consent/obtained_at', 'in_future', 'must not lie in the future');
   const content = await contentOf(deps, input, leadId);

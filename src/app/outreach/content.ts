@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts';
 import type { Refusal } from '../outcome.ts';
 import { refuse } from '../outcome.ts';
 import { linkOf } from '../records.ts';
-import { DAY_MS, epoch } from '../time.ts';
+import { DAY_MS, endFault, epoch } from '../time.ts';
 
 type Content = { subject?: string; text: string; link_ids: string[] };
 type Asked = { subject?: string | undefined; text: string; link_ids: string[] };
@@ -63,10 +63,8 @@ export const scheduleOf = (
 ): Schedule | Refusal => {
   const until =
     not_after === undefined ? at + LIMITS.OUTREACH_DAYS_DEFAULT * DAY_MS : epoch(not_after);
-  if (until <= at || until > at + LIMITS.OUTREACH_DAYS_MAX * DAY_MS)
-    return invalid(
-      fault('/not_after', 'out_of_range', `must lie within ${LIMITS.OUTREACH_DAYS_MAX} days`),
-    );
+  const late = endFault(until, at, LIMITS.OUTREACH_DAYS_MAX);
+  if (late) return invalid(fault('/not_after', 'out_of_range', late));
   if (not_before === undefined) return { not_after: until };
   const from = epoch(not_before);
   return from >= until

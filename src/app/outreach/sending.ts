@@ -159,7 +159,7 @@ const attempt = async (
   }
   const { state } = written;
   const result =
-    (await heldBack(deps, looked.owner, state, at)) ??
+    (await heldBack(deps, looked, state, at)) ??
     (await deliver(
       deps,
       sender,
@@ -171,16 +171,24 @@ const attempt = async (
   return true;
 };
 
-/** A halt that stands in the log before the write-ahead stops it; so does a write-ahead that took too long. */
+/**
+ * A halt that stands in the log before the write-ahead stops it; so does a write-ahead that took too
+ * long, and a log that does not say. Until it is delivered, that it had no effect is certain.
+ */
 const heldBack = async (
   deps: SendingDeps,
-  owner: string,
+  looked: Looked,
   state: OutboundState,
   at: number,
 ): Promise<DeliveryResult | undefined> => {
-  const way = await wayOf(deps, owner, state);
-  if ('halted' in way) return { outcome: 'retry', reason: 'halted' };
-  if ('fault' in way) return { outcome: 'refused', reason: way.fault };
+  try {
+    const way = await wayOf(deps, looked.owner, state);
+    if ('halted' in way) return { outcome: 'retry', reason: 'halted' };
+    if ('fault' in way) return { outcome: 'refused', reason: way.fault };
+  } catch (error) {
+    deps.onFault(error, looked);
+    return { outcome: 'retry', reason: 'log_unavailable' };
+  }
   return deps.clock.now() > at + MARGIN_MS / 2 ? { outcome: 'retry', reason: 'late' } : undefined;
 };
 

@@ -1,7 +1,8 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
-import { stateOf } from '../decide-and-append.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import { foldOf, stateOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import type { Refusal } from '../outcome.ts';
 import { refuse } from '../outcome.ts';
@@ -26,9 +27,17 @@ export const haltOf = async (
   return own?.halted ?? everybodysHalt(deps);
 };
 
-/** Why nothing of any owner may leave now. */
-export const everybodysHalt = async (deps: Pick<Deps, 'log'>): Promise<string | undefined> =>
-  (await stateOf(deps, { stream: settingsStream(EVERYBODY), decider: outreach }))?.halted;
+/** Why nothing of any owner may leave, as of a place in the log. */
+export const everybodysHalt = async (
+  { log }: Pick<Deps, 'log'>,
+  asOf: Position = Infinity,
+): Promise<string | undefined> => {
+  const stored = await log.readStream(settingsStream(EVERYBODY));
+  return foldOf(
+    outreach,
+    stored.filter(({ position }) => position <= asOf),
+  )?.halted;
+};
 
 /** Without the reason, which a person wrote for people. */
 export const halted = (): Refusal => refuse('outreach_halted', 'Outreach is halted by a person.');

@@ -5,9 +5,10 @@ import { awaitOwnWrite, awaitToken } from '../consistency.ts';
 import { decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
 import { dispatch, note } from '../dispatch.ts';
+import { guarded } from '../failure.ts';
 import type { Outcome } from '../outcome.ts';
 import { done } from '../outcome.ts';
-import { callFor, guarded } from './put.ts';
+import { callFor } from './put.ts';
 import { rowOf, viewOfRow } from './read.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './refs.ts';
@@ -26,7 +27,7 @@ export const getTask = (
   taskId: string,
   { id = GET, isOpen = false } = {},
 ): Promise<Outcome<TaskView>> =>
-  guarded(async () => {
+  guarded(deps, async () => {
     const read = await found(deps, asking, taskId);
     const outcome = read.ok && isOpen && isTerminal(read.value.status) ? taskEnded() : read;
     note(deps, id, { ...asking, surface: 'a2a' }, outcome);
@@ -48,12 +49,8 @@ const found = async (
 };
 
 /** Cancels what has not been sent. Once more it is canceled still. */
-export const cancelTask = (
-  deps: Deps,
-  asking: Asking,
-  taskId: string,
-): Promise<Outcome<TaskView>> =>
-  guarded(async () => {
+export const cancelTask = (all: Deps, asking: Asking, taskId: string): Promise<Outcome<TaskView>> =>
+  guarded(all, async (deps) => {
     const { caller, requestId, consistencyToken } = asking;
     const behind = await awaitToken(deps, consistencyToken, scopeOf(caller));
     const row = behind ? undefined : await rowOf(deps, caller, taskId);

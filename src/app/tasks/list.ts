@@ -6,9 +6,9 @@ import type { AgentCaller } from '../call.ts';
 import { awaitToken } from '../consistency.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import type { Deps } from '../deps.ts';
+import { guarded } from '../failure.ts';
 import type { Outcome } from '../outcome.ts';
 import { done } from '../outcome.ts';
-import { guarded } from './put.ts';
 import { viewOfRow } from './read.ts';
 import type { TaskView } from './view.ts';
 
@@ -43,7 +43,7 @@ export const listTasks = (
   query: TaskQuery,
   consistencyToken?: string,
 ): Promise<Outcome<TaskPage>> =>
-  guarded(async () => {
+  guarded(deps, async () => {
     const { ownerId, agentId } = caller;
     const behind = await awaitToken(deps, consistencyToken, tasksScope(ownerId, agentId));
     if (behind) return behind;

@@ -6,7 +6,6 @@ import { awaitOwnWrite } from '../consistency.ts';
 import type { Written } from '../decide-and-append.ts';
 import { createOnce, decideAndAppend, traceOf } from '../decide-and-append.ts';
 import type { Deps } from '../deps.ts';
-import { refusalFor } from '../failure.ts';
 import { fingerprintOf } from '../hash.ts';
 import { idemOf } from '../idempotency.ts';
 import type { Outcome } from '../outcome.ts';
@@ -109,15 +108,4 @@ export const received = async (
   const view = await viewOfRow(deps, caller, row ?? own);
   if (!view) throw new Error(`${taskId} has events, and is not there`);
   return done(view, { replayOf: first.meta.request, position: first.position });
-};
-
-/** What a store that gave no answer means for the caller, as on the one road. */
-export const guarded = async <Value>(
-  work: () => Promise<Outcome<Value>>,
-): Promise<Outcome<Value>> => {
-  try {
-    return await work();
-  } catch (error) {
-    return refusalFor(error);
-  }
 };

@@ -4,6 +4,7 @@ import { isTerminal } from '#src/domain/task.ts';
 import type { TaskRef } from '../call.ts';
 import type { Deps } from '../deps.ts';
 import { note } from '../dispatch.ts';
+import { guarded } from '../failure.ts';
 import type { Outcome, Refusal } from '../outcome.ts';
 import { done, forbidden } from '../outcome.ts';
 import type { Ask } from './ask.ts';
@@ -11,7 +12,7 @@ import { askOf } from './ask.ts';
 import { ARTIFACT_BYTES_MAX, digestOf } from './digest.ts';
 import { answerQuestion } from './question.ts';
 import type { Sending } from './put.ts';
-import { guarded, put, received, SEND } from './put.ts';
+import { put, received, SEND } from './put.ts';
 import { rowIfReady, rowOf, viewOfRow } from './read.ts';
 import { contextUnknown, messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';
 import { isContextOf, keyFor, recordFor, refFor, taskIdFor } from './refs.ts';
@@ -31,8 +32,8 @@ const REJECTING: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
  * Takes a message: begins a task or goes on with one. Every outcome is on record: what became a
  * record by its events, everything else by a note.
  */
-const sendMessage = (deps: Deps, sending: Sending): Promise<Outcome<TaskView>> =>
-  guarded(async () => {
+const sendMessage = (all: Deps, sending: Sending): Promise<Outcome<TaskView>> =>
+  guarded(all, async (deps) => {
     const { caller, message } = sending;
     const { taskId, contextId } = message;
     if (contextId !== undefined && !isContextOf(deps, caller, contextId))

@@ -3,7 +3,10 @@ import type { Deps } from '../deps.ts';
 
 type Listener = (event: FoldEvent) => void;
 
-/** News of tasks, for everybody who follows one: a single reader of the log for all of them. */
+/**
+ * News of tasks, for everybody who follows one: a single reader of the log for all of them. When it
+ * ends, `onEnd` is told why, unless that was in order, and the next who comes begins another.
+ */
 export type TaskWatch = {
   /**
    * Hears of every event of a stream, or of a task (as `owner/task_id`), from now on and in the order
@@ -14,7 +17,7 @@ export type TaskWatch = {
 
 export const taskWatch = (
   { log }: Pick<Deps, 'log'>,
-  { signal, onEnd }: { signal: AbortSignal; onEnd(): void },
+  { signal, onEnd }: { signal: AbortSignal; onEnd(error?: unknown): void },
 ): TaskWatch => {
   const listeners = new Map<string, Set<Listener>>();
   let reading: Promise<void> | undefined;
@@ -24,24 +27,30 @@ export const taskWatch = (
   };
 
   const read = async (after: number): Promise<void> => {
-    try {
-      for await (const item of log.subscribe({ after, signal })) {
-        if (item.kind !== 'events' || listeners.size === 0) continue;
-        for (const event of item.events) {
-          const { task_id } = event.data as { task_id?: unknown };
-          tell(event.stream, event);
-          if (typeof task_id === 'string') tell(`${event.owner}/${task_id}`, event);
-        }
+    for await (const item of log.subscribe({ after, signal })) {
+      if (item.kind !== 'events' || listeners.size === 0) continue;
+      for (const event of item.events) {
+        const { task_id } = event.data as { task_id?: unknown };
+        tell(event.stream, event);
+        if (typeof task_id === 'string') tell(`${event.owner}/${task_id}`, event);
       }
-    } finally {
-      // Whoever waits for news would wait for ever.
-      onEnd();
     }
   };
 
+  /** Whoever waits for news would wait for ever; who comes next begins a reading of their own. */
+  const ended = (error?: unknown): void => {
+    reading = undefined;
+    onEnd(error);
+  };
+
   const start = async (): Promise<void> => {
-    const { position } = await log.head();
-    read(position).catch(() => undefined);
+    try {
+      const { position } = await log.head();
+      void read(position).then(() => ended(), ended);
+    } catch (error) {
+      reading = undefined;
+      throw error;
+    }
   };
 
   return {

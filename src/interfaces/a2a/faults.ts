@@ -3,6 +3,7 @@ import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
 import { problemBody } from '../problem.ts';
+import { inTaskWords } from './wording.ts';
 
 /** A refusal in the words of the standard: number for JSON-RPC, status for HTTP, reason for both. */
 export type Fault = {
@@ -125,7 +126,7 @@ const detailsOf = (
         code,
         request_id,
         action: recovery.action,
-        hint: recovery.hint,
+        hint: inTaskWords(recovery.hint),
         retryable: String(recovery.retryable),
         docs: links.docs,
         ...(typeof required_scope === 'string' && { required_scope }),

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
 import type { AgentCaller } from '#src/app/call.ts';
 import type { Deps } from '#src/app/deps.ts';
+import { refusalFor } from '#src/app/failure.ts';
 import type { Outcome } from '#src/app/outcome.ts';
 import { refuse } from '#src/app/outcome.ts';
 import { followTask } from '#src/app/tasks/follow.ts';
 import type { TaskView } from '#src/app/tasks/view.ts';
 import { taskWatch } from '#src/app/tasks/watch.ts';
+import { noteFailure } from '../failed-requests.ts';
 import type { Gate } from '../gate.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
@@ -19,17 +21,23 @@ type Opened = { taskId: string; wrap(event: object): object };
 
 /** Tasks followed over server-sent events: a few per key, each for a while, none beyond the server. */
 export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => {
-  const open = new Map<AbortController, Promise<void>>();
+  const open = new Map<AbortController, { request: FastifyRequest; told: Promise<void> }>();
   const perKey = new Map<string, number>();
   const stopping = new AbortController();
   const endAll = (): void => {
     for (const stream of open.keys()) stream.abort();
   };
-  const watch = taskWatch(deps, { signal: stopping.signal, onEnd: endAll });
+  const watch = taskWatch(deps, {
+    signal: stopping.signal,
+    onEnd(error) {
+      if (error !== undefined) for (const { request } of open.values()) broke(request, error);
+      endAll();
+    },
+  });
   server.addHook('preClose', async () => {
     stopping.abort();
     endAll();
-    await Promise.all(open.values());
+    await Promise.all([...open.values()].map(({ told }) => told));
   });
 
   const tell = async (reply: FastifyReply, opened: Opened, signal: AbortSignal): Promise<void> => {
@@ -96,15 +104,24 @@ export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => 
         connection: 'close',
       });
       const told = tell(reply, opened, ending.signal)
-        .catch(() => undefined)
+        .catch((error: unknown) => broke(reply.request, error))
         .finally(() => {
           clearTimeout(limit);
           release();
           open.delete(ending);
           raw.end();
         });
-      open.set(ending, told);
+      open.set(ending, { request: reply.request, told });
       if (stopping.signal.aborted) ending.abort();
     },
   };
+};
+
+/** A stream that has begun can be told of no error: it ends, and the log of the service says why. */
+const broke = (request: FastifyRequest, error: unknown): void => {
+  try {
+    noteFailure(request, refusalFor(error).code);
+  } catch {
+    noteFailure(request, 'internal_error', error as Error);
+  }
 };

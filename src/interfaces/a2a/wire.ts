@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';
 import type { TaskStatus } from '#src/domain/task.ts';
+import { saidBy } from './wording.ts';
 
 /* A2A 1.0 as it travels: camelCase JSON of lf.a2a.v1. Members that we do not know are passed over, as
 the standard asks of both sides; what an operation gets is strict all the same. */
@@ -133,7 +134,7 @@ const statusOf = (view: TaskView): object => ({
     taskId: view.id,
     role: 'ROLE_AGENT',
     parts: [
-      { text: view.says },
+      { text: saidBy(view) },
       ...(view.detail ? [{ data: view.detail, mediaType: JSON_TYPE }] : []),
     ],
   },

@@ -1,5 +1,6 @@
 import type { BoundaryId } from '#contracts/boundaries.ts';
 import { boundaryOf } from '#contracts/boundaries.ts';
+import type { InputFault } from '#contracts/problems.ts';
 import { consistencyToken } from '#src/app/consistency.ts';
 import type { Incoming } from '#src/app/dispatch.ts';
 import { answerTo, dispatch, note } from '#src/app/dispatch.ts';
@@ -65,8 +66,21 @@ const unknownTool = (asked: Asked, boundary: BoundaryId | undefined): Answer => 
   return { ok: true, result: refusedResult(asked, refusal), onRecord: true };
 };
 
+const ARGUMENTS = '/params/arguments';
+
+/** A body that is refused for what stands in the arguments, as the tool's result: by its place in them. */
+export const refusedArguments = (told: Told, refusal: Refusal): string | undefined => {
+  const { errors = [] } = refusal;
+  const isOfThem = ({ pointer }: InputFault): boolean => pointer.startsWith(`${ARGUMENTS}/`);
+  if (errors.length === 0 || !errors.every(isOfThem)) return undefined;
+  const own = errors.map((fault) => ({ ...fault, pointer: fault.pointer.slice(ARGUMENTS.length) }));
+  return refusedResult(told, { ...refusal, errors: own });
+};
+
+type Told = Pick<Asked, 'deps' | 'requestId' | 'era'>;
+
 /** A problem for the model: as text alone, because clients check structuredContent even on errors. */
-const refusedResult = ({ deps, requestId, era }: Asked, refusal: Refusal): string => {
+const refusedResult = ({ deps, requestId, era }: Told, refusal: Refusal): string => {
   const text = JSON.stringify(problemOf(refusal, { origin: deps.origin(), requestId }));
   const members = { content: [{ type: 'text', text }], isError: true };
   return JSON.stringify(resultOf(era, members, { meta: { requestId } }));

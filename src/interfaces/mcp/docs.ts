@@ -1,5 +1,4 @@
-import type { Example } from '#contracts/operation.ts';
-import { fieldsTable, json, scopeText } from '../text/markdown.ts';
+import { afterText, fieldsTable, json, scopeText } from '../text/markdown.ts';
 import { MCP_PATH } from './documents.ts';
 import { TOOLS } from './tools.ts';
 import type { Tool } from './tools.ts';
@@ -37,10 +36,6 @@ const toolSection = (tool: Tool): string[] => {
     ]),
   ];
 };
-
-/** Ids are made by the service: those of an example belong to the example before it. */
-const afterText = ({ after }: Example): string =>
-  after === undefined ? '' : ` (call ${after} first, and put in what it answered)`;
 
 /** The page of the tools, as Markdown: how to connect, then every tool. */
 export const toolsMarkdown = (origin: string): string =>

@@ -7,6 +7,7 @@ import type { Outcome, Refusal } from '#src/app/outcome.ts';
 import { done, forbidden, refuse } from '#src/app/outcome.ts';
 import type { Policy } from '../gate.ts';
 import type { Answer } from './asked.ts';
+import { refusedArguments } from './call-tool.ts';
 import { headerEra, metaOf, modernFault, spokenIn } from './era.ts';
 import type { Method } from './methods.ts';
 import { methodNamed } from './methods.ts';
@@ -72,6 +73,17 @@ export const handle = async (incoming: Incoming): Promise<Handled> => {
   const answer = await method.answer({ deps, caller, requestId, era, params, consistencyToken });
   if (!answer.onRecord) noted(answer.ok ? READ : answer.refusal);
   return { id, answer };
+};
+
+/** The result of a tool whose arguments are no JSON to be taken; undefined where no tool is called. */
+export const refusedCall = (
+  { deps, requestId, ...request }: Pick<Incoming, 'deps' | 'requestId' | 'headers' | 'body'>,
+  refusal: Refusal,
+): string | undefined => {
+  const prepared = prepare(request);
+  return prepared.fault || prepared.method === undefined || prepared.message.method !== 'tools/call'
+    ? undefined
+    : refusedArguments({ deps, requestId, era: prepared.era }, refusal);
 };
 
 /** Legacy clients read null where there is no id; modern ones want the member left out. */

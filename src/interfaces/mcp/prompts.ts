@@ -1,9 +1,29 @@
 import { line } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { pointerOf } from '#src/app/faults.ts';
 import type { Answer, Asked } from './asked.ts';
 import { faultOf, invalidParams, isRecord, resultOf } from './wire.ts';
 import { refuse } from '#src/app/outcome.ts';
 
-type Argument = { name: string; description: string; required: boolean };
+type Argument = {
+  name: string;
+  description: string;
+  required: boolean;
+  takes(text: string): boolean;
+  /** Said of a text that it does not take. */
+  detail: string;
+};
+
+const words = {
+  takes: (text: string) => line(200).safeParse(text).success,
+  detail: 'must be one line of 1 to 200 characters',
+};
+
+const days = {
+  takes: (text: string) =>
+    /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX,
+  detail: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
+};
 
 type Prompt = {
   name: string;
@@ -20,8 +40,13 @@ const PROMPTS: readonly Prompt[] = [
     title: 'Promote a product',
     description: 'Find a ready-stock product, link it, and prepare what people approve',
     arguments: [
-      { name: 'product', description: 'Words, sku or id of the product', required: true },
-      { name: 'campaign', description: 'Name of the campaign, for reports', required: false },
+      { name: 'product', description: 'Words, sku or id of the product', required: true, ...words },
+      {
+        name: 'campaign',
+        description: 'Name of the campaign, for reports',
+        required: false,
+        ...words,
+      },
     ],
     text: ({ product, campaign }) =>
       [
@@ -44,6 +69,7 @@ const PROMPTS: readonly Prompt[] = [
         name: 'days',
         description: 'Length of the period in days, for example 28',
         required: false,
+        ...days,
       },
     ],
     text: ({ days = '28' }) =>
@@ -59,10 +85,11 @@ const PROMPTS: readonly Prompt[] = [
 ];
 
 export const promptList = (): object => ({
-  prompts: PROMPTS.map(({ text: _text, ...entry }) => entry),
+  prompts: PROMPTS.map(({ text: _text, ...entry }) => ({
+    ...entry,
+    arguments: entry.arguments.map(({ takes: _takes, detail: _detail, ...argument }) => argument),
+  })),
 });
-
-const argument = line(200);
 
 /** prompts/get: the task as a message of the user. */
 export const getPrompt = ({ era, params }: Asked): Answer => {
@@ -75,16 +102,22 @@ export const getPrompt = ({ era, params }: Asked): Answer => {
     });
   if (!isRecord(sent))
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
+  const stranger = Object.keys(sent).find((field) =>
+    prompt.arguments.every((argument) => argument.name !== field),
+  );
+  if (stranger !== undefined) {
+    const pointer = `/params/arguments${pointerOf([stranger])}`;
+    return invalidParams(pointer, 'unknown_field', 'is not an argument of this prompt');
+  }
   const given: Record<string, string> = {};
-  for (const { name: field, required } of prompt.arguments) {
+  for (const { name: field, required, takes, detail } of prompt.arguments) {
     const pointer = `/params/arguments/${field}`;
     const value = sent[field];
     if (value === undefined && required) return invalidParams(pointer, 'required', 'is required');
     if (value === undefined) continue;
-    const read = argument.safeParse(value);
-    if (!read.success)
-      return invalidParams(pointer, 'invalid', 'must be one line of 1 to 200 characters');
-    given[field] = read.data;
+    if (typeof value !== 'string' || !takes(value))
+      return invalidParams(pointer, 'invalid', detail);
+    given[field] = value;
   }
   const { description, text } = prompt;
   const messages = [{ role: 'user', content: { type: 'text', text: text(given) } }];

@@ -1,3 +1,5 @@
+import { consistencyToken as consistencyTokenAt } from '#src/app/consistency.ts';
+import type { Rates } from '#contracts/limits.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { allows, SCOPES } from '#contracts/scopes.ts';
 import type { Scope } from '#contracts/scopes.ts';
@@ -42,7 +44,7 @@ const scopeGuide = (): string => {
 };
 
 /** The same for every key: what an agent may want to have read before it acts. */
-const DOCUMENTS: readonly (Document & { text(origin: string): string })[] = [
+const DOCUMENTS: readonly (Document & { text(origin: string, rates: Rates): string })[] = [
   {
     uri: `${SCHEME}boundaries`,
     name: 'boundaries',
@@ -124,7 +126,7 @@ export const readResource = async (asked: Asked): Promise<Answer> => {
   const document = DOCUMENTS.find((entry) => entry.uri === uri);
   if (document) {
     const { mimeType, text } = document;
-    const contents = [{ uri, mimeType, text: text(deps.origin()) }];
+    const contents = [{ uri, mimeType, text: text(deps.origin(), deps.limits) }];
     return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
   }
   const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
@@ -135,13 +137,20 @@ const readOwn = async (asked: Asked, template: Template, uri: string): Promise<A
   const { deps, caller, era, requestId, consistencyToken } = asked;
   const { kind, path, untrusted } = template;
   const id = uri.slice(path.length);
+  // Taken before the question is: an answer may know more than it says, never less.
+  const { position } = deps.following.asOf();
   const outcome = await readRecord(deps, { caller, kind, id, consistencyToken });
   if (!outcome.ok)
     return outcome.code === 'resource_not_found' ? notFound(asked, uri) : faultOf(outcome);
   const text = JSON.stringify(outcome.value);
   const contents = [{ uri, mimeType: JSON_TYPE, text, _meta: { untrusted } }];
-  const parts = { caching: OWN, meta: { requestId } };
-  return { ok: true, result: JSON.stringify(resultOf(era, { contents }, parts)) };
+  const token = consistencyTokenAt(deps.log.id, position);
+  const parts = { caching: OWN, meta: { requestId, consistencyToken: token } };
+  return {
+    ok: true,
+    result: JSON.stringify(resultOf(era, { contents }, parts)),
+    headers: { 'consistency-token': token },
+  };
 };
 
 const URI_CHARS_MAX = 200;

@@ -9,10 +9,10 @@ import type { Gate } from '../gate.ts';
 import { problemHeaders } from '../problem.ts';
 import { negotiate } from '../rest/accept.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
-import { handle, noId, UNREAD } from './engine.ts';
+import { handle, noId, refusedCall, UNREAD } from './engine.ts';
 import { isOwnOrigin, originRefusal } from '../origin.ts';
 import type { Fault, RpcId } from './wire.ts';
-import { answerBody, errorText, faultOf } from './wire.ts';
+import { answerBody, errorText, faultOf, idOf } from './wire.ts';
 import { problemOf } from './wording.ts';
 
 const ALLOWED_HEADERS =
@@ -55,7 +55,23 @@ export const mcpRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
     const told = (caller && gate.admit(reply, caller, UNREAD.policy)) ?? refusal;
     if (caller && PROBLEMS[told.code].status < 500)
       note(deps, UNREAD.operation, { caller, surface: 'mcp', requestId: request.id }, told);
-    return fail(reply, noId(request.headers), faultOf(told));
+    const { headers, body, id: requestId } = request;
+    const id = idOf(body) ?? noId(headers);
+    const result = told === refusal && refusedCall({ deps, requestId, headers, body }, refusal);
+    return result ? send(reply, id, result) : fail(reply, id, faultOf(told));
+  };
+
+  const send = (
+    reply: FastifyReply,
+    id: RpcId | null | undefined,
+    result: string | Buffer,
+  ): FastifyReply => {
+    const body = answerBody(id, result);
+    reply.code(200);
+    if (wantsEvents(reply.request))
+      return reply.type(EVENT_STREAM).send(`event: message\ndata: ${String(body)}\n\n`);
+    reply.header('content-type', 'application/json; charset=utf-8');
+    return reply.send(body);
   };
 
   server.route({
@@ -110,11 +126,7 @@ export const mcpRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void
       if (!answer) return reply.code(202).send();
       if (!answer.ok) return fail(reply, id, answer);
       if (answer.headers) reply.headers(answer.headers);
-      const body = answerBody(id, answer.result);
-      if (wantsEvents(request))
-        return reply.type(EVENT_STREAM).send(`event: message\ndata: ${String(body)}\n\n`);
-      reply.header('content-type', 'application/json; charset=utf-8');
-      return reply.send(body);
+      return send(reply, id, answer.result);
     },
   });
 

@@ -22,6 +22,9 @@ export type Schema = {
 /** Those that JSON Schema names; of any other, the pattern stays. */
 const FORMATS: ReadonlySet<string | undefined> = new Set(['date', 'date-time', 'email', 'uri']);
 
+/** What of a time the name of its format leaves open: capital T and Z, and no leap second. */
+const TIME_PATTERN = 'T\\d\\d:[0-5]\\d:[0-5]\\d(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)$';
+
 const LONG = Number.MAX_SAFE_INTEGER;
 
 /** What a reader of the schema gains nothing from goes; what a client would trip over, too. */
@@ -29,6 +32,7 @@ const trimmed = (node: Schema, io: 'input' | 'output'): void => {
   // The pattern of a date has 200 characters, and says what the format says.
   if (FORMATS.has(node.format)) delete node.pattern;
   else delete node.format;
+  if (io === 'input' && node.format === 'date-time') node.pattern = TIME_PATTERN;
   if (node.minimum === -LONG) delete node.minimum;
   if (node.maximum === LONG) delete node.maximum;
   // An answer may gain a field in a later release; a request may not carry an unknown one.

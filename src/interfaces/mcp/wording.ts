@@ -1,4 +1,5 @@
 import { agentOperations } from '#contracts/index.ts';
+import { OF_FILE_LIMIT, OF_FILES } from '#contracts/operations/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
 import type { Refusal } from '#src/app/outcome.ts';
 import type { ProblemBody } from '../problem.ts';
@@ -28,11 +29,8 @@ const OVER_HTTP: readonly (readonly [string, string])[] = [
     'Look the path up in the OpenAPI contract; the base path ends in /v1.',
     'tools/list shows the tools of this key; capabilities say which methods there are.',
   ],
-  [
-    ' Ask with Accept text/csv or application/x-ndjson for a file; in CSV amounts are decimals, as ' +
-      '8772.63 GBP, and those of several currencies have | between them.',
-    '',
-  ],
+  [OF_FILES, ''],
+  [OF_FILE_LIMIT, ''],
   ['Send Idempotency-Key, one per intent', 'Send idempotency_key, one per intent'],
   ['with the same Idempotency-Key', 'with the same idempotency_key'],
   ['Present the Consistency-Token of a write', 'Present the consistencyToken of a write in _meta'],

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import { marked } from 'marked';
+import type { Rates } from '#contracts/limits.ts';
 import type { DocPage } from '../text/docs.ts';
 import { DOC_PAGES } from '../text/docs.ts';
 import { notFoundPage } from './error-pages.ts';
@@ -24,10 +25,10 @@ too: put <code>.md</code> behind its address.</p></header>
 type Made = { text: string; body: string };
 
 /** Each page once: its Markdown is written from every schema it tells of. */
-const maker = () => {
+const maker = (rates: Rates) => {
   const pages = new Map<string, Promise<Made>>();
   const make = async (page: DocPage, origin: string): Promise<Made> => {
-    const text = page.markdown(origin);
+    const text = page.markdown(origin, rates);
     return { text, body: await marked.parse(text) };
   };
   return (page: DocPage, origin: string): Promise<Made> => {
@@ -39,8 +40,8 @@ const maker = () => {
 };
 
 /** Pages of documentation, for people and, as Markdown, for programs. */
-export const docRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
-  const made = maker();
+export const docRoutes = (scope: FastifyInstance, { origin, limits }: PortalDeps): void => {
+  const made = maker(limits);
 
   scope.get('/docs', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, indexPage()));
 

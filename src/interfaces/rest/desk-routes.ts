@@ -56,7 +56,7 @@ export const deskRoutes = (
           input: input,
         });
         const media = 'application/json';
-        const text = answer(reply, outcome, { operation, media, input, deps });
+        const text = await answer(reply, outcome, { operation, media, input, deps });
         return text === undefined ? reply : reply.send(text);
       },
     });

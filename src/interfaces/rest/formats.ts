@@ -1,11 +1,16 @@
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
-import type { Dimension } from '#contracts/records/performance.ts';
+import type { Dimension, PerformanceRow } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
 import { decimalOf } from '#src/app/feed-cells.ts';
+import type { Done } from '#src/app/outcome.ts';
+import { inTurns } from '#src/app/turns.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };
+
+/** How a list is written as a file: what stands first, and the text of each row. */
+type FileFormat = { head: string; textOf(row: PerformanceRow): string };
 
 /**
  * A cell that a spreadsheet will not run: text that begins like a formula gets an apostrophe in
@@ -26,9 +31,9 @@ const moneyText = (amounts: Performance['totals']['rfq_value']): string =>
  * those of a feed, currencies side by side.
  */
 export const performanceCsv = (
-  { data, comparison_totals }: Performance,
+  { comparison_totals }: Pick<Performance, 'comparison_totals'>,
   { group_by: dimensions = [] }: Question,
-): string => {
+): FileFormat => {
   const compared = comparison_totals !== undefined;
   const names = [...METRICS, 'rfq_value', 'won_value'];
   const header = [
@@ -45,21 +50,46 @@ export const performanceCsv = (
           moneyText(metrics.won_value),
         ]
       : names.map(() => null);
-  const rows = data.map((row) => [
-    row.bucket_start,
-    ...dimensions.map((name) => row.dimensions[name] ?? null),
-    ...values(row.metrics),
-    ...(compared ? values(row.comparison) : []),
-  ]);
-  return [header, ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+  const lineOf = (cells: readonly (string | number | null)[]): string =>
+    `${cells.map(cell).join(',')}\r\n`;
+  return {
+    head: lineOf(header),
+    textOf: (row) =>
+      lineOf([
+        row.bucket_start,
+        ...dimensions.map((name) => row.dimensions[name] ?? null),
+        ...values(row.metrics),
+        ...(compared ? values(row.comparison) : []),
+      ]),
+  };
 };
 
 /** One row a line, as in JSON. */
-export const performanceNdjson = ({ data }: Performance): string =>
-  data.map((row) => `${JSON.stringify(row)}\n`).join('');
+const performanceNdjson = (): FileFormat => ({
+  head: '',
+  textOf: (row) => `${JSON.stringify(row)}\n`,
+});
 
-/** How a query's answer is written in each of its other representations; `asked` is what was asked. */
-export const FORMATS: Record<string, (value: never, asked: object) => string> = {
+const FORMATS: Record<string, (answer: Performance, asked: Question) => FileFormat> = {
   'text/csv': performanceCsv,
   'application/x-ndjson': performanceNdjson,
+};
+
+/**
+ * A query's answer in one of its other media types: the rows of its page, or those beside it. Made
+ * whole before any of it is sent, so that what goes wrong is a problem and not half a file.
+ */
+export const fileOf = async (
+  media: string,
+  { value, rows }: Pick<Done<unknown>, 'value' | 'rows'>,
+  asked: object,
+): Promise<string> => {
+  const answer = value as Performance;
+  const format = FORMATS[media]?.(answer, asked);
+  if (!format) throw new Error(`nothing is written as ${media}`);
+  const texts = [format.head];
+  await inTurns((rows ?? answer.data) as Iterable<PerformanceRow>, (row) =>
+    texts.push(format.textOf(row)),
+  );
+  return texts.join('');
 };

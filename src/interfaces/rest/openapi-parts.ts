@@ -1,7 +1,10 @@
 import type { ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
 import { z } from 'zod';
+import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEM_CODES, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { NamedHeaders } from './openapi-headers.ts';
+import { problemHeaders } from './openapi-headers.ts';
 
 /** A zod schema as JSON Schema 2020-12; named ones become references into components. */
 export const jsonSchema = (
@@ -79,10 +82,38 @@ export const problemSchema = {
         },
       },
     },
+    required_scope: {
+      type: 'string',
+      description: 'With scope_missing: what the operation needs',
+    },
+    granted_scopes: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With scope_missing: what the key has',
+    },
+    first_request: {
+      type: 'object',
+      required: ['id', 'at'],
+      properties: { id: { type: 'string' }, at: { type: 'string', format: 'date-time' } },
+      description: 'With idempotency_key_reused: the call that the key belongs to',
+    },
+    outcome: {
+      type: 'string',
+      enum: ['none', 'unknown'],
+      description: 'Where the log gave no answer: whether the write may have happened',
+    },
+    boundary: {
+      type: 'string',
+      enum: BOUNDARIES.map(({ id }) => id),
+      description: 'With boundary_forbidden: which of the five acts it was',
+    },
   },
 } satisfies SchemaObject;
 
-export type Shared = { schemas: Map<string, SchemaObject>; responses: Map<string, ResponseObject> };
+export type Shared = NamedHeaders & {
+  schemas: Map<string, SchemaObject>;
+  responses: Map<string, ResponseObject>;
+};
 
 /**
  * Responses for every problem the operation can answer, gathered by status. Operations that can
@@ -90,7 +121,7 @@ export type Shared = { schemas: Map<string, SchemaObject>; responses: Map<string
  */
 export const problemResponses = (
   codes: readonly ProblemCode[],
-  { responses }: Shared,
+  shared: Shared,
 ): Record<string, { $ref: string }> => {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of new Set([...codes, ...UNIVERSAL_PROBLEMS])) {
@@ -100,8 +131,9 @@ export const problemResponses = (
   return Object.fromEntries(
     [...byStatus].map(([status, list]) => {
       const name = `Problem${status}-${list.join('-')}`;
-      responses.set(name, {
+      shared.responses.set(name, {
         description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('. '),
+        headers: problemHeaders(status, list, shared),
         content: {
           'application/problem+json': {
             schema: {

@@ -2,7 +2,8 @@ import type { OperationObject, ResponseObject, SchemaObject } from 'openapi3-ts/
 import { OpenApiBuilder } from 'openapi3-ts/oas31';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
-import { LIMITS } from '#contracts/limits.ts';
+import type { Rates } from '#contracts/limits.ts';
+import { DEFAULT_RATES, publishedLimits } from '#contracts/limits.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {
   AGENT_BASE,
@@ -14,6 +15,8 @@ import {
   takesConsistencyToken,
 } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
+import { afterText } from '../text/markdown.ts';
+import { successHeaders } from './openapi-headers.ts';
 import type { Shared } from './openapi-parts.ts';
 import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
 
@@ -31,7 +34,9 @@ const examplesOf = <Value>(
     examples.flatMap((example) => {
       const value = valueOf(example);
       const key = example.name.replaceAll(/\W+/g, '-');
-      return value === undefined ? [] : [[key, { summary: example.name, value }] as const];
+      return value === undefined
+        ? []
+        : [[key, { summary: example.name + afterText(example), value }] as const];
     }),
   );
 
@@ -39,8 +44,9 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
   const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
     properties?: Record<string, SchemaObject>;
     required?: string[];
+    dependentRequired?: Record<string, string[]>;
   };
-  const { properties = {}, required = [] } = whole;
+  const { properties = {}, required = [], dependentRequired } = whole;
   const parameters: NonNullable<OperationObject['parameters']> = [];
   const body: Record<string, SchemaObject> = {};
   for (const [name, schema] of Object.entries(properties)) {
@@ -64,11 +70,11 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
   if (takesConsistencyToken(operation))
     parameters.push({ ...CONSISTENCY_HEADER, in: 'header', schema: { type: 'string' } });
   const needed = required.filter((name) => placeOf(operation, name) === 'body');
-  return { parameters, body, needed };
+  return { parameters, body, needed, dependentRequired };
 };
 
 const operationObject = (operation: AnyOperation, shared: Shared): OperationObject => {
-  const { parameters, body, needed } = splitInput(operation, shared.schemas);
+  const { parameters, body, needed, dependentRequired } = splitInput(operation, shared.schemas);
   const query = operation.http.method === 'GET';
   const output = jsonSchema(operation.output, 'output', shared.schemas);
   const bodyExamples = examplesOf(operation, ({ input }) =>
@@ -79,13 +85,7 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
   const outputExamples = examplesOf(operation, ({ output: value }) => value);
   const success: ResponseObject = {
     description: operation.summary,
-    headers: {
-      'Request-Id': { schema: { type: 'string' } },
-      [CONSISTENCY_HEADER.name]: {
-        description: 'What this answer held; a read that sends it holds that, too',
-        schema: { type: 'string' },
-      },
-    },
+    headers: successHeaders(operation, shared),
     content: {
       'application/json': { schema: output, examples: outputExamples },
       ...Object.fromEntries(
@@ -111,6 +111,7 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
               type: 'object',
               properties: body,
               ...(needed.length > 0 && { required: needed }),
+              ...(dependentRequired && { dependentRequired }),
               additionalProperties: false,
             },
             examples: bodyExamples,
@@ -133,9 +134,10 @@ const inOrder = <T>(map: Map<string, T>): [string, T][] =>
 
 const document = (
   registry: Record<string, AnyOperation>,
-  about: { title: string; description: string; base: string; server: string },
+  about: { title: string; description: string; base: string; server: string; rates: Rates },
 ): string => {
-  const shared: Shared = { schemas: new Map(), responses: new Map() };
+  const gated = about.base === AGENT_BASE;
+  const shared: Shared = { schemas: new Map(), responses: new Map(), headers: new Map(), gated };
   const builder = OpenApiBuilder.create({
     openapi: '3.1.0',
     info: {
@@ -168,13 +170,12 @@ const document = (
   });
   builder.addSchema('Problem', problemSchema);
   for (const [name, schema] of inOrder(shared.schemas)) builder.addSchema(name, schema);
+  for (const [name, header] of inOrder(shared.headers)) builder.addHeader(name, header);
   for (const [name, response] of inOrder(shared.responses)) builder.addResponse(name, response);
   return `${JSON.stringify(
     {
       ...builder.getSpec(),
-      'x-limits': Object.fromEntries(
-        Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value]),
-      ),
+      'x-limits': publishedLimits(about.rates),
     },
     null,
     2,
@@ -185,12 +186,16 @@ const SCOPE_LIST = Object.entries(SCOPES)
   .map(([name, { meaning }]) => `- \`${name}\`: ${meaning}`)
   .join('\n');
 
-/** The agents' contract: exactly the seven operations. `server` is the public origin. */
-export const openApi = (server: string): string =>
+/**
+ * The agents' contract: exactly the seven operations. `server` is the public origin, `rates` what it is
+ * configured with.
+ */
+export const openApi = (server: string, rates = DEFAULT_RATES): string =>
   document(operations, {
     title: 'Tributary, promoter affiliate interface',
     base: AGENT_BASE,
     server,
+    rates,
     description:
       'Find ready-stock wholesale products, create attributed links and buyer-reviewed handoffs, submit ' +
       'leads, read performance. No agent can accept a quotation, submit an RFQ, place an order, reserve ' +
@@ -198,10 +203,11 @@ export const openApi = (server: string): string =>
   });
 
 /** The desk's contract: people only. */
-export const deskOpenApi = (server: string): string =>
+export const deskOpenApi = (server: string, rates = DEFAULT_RATES): string =>
   document(deskOperations, {
     title: 'Tributary, desk',
     base: DESK_BASE,
     server,
+    rates,
     description: 'For owners, staff, auditors and operators. An agent key is never accepted here.',
   });

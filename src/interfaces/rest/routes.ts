@@ -13,7 +13,7 @@ import type { Gate } from '../gate.ts';
 import { policyOf } from '../gate.ts';
 import { refusalFor, sendProblem } from '../http.ts';
 import { negotiate } from './accept.ts';
-import { FORMATS } from './formats.ts';
+import { fileOf } from './formats.ts';
 import type { Burst, Leaving } from './burst.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import type { Routed } from './request.ts';
@@ -87,9 +87,10 @@ export const agentRoutes = (
           surface: 'rest',
           requestId: request.id,
           input,
+          file: media !== 'application/json',
           consistencyToken: headerOf(request, 'consistency-token'),
         });
-        const text = answer(reply, outcome, { operation, media, input, deps });
+        const text = await answer(reply, outcome, { operation, media, input, deps });
         if (text === undefined) return reply;
         if (media !== 'application/json') return reply.send(text);
         kept.keep(id, request.raw, caller, { text, position });
@@ -135,11 +136,11 @@ type Answering = {
  * Status and headers of an outcome, and its text to send; undefined when it was a refusal, which is
  * sent. The same for agents and for the desk.
  */
-export const answer = (
+export const answer = async (
   reply: FastifyReply,
   outcome: Outcome<unknown>,
   { operation, media, input, deps }: Answering,
-): string | undefined => {
+): Promise<string | undefined> => {
   if (!outcome.ok) {
     sendProblem(reply, outcome, deps.origin());
     return undefined;
@@ -151,13 +152,15 @@ export const answer = (
     reply.header('idempotent-replayed', 'true');
     reply.header('original-request-id', replayOf);
   }
-  const write = media === 'application/json' ? undefined : FORMATS[media];
   reply.code(status ?? operation.http.status);
-  reply.type(media === 'application/json' ? 'application/json' : `${media}; charset=utf-8`);
-  if (media !== 'application/json') fileHeaders(reply, outcome.value as Listed);
-  return write
-    ? write(outcome.value as never, input)
-    : (outcome.json ?? JSON.stringify(outcome.value));
+  if (media === 'application/json') {
+    reply.type(media);
+    return outcome.json ?? JSON.stringify(outcome.value);
+  }
+  const text = await fileOf(media, outcome, input);
+  reply.type(`${media}; charset=utf-8`);
+  fileHeaders(reply, outcome.value as Listed);
+  return text;
 };
 
 type Listed = {

@@ -1,5 +1,6 @@
 import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
 import { outreachOperations } from '#contracts/index.ts';
+import type { Rates } from '#contracts/limits.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
@@ -13,7 +14,7 @@ export type DocPage = {
   slug: string;
   title: string;
   about: string;
-  markdown(origin: string): string;
+  markdown(origin: string, rates: Rates): string;
 };
 
 const boundariesText = (origin: string): string =>

@@ -24,6 +24,10 @@ export const llmsText = (origin: string): string => {
     'Three interfaces, one definition, the same keys, scopes, limits and records:',
     `REST at ${origin}${AGENT_BASE}, MCP at ${origin}${MCP_PATH}, A2A 1.0 at ${origin}${A2A_BASE}.`,
     '',
+    'Within v1 nothing is taken away. What is to end says so at least 12 months before, by Deprecation, ' +
+      'Sunset and a Link with rel="deprecation"; without that Link both headers are about the key that asked. ' +
+      `The whole policy is under Versions of ${origin}/docs/rest.md.`,
+    '',
     '## Use cases',
     '',
     ...Object.values(operations).map(

@@ -1,3 +1,4 @@
+import type { Example } from '#contracts/operation.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 
 /** A table's cell: a bar would end it, a line break the row. */
@@ -18,6 +19,10 @@ export const http = (request: string): string => fence('http', request);
 
 export const scopeText = (needed: NeededScope): string =>
   needed === null ? 'any valid key' : [needed].flat().map(code).join(' or ');
+
+/** Ids are made by the service: those of an example belong to the example before it. */
+export const afterText = ({ after }: Pick<Example, 'after'>): string =>
+  after === undefined ? '' : ` (call ${after} first, and put in what it answered)`;
 
 /** What a page says of a field, as its JSON Schema has it. */
 export type Field = {

@@ -14,6 +14,13 @@ const approved = {
   type: 'AccessApproved' as const,
   data: { agent_id: 'agt_1', scopes: ['links:write'], reason: 'Fine' },
 };
+const renamed = { type: 'AccessRequested' as const, data: { ...request, name: 'Your bank' } };
+const approve = (...scopes: string[]): AgentCommand => ({
+  type: 'ApproveAccess',
+  scopes,
+  reason: 'Fine',
+});
+const deny: AgentCommand = { type: 'DenyAccess', reason: 'No' };
 const denied = { type: 'AccessDenied' as const, data: { agent_id: 'agt_1', reason: 'No' } };
 const suspendedBy = (by_role: 'owner' | 'staff') => ({
   type: 'AgentSuspended' as const,
@@ -38,13 +45,9 @@ const spec = specify(agent);
 
 describe('access of an agent', () => {
   it('is asked for, and granted no wider than asked', () => {
-    spec
-      .given(requested)
-      .when({ type: 'ApproveAccess', scopes: ['links:write'], reason: 'Fine' })
-      .then(approved);
-    const wider: AgentCommand = { type: 'ApproveAccess', scopes: ['social:write'], reason: 'x' };
-    spec.given(requested).when(wider).rejected('scopes_not_requested');
-    spec.given().when({ type: 'ApproveAccess', scopes: [], reason: 'x' }).rejected('agent_unknown');
+    spec.given(requested).when(approve('links:write')).then(approved);
+    spec.given(requested).when(approve('social:write')).rejected('scopes_not_requested');
+    spec.given().when(approve()).rejected('agent_unknown');
   });
 
   it('stays as granted while a wider request is open or refused', () => {
@@ -62,16 +65,60 @@ describe('access of an agent', () => {
     expect(spec.given(requested, approved, requested, denied).state?.requested).toEqual([
       'links:write',
     ]);
-    const approve: AgentCommand = { type: 'ApproveAccess', scopes: ['links:write'], reason: 'x' };
-    spec.given(requested, denied).when(approve).rejected('agent_not_in_state');
+    spec.given(requested, denied).when(approve('links:write')).rejected('agent_not_in_state');
+  });
+
+  it('holds as it was approved, after a request with another name was refused', () => {
+    const refused = spec.given(requested, approved, renamed, denied);
+    expect(refused.state).toMatchObject({ name: 'A', status: 'approved' });
+    const wider = { ...approved, data: { ...approved.data, scopes: request.scopes } };
+    const fewer = spec.given(requested, wider, renamed, denied).when(approve('links:write'));
+    expect(fewer.then(approved)).toMatchObject({ name: 'A', granted: ['links:write'] });
+    expect(refused.state?.pending).toBeUndefined();
+  });
+
+  it('changes its name with the approval, also where no scope changes', () => {
+    const same = { ...renamed, data: { ...renamed.data, scopes: ['links:write'] } };
+    const asked = spec.given(requested, approved, same);
+    expect(asked.state).toMatchObject({ name: 'A', pending: { name: 'Your bank' } });
+    const after = asked.when(approve('links:write')).then(approved);
+    expect(after).toMatchObject({ name: 'Your bank', granted: ['links:write'] });
+    expect(after?.pending).toBeUndefined();
+  });
+
+  it('is refused only where it is asked for, and approved once', () => {
+    spec.given(requested).when(deny).then(denied);
+    spec.given(requested, denied).when(deny).then();
+    spec.given(requested, approved).when(deny).rejected('agent_not_in_state');
+    spec.given(requested, approved, requested).when(deny).then(denied);
+    spec.given(requested, approved).when(approve('links:write')).then();
+    const both = { ...approved, data: { ...approved.data, scopes: request.scopes } };
+    spec
+      .given(requested, both)
+      .when(approve(...request.scopes.toReversed()))
+      .then();
+  });
+
+  it('of older logs, asked for while suspended, comes back with an approval only', () => {
+    const asked = spec.given(requested, approved, suspended, renamed);
+    expect(asked.state).toMatchObject({ status: 'suspended', name: 'A' });
+    expect(spec.given(requested, approved, suspended, renamed, denied).state).toMatchObject({
+      status: 'suspended',
+      granted: ['links:write'],
+    });
+    const { state } = spec.given(requested, approved, suspended, renamed, approved);
+    expect(state).toMatchObject({ status: 'approved', name: 'Your bank' });
+    expect(state?.suspended_by).toBeUndefined();
   });
 
   it('is suspended and given back', () => {
     spec.given(requested, approved).when(suspend('staff')).then(suspended);
     spec.given(requested).when(suspend('owner')).rejected('agent_not_in_state');
     spec.given(requested, approved, suspended).when(reinstate('staff')).then(reinstated);
-    const approve: AgentCommand = { type: 'ApproveAccess', scopes: ['links:write'], reason: 'x' };
-    spec.given(requested, approved, suspended).when(approve).rejected('agent_not_in_state');
+    spec
+      .given(requested, approved, suspended)
+      .when(approve('links:write'))
+      .rejected('agent_not_in_state');
     const ask: AgentCommand = { type: 'RequestAccess', request: requested.data };
     spec.given(requested, approved, suspended).when(ask).rejected('agent_not_in_state');
   });

@@ -87,6 +87,7 @@ describe('credentials', () => {
       ...KEY_ROW,
       status: 'revoked',
       revoked_reason: 'leaked',
+      rotated_at: MIDNIGHT,
       expires_at: 5,
       version: 2,
     });
@@ -103,11 +104,11 @@ describe('credentials', () => {
 });
 
 describe('access', () => {
-  test('lists the same rows per owner, in the order of their creation', () => {
+  test('lists the same rows per owner and kind, in the order of their creation', () => {
     expect(rowsAfter(access, STORY)).toEqual({
-      'anna/agt_1': { row: AGENT_ROW, sort: 1 },
-      'anna/key1': { row: KEY_ROW, sort: 3 },
-      'desk/tok1': { row: TOKEN_ROW, sort: 4 },
+      'anna/agent/agt_1': { row: AGENT_ROW, sort: 1 },
+      'anna/key/key1': { row: KEY_ROW, sort: 3 },
+      'desk/desk/tok1': { row: TOKEN_ROW, sort: 4 },
     });
   });
 });

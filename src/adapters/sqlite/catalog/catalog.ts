@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
 import { closeMarked } from '../cache-mark.ts';
+import { isDamage } from '../failure.ts';
 import { catalogColumns } from './columns.ts';
 import type { Facts } from './facts.ts';
-import { isDamage, openCatalogFile, remake } from './schema.ts';
+import { CATALOG_VERSION, openCatalogFile, remake } from './schema.ts';
 import { digestIn, productsIn, ranksIn, rowsIn, withdrawnIn } from './read.ts';
 import { catalogSearch } from './search.ts';
 import { catalogText } from './text.ts';
@@ -111,14 +112,9 @@ export const sqliteCatalog = (
       ranks.forget();
     },
     checkpoint: () => writer.checkpoint(),
+    version: CATALOG_VERSION,
+    generation: () => 0,
     digest: digestIn(db, isLive),
-    clear() {
-      writer.clear();
-      searching.forget();
-      products.forgetAll();
-      text.forgetAll();
-      ranks.forget();
-    },
     close() {
       text.close();
       closeMarked(db);

@@ -106,9 +106,9 @@ const changeCounts = () => {
 };
 
 export const catalogColumns = () => {
-  let arrays = noArrays();
+  const arrays = noArrays();
   const changes = changeCounts();
-  let live = { count: 0, words: 0 };
+  const live = { count: 0, words: 0 };
   let liveRows: Uint32Array | undefined;
   let scratch = new Float64Array(0);
   /** Prices of all rows at the quantities asked for last; who compares prices asks again. */
@@ -190,13 +190,6 @@ export const catalogColumns = () => {
       if (scratch.length < arrays.size) scratch = new Float64Array(arrays.size);
       arrays.tiers.pricesAt(quantity, rows, scratch);
       return scratch;
-    },
-    clear() {
-      arrays = noArrays();
-      live = { count: 0, words: 0 };
-      changes.countAll();
-      liveRows = undefined;
-      pricesAt.clear();
     },
   };
 };

@@ -3,7 +3,8 @@ import type { Columns, Field } from './columns.ts';
 import type { Coded, Counted } from './facts.ts';
 
 /** Categories are asked for by their exact names, so a whole catalog's are listed. */
-const facetValuesMax = (field: Coded): number => (field === 'category' ? 500 : 50);
+/** As the contract publishes it (FACET_VALUES_MAX, FACET_CATEGORIES_MAX). */
+export const facetValuesMax = (field: Coded): number => (field === 'category' ? 500 : 50);
 
 /** A product passes whose value of the field, or price at the quantity, lies in the range. */
 export type Condition = {

@@ -1,4 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
+import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 
@@ -10,19 +11,15 @@ export type Kept = {
   reason?: string;
 };
 
-const FOLDED = new Set([
-  'ProductPublished',
-  'ProductRevised',
-  'ProductStockObserved',
-  'ProductWithdrawn',
-]);
+const FOLDED: ReadonlySet<string> = new Set(PRODUCT_EVENTS);
 
 export const isFolded = (event: FoldEvent): boolean => FOLDED.has(event.type);
 
 export const productIdOf = (event: FoldEvent): string => {
   const data = event.data as Partial<EventData<'ProductPublished'> & EventData<'ProductWithdrawn'>>;
   const id = data.product?.product_id ?? data.product_id;
-  if (id === undefined) throw new Error(`${event.type} at ${event.position} names no product`);
+  if (typeof id !== 'string')
+    throw new Error(`${event.type} at ${event.position} names no product`);
   return id;
 };
 

@@ -62,10 +62,15 @@ export const wordPlaces = (db: DatabaseSync) => {
   const readAhead = (words: Iterator<string>): (() => void) => {
     let stopped = false;
     const some = (): void => {
-      for (let i = 0; i < WORDS_AT_A_TIME && !stopped; i += 1) {
-        const next = words.next();
-        if (next.done) return;
-        of(next.value);
+      try {
+        for (let i = 0; i < WORDS_AT_A_TIME && !stopped; i += 1) {
+          const next = words.next();
+          if (next.done) return;
+          of(next.value);
+        }
+      } catch {
+        // Nobody asked yet: who does, finds the same and acts on it.
+        return;
       }
       if (!stopped) setImmediate(some).unref();
     };
@@ -80,6 +85,5 @@ export const wordPlaces = (db: DatabaseSync) => {
     forget(words: Iterable<string>): void {
       for (const word of words) kept.drop(word);
     },
-    forgetAll: (): void => kept.clear(),
   };
 };

@@ -168,10 +168,6 @@ export const productsIn = (db: DatabaseSync) => {
         for (const kept of shown.values()) kept.drop(row);
       }
     },
-    forgetAll: () => {
-      decoded.clear();
-      shown.clear();
-    },
   };
 };
 

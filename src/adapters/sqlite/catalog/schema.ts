@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { MachineStopped, MARK_TABLE, markOpened } from '../cache-mark.ts';
+import { isDamage } from '../failure.ts';
 import { openOwn } from '../own-file.ts';
 
 /** Rises with every change of what the file holds; a file of another version is made anew. */
-const CATALOG_VERSION = 3;
+export const CATALOG_VERSION = 3;
 
 /**
  * `body` is the whole product. `facts` is what a search computes with, kept apart from it so that
@@ -37,14 +38,6 @@ const TABLES = `
   );
 `;
 
-export const EMPTY_TABLES = `
-  delete from product;
-  delete from facts;
-  delete from word;
-  insert into product_text (product_text) values ('delete-all');
-  update place set checkpoint = 0;
-`;
-
 /**
  * A cache of the log: what a power cut takes is folded again, and waiting for the disk would hold up
  * every request of the process.
@@ -65,9 +58,14 @@ const versionOf = (db: DatabaseSync): unknown =>
   db.prepare('pragma user_version').get()?.['user_version'];
 
 const create = (db: DatabaseSync): DatabaseSync => {
-  db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
-  markOpened(db);
-  return db;
+  try {
+    db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
+    markOpened(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 };
 
 type OnDiscarded = (reason: string) => void;
@@ -90,17 +88,10 @@ const usable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefine
   return undefined;
 };
 
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-
-/** Of the file's contents; a full disk or a missing folder is the operator's, and is thrown. */
-export const isDamage = (error: unknown): error is Error => {
-  if (!(error instanceof Error) || !('errcode' in error)) return false;
-  const primary = Number(error.errcode) & 0xff;
-  return primary === SQLITE_CORRUPT || primary === SQLITE_NOTADB;
-};
-
-/** The database in `file`: as it was, or, when it cannot be used, empty and from 0. */
+/**
+ * The database in `file`: as it was, or, when it cannot be used, empty and from 0. A full disk or a
+ * missing folder is the operator's, and is thrown.
+ */
 export const openCatalogFile = (file: string, onDiscarded: OnDiscarded): DatabaseSync =>
   usable(file, onDiscarded) ?? remake(file);
 

@@ -175,10 +175,6 @@ export const catalogText = (db: DatabaseSync, columns: Columns, vocabulary: Voca
       places.forget(words);
       cached.clear();
     },
-    forgetAll(): void {
-      places.forgetAll();
-      cached.clear();
-    },
     close: (): void => stopReading?.(),
   };
 };

@@ -53,7 +53,6 @@ export type Vocabulary = {
   ofLetters(): string[];
   /** Known words one typo away from `word`, in order. */
   near(word: string): string[];
-  clear(): void;
 };
 
 /** Where `word` stands among words in order, or would stand. */
@@ -98,10 +97,5 @@ export const vocabulary = (): Vocabulary => {
       return end - first > max ? undefined : ordered.slice(first, end);
     },
     ofLetters: () => [...words].filter((word) => LETTERS_ONLY.test(word)),
-    clear() {
-      ordered = undefined;
-      words.clear();
-      filed.clear();
-    },
   };
 };

@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
+import { PoisonEvent } from '#src/ports/catalog.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import { codeOf, textOf } from '../failure.ts';
 import type { Columns } from './columns.ts';
 import type { Facts } from './facts.ts';
 import { factsOf } from './facts.ts';
 import type { Kept } from './fold.ts';
 import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './fold.ts';
-import { EMPTY_TABLES } from './schema.ts';
 import { inTransaction } from '../transaction.ts';
 import type { Vocabulary } from './words.ts';
 import { wordsOf } from './words.ts';
@@ -25,7 +26,7 @@ type Changes = {
 /** Titles are put in order by so much of them: what the mark of a page has room for. */
 const TITLE_CHARS_MAX = 64;
 
-const textOf = (product: CatalogProduct): string[] => [
+const textsOf = (product: CatalogProduct): string[] => [
   product.title,
   product.sku,
   product.category,
@@ -34,7 +35,17 @@ const textOf = (product: CatalogProduct): string[] => [
 ];
 
 const isSameText = (one: Kept | undefined, other: Kept): boolean =>
-  one?.live === other.live && textOf(one.product).join('\0') === textOf(other.product).join('\0');
+  one?.live === other.live && textsOf(one.product).join('\0') === textsOf(other.product).join('\0');
+
+/** Tells what no store could take from the trouble that this one is in. */
+const taking = <Taken>(take: () => Taken): Taken => {
+  try {
+    return take();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw new PoisonEvent(textOf(error), { cause: error });
+    throw error;
+  }
+};
 
 const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary) => {
   const select = db.prepare('select row, body, withdrawn from product where product_id = ?');
@@ -66,7 +77,7 @@ const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary)
       };
     },
     write(before: Before | undefined, { product, live, reason }: Kept, changes: Changes) {
-      const words = textOf(product).map(wordsOf);
+      const words = textsOf(product).map(wordsOf);
       const title = words[0]?.join(' ').slice(0, TITLE_CHARS_MAX).toWellFormed() ?? '';
       const body = encodeProduct(product);
       const withdrawn = reason ?? null;
@@ -80,7 +91,7 @@ const catalogRows = (db: DatabaseSync, columns: Columns, vocabulary: Vocabulary)
       if (isSameText(before, { product, live })) return;
       if (before?.live) {
         removeText.run(row);
-        for (const word of textOf(before.product).flatMap(wordsOf)) changes.touched.add(word);
+        for (const word of textsOf(before.product).flatMap(wordsOf)) changes.touched.add(word);
       }
       if (!live) return;
       const [titles = '', skus = '', categories = '', brands = '', description = ''] = words.map(
@@ -109,17 +120,18 @@ export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vo
     const touched = new Map<string, { before: Before | undefined; after: Kept | undefined }>();
     for (const event of events) {
       if (event.position <= checkpoint || !isFolded(event)) continue;
-      const id = productIdOf(event);
+      const id = taking(() => productIdOf(event));
       let product = touched.get(id);
       if (!product) {
         const before = rows.read(id);
         product = { before, after: before };
         touched.set(id, product);
       }
-      product.after = fold(product.after, event);
+      const { after } = product;
+      product.after = taking(() => fold(after, event));
     }
     for (const { before, after } of touched.values()) {
-      if (after) rows.write(before, after, changes);
+      if (after) taking(() => rows.write(before, after, changes));
     }
     return changes;
   };
@@ -140,12 +152,6 @@ export const catalogWriter = (db: DatabaseSync, columns: Columns, vocabulary: Vo
       for (const [row, facts] of changes.facts) columns.set(row, facts);
       for (const word of changes.words) vocabulary.add(word);
       return { rows: [...changes.facts.keys()], touched: changes.touched };
-    },
-    clear() {
-      inTransaction(db, () => db.exec(EMPTY_TABLES));
-      columns.clear();
-      vocabulary.clear();
-      checkpoint = 0;
     },
   };
 };

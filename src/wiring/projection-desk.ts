@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import type { Engine } from '#projections/engine/run.ts';
+import type { Verification } from '#projections/engine/verify.ts';
 import { verify, verifyCatalog } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
@@ -31,29 +32,37 @@ export const projectionDesk = (deps: {
   const { log, store, engine, catalog, logger } = deps;
   const rebuilds = new Map<string, NonNullable<ProjectionStatus['lastRebuild']>>();
   const runs = new Map<string, VerifyState>();
+  /** Those under way, by read model. */
+  const verifying = new Map<string, VerifyState>();
 
   const rebuildNow = async (name: string): Promise<void> => {
     const projection = PROJECTIONS.find((known) => known.name === name);
-    if (!projection) await deps.rebuild(log);
-    else await rebuild({ log, store, engine, projection });
+    if (projection) {
+      await rebuild({ log, store, engine, projection });
+      return;
+    }
+    await deps.rebuild(log);
+    // What the one before could not take is tried with the new one.
+    engine.recheck();
   };
 
-  const verifyNow = async (name: string, state: VerifyState): Promise<void> => {
+  const compare = async (name: string, state: VerifyState): Promise<Verification> => {
     const projection = PROJECTIONS.find((known) => known.name === name);
     const onProgress = ({ position }: { position: number }) => {
       state.position = position;
     };
-    const fresh = projection ? undefined : sqliteCatalog(':memory:');
-    const result =
-      projection && !fresh
-        ? await verify({ log, store, projections: [projection], fresh: memoryStore(), onProgress })
-        : await verifyCatalog({
-            log,
-            catalog,
-            fresh: fresh ?? sqliteCatalog(':memory:'),
-            onProgress,
-          });
-    fresh?.close();
+    if (projection)
+      return verify({ log, store, projections: [projection], fresh: memoryStore(), onProgress });
+    const fresh = sqliteCatalog(':memory:');
+    try {
+      return await verifyCatalog({ log, catalog, fresh, onProgress });
+    } finally {
+      fresh.close();
+    }
+  };
+
+  const verifyNow = async (name: string, state: VerifyState): Promise<void> => {
+    const result = await compare(name, state);
     state.rows = result.rows;
     state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh: again }) => ({
       partition,
@@ -84,18 +93,23 @@ export const projectionDesk = (deps: {
       const id = `${name}/${run}`;
       const known = runs.get(id);
       if (known) return known;
-      const state: VerifyState = { done: false, position: 0, rows: 0, mismatches: [] };
       for (const old of runs.keys()) {
         if (runs.size < RUNS_MAX) break;
         runs.delete(old);
       }
+      // Whoever asks while one is under way is told what that one finds.
+      const running = verifying.get(name);
+      const state = running ?? { done: false, position: 0, rows: 0, mismatches: [] };
       runs.set(id, state);
+      if (running) return state;
+      verifying.set(name, state);
       verifyNow(name, state)
         .catch((error: unknown) => {
           state.failure = error instanceof Error ? error.message : String(error);
         })
         .finally(() => {
           state.done = true;
+          verifying.delete(name);
         });
       return state;
     },

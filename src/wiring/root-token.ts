@@ -7,8 +7,8 @@ import { deskIdem, dispatchDesk } from '#src/app/desk/dispatch.ts';
 import { deskHandlers } from '#src/app/desk/handlers.ts';
 import type { DeskDeps } from '#src/app/desk/handler.ts';
 import { keyIdOf } from '#src/app/desk/key-id.ts';
-import type { Config } from './config.ts';
-import { isRemoteLog } from './config.ts';
+import type { Config } from '#src/config.ts';
+import { isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
   kind: 'desk',

@@ -6,7 +6,7 @@ import type { Deps } from '#src/app/deps.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { streamOf } from '#src/app/records.ts';
-import type { Config } from './config.ts';
+import type { Config } from '#src/config.ts';
 
 /** The dispatcher on its real channels; it does nothing before it is started. */
 export const dispatcherOf = (deps: Deps, config: Config, logger: Logger): Dispatcher =>

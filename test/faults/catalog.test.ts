@@ -1,0 +1,282 @@
+/** The catalog's file is locked, full, damaged or wrong under a service that follows the log. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RunOptions } from '#projections/engine/run-options.ts';
+import type { NearEngine } from '#projections/engine/run.ts';
+import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import type { ProductSearch } from '#src/ports/catalog.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { directories } from '../support/directories.ts';
+import { append, awaitPassed, world } from '../support/engine.ts';
+import { content, MUCH } from '../support/products.ts';
+
+const { fresh, removeAll } = directories('catalog-');
+const mounting = fresh();
+const isMounted =
+  spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', mounting]).status === 0;
+afterAll(() => {
+  if (isMounted) spawnSync('umount', [mounting]);
+  removeAll();
+});
+
+let { log, start, countOf, end } = world();
+let directory: string;
+let builds: CatalogBuilds;
+let faults: unknown[];
+let parked: string[];
+let discarded: string[];
+let revisions: Map<string, number>;
+
+beforeEach(() => {
+  ({ log, start, countOf, end } = world());
+  [faults, parked, discarded] = [[], [], []];
+  revisions = new Map();
+  directory = fresh();
+});
+afterEach(async () => {
+  await end();
+  builds.catalog.close();
+});
+
+const open = (): void => {
+  builds = catalogBuilds(directory, log.id, (reason) => discarded.push(reason));
+};
+const follow = (options: Partial<RunOptions> = {}) =>
+  start({
+    catalog: builds.catalog,
+    onFault: (error) => faults.push(error),
+    onParked: (name, { position, reason }) => parked.push(`${name} ${position} ${reason}`),
+    recheckMs: 5,
+    ...options,
+  });
+
+const fileOf = (): string =>
+  join(directory, readdirSync(directory).find((name) => name.endsWith('.db')) ?? '');
+
+const tell = async (key: string, type: string, data: object): Promise<number> => {
+  const revision = revisions.get(key) ?? -1;
+  revisions.set(key, revision + 1);
+  const id = `00000000-0000-7000-9000-${key.padStart(6, '0')}${`${revision + 1}`.padStart(6, '0')}`;
+  const meta = {
+    at: 1,
+    actor: 'staff',
+    surface: 'cli',
+    operation: 'x',
+    request: 'r',
+    v: 1,
+  } as const;
+  const result = await log.append(`catalog-product_${key}`, revision, [{ id, type, data, meta }]);
+  if (result.outcome !== 'appended') throw new Error('the stream was taken');
+  return result.position;
+};
+const priced = (key: string, unit_price: number, description = '') => ({
+  product: content(key, { description, price_tiers: [{ min_quantity: 1, unit_price }] }),
+  stock: MUCH,
+});
+const publish = (key: string, unit_price: number) =>
+  tell(key, 'ProductPublished', priced(key, unit_price));
+const revise = (key: string, unit_price: number, description?: string) =>
+  tell(key, 'ProductRevised', priced(key, unit_price, description));
+const priceOf = (key: string): number | undefined =>
+  builds.catalog.byId([`prd_${key}`]).get(`prd_${key}`)?.price_tiers[0]?.unit_price;
+
+const until = async (isSo: () => boolean): Promise<void> => {
+  while (!isSo()) await turn();
+};
+const statusOf = async (engine: NearEngine) => (await engine.status()).at(-1);
+const ALL: ProductSearch = { sort: 'relevance', limit: 1, offset: 0, facets: [] };
+
+describe('a file that takes nothing', () => {
+  test('is written to later: nothing is parked, tokens are not met, rows and reads go on', async () => {
+    open();
+    const engine = await follow();
+    await awaitPassed(engine, await publish('1', 100));
+    const other = new DatabaseSync(fileOf());
+    other.exec('begin immediate');
+    const position = await revise('1', 200);
+    await until(() => faults.length > 1);
+    const after = await append(log, 'anna');
+    expect(await engine.rowsPassed(after, 5_000)).toBe(true);
+    expect(countOf('anna')).toBe(1);
+    expect([await engine.passed(after, 0), await engine.passed(position, 0)]).toEqual([
+      false,
+      false,
+    ]);
+    expect(engine.asOf().position).toBe(position - 1);
+    expect([priceOf('1'), builds.catalog.search(ALL).total]).toEqual([100, 1]);
+    expect(await statusOf(engine)).toMatchObject({
+      checkpoint: position - 1,
+      lagEvents: 2,
+      parked: [],
+    });
+    other.exec('rollback');
+    other.close();
+    await awaitPassed(engine, after);
+    expect([priceOf('1'), parked]).toEqual([200, []]);
+    await awaitPassed(engine, await revise('1', 300));
+    expect(priceOf('1')).toBe(300);
+  });
+
+  test('keeps no process from starting with what it has', async () => {
+    open();
+    const first = await follow();
+    await awaitPassed(first, await publish('1', 100));
+    await first.stop();
+    builds.catalog.close();
+    open();
+    const other = new DatabaseSync(fileOf());
+    other.exec('begin immediate');
+    const position = await revise('1', 200);
+    const engine = await follow();
+    expect(await engine.ready).toBe(true);
+    expect([await engine.passed(position, 0), priceOf('1')]).toEqual([false, 100]);
+    other.exec('rollback');
+    other.close();
+    await awaitPassed(engine, position);
+    expect(priceOf('1')).toBe(200);
+  });
+
+  test.skipIf(!isMounted)(
+    'because its disk is full, likewise (needs the right to mount)',
+    async () => {
+      directory = mounting;
+      open();
+      const engine = await follow();
+      await awaitPassed(engine, await publish('1', 100));
+      const filler = join(mounting, 'filler');
+      spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096']);
+      let position = 0;
+      for (let price = 101; faults.length === 0; price += 1) {
+        position = await revise('1', price, `${price} `.repeat(1_000));
+        await engine.passed(position, 20);
+      }
+      expect(faults[0]).toMatchObject({ errcode: expect.toBeOneOf([13, 778]) as number });
+      const stale = priceOf('1');
+      expect([await engine.passed(position, 0), builds.catalog.search(ALL).total]).toEqual([
+        false,
+        1,
+      ]);
+      rmSync(filler);
+      await awaitPassed(engine, position);
+      expect([priceOf('1'), parked]).toEqual([(stale ?? 0) + 1, []]);
+      await awaitPassed(engine, await revise('1', 999));
+      expect(priceOf('1')).toBe(999);
+    },
+  );
+});
+
+describe('a damaged file', () => {
+  const COUNT = 300;
+
+  /** All pages with products; those that the catalog opens with are as they were. */
+  const damage = (): void => {
+    const bytes = readFileSync(fileOf());
+    const file = openSync(fileOf(), 'r+');
+    for (let at = 4_096; at < bytes.length; at += 4_096)
+      if (bytes.subarray(at, at + 4_096).includes('"description":'))
+        writeSync(file, Buffer.alloc(4_096, 0xa5), 0, 4_096, at);
+    closeSync(file);
+  };
+  const filled = async (): Promise<{ rows: number; digest: string }> => {
+    open();
+    const engine = await follow();
+    let position = 0;
+    for (let n = 1; n <= COUNT; n += 1) position = await publish(`${n}`, n);
+    await awaitPassed(engine, position);
+    const digest = builds.catalog.digest();
+    await engine.stop();
+    builds.catalog.close();
+    damage();
+    open();
+    return digest;
+  };
+
+  test('is emptied and filled again; until then it answers nobody, and tokens are not met', async () => {
+    const digest = await filled();
+    expect(builds.catalog.checkpoint()).toBe(COUNT);
+    let isHeld = false;
+    const held: EventLog = {
+      ...log,
+      readFold: async (from) => {
+        if (isHeld) throw new Error('no answer');
+        return log.readFold(from);
+      },
+    };
+    const engine = await follow({ log: held });
+    const known = await append(log, 'anna');
+    await awaitPassed(engine, known);
+    isHeld = true;
+    expect(() => priceOf('7')).toThrow(ReadModelRebuilding);
+    expect(discarded).toEqual([expect.stringContaining('malformed')]);
+    expect(await engine.passed(known, 0)).toBe(false);
+    const last = await publish('999', 999);
+    expect(await engine.rowsPassed(last, 5_000)).toBe(true);
+    expect(() => builds.catalog.search(ALL)).toThrow(ReadModelRebuilding);
+    expect(faults.length).toBeGreaterThan(0);
+    isHeld = false;
+    await awaitPassed(engine, last);
+    expect([priceOf('7'), priceOf('999'), builds.catalog.count()]).toEqual([7, 999, COUNT + 1]);
+    expect(builds.catalog.digest()).not.toEqual(digest);
+    await awaitPassed(
+      engine,
+      await tell('999', 'ProductWithdrawn', { product_id: 'prd_999', reason: 'x' }),
+    );
+    expect(builds.catalog.digest()).toEqual(digest);
+    expect([parked, discarded.length]).toEqual([[], 1]);
+  });
+
+  test.each([
+    ['reading what it changes', '7', 'ProductRevised'],
+    ['writing', '999', 'ProductPublished'],
+  ])('also when a new event finds it in %s', async (_, key, type) => {
+    const { rows } = await filled();
+    const engine = await follow();
+    await awaitPassed(engine, await tell(key, type, priced(key, 7_000)));
+    expect([priceOf(key), priceOf('8'), discarded.length, parked]).toEqual([7_000, 8, 1, []]);
+    expect(builds.catalog.digest().rows).toBe(key === '7' ? rows : rows + 1);
+  });
+});
+
+describe('an event that it cannot take', () => {
+  test('parks it once, and whatever else happens goes on', async () => {
+    open();
+    const engine = await follow();
+    await publish('1', 100);
+    const position = await tell('2', 'ProductRevised', priced('2', 5));
+    await publish('3', 100);
+    await awaitPassed(engine, await append(log, 'anna'));
+    engine.recheck();
+    await awaitPassed(engine, await revise('1', 200));
+    expect(parked).toEqual([`catalog ${position} ProductRevised: ${NEVER} ${position} ${ON_NONE}`]);
+    expect([faults, priceOf('1'), priceOf('3')]).toEqual([[], 100, undefined]);
+    expect(await statusOf(engine)).toMatchObject({ checkpoint: position - 1 });
+  });
+
+  test('because its file is wrong: once it is rebuilt it is followed again, without a restart', async () => {
+    open();
+    const engine = await follow();
+    await publish('2', 1);
+    await awaitPassed(engine, await publish('1', 100));
+    const other = new DatabaseSync(fileOf());
+    other.exec("delete from product where product_id = 'prd_1'");
+    other.close();
+    await awaitPassed(engine, await revise('1', 200));
+    await awaitPassed(engine, await revise('2', 2));
+    expect([parked.length, priceOf('2')]).toEqual([1, 1]);
+    await builds.rebuild(log);
+    engine.recheck();
+    await until(() => priceOf('1') === 200 && priceOf('2') === 2);
+    await awaitPassed(engine, await revise('1', 300));
+    expect([priceOf('1'), parked.length, faults]).toEqual([300, 1, []]);
+    expect(await statusOf(engine)).toMatchObject({ parked: [], lagEvents: 0 });
+  });
+});
+
+const NEVER = 'ProductRevised at';
+const ON_NONE = 'on a product never published';

@@ -1,0 +1,207 @@
+/** Every write at the desk, each with what somebody does to the same record afterwards. */
+import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { TestApp } from './app.ts';
+import { feedProduct, freshKey } from './app.ts';
+import { FILES, post, proposed } from './outreach.ts';
+import { outreachActs } from './outreach-acts.ts';
+
+const HOUR_MS = 3_600_000;
+
+export type Asked = { path: string; body: object };
+/** A write, another one with which it shares the key by mistake, and what somebody does afterwards. */
+export type Scene = { first: Asked; other: Asked; later: (id: string) => Asked };
+type Scenes = Partial<Record<DeskOperationId, () => Promise<Scene>>>;
+type Request = { id: string; content_sha256: string };
+
+/** Sends a write to the desk, with every role. */
+export const atDesk = (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
+  app.send({
+    method: 'POST',
+    url: `/api/desk/v1${path}`,
+    key: app.deskToken,
+    payload: body,
+    headers: { 'idempotency-key': idempotencyKey },
+  });
+
+const reason = 'Said so';
+const to = (path: string, body: object = { reason }): Asked => ({ path, body });
+const scene = (first: Asked, other: Asked, later: Scene['later'] | Asked): Scene => ({
+  first,
+  other,
+  later: typeof later === 'function' ? later : () => later,
+});
+const access = (over: object = {}): Asked =>
+  to('/agents', { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'], ...over });
+const issue = (agent: string): Asked =>
+  to(`/agents/${agent}/keys`, { environment: 'live', expires_in_days: 9 });
+const token = (name: string): Asked => to('/desk-tokens', { name, roles: ['auditor'] });
+export const imported = (sku: string, unit_price: number): Asked =>
+  to('/products/import', {
+    products: [feedProduct(sku, { price_tiers: [{ min_quantity: 4, unit_price }] })],
+  });
+const withdraw = (sku: string): Asked => to('/products/withdraw', { sku, reason });
+const move = (id: string, state: string): Asked =>
+  to(`/leads/${id}/move`, { owner_id: 'acme', to: state });
+const owned = (kind: string, id: string, verb: string): Asked =>
+  to(`/${kind}/${id}/${verb}`, { owner_id: 'acme', reason });
+const erase = (subject: string): Asked =>
+  to(`/subjects/${subject}/erase`, { owner_id: 'acme', reason });
+const outreach = (mode: string): Asked =>
+  to('/outreach/acme', { mode, approvals_required: 1, channels: FILES });
+export const turn = (verb: 'halt' | 'resume', owner_id?: string, why = reason): Asked =>
+  to(`/outreach-${verb}`, { reason: why, ...(owner_id !== undefined && { owner_id }) });
+const decide = (verb: string, { id, content_sha256 }: Request) =>
+  to(`/approvals/${id}/${verb}`, { content_sha256, ...(verb !== 'approve' && { reason }) });
+const cancel = ({ id }: { id: string }): Asked => to(`/approvals/${id}/cancel`);
+const observe = (id: string, outcome = 'confirmed'): Asked =>
+  to(`/approvals/${id}/observe`, { owner_id: 'acme', outcome, evidence: 'Seen' });
+const pair = async <T>(make: () => Promise<T>): Promise<[T, T]> => [await make(), await make()];
+/** Two records of a kind, the first of them changed later. */
+const either =
+  <T>(make: () => Promise<T>, asked: (one: T) => Asked, later: (one: T) => Asked) =>
+  async (): Promise<Scene> => {
+    const [one, another] = await pair(make);
+    return scene(asked(one), asked(another), later(one));
+  };
+const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
+
+/** Scenes of an owner whose outreach is configured, told by a key of an agent of its. */
+export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repeated: Scenes } => {
+  const well = async (asked: Asked): Promise<Record<string, string>> => {
+    const { status, text, body } = await atDesk(app, asked);
+    if (status >= 300) throw new Error(`${asked.path}: ${text}`);
+    return body;
+  };
+  const requested = async (): Promise<string> => (await well(access())).id ?? '';
+  const approved = async (): Promise<string> => {
+    const id = await requested();
+    await well(to(`/agents/${id}/approve`));
+    return id;
+  };
+  const suspended = async (): Promise<string> => {
+    const id = await approved();
+    await well(to(`/agents/${id}/suspend`));
+    return id;
+  };
+  const issued = async (): Promise<string> => (await well(issue(await approved()))).id ?? '';
+  const tokenId = async (): Promise<string> => (await well(token('Ada'))).id ?? '';
+  const product = async (): Promise<string> => {
+    const sku = freshKey();
+    await well(imported(sku, 100));
+    return sku;
+  };
+  const made = async (path: string, payload: object): Promise<string> => {
+    const { body, text } = await app.send({
+      method: 'POST',
+      url: `/api/affiliate/v1/${path}`,
+      key,
+      payload,
+      headers: { 'idempotency-key': freshKey() },
+    });
+    const { id } = body as { id?: string };
+    if (id === undefined) throw new Error(text);
+    return id;
+  };
+  const lead = () =>
+    made('leads', { external_id: freshKey(), company: { name: 'Shop', country: 'GB' } });
+  const handoff = () =>
+    made('handoffs', { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] });
+  const link = () => made('links', { target: { kind: 'search', ref: 'mugs' } });
+  const request = async (): Promise<Request> => proposed(app, key, 'requestSocialPost', post());
+  const decided = (verb: string) => async (): Promise<Scene> => {
+    const [one, another] = [await request(), await request()];
+    return scene(decide(verb, one), decide(verb, another), cancel(one));
+  };
+  /** A request of which nobody knows what became of it. */
+  const lost = async (): Promise<string> => {
+    const { log, ids, clock } = app.service.deps;
+    const acts = outreachActs({ log, ids, now: clock.now });
+    const id = await acts.propose('acme', { adapter: 'file' });
+    await acts.approve('acme', id);
+    const { content_sha256: contentSha256 } = await acts.state('acme', id);
+    const at = clock.now();
+    await acts.command('acme', id, { type: 'Dispatch', at, contentSha256, until: at + HOUR_MS });
+    await acts.command('acme', id, { type: 'LoseTrack', attempt: 1, reason });
+    return id;
+  };
+  const shownOnce: Scenes = {
+    issueKey: either(approved, issue, (id) => to(`/agents/${id}/suspend`)),
+    rotateKey: either(
+      issued,
+      (id) => to(`/keys/${id}/rotate`, { overlap_hours: 1, expires_in_days: 9 }),
+      (id) => to(`/keys/${id}/revoke`),
+    ),
+    issueDeskToken: async () =>
+      scene(token('Ada'), token('Bob'), (id) => to(`/desk-tokens/${id}/revoke`)),
+  };
+  const repeated: Scenes = {
+    requestAccess: async () =>
+      scene(access(), access({ name: 'B' }), (id) => to(`/agents/${id}/approve`)),
+    approveAccess: either(
+      requested,
+      (id) => to(`/agents/${id}/approve`),
+      (id) => to(`/agents/${id}/suspend`),
+    ),
+    denyAccess: either(
+      requested,
+      (id) => to(`/agents/${id}/deny`),
+      (agent_id) => access({ agent_id }),
+    ),
+    suspendAgent: either(
+      approved,
+      (id) => to(`/agents/${id}/suspend`),
+      (id) => to(`/agents/${id}/reinstate`),
+    ),
+    reinstateAgent: either(
+      suspended,
+      (id) => to(`/agents/${id}/reinstate`),
+      (id) => to(`/agents/${id}/suspend`),
+    ),
+    revokeKey: either(
+      issued,
+      (id) => to(`/keys/${id}/revoke`),
+      (id) => to(`/keys/${id}/revoke`),
+    ),
+    revokeDeskToken: either(
+      tokenId,
+      (id) => to(`/desk-tokens/${id}/revoke`),
+      (id) => to(`/desk-tokens/${id}/revoke`),
+    ),
+    importProducts: either(
+      product,
+      (sku) => imported(sku, 90),
+      (sku) => imported(sku, 80),
+    ),
+    withdrawProduct: either(product, withdraw, (sku) => imported(sku, 70)),
+    moveLead: either(
+      lead,
+      (id) => move(id, 'accepted'),
+      (id) => move(id, 'contacted'),
+    ),
+    withdrawHandoff: either(handoff, (id) => owned('handoffs', id, 'withdraw'), erase),
+    invalidateHandoff: either(handoff, (id) => owned('handoffs', id, 'invalidate'), erase),
+    disableLink: either(
+      link,
+      (id) => owned('links', id, 'disable'),
+      (id) => owned('links', id, 'disable'),
+    ),
+    eraseSubject: either(lead, erase, erase),
+    configureOutreach: async () =>
+      scene(outreach('owner_controlled'), outreach('admin_approved'), turn('halt')),
+    haltOutreach: async () =>
+      scene(turn('halt', 'acme'), turn('halt', 'beta'), turn('resume', 'acme')),
+    resumeOutreach: async () =>
+      scene(turn('resume', 'acme'), turn('resume', 'beta'), turn('halt', 'acme')),
+    approveOutbound: decided('approve'),
+    refuseOutbound: either(
+      request,
+      (one) => decide('refuse', one),
+      () => turn('halt', 'acme'),
+    ),
+    requestOutboundChanges: decided('request-changes'),
+    cancelOutbound: either(request, cancel, cancel),
+    observeOutbound: either(lost, observe, observe),
+    rebuildProjection: async () => scene(rebuild('leads'), rebuild('links'), rebuild('leads')),
+  };
+  return { shownOnce, repeated };
+};

@@ -1,0 +1,44 @@
+/** Whatever goes wrong between opening and closing, what was opened is closed, and the directory free. */
+import { pino } from 'pino';
+import { afterAll, expect, it, vi } from 'vitest';
+import { readConfig } from '#src/config.ts';
+import type { Service } from '#src/main.ts';
+import { openService } from '#src/main.ts';
+import { directories } from '../support/directories.ts';
+
+const { fresh, removeAll } = directories('closing-');
+afterAll(removeAll);
+
+const log = pino({ level: 'silent' });
+const configOf = (directory: string) => readConfig({ DATA_DIR: directory, PORT: '0' });
+
+it('a service whose interfaces cannot be built leaves nothing open', async () => {
+  const config = configOf(fresh());
+  const broken = openService({ ...config, trustProxy: 'no address' }, { log });
+  await expect(broken).rejects.toThrow('no address');
+  const service = await openService(config, { log });
+  await service.close();
+});
+
+const BREAKS: [string, (service: Service) => void][] = [
+  [
+    'a server',
+    ({ server }) => server.addHook('preClose', () => Promise.reject(new Error('not in order'))),
+  ],
+  [
+    'activity',
+    ({ deps }) => vi.spyOn(deps.activity, 'flush').mockRejectedValue(new Error('not in order')),
+  ],
+];
+
+it.each(BREAKS)('%s that does not end in order keeps nothing else open', async (_what, break_) => {
+  const config = configOf(fresh());
+  const service = await openService(config, { log });
+  break_(service);
+  const stopped = vi.spyOn(service.dispatcher, 'stop');
+  await expect(service.close()).rejects.toThrow('not in order');
+  expect(stopped).toHaveBeenCalledOnce();
+  await expect(service.deps.log.head()).rejects.toMatchObject({ reason: 'closed' });
+  const again = await openService(config, { log });
+  await again.close();
+});

@@ -1,0 +1,54 @@
+/** What the desk reads of a log whose positions are bytes, not numbers of events. */
+import { beforeEach, expect, test } from 'vitest';
+import type { DeskCall } from '#src/app/call.ts';
+import { readEvents } from '#src/app/desk/events.ts';
+import type { DeskDeps, DeskInput } from '#src/app/desk/handler.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { onStandIn } from '../support/eventstoredb-logs.ts';
+import { bound } from '../support/log-events.ts';
+
+const { log: open } = onStandIn();
+
+type Asked = Partial<DeskInput<'readEvents'>>;
+let read: (asked: Asked) => Promise<{ prints: unknown[]; more: boolean; positions: number[] }>;
+
+beforeEach(async () => {
+  const log = await open();
+  const call = { caller: {} } as DeskCall;
+  read = async (asked) => {
+    const input = { after: 0, limit: 100, ...asked };
+    const outcome = await readEvents({ log } as unknown as DeskDeps, input, call);
+    if (!outcome.ok) throw new Error(outcome.code);
+    const { data, more } = outcome.value;
+    const prints = data.map((event) => event.data['fingerprint']);
+    return { prints, more, positions: data.map(({ position }) => position) };
+  };
+  for (let n = 0; n < 12; n += 1)
+    await log.append(`${n % 2 ? 'anna' : 'bo'}-lead_${n % 4}`, n < 4 ? NO_STREAM : (n >> 2) - 1, [
+      bound(`${n}`),
+    ]);
+});
+
+test('the newest are so many events, of whatever is asked for', async () => {
+  expect((await read({ last: 3 })).prints).toEqual(['9', '10', '11']);
+  expect((await read({ last: 3, owner_id: 'bo' })).prints).toEqual(['6', '8', '10']);
+  expect((await read({ last: 2, stream: 'anna-lead_1' })).prints).toEqual(['5', '9']);
+  expect((await read({ last: 99 })).prints).toHaveLength(12);
+});
+
+test('the newest are looked for within the bounds, and shown by pages', async () => {
+  const { positions } = await read({});
+  const [after = 0, up_to = 0] = [positions[6], positions[8]];
+  for (const place of [{}, { owner_id: 'bo' }, { stream: 'bo-lead_0' }]) {
+    const { prints } = await read({ ...place, after, up_to });
+    expect((await read({ ...place, after, up_to, last: 9 })).prints).toEqual(prints);
+    expect((await read({ ...place, up_to, last: 1 })).prints).toEqual(['8']);
+  }
+  expect(await read({ last: 5, limit: 2 })).toMatchObject({ prints: ['7', '8'], more: true });
+});
+
+test('nothing behind a bound is shown, and nothing more is promised', async () => {
+  const { positions } = await read({});
+  const up_to = positions[2] ?? 0;
+  expect(await read({ up_to })).toMatchObject({ prints: ['0', '1', '2'], more: false });
+});

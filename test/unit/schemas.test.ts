@@ -1,0 +1,90 @@
+/** What is refused whatever is in the catalog or the log, published schemas refuse, too, where they can. */
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import { expect, it } from 'vitest';
+import { DEFAULT_RATES } from '#contracts/limits.ts';
+import { TOOLS } from '#src/interfaces/mcp/tools.ts';
+import { openApi } from '#src/interfaces/rest/openapi.ts';
+
+type Document = {
+  paths: Record<
+    string,
+    { post: { requestBody: { content: { 'application/json': { schema: object } } } } }
+  >;
+};
+type Example = Record<string, unknown>;
+
+const { paths } = JSON.parse(openApi('https://t.example', DEFAULT_RATES)) as Document;
+const validator = new AjvJsonSchemaValidator();
+const takes = (schema: object, value: unknown): boolean =>
+  validator.getValidator(schema)(value).valid;
+
+const tool = (name: string) => {
+  const found = TOOLS.find(({ entry }) => entry.name === name);
+  if (!found) throw new Error(`no tool is called ${name}`);
+  return found;
+};
+const metadata = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
+const line = { product_id: 'prd_0123456789abcdefghjkmnpq', sku: 'KIT-101', quantity: 1 };
+const { sku: _sku, ...byId } = line;
+
+it.each<[string, string, Example, Example]>([
+  ['price_max without currency', 'search_products', {}, { currency: undefined }],
+  [
+    'price_min without currency',
+    'search_products',
+    { price_max: undefined, price_min: 1 },
+    { price_max: undefined, price_min: 1, currency: undefined },
+  ],
+  [
+    'a dimension twice',
+    'get_performance',
+    { group_by: ['country'] },
+    { group_by: ['country', 'country'] },
+  ],
+  ['a line of two names', 'create_handoff', { line_items: [byId] }, { line_items: [line] }],
+  [
+    'a line of no name',
+    'create_handoff',
+    { line_items: [byId] },
+    { line_items: [{ quantity: 1 }] },
+  ],
+  ['21 members', 'create_handoff', { metadata: metadata(20) }, { metadata: metadata(21) }],
+  [
+    'a leap second',
+    'create_link',
+    { expires_at: '2026-12-31T23:59:59.5+01:00' },
+    { expires_at: '2026-12-31T23:59:60Z' },
+  ],
+  [
+    'a small t',
+    'create_link',
+    { expires_at: '2026-12-31T23:59:59Z' },
+    { expires_at: '2026-12-31t23:59:59z' },
+  ],
+  [
+    'a reason without withdrawal',
+    'submit_lead',
+    { withdraw: true, withdraw_reason: 'Gone' },
+    { withdraw_reason: 'Gone' },
+  ],
+  ['a contact without consent', 'submit_lead', {}, { consent: undefined }],
+])('refuse %s', (_what, name, taken, refused) => {
+  const { entry, operation } = tool(name);
+  const { inputSchema } = entry;
+  const example = operation.examples[0]?.input ?? {};
+  const asked = (more: Example): unknown => JSON.parse(JSON.stringify({ ...example, ...more }));
+  const parsed = (more: Example) => operation.input.safeParse(asked(more)).success;
+  expect(takes(inputSchema, asked(taken))).toBe(true);
+  expect(takes(inputSchema, asked(refused))).toBe(false);
+  expect(parsed(taken)).toBe(true);
+  const path = `/api/affiliate/v1/${name === 'submit_lead' ? 'leads' : 'handoffs'}`;
+  if (name !== 'submit_lead' && name !== 'create_handoff') return;
+  const { schema } = paths[path]?.post.requestBody.content['application/json'] ?? {};
+  if (!schema) throw new Error(`no body is sent to ${path}`);
+  const body = (more: Example) => {
+    const { idempotency_key: _key, ...fields } = asked(more) as Example;
+    return takes(schema, fields);
+  };
+  expect([body(taken), body(refused)]).toEqual([true, false]);
+});

@@ -1,0 +1,114 @@
+/** Streams of tasks when the log fails under them: they end, the next ones do not, and it is told. */
+import Fastify from 'fastify';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import type { Deps } from '#src/app/deps.ts';
+import { taskWatch } from '#src/app/tasks/watch.ts';
+import { taskStreams } from '#src/interfaces/a2a/streams.ts';
+import { failureLines } from '#src/interfaces/failed-requests.ts';
+import type { Gate } from '#src/interfaces/gate.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { several } from '../support/log-events.ts';
+
+const AWAY = new LogUnavailable('fault', 'no', 'away');
+
+/** A log that fails once, at its head or under its subscription, and is well from then on. */
+const failingOnce = (at: 'head' | 'subscription'): EventLog => {
+  const log = memoryEventLog();
+  let isWell = false;
+  const fail = (): void => {
+    if (isWell) return;
+    isWell = true;
+    throw AWAY;
+  };
+  return {
+    ...log,
+    async head() {
+      if (at === 'head') fail();
+      return log.head();
+    },
+    async *subscribe(options) {
+      if (at === 'subscription') fail();
+      yield* log.subscribe(options);
+    },
+  };
+};
+
+describe('the watch over tasks', () => {
+  const following = (log: EventLog) => {
+    const ends: unknown[] = [];
+    let told = (): void => {};
+    const ended = new Promise<void>((resolve) => (told = resolve));
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const onEnd = (error?: unknown): void => {
+      ends.push(error);
+      told();
+    };
+    const heard = async (): Promise<FoldEvent> => {
+      const first = Promise.withResolvers<FoldEvent>();
+      await watch.on('acme-lead_1', first.resolve);
+      await log.append('acme-lead_1', NO_STREAM, several(1));
+      return first.promise;
+    };
+    const watch = taskWatch({ log }, { signal, onEnd });
+    return { watch, ends, ended, heard, stop: () => stopping.abort() };
+  };
+
+  it('begins again after it could not begin', async () => {
+    const { watch, ends, heard } = following(failingOnce('head'));
+    await expect(watch.on('acme-lead_1', () => {})).rejects.toBe(AWAY);
+    expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
+    expect(ends).toEqual([]);
+  });
+
+  it('says why it ended, and begins again', async () => {
+    const { watch, ends, ended, heard } = following(failingOnce('subscription'));
+    await watch.on('acme-lead_1', () => {});
+    await ended;
+    expect(ends).toEqual([AWAY]);
+    expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
+  });
+
+  it('has nothing to say about an end in order', async () => {
+    const { watch, ends, ended, stop } = following(memoryEventLog());
+    await watch.on('acme-lead_1', () => {});
+    stop();
+    await ended;
+    expect(ends).toEqual([undefined]);
+  });
+});
+
+describe('a stream that breaks', () => {
+  const linesOf = async (error: Error) => {
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const server = Fastify();
+    failureLines(server, log);
+    const head = async () => {
+      throw error;
+    };
+    const gate = { again: () => ({ ok: true, value: { ownerId: 'acme' } }) } as unknown as Gate;
+    const streams = taskStreams(server, { log: { head } } as unknown as Deps, gate);
+    server.get('/', (_request, reply) => {
+      streams.open(reply, { taskId: 'tsk_1', wrap: (event) => event }, () => {});
+    });
+    const { statusCode, body } = await server.inject('/');
+    expect([statusCode, body]).toEqual([200, '']);
+    return lines;
+  };
+
+  it('has a line as a request that was not served', async () => {
+    expect(await linesOf(AWAY)).toMatchObject([
+      { msg: 'request not served', code: 'storage_unavailable', status: 200 },
+    ]);
+  });
+
+  it('has its stack where the fault is ours', async () => {
+    expect(await linesOf(new TypeError('a bug'))).toMatchObject([
+      { msg: 'request failed', code: 'internal_error', err: { message: 'a bug' } },
+    ]);
+  });
+});
