@@ -1,8 +1,8 @@
-import { present } from './present.ts';
 import type { z } from 'zod';
 import type { publishedProduct, stockLevel } from '#contracts/events/catalog.ts';
 import type { CellFault, CellReader, Cells, Tier } from './feed-cells.ts';
 import { cellReader, priceIn, tiersIn } from './feed-cells.ts';
+import { present } from './present.ts';
 
 /** What a feed says of a product; the catalog gives it its id. */
 export type ProductInput = {

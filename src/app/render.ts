@@ -1,4 +1,3 @@
-import { present } from './present.ts';
 import { HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Lead } from '#contracts/records/lead.ts';
@@ -11,6 +10,7 @@ import { stateAt } from '#src/domain/lead.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Unsealed } from '#src/ports/system.ts';
+import { present } from './present.ts';
 import { epoch, iso } from './time.ts';
 
 /* Records as the contract shows them, from the states that the events leave. */

@@ -1,4 +1,3 @@
-import { present } from '../present.ts';
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { LinkRejection } from '#src/domain/link.ts';
@@ -13,6 +12,7 @@ import type { Handler, InputOf } from '../handler.ts';
 import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
+import { present } from '../present.ts';
 import { renderLink } from '../render.ts';
 import { endFault, epoch } from '../time.ts';
 

@@ -1,4 +1,3 @@
-import { present } from '../present.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { PerformanceRow } from '#contracts/records/performance.ts';
@@ -24,6 +23,7 @@ import {
 } from '../performance/aggregate.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from '../performance/calendar.ts';
 import { beside, comparisonOf, countedBefore, ofBoth } from '../performance/comparison.ts';
+import { present } from '../present.ts';
 import { renderAsOf } from '../time.ts';
 import { inTurns, turn } from '../turns.ts';
 

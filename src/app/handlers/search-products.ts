@@ -1,10 +1,10 @@
-import { present } from '../present.ts';
 import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { bindingOf, readCursorOf, writeCursor } from '../cursor.ts';
 import type { Handler } from '../handler.ts';
 import { refuse, written } from '../outcome.ts';
+import { present } from '../present.ts';
 import { PRODUCT_TEXT, productJson } from '../product-text.ts';
 import { epoch, renderAsOf } from '../time.ts';
 

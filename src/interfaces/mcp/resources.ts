@@ -1,8 +1,8 @@
-import { consistencyToken as consistencyTokenAt } from '#src/app/consistency.ts';
 import type { Rates } from '#contracts/limits.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { allows, SCOPES } from '#contracts/scopes.ts';
 import type { Scope } from '#contracts/scopes.ts';
+import { consistencyToken as consistencyTokenAt } from '#src/app/consistency.ts';
 import type { RecordKind } from '#src/app/read-record.ts';
 import { RECORDS, readRecord } from '#src/app/read-record.ts';
 import { agentOperations } from '#contracts/index.ts';
