@@ -17,7 +17,7 @@ export type Filling = Folding & {
 };
 
 /** More at a time is no quicker in a process, and what is in flight costs it memory. */
-const BATCH_EVENTS = 1_000;
+const BATCH_EVENTS = 500;
 /** Read without a turn for the requests of this process. */
 const PAGE_EVENTS = 1_000;
 /** Untouched partitions are moved after so many: an interrupted fill goes on from there. */
@@ -28,17 +28,24 @@ const MOVE_ON_EVENTS = 64_000;
  * end, and says how far it came. May be stopped at any moment and run again.
  */
 export const fill = async (filling: Filling): Promise<Position> => {
-  const lanes = lanesOf(filling);
+  const limit = filling.batchEvents ?? filling.store.fillEvents ?? BATCH_EVENTS;
+  // A small batch is done in one turn, before what it leaves behind grows old in memory.
+  const lanes = lanesOf(limit > PAGE_EVENTS ? breathing(filling) : filling);
   try {
-    return await fillThrough(filling, lanes);
+    return await fillThrough(filling, lanes, limit);
   } finally {
     await lanes.settled();
   }
 };
 
-const fillThrough = async (filling: Filling, lanes: Lanes): Promise<Position> => {
+/** One of all lanes in each turn of the event loop. */
+const breathing = (filling: Filling): Filling => {
+  let free: Promise<unknown> = Promise.resolve();
+  return { ...filling, breathe: () => (free = free.then(() => turn())) };
+};
+
+const fillThrough = async (filling: Filling, lanes: Lanes, limit: number): Promise<Position> => {
   const { log, store, targets, upTo = Infinity, signal, onProgress } = filling;
-  const limit = filling.batchEvents ?? store.fillEvents ?? BATCH_EVENTS;
   const moveOnBatches = Math.ceil(MOVE_ON_EVENTS / limit);
   const route = router(targets);
   let after = lowest(targets);
@@ -107,9 +114,6 @@ type Lanes = {
 
 const lanesOf = (filling: Filling): Lanes => {
   const { targets } = filling;
-  let free: Promise<unknown> = Promise.resolve();
-  // One of all lanes in each turn of the event loop.
-  const folding = { ...filling, breathe: () => (free = free.then(() => turn())) };
   const held = (): Promise<Held>[] => targets.map(() => Promise.resolve('held'));
   let ends = held();
 
@@ -118,7 +122,7 @@ const lanesOf = (filling: Filling): Lanes => {
     end: Promise<Held>,
     inbox: readonly FoldEvent[],
     upTo: number,
-  ) => ((await end) === 'lost' ? 'lost' : advance(folding, target, inbox, upTo));
+  ) => ((await end) === 'lost' ? 'lost' : advance(filling, target, inbox, upTo));
 
   return {
     push(inboxes, upTo) {

@@ -65,6 +65,26 @@ export const readModelConformance = (
       expect(await load('anna', 'a')).toEqual({ n: 1 });
     });
 
+    test('commits large batches at once, each by itself, and answers in their order', async () => {
+      const owners = ['anna', 'boris', 'carla', 'dora'];
+      const large = (scope: string, from: number) => {
+        const rows = Array.from({ length: 700 }, (_, n) => put(scope, `k${n}`, { scope, n }, n));
+        return batch(scope, from, from + 10, rows);
+      };
+      const asked = owners.map((scope) => large(scope, scope === 'carla' ? 5 : 0));
+      expect(await store.commit(SPACE, asked)).toEqual([
+        'committed',
+        'committed',
+        'stale',
+        'committed',
+      ]);
+      expect(await store.count(SPACE)).toBe(2_100);
+      for (const scope of owners)
+        expect(await load(scope, 'k699')).toEqual(
+          scope === 'carla' ? undefined : { scope, n: 699 },
+        );
+    });
+
     test('changes nothing for a batch that starts elsewhere', async () => {
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
       for (const from of [0, 4, 6]) {

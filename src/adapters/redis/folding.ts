@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PartitionBatch, ProjectionStore, Row, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
@@ -93,15 +94,16 @@ export const folding = (
       // A partition that begins may begin again, after a flush that took the space with it.
       const begins = batches.some(({ from }) => from === 0);
       const id = (begins ? undefined : spaces.idOf(space)) ?? (await spaces.add(space));
-      // All are waited for, also when one fails: the next try must not meet this one.
-      const commits = together(writes, () => batches.map((batch) => commitOne(id, batch)));
-      const settled = await Promise.allSettled(commits);
-      const answers: ('committed' | 'stale')[] = [];
-      for (const one of settled) {
-        if (one.status === 'rejected') throw one.reason;
-        answers.push(one.value);
+      const commits: Promise<'committed' | 'stale'>[] = [];
+      for (const group of groupsOf(batches)) {
+        if (commits.length > 0) await turn();
+        commits.push(...together(writes, () => group.map((batch) => commitOne(id, batch))));
+        // One that fails is told below, and not as an error that nobody caught meanwhile.
+        for (const commit of commits) commit.catch(() => {});
       }
-      return answers;
+      // All are waited for, also when one fails: the next try must not meet this one.
+      await Promise.allSettled(commits);
+      return Promise.all(commits);
     },
 
     async digest(space, partition) {
@@ -118,6 +120,23 @@ export const folding = (
       return (await Promise.all(ALL.map(rowsOf))).reduce((sum, rows) => sum + rows, 0);
     },
   };
+};
+
+/** Rows that are written out without a turn for the requests of this process. */
+const ROWS_AT_ONCE = 1_000;
+
+const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
+  const groups: PartitionBatch[][] = [];
+  let rows = Infinity;
+  for (const batch of batches) {
+    if (rows >= ROWS_AT_ONCE) {
+      groups.push([]);
+      rows = 0;
+    }
+    groups.at(-1)?.push(batch);
+    rows += batch.writes.length;
+  }
+  return groups;
 };
 
 const digestOf = (flat: readonly string[]): { rows: number; digest: string } => {

@@ -24,7 +24,7 @@ export type RedisStoreOptions = {
 const READ_MS = 50;
 const WARM_ROWS_MAX = 50_000;
 /** Of a thousand, each partition gets a script for a handful of rows. */
-const FILL_EVENTS = 8_000;
+const FILL_EVENTS = 16_000;
 
 /**
  * Read models in Redis, shared by many processes. It is a cache of the log: flushed, killed,
