@@ -1,4 +1,10 @@
-import type { AgentEventType, EventType, KeyEventType } from '#contracts/events/index.ts';
+import { AGENT_EVENTS, DESK_TOKEN_EVENTS, KEY_EVENTS } from '#contracts/events/index.ts';
+import type {
+  AgentEventType,
+  DeskTokenEventType,
+  EventType,
+  KeyEventType,
+} from '#contracts/events/index.ts';
 import type { AgentState, KeyState } from '#src/domain/access.ts';
 import { agent, apiKey } from '#src/domain/access.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
@@ -6,8 +12,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';
 import type { Projection } from './projection.ts';
 
-type DeskEventType = 'DeskTokenIssued' | 'DeskTokenRevoked';
-type AccessEventType = AgentEventType | KeyEventType | DeskEventType;
+type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
 
 type Common = { owner: string; sort: Position };
 
@@ -18,16 +23,9 @@ export type CredentialRow =
   | (DeskTokenRow & Common);
 
 export const ACCESS_EVENTS: readonly EventType[] = [
-  'AccessRequested',
-  'AccessApproved',
-  'AccessDenied',
-  'AgentSuspended',
-  'AgentReinstated',
-  'KeyIssued',
-  'KeyRetired',
-  'KeyRevoked',
-  'DeskTokenIssued',
-  'DeskTokenRevoked',
+  ...AGENT_EVENTS,
+  ...KEY_EVENTS,
+  ...DESK_TOKEN_EVENTS,
 ];
 
 /** What kind of credential an event is of, and its id. */
@@ -58,7 +56,7 @@ export const evolveCredential = (
 };
 
 const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRow => {
-  const { type, data, at } = happened<DeskEventType>(event);
+  const { type, data, at } = happened<DeskTokenEventType>(event);
   if (type === 'DeskTokenIssued')
     return {
       ...(data as Omit<DeskTokenRow, 'kind'>),

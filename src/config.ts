@@ -44,6 +44,7 @@ const REMOTE_VIEWS = /^rediss?:\/\/[^/?#\s]+/;
 const store = (embedded: readonly string[], server: RegExp, forms: string) =>
   z
     .string()
+    .min(1, { error: 'is set to nothing; give it a URL, or leave it out', abort: true })
     .refine(
       (value) =>
         server.test(value) || (URL.canParse(value) && embedded.includes(new URL(value).protocol)),
@@ -152,13 +153,14 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** Not filled in, they are no default: writes would go into a log of this process. */
+const NEVER_EMPTY: ReadonlySet<string> = new Set(['EVENT_LOG_URL', 'READ_MODEL_URL']);
+
 /** Reads and checks the settings. Throws ConfigError with one line per fault. */
 export const readConfig = (env: Record<string, string | undefined> = process.env): Config => {
-  // A variable that was not filled in: with the default, writes would go into a log of this process.
-  for (const name of ['EVENT_LOG_URL', 'READ_MODEL_URL'])
-    if (env[name] === '')
-      throw new ConfigError(`${name}: is set to nothing; give it a URL, or leave it out`);
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => value !== '' || NEVER_EMPTY.has(name)),
+  );
   const result = environment.safeParse(set);
   if (!result.success) {
     const lines = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);

@@ -134,6 +134,11 @@ export const KEY_EVENTS = [
   'KeyRevoked',
 ] as const satisfies readonly EventType[];
 
+export const DESK_TOKEN_EVENTS = [
+  'DeskTokenIssued',
+  'DeskTokenRevoked',
+] as const satisfies readonly EventType[];
+
 export const PRODUCT_EVENTS = [
   'ProductPublished',
   'ProductRevised',
@@ -175,6 +180,7 @@ export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
 export type LeadEventType = (typeof LEAD_EVENTS)[number];
 export type AgentEventType = (typeof AGENT_EVENTS)[number];
 export type KeyEventType = (typeof KEY_EVENTS)[number];
+export type DeskTokenEventType = (typeof DESK_TOKEN_EVENTS)[number];
 export type ProductEventType = (typeof PRODUCT_EVENTS)[number];
 export type OutboundEventType = (typeof OUTBOUND_EVENTS)[number];
 export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];

@@ -2,9 +2,8 @@
 import type { EventLog } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { KeyTaken } from './idempotency.ts';
 import type { Outcome, Refusal } from './outcome.ts';
-import { refuse } from './outcome.ts';
+import { refuse, Refused } from './outcome.ts';
 
 /** A person has to do something first: sooner than that, nobody need ask. */
 const PARKED_RETRY_S = 60;
@@ -60,7 +59,7 @@ const HALF_WRITTEN = refuse(
  * before; throws any other error again.
  */
 export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
-  if (error instanceof KeyTaken) return error.refusal;
+  if (error instanceof Refused) return error.refusal;
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);

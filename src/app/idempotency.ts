@@ -7,7 +7,7 @@ import { attribute } from './attribution.ts';
 import type { AgentCaller, Call } from './call.ts';
 import { digestOf } from './hash.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
-import { done, refuse } from './outcome.ts';
+import { done, refuse, Refused } from './outcome.ts';
 
 /** What a call writes with. */
 export type Writer = { log: EventLog; ids: Ids };
@@ -87,20 +87,10 @@ export const bindTry = async (
   return isFirst ? { ok: true } : { ok: true, since: first.position };
 };
 
-/** An append was to be the first under a key that is another request's. */
-export class KeyTaken extends Error {
-  override readonly name = 'KeyTaken';
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.detail);
-    this.refusal = refusal;
-  }
-}
-
 /**
  * The log of one call, which ties the call's key before it appends anything: of two requests with one
  * key at once only one goes on, whatever they write, and who appends nothing spends no key. An append
- * for the other throws KeyTaken.
+ * for the other throws Refused.
  */
 export const tyingLog = (writer: Writer, call: Call, stream: string): EventLog => {
   let tied: Promise<Refusal | undefined> | undefined;
@@ -109,7 +99,7 @@ export const tyingLog = (writer: Writer, call: Call, stream: string): EventLog =
     async append(...asked) {
       tied ??= bindKey(writer, call, stream);
       const refusal = await tied;
-      if (refusal) throw new KeyTaken(refusal);
+      if (refusal) throw new Refused(refusal);
       return writer.log.append(...asked);
     },
   };

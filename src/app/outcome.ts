@@ -14,6 +14,16 @@ export type Refusal = {
   retryAfterS?: number;
 };
 
+/** Carries a refusal to where only an error comes through: past a handler, or past fastify. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.detail);
+    this.refusal = refusal;
+  }
+}
+
 export type Done<Value> = {
   ok: true;
   value: Value;

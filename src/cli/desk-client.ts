@@ -6,6 +6,7 @@ import { DESK_BASE, pathOf, placeOf } from '#contracts/places.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
+import { present } from '#src/app/present.ts';
 import type { Config } from '#src/config.ts';
 import type { Common } from './command.ts';
 import { configOf } from './command.ts';
@@ -132,8 +133,7 @@ const openDesk = async (options: Common): Promise<Desk> => {
   return {
     server,
     async call(id, asked) {
-      const said = Object.entries(asked).filter(([, value]) => value !== undefined);
-      const input = Object.fromEntries(said);
+      const input = present(asked);
       const answer =
         deskOperations[id].kind === 'query'
           ? transport.send(id, input)

@@ -1,8 +1,8 @@
-import type { EventData, EventOf } from '#contracts/events/index.ts';
+import type { DeskTokenEventType, EventData, EventOf } from '#contracts/events/index.ts';
 import type { Decider } from './decider.ts';
 import { accept, reject } from './decider.ts';
 
-type Event = EventOf<'DeskTokenIssued' | 'DeskTokenRevoked'>;
+type Event = EventOf<DeskTokenEventType>;
 
 export type DeskTokenCommand =
   | { type: 'IssueToken'; token: EventData<'DeskTokenIssued'> }

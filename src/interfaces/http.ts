@@ -10,7 +10,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Refusal } from '#src/app/outcome.ts';
-import { forbidden, refuse } from '#src/app/outcome.ts';
+import { forbidden, refuse, Refused } from '#src/app/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { followMethods } from './allowed-methods.ts';
 import { awaiting } from './awaiting.ts';
@@ -165,16 +165,6 @@ const openSockets = (server: Server): ReadonlySet<Socket> => {
   });
   return open;
 };
-
-/** Carries a refusal through fastify's error path. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.detail);
-    this.refusal = refusal;
-  }
-}
 
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
 /** A write that is named like one of the five acts gets told why it is not there. */

@@ -97,9 +97,10 @@ export const folding = (
       const commits: Promise<'committed' | 'stale'>[] = [];
       for (const group of groupsOf(batches)) {
         if (commits.length > 0) await turn();
-        commits.push(...together(writes, () => group.map((batch) => commitOne(id, batch))));
+        const sent = together(writes, () => group.map((batch) => commitOne(id, batch)));
         // One that fails is told below, and not as an error that nobody caught meanwhile.
-        for (const commit of commits) commit.catch(() => {});
+        for (const commit of sent) commit.catch(() => {});
+        commits.push(...sent);
       }
       // All are waited for, also when one fails: the next try must not meet this one.
       await Promise.allSettled(commits);

@@ -14,6 +14,7 @@ import { nameOf } from '../hash.ts';
 import type { Refusal } from '../outcome.ts';
 import { done, refuse } from '../outcome.ts';
 import { sealAll, showLead } from '../personal.ts';
+import { present } from '../present.ts';
 import { handoffOf, linkOf } from '../records.ts';
 import { DAY_MS, epoch } from '../time.ts';
 
@@ -195,8 +196,5 @@ const contentOf = async (
     contact: sealed[0],
     interest: interest && { ...interest, ...(interest.note !== undefined && { note: sealed[1] }) },
   };
-  return withoutUndefined(content) as LeadContent;
+  return present(content) as LeadContent;
 };
-
-const withoutUndefined = (value: object): object =>
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));

@@ -14,8 +14,6 @@ const ALONE: EventType[] = [
   'RequestBound',
   'VisitRecorded',
   'ActivityRecorded',
-  'DeskTokenIssued',
-  'DeskTokenRevoked',
 ];
 
 const STORIES: readonly (readonly EventType[])[] = [
@@ -24,6 +22,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.LEAD_EVENTS,
   events.AGENT_EVENTS,
   events.KEY_EVENTS,
+  events.DESK_TOKEN_EVENTS,
   events.PRODUCT_EVENTS,
   events.OUTBOUND_EVENTS,
   events.OUTREACH_EVENTS,
@@ -36,8 +35,8 @@ const FOLDED: Record<string, readonly EventType[]> = {
   codes: events.LINK_EVENTS,
   handoffs: events.HANDOFF_EVENTS,
   leads: events.LEAD_EVENTS,
-  access: [...events.AGENT_EVENTS, ...events.KEY_EVENTS],
-  credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS],
+  access: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
+  credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
   tasks: events.TASK_EVENTS,

@@ -2,8 +2,10 @@ import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { Columns, Field } from './columns.ts';
 import type { Coded, Counted } from './facts.ts';
 
-/** Categories are asked for by their exact names, so a whole catalog's are listed. */
-/** As the contract publishes it (FACET_VALUES_MAX, FACET_CATEGORIES_MAX). */
+/**
+ * Categories are asked for by their exact names, so a whole catalog's are listed. As the contract
+ * publishes it (FACET_VALUES_MAX, FACET_CATEGORIES_MAX).
+ */
 export const facetValuesMax = (field: Coded): number => (field === 'category' ? 500 : 50);
 
 /** A product passes whose value of the field, or price at the quantity, lies in the range. */
