@@ -41,14 +41,11 @@ test: setup ## The whole suite; last line: N passed, N failed, N skipped
 test-adapters: setup ## The conformance suites of every adapter
 	@npx vitest run test/adapters
 
-# What runs on any server that can be started: processes of the service, killed and paused.
-ON_SERVERS := $(addprefix test/e2e/,remote roles shared dispatchers log-)
-
 test-eventstoredb: setup ## On real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
-	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+$(ON_SERVERS)}
+	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
 test-chaos: setup ## 20 minutes' worth of random faults on EventStoreDB and Redis (CHAOS_BLOWS, CHAOS_SEED)
-	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote-chaos.test.ts
+	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts
 
 check: setup types lint format dead tidy ## Types, lint, format, dead code, dependency rules, published files
 

@@ -1,7 +1,7 @@
 /** The command line: `tributary --help` lists it. */
 import { CommanderError } from 'commander';
-import { EXIT, Failure } from './cli/exit.ts';
-import { endQuietlyWithReader, note, say, styled } from './cli/output.ts';
+import { EXIT, Failure } from './cli/terminal/exit.ts';
+import { endQuietlyWithReader, note, say, styled } from './cli/terminal/output.ts';
 import { program } from './cli/program.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';

@@ -9,9 +9,9 @@ import { z } from 'zod';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { readConfig } from '#src/config.ts';
 import { requireRole, ROLES } from '#src/wiring/roles.ts';
-import { directories } from './support/directories.ts';
-import { ROOT } from './support/house.ts';
-import { readYaml } from './support/yaml.ts';
+import { directories } from './support/processes/directories.ts';
+import { ROOT } from './support/source/tree.ts';
+import { readYaml } from './support/source/yaml.ts';
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const yamlOf = (path: string) => readYaml(textOf(path));

@@ -8,7 +8,7 @@ import { RIGHTS } from '#src/adapters/redis/ready.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { program } from '#src/cli/program.ts';
 import { ROLES } from '#src/wiring/roles.ts';
-import { ROOT, sourceFiles } from './support/house.ts';
+import { ROOT, sourceFiles } from './support/source/tree.ts';
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const page = textOf('infra/OPERATING.md');

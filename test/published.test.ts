@@ -10,8 +10,8 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEM_CODES, PROBLEMS } from '#contracts/problems.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { PUBLISHED } from '../infra/scripts/publish.ts';
-import { ROOT } from './support/house.ts';
-import { verifies } from './support/verifies.ts';
+import { ROOT } from './support/source/tree.ts';
+import { verifies } from './support/source/verifies.ts';
 
 const published = (name: string): string =>
   readFileSync(join(ROOT, 'contracts/published', name), 'utf8');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NOT_BUILT, REQUIREMENTS } from './requirements.ts';
-import { citedIn } from './support/cited.ts';
-import { sourceFiles } from './support/house.ts';
+import { citedIn } from './support/source/cited.ts';
+import { sourceFiles } from './support/source/tree.ts';
 
 const files = sourceFiles('test').filter(({ path }) => path.endsWith('.test.ts'));
 const all = files.map((file) => ({ path: file.path, ...citedIn(file) }));

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
-import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/house.ts';
+import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tree.ts';
 
 const product = sourceFiles('contracts', 'src', 'projections');
 const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
@@ -16,6 +16,7 @@ const LONG_BY_NATURE = [
 ];
 const LINES_MAX = 250;
 const TEST_LINES_MAX = 400;
+const FOLDER_FILES_MAX = 24;
 
 describe('the house', () => {
   it('is seen: the rules below judge real files', () => {
@@ -28,7 +29,7 @@ describe('the house', () => {
 
   it('catches a wrong import of every layer', () => {
     const planted = [
-      { path: 'contracts/planted.ts', text: "import { x } from '#src/app/hash.ts';" },
+      { path: 'contracts/planted.ts', text: "import { x } from '#src/app/events/hash.ts';" },
       { path: 'src/domain/planted.ts', text: "import { z } from 'zod';" },
       {
         path: 'src/domain/planted2.ts',
@@ -37,7 +38,7 @@ describe('the house', () => {
       { path: 'src/ports/planted.ts', text: "import type { Scope } from '#contracts/scopes.ts';" },
       {
         path: 'projections/planted.ts',
-        text: "import { sqliteStore } from '#src/adapters/sqlite/read-model.ts';",
+        text: "import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';",
       },
       { path: 'src/app/planted.ts', text: "import Fastify from 'fastify';" },
       {
@@ -45,7 +46,10 @@ describe('the house', () => {
         text: "export { memoryEventLog } from '../adapters/memory/event-log.ts';",
       },
       { path: 'src/interfaces/planted.ts', text: "import { link } from '#src/domain/link.ts';" },
-      { path: 'src/adapters/planted.ts', text: "import { dispatch } from '../app/dispatch.ts';" },
+      {
+        path: 'src/adapters/planted.ts',
+        text: "import { dispatch } from '../app/pipeline/agent-dispatch.ts';",
+      },
       {
         path: 'src/adapters/eventstoredb/planted.ts',
         text: "import { reading } from '../sqlite/failure.ts';",
@@ -84,7 +88,9 @@ describe('the house', () => {
   it('has none of the banned words', () => {
     expect(
       bannedWords(
-        everything.filter(({ path }) => !/^test\/(support\/house|tidy\.test)\.ts$/.test(path)),
+        everything.filter(
+          ({ path }) => !/^test\/(support\/source\/tree|tidy\.test)\.ts$/.test(path),
+        ),
       ),
     ).toEqual([]);
   });
@@ -115,6 +121,12 @@ describe('the house', () => {
     expect(crowded).toEqual([]);
   });
 
+  it('keeps at most 24 source files in a folder', () => {
+    const files = Map.groupBy(everything, ({ path }) => dirname(path));
+    const crowded = [...files].filter(([, { length }]) => length > FOLDER_FILES_MAX);
+    expect(crowded.map(([folder, { length }]) => `${folder}: ${length}`)).toEqual([]);
+  });
+
   it('speaks of no machine', () => {
     const paths = everything.filter(
       ({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text),
@@ -130,7 +142,8 @@ describe('the registries', () => {
   it('have one contract file and one handler file per operation, named alike', () => {
     for (const id of Object.keys(operations)) {
       expect(existsSync(join(ROOT, `contracts/operations/${fileName(id)}.ts`)), id).toBe(true);
-      expect(existsSync(join(ROOT, `src/app/handlers/${fileName(id)}.ts`)), id).toBe(true);
+      const handler = new RegExp(`^src/app/[^/]+/${fileName(id)}\\.ts$`);
+      expect(product.filter(({ path }) => handler.test(path)).length, id).toBe(1);
     }
   });
 

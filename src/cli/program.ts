@@ -1,19 +1,19 @@
 import { Command } from 'commander';
-import { accessCommands } from './access.ts';
-import { approvalCommands } from './approvals.ts';
-import { catalogCommands } from './catalog.ts';
-import { demoResetCommand } from './demo-reset.ts';
-import { doctorCommand } from './doctor.ts';
-import { eventsCommands } from './events.ts';
-import { EXIT_HELP } from './exit.ts';
-import { HELP, helpCommand } from './help.ts';
-import { keyCommands } from './keys.ts';
-import { logCommands } from './log.ts';
-import { outreachCommands } from './outreach.ts';
-import { projectionsCommands } from './projections.ts';
-import { recordCommands } from './records.ts';
-import { serveCommand } from './serve.ts';
-import { statusCommand } from './status.ts';
+import { accessCommands } from './commands/access.ts';
+import { approvalCommands } from './commands/approvals.ts';
+import { catalogCommands } from './commands/catalog.ts';
+import { demoResetCommand } from './commands/demo-reset.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { eventsCommands } from './commands/events.ts';
+import { EXIT_HELP } from './terminal/exit.ts';
+import { HELP, helpCommand } from './terminal/help.ts';
+import { keyCommands } from './commands/keys.ts';
+import { logCommands } from './commands/log.ts';
+import { outreachCommands } from './commands/outreach.ts';
+import { projectionsCommands } from './commands/projections.ts';
+import { recordCommands } from './commands/records.ts';
+import { serveCommand } from './commands/serve.ts';
+import { statusCommand } from './commands/status.ts';
 import { VERSION } from './version.ts';
 
 /** Every command. Faults of the command line are thrown, so that one place sets the exit status. */

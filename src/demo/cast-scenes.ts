@@ -2,8 +2,8 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
-import type { ProductInput } from '#src/app/feed.ts';
-import { readFeed } from '#src/app/feed.ts';
+import type { ProductInput } from '#src/app/catalog/feed.ts';
+import { readFeed } from '#src/app/catalog/feed.ts';
 import type { Agent } from './cast.ts';
 import { AGENTS, OWNERS, STAFF } from './cast.ts';
 import type { Memory, Scene } from './scenes.ts';

@@ -1,5 +1,5 @@
 /** A clock that first tells the time of a story, and from then on the real one. */
-import { DAY_MS } from '#src/app/time.ts';
+import { DAY_MS } from '#src/app/shared/time.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 export const STORY_DAYS = 30;

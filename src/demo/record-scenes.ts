@@ -1,6 +1,6 @@
 /** Links, lists for buyers and leads, each through the door of who acts. */
-import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/buyer.ts';
-import { iso } from '#src/app/time.ts';
+import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/handoffs/buyer.ts';
+import { iso } from '#src/app/shared/time.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { AGENTS, STAFF } from './cast.ts';
 import type { HandoffPlot } from './handoffs.ts';

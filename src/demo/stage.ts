@@ -6,12 +6,12 @@ import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { OperationId } from '#contracts/index.ts';
 import { agentOperations, outreachOperations } from '#contracts/index.ts';
-import type { Authenticator } from '#src/app/authenticate.ts';
-import { authenticator } from '#src/app/authenticate.ts';
-import { dispatchDesk } from '#src/app/desk/dispatch.ts';
-import { deskHandlers } from '#src/app/desk/handlers.ts';
-import { dispatch } from '#src/app/dispatch.ts';
-import type { Outcome } from '#src/app/outcome.ts';
+import type { Authenticator } from '#src/app/pipeline/authenticate.ts';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { dispatchDesk } from '#src/app/pipeline/desk-dispatch.ts';
+import { deskHandlers } from '#src/app/pipeline/desk-handlers.ts';
+import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
+import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import type { Service } from '#src/main.ts';
 
 type DeskAsked<Id extends DeskOperationId> = Omit<

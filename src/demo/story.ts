@@ -2,9 +2,9 @@
  * A month of a small wholesaler, played through the real commands when the data directory is empty:
  * what an agent, an owner, a buyer and an auditor can look at on the first day.
  */
-import { authenticator } from '#src/app/authenticate.ts';
-import { everyPage } from '#src/app/listing.ts';
-import { DAY_MS } from '#src/app/time.ts';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { everyPage } from '#src/app/read-models/listing.ts';
+import { DAY_MS } from '#src/app/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import { castScenes, feedProducts, openingScenes } from './cast-scenes.ts';
 import { DEMO_AGENT, STAFF } from './cast.ts';

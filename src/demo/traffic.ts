@@ -1,5 +1,5 @@
 /** Who follows the links: people on two kinds of device, and the programs that are not people. */
-import type { Visit } from '#src/app/visits.ts';
+import type { Visit } from '#src/app/links/visits.ts';
 import { STORY_DAYS } from './clock.ts';
 import type { LinkPlot } from './links.ts';
 

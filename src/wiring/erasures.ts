@@ -1,7 +1,7 @@
 /** What a crash, or an older vault beside a newer log, has left undone of erasures. */
 import type { Logger } from 'pino';
-import type { Deps } from '#src/app/deps.ts';
-import { finishErasures } from '#src/app/erasures.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Deps } from '#src/app/deps.ts';
-import type { Statuses } from '#src/app/lag.ts';
-import { healthRoutes } from '#src/interfaces/health.ts';
-import { httpServer } from '#src/interfaces/http.ts';
-import { metricsRoutes } from '#src/interfaces/metrics.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { Statuses } from '#src/app/read-models/lag.ts';
+import { healthRoutes } from '#src/interfaces/http/health.ts';
+import { httpServer } from '#src/interfaces/http/http.ts';
+import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
 
 /** What a process that serves nobody tells its supervisor. */
 export const healthServer = (

@@ -1,7 +1,7 @@
 /** The log that the configuration names. */
 import type { Logger } from 'pino';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';

@@ -1,7 +1,7 @@
 /** Where the lines of a running service go. */
 import { pino } from 'pino';
 import type { Logger } from 'pino';
-import { CREDENTIAL_PATTERN } from '#src/app/authenticate.ts';
+import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
 
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
 /** From error on: what comes next may be the end. */

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
-import type { Deps } from '#src/app/deps.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { dispatcher } from '#src/app/outreach/dispatcher.ts';
-import { streamOf } from '#src/app/records.ts';
+import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 
 /** The dispatcher on its real channels; it does nothing before it is started. */

@@ -11,7 +11,7 @@ import type {
   ProjectionDesk,
   ProjectionStatus,
   VerifyState,
-} from '#src/app/desk/projection-desk.ts';
+} from '#src/app/read-models/projection-desk.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
-import { authenticator, mintCredential } from '#src/app/authenticate.ts';
-import type { DeskCaller } from '#src/app/call.ts';
-import { deskIdem, dispatchDesk } from '#src/app/desk/dispatch.ts';
-import { deskHandlers } from '#src/app/desk/handlers.ts';
-import type { DeskDeps } from '#src/app/desk/handler.ts';
-import { keyIdOf } from '#src/app/desk/key-id.ts';
+import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
+import type { DeskCaller } from '#src/app/pipeline/call.ts';
+import { deskIdem, dispatchDesk } from '#src/app/pipeline/desk-dispatch.ts';
+import { deskHandlers } from '#src/app/pipeline/desk-handlers.ts';
+import type { DeskDeps } from '#src/app/pipeline/desk-handler.ts';
+import { keyIdOf } from '#src/app/access/key-id.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 

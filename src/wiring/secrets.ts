@@ -1,4 +1,4 @@
-import { requireLogFile } from '#src/adapters/sqlite/log-open.ts';
+import { requireLogFile } from '#src/adapters/sqlite/log/log-open.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Config } from '#src/config.ts';

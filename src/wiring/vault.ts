@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import type { Config } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

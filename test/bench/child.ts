@@ -1,7 +1,7 @@
 /** A process under the parent's orders: `node child.ts ROLE`. */
 import type { FromChild, Role, ToChild } from './children.ts';
 import type { Order } from './load.ts';
-import { ROLES } from './roles.ts';
+import { ROLES } from './rows/roles.ts';
 
 const [, , name = ''] = process.argv;
 let close: (() => Promise<void>) | undefined;

@@ -6,30 +6,30 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
-import { endStandIns } from '../support/eventstoredb.ts';
-import { endRedis, hasRedis } from '../support/redis-server.ts';
-import { benchA2a } from './a2a.ts';
+import { endStandIns } from '../support/eventstoredb/start.ts';
+import { endRedis, hasRedis } from '../support/redis/redis-server.ts';
+import { benchA2a } from './rows/a2a.ts';
 import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
-import { benchEventStoreDb } from './eventstoredb.ts';
-import { benchFeed } from './feed.ts';
-import { benchMcp } from './mcp.ts';
-import { million } from './million.ts';
+import { benchEventStoreDb } from './rows/eventstoredb.ts';
+import { benchFeed } from './rows/feed.ts';
+import { benchMcp } from './rows/mcp.ts';
+import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
 import { benchProcesses } from './processes.ts';
-import { benchReads } from './read.ts';
-import { benchRedisRebuild } from './redis-rebuild.ts';
-import { benchRedis } from './redis.ts';
-import { benchReady } from './ready.ts';
-import { benchRebuild } from './rebuild.ts';
-import { benchRedirects } from './redirect.ts';
-import { benchSearch } from './search.ts';
+import { benchReads } from './rows/read.ts';
+import { benchRedisRebuild } from './rows/redis-rebuild.ts';
+import { benchRedis } from './rows/redis.ts';
+import { benchReady } from './rows/ready.ts';
+import { benchRebuild } from './rows/rebuild.ts';
+import { benchRedirects } from './rows/redirect.ts';
+import { benchSearch } from './rows/search.ts';
 import type { Row } from './table.ts';
 import { tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
-import { benchFarVisibility } from './visible-far.ts';
-import { benchVisibility } from './visible.ts';
-import { benchWrites } from './write.ts';
+import { benchFarVisibility } from './rows/visible-far.ts';
+import { benchVisibility } from './rows/visible.ts';
+import { benchWrites } from './rows/write.ts';
 
 const BENCHES: Record<string, Bench> = {
   W: benchWrites,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { bound, follow, positionsOf, printOf } from '../support/log-events.ts';
+import { bound, follow, positionsOf, printOf } from './log-events.ts';
 
 export type ServerUnderTest = {
   open(): Promise<EventLog>;

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { bound, follow, positionsOf, printOf, several } from '../support/log-events.ts';
+import { bound, follow, positionsOf, printOf, several } from './log-events.ts';
 
 export const subscriptions = (log: () => EventLog): void => {
   const fill = (count: number, from = 0): Promise<unknown> =>

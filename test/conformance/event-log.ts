@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EventLog, Meta, NewEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
-import { bound, follow, metaAt, positionsOf, printOf, several } from '../support/log-events.ts';
+import { bound, follow, metaAt, positionsOf, printOf, several } from './log-events.ts';
 import { subscriptions } from './event-log-subscribe.ts';
 
 export type LogUnderTest = {

@@ -9,7 +9,7 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { freshId } from '../support/log-events.ts';
+import { freshId } from './log-events.ts';
 
 const CONFLICT = 'wrong-expected-version';
 const TOO_LATE = 'deadline-exceeded';

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROOT } from '../support/house.ts';
+import { ROOT } from '../support/source/tree.ts';
 
 /*
  * What contracts/README.md promises, done in a scratch copy: a contract, a line in the registry, a
@@ -49,8 +49,8 @@ export const getGreeting = defineOperation({
 });
 `;
 const HANDLER = `
-import type { Handler } from '../handler.ts';
-import { done } from '../outcome.ts';
+import type { Handler } from '../pipeline/agent-handler.ts';
+import { done } from '../pipeline/outcome.ts';
 
 export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
   done({ text: \`Hello, \${name}\` });
@@ -67,11 +67,13 @@ describe('an eighth operation', () => {
     );
     const without = typecheck();
     expect(without.status).not.toBe(0);
-    expect(without.stdout).toMatch(/src\/app\/handlers\.ts.*'getGreeting' is missing/);
+    expect(without.stdout).toMatch(
+      /src\/app\/pipeline\/agent-handlers\.ts.*'getGreeting' is missing/,
+    );
 
-    writeFileSync(join(scratch, 'src/app/handlers/get-greeting.ts'), HANDLER);
-    edit('src/app/handlers.ts', (text) =>
-      `import { getGreeting } from './handlers/get-greeting.ts';\n${text}`.replace(
+    writeFileSync(join(scratch, 'src/app/links/get-greeting.ts'), HANDLER);
+    edit('src/app/pipeline/agent-handlers.ts', (text) =>
+      `import { getGreeting } from '../links/get-greeting.ts';\n${text}`.replace(
         '  getPerformance,\n',
         '  getPerformance,\n  getGreeting,\n',
       ),

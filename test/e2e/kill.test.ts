@@ -4,14 +4,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sqliteEventLog } from '#src/adapters/sqlite/event-log.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { feedProduct } from '../support/app.ts';
-import type { ChildService } from '../support/child-service.ts';
-import { agentKey, atDesk, endChildren, runCli, serveChild } from '../support/child-service.ts';
-import { directories } from '../support/directories.ts';
-import type { Client, Journal } from '../support/journal.ts';
-import { httpClient, newJournal, randomFrom, writeOf } from '../support/journal.ts';
+import { feedProduct } from '../support/world/app.ts';
+import type { ChildService } from '../support/processes/child-service.ts';
+import {
+  agentKey,
+  atDesk,
+  endChildren,
+  runCli,
+  serveChild,
+} from '../support/processes/child-service.ts';
+import { directories } from '../support/processes/directories.ts';
+import type { Client, Journal } from '../support/clients/journal.ts';
+import { httpClient, newJournal, randomFrom, writeOf } from '../support/clients/journal.ts';
 
 const KILLS = 30;
 const CLIENTS = 16;

@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
 import type { RestOperationId } from '#contracts/index.ts';
-import type { AgentCaller } from '#src/app/call.ts';
-import { dispatch } from '#src/app/dispatch.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { person } from '../support/outreach.ts';
-import type { Problem } from '../support/problems.ts';
-import { expectProblem } from '../support/problems.ts';
-import { verifies } from '../support/verifies.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
+import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { person } from '../support/world/outreach.ts';
+import type { Problem } from '../support/world/problems.ts';
+import { expectProblem } from '../support/world/problems.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 // Not taken from the registry: the registry is what is judged here.
 const NEEDS: Record<RestOperationId, string | null> = {

@@ -15,17 +15,17 @@ import { agentOperations, operations } from '#contracts/index.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
-import type { Surface } from '#src/app/call.ts';
-import { attribute } from '#src/app/attribution.ts';
-import { message, rpc } from '../support/a2a.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { mcpAgent } from '../support/mcp.ts';
-import { asAgent, configure } from '../support/outreach.ts';
-import { reachedFrom } from '../support/reach.ts';
-import { valid } from '../support/schema-arbitrary.ts';
-import { inputSchema } from '../support/schema-values.ts';
-import { verifies } from '../support/verifies.ts';
+import type { Surface } from '#src/app/pipeline/call.ts';
+import { attribute } from '#src/app/events/attribution.ts';
+import { message, rpc } from '../support/clients/a2a.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { mcpAgent } from '../support/clients/mcp.ts';
+import { asAgent, configure } from '../support/world/outreach.ts';
+import { reachedFrom } from '../support/source/reach.ts';
+import { valid } from '../support/world/schema-arbitrary.ts';
+import { inputSchema } from '../support/world/schema-values.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 const SEED = 20_261_121;
 const STORIES = 150;
@@ -266,7 +266,7 @@ const REAL: Record<string, object> = {
 
 describe('the source', () => {
   const ENTRIES = [
-    'src/app/handlers.ts',
+    'src/app/pipeline/agent-handlers.ts',
     'src/interfaces/rest/routes.ts',
     'src/interfaces/mcp/routes.ts',
     'src/interfaces/a2a/routes.ts',
@@ -276,7 +276,9 @@ describe('the source', () => {
     const reached = reachedFrom(ENTRIES);
     expect(reached.length).toBeGreaterThan(50);
     const paths = reached.map(({ path }) => path);
-    expect(paths.filter((path) => /src\/app\/(buyer|desk\/)|portal\//.test(path))).toEqual([]);
+    expect(paths.filter((path) => /portal\/|handoffs\/buyer/.test(path))).toEqual([]);
+    const atTheDesk = reached.filter(({ text }) => /DeskHandler</.test(text));
+    expect(atTheDesk.map(({ path }) => path)).toEqual([]);
     const commands =
       /'(SubmitRfq|ReviseList|DeclineHandoff|OpenHandoff|Approve|Reject|RequestChanges|Observe|Dispatch)'/;
     const said = reached.filter(
@@ -290,7 +292,7 @@ describe('the source', () => {
 
   it('can see that what acts for a buyer would be found', () => {
     expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
-      'src/app/buyer.ts',
+      'src/app/handoffs/buyer.ts',
     );
   });
 
@@ -309,7 +311,7 @@ describe('the source', () => {
 
 /** Schemas, deciders and folds, which read these events and cannot append any. */
 const EVENT_READERS =
-  /^(contracts\/|src\/domain\/|projections\/)|src\/app\/tasks\/|src\/app\/attribution/;
+  /^(contracts\/|src\/domain\/|projections\/)|src\/app\/tasks\/|src\/app\/events\/attribution/;
 
 describe('the report', () => {
   it('is what is published', async () => {
@@ -318,8 +320,8 @@ describe('the report', () => {
       boundaries: BOUNDARIES,
       kept_by: [
         'No interface of agents has such an operation, tool, skill or method: see attempts.',
-        'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/app/attribution.ts.',
-        'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/guard.ts.',
+        'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/app/events/attribution.ts.',
+        'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/buyer/guard.ts.',
         'The source behind the agent interfaces reaches no code that acts for a buyer or at the desk.',
         `${STORIES} random stories over every operation left no event that is not listed (seed ${SEED}).`,
       ],

@@ -12,9 +12,9 @@ import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { directories } from '../support/directories.ts';
-import { append, awaitPassed, world } from '../support/engine.ts';
-import { content, MUCH } from '../support/products.ts';
+import { directories } from '../support/processes/directories.ts';
+import { append, awaitPassed, world } from '../support/world/engine.ts';
+import { content, MUCH } from '../support/world/products.ts';
 
 const { fresh, removeAll } = directories('catalog-');
 const mounting = fresh();

@@ -11,11 +11,11 @@ import { readConfig } from '#src/config.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
 import type { Service } from '#src/main.ts';
 import { openService } from '#src/main.ts';
-import { endChildren, runCli, serveChild } from '../support/child-service.ts';
-import { directories } from '../support/directories.ts';
-import { outreachActs } from '../support/outreach-acts.ts';
-import type { Received } from '../support/receivers.ts';
-import { endReceivers, receiver } from '../support/receivers.ts';
+import { endChildren, runCli, serveChild } from '../support/processes/child-service.ts';
+import { directories } from '../support/processes/directories.ts';
+import { outreachActs } from '../support/world/outreach-acts.ts';
+import type { Received } from '../support/world/receivers.ts';
+import { endReceivers, receiver } from '../support/world/receivers.ts';
 
 const { fresh, removeAll } = directories('dispatch-');
 afterEach(endReceivers);

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { TestApp } from '../support/app.ts';
-import { testApp } from '../support/app.ts';
-import { expectProblem } from '../support/problems.ts';
-import type { Exchange } from '../support/raw-http.ts';
-import { exchange } from '../support/raw-http.ts';
-import { verifies } from '../support/verifies.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { testApp } from '../support/world/app.ts';
+import { expectProblem } from '../support/world/problems.ts';
+import type { Exchange } from '../support/clients/raw-http.ts';
+import { exchange } from '../support/clients/raw-http.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
 const LINK = '{"target":{"kind":"search","ref":"mugs"}}';

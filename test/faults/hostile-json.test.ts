@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { placeOf } from '#contracts/places.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { expectProblem, prototypeNames } from '../support/problems.ts';
-import type { Path, Place, Schema } from '../support/schema-values.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { expectProblem, prototypeNames } from '../support/world/problems.ts';
+import type { Path, Place, Schema } from '../support/world/schema-values.ts';
 import {
   inputSchema,
   placesOf,
   pointerOf,
   withValue,
   wrongValues,
-} from '../support/schema-values.ts';
-import { verifies } from '../support/verifies.ts';
+} from '../support/world/schema-values.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 // In memory: thousands of refusals, each on record, are no test of the disk.
 const SETTINGS = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { scanJson } from '#src/app/json-scan.ts';
+import { scanJson } from '#src/app/shared/json-scan.ts';
 
 /** What the scanner is to refuse, said again without its means: by looking at the value. */
 const isWithinLimits = (value: unknown, depth = 0): boolean => {

@@ -8,13 +8,13 @@ import type { EventData } from '#contracts/events/index.ts';
 import type { OperationId } from '#contracts/index.ts';
 import { operations } from '#contracts/index.ts';
 import { placeOf, toolName } from '#contracts/places.ts';
-import type { Surface } from '#src/app/call.ts';
-import { rpc } from '../support/a2a.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { mcpAgent } from '../support/mcp.ts';
-import { configure } from '../support/outreach.ts';
-import { verifies } from '../support/verifies.ts';
+import type { Surface } from '#src/app/pipeline/call.ts';
+import { rpc } from '../support/clients/a2a.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { mcpAgent } from '../support/clients/mcp.ts';
+import { configure } from '../support/world/outreach.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 const OUTBOUND = ['social:write', 'messages:write', 'agents:notify'];
 const NEEDS: Record<OperationId, string[] | null> = {

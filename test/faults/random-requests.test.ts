@@ -8,12 +8,12 @@ import { operations } from '#contracts/index.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, testApp } from '../support/app.ts';
-import { expectProblem, prototypeNames } from '../support/problems.ts';
-import { anything, likeExample, nearlyValid, valid } from '../support/schema-arbitrary.ts';
-import { inputSchema } from '../support/schema-values.ts';
-import { verifies } from '../support/verifies.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, testApp } from '../support/world/app.ts';
+import { expectProblem, prototypeNames } from '../support/world/problems.ts';
+import { anything, likeExample, nearlyValid, valid } from '../support/world/schema-arbitrary.ts';
+import { inputSchema } from '../support/world/schema-values.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 const SEED = Number(process.hrtime.bigint() % 2_147_483_647n);
 const AGENT_RUNS = 400;

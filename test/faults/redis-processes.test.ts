@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
-import { awaitPassed, tally } from '../support/engine.ts';
-import type { TestRedis } from '../support/redis-server.ts';
-import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis-server.ts';
-import type { RedisWorld } from '../support/redis-world.ts';
-import { more, redisWorld, underLoad } from '../support/redis-world.ts';
+import { awaitPassed, tally } from '../support/world/engine.ts';
+import type { TestRedis } from '../support/redis/redis-server.ts';
+import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
+import type { RedisWorld } from '../support/redis/redis-world.ts';
+import { more, redisWorld, underLoad } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 /** A rebuild's space is left to others after three looks of 50 ms; a busy machine may be later. */

@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import { tally } from '../support/engine.ts';
-import type { TestRedis } from '../support/redis-server.ts';
-import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis-server.ts';
-import type { Process, ProcessOptions, RedisWorld } from '../support/redis-world.ts';
-import { redisWorld } from '../support/redis-world.ts';
+import { tally } from '../support/world/engine.ts';
+import type { TestRedis } from '../support/redis/redis-server.ts';
+import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
+import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis-world.ts';
+import { redisWorld } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'gus', 'hana'];
 const ANSWER_MS_MAX = 3_000;

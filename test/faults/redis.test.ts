@@ -1,11 +1,11 @@
 /** What happens to Redis, and what its readers may see of it (right, or not now; soon right again). */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { partitionOf } from '#src/ports/read-model.ts';
-import { awaitPassed } from '../support/engine.ts';
-import type { TestRedis } from '../support/redis-server.ts';
-import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis-server.ts';
-import type { Process, RedisWorld, Told } from '../support/redis-world.ts';
-import { more, redisWorld, underLoad } from '../support/redis-world.ts';
+import { awaitPassed } from '../support/world/engine.ts';
+import type { TestRedis } from '../support/redis/redis-server.ts';
+import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
+import type { Process, RedisWorld, Told } from '../support/redis/redis-world.ts';
+import { more, redisWorld, underLoad } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 const WAIT_MS_MAX = 250;

@@ -9,11 +9,11 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
-import { httpServer } from '#src/interfaces/http.ts';
-import { inTurn } from '#src/interfaces/turns.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { exchange } from '../support/raw-http.ts';
+import { httpServer } from '#src/interfaces/http/http.ts';
+import { inTurn } from '#src/interfaces/http/turns.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { exchange } from '../support/clients/raw-http.ts';
 
 const V1 = '/api/affiliate/v1';
 const MB = 1_048_576;

@@ -7,8 +7,8 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { endUntaken } from '#src/interfaces/untaken.ts';
-import { testApp } from '../support/app.ts';
+import { endUntaken } from '#src/interfaces/http/stalled-connections.ts';
+import { testApp } from '../support/world/app.ts';
 
 /** What is LIMITS.READER_WAIT_MS in service. */
 const WAIT_MS = 400;

@@ -1,7 +1,7 @@
 /** /readyz: whether a process can do its work, also where positions of the log are bytes. */
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { healthRoutes } from '#src/interfaces/health.ts';
+import { healthRoutes } from '#src/interfaces/http/health.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
-import { lagOf } from '#src/app/lag.ts';
+import { lagOf } from '#src/app/read-models/lag.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
-import type { TestApp } from '../support/app.ts';
-import { testApp } from '../support/app.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { testApp } from '../support/world/app.ts';
 
 /** The sample of this name with these labels; NaN when there is none. */
 const sample = (text: string, name: string, labels: Record<string, string> = {}): number => {

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
-import type { TestApp } from '../support/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/app.ts';
-import { ROOT } from '../support/house.ts';
-import { person } from '../support/outreach.ts';
-import { verifies } from '../support/verifies.ts';
+import type { TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { ROOT } from '../support/source/tree.ts';
+import { person } from '../support/world/outreach.ts';
+import { verifies } from '../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
 const DESK = '/api/desk/v1';

@@ -1,8 +1,8 @@
 /** What agents did stays countable while the log is not well: nothing is lost, nothing doubled. */
 import { describe, expect, it, vi } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { activityLog } from '#src/app/activity.ts';
-import { recorder } from '#src/app/recorder.ts';
+import { activityLog } from '#src/app/pipeline/activity.ts';
+import { recorder } from '#src/app/events/recorder.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { performanceExample } from '#contracts/examples/records.ts';
 import { getPerformance } from '#contracts/operations/get-performance.ts';
-import { mintCredential } from '#src/app/authenticate.ts';
-import { decimalOf, minorUnits } from '#src/app/feed-cells.ts';
-import { fingerprintOf, nameOf } from '#src/app/hash.ts';
-import { limiter } from '#src/app/limiter.ts';
+import { mintCredential } from '#src/app/pipeline/authenticate.ts';
+import { decimalOf, minorUnits } from '#src/app/catalog/feed-cells.ts';
+import { fingerprintOf, nameOf } from '#src/app/events/hash.ts';
+import { limiter } from '#src/app/pipeline/limiter.ts';
 import {
   bucketOf,
   calendarOf,

@@ -1,10 +1,10 @@
 /** What a list asks its store, however long the history behind it is. */
 import { describe, expect, it } from 'vitest';
-import { nameOf } from '#src/app/hash.ts';
-import { issueKey } from '#src/app/desk/keys.ts';
-import { listHistory } from '#src/app/desk/lists.ts';
-import { listLeads } from '#src/app/handlers/list-leads.ts';
-import { everyPage } from '#src/app/listing.ts';
+import { nameOf } from '#src/app/events/hash.ts';
+import { issueKey } from '#src/app/access/keys.ts';
+import { listHistory } from '#src/app/events/list-history.ts';
+import { listLeads } from '#src/app/leads/list-leads.ts';
+import { everyPage } from '#src/app/read-models/listing.ts';
 import type { ListQuery } from '#src/ports/read-model.ts';
 import { historyBlockOf } from '#src/ports/rows.ts';
 

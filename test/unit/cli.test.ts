@@ -6,11 +6,11 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import { banner } from '#src/cli/banner.ts';
-import { problemText, refused } from '#src/cli/problem-text.ts';
+import { banner } from '#src/cli/service/banner.ts';
+import { problemText, refused } from '#src/cli/terminal/problem-text.ts';
 import { program } from '#src/cli/program.ts';
-import { typed } from '#src/cli/typed.ts';
-import { ROOT } from '../support/house.ts';
+import { typed } from '#src/cli/desk/typed.ts';
+import { ROOT } from '../support/source/tree.ts';
 
 describe('the way on from a problem', () => {
   const codes = new Set<ProblemCode>([
@@ -64,7 +64,7 @@ const interrupted = (signal: string, isTerminal: boolean) =>
   new Promise<{ said: string; signal: string | null }>((resolve) => {
     const script = `
       process.stderr.isTTY = ${isTerminal};
-      const { progress } = await import(${JSON.stringify(join(ROOT, 'src/cli/progress.ts'))});
+      const { progress } = await import(${JSON.stringify(join(ROOT, 'src/cli/terminal/progress.ts'))});
       progress('done.csv', 9, 'bytes').stop();
       progress('feed.csv', 100, 'bytes').update(40);
       setInterval(() => undefined, 1_000);

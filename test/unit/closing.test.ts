@@ -4,7 +4,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '#src/config.ts';
 import type { Service } from '#src/main.ts';
 import { openService } from '#src/main.ts';
-import { directories } from '../support/directories.ts';
+import { directories } from '../support/processes/directories.ts';
 
 const { fresh, removeAll } = directories('closing-');
 afterAll(removeAll);

@@ -1,11 +1,11 @@
 /** What the desk reads of a log whose positions are bytes, not numbers of events. */
 import { beforeEach, expect, test } from 'vitest';
-import type { DeskCall } from '#src/app/call.ts';
-import { readEvents } from '#src/app/desk/events.ts';
-import type { DeskDeps, DeskInput } from '#src/app/desk/handler.ts';
+import type { DeskCall } from '#src/app/pipeline/call.ts';
+import { readEvents } from '#src/app/events/read-events.ts';
+import type { DeskDeps, DeskInput } from '#src/app/pipeline/desk-handler.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
-import { onStandIn } from '../support/eventstoredb-logs.ts';
-import { bound } from '../support/log-events.ts';
+import { onStandIn } from '../support/eventstoredb/eventstoredb-logs.ts';
+import { bound } from '../conformance/log-events.ts';
 
 const { log: open } = onStandIn();
 

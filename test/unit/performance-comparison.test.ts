@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
 import type { Metric } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
-import type { Deps } from '#src/app/deps.ts';
-import { getPerformance } from '#src/app/handlers/get-performance.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { bucketOf, dateOf, dayOf } from '#src/app/performance/calendar.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 

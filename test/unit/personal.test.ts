@@ -1,7 +1,8 @@
 /** What stands where personal data stood says who took it away: a person who asked, or a lost key. */
 import { expect, it } from 'vitest';
-import { sqliteKeyVault } from '#src/adapters/sqlite/key-vault.ts';
-import { readableHandoff, showLead } from '#src/app/personal.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { readableHandoff } from '#src/app/handoffs/render-handoff.ts';
+import { showLead } from '#src/app/leads/render-lead.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import type { KeyVault } from '#src/ports/system.ts';

@@ -3,14 +3,14 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import type { Deps } from '#src/app/deps.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
 import { taskWatch } from '#src/app/tasks/watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
-import { failureLines } from '#src/interfaces/failed-requests.ts';
-import type { Gate } from '#src/interfaces/gate.ts';
+import { failureLines } from '#src/interfaces/http/failed-requests.ts';
+import type { Gate } from '#src/interfaces/http/gate.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
-import { several } from '../support/log-events.ts';
+import { several } from '../conformance/log-events.ts';
 
 const AWAY = new LogUnavailable('fault', 'no', 'away');
 

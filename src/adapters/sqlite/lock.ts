@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { textOf } from './failure.ts';
-import { fileAt } from './log-file.ts';
+import { fileAt } from './log/log-file.ts';
 import { openOwn } from './own-file.ts';
 
 // Long enough for a predecessor that is just ending, short enough to answer within a second.

@@ -1,11 +1,11 @@
 import { DISCLOSURES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import type { Deps } from '../deps.ts';
-import type { Refusal } from '../outcome.ts';
-import { refuse } from '../outcome.ts';
-import { linkOf } from '../records.ts';
-import { DAY_MS, endFault, epoch } from '../time.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
+import { refuse } from '../pipeline/outcome.ts';
+import { linkOf } from '../records/streams.ts';
+import { DAY_MS, endFault, epoch } from '../shared/time.ts';
 
 type Content = { subject?: string; text: string; link_ids: string[] };
 type Asked = { subject?: string | undefined; text: string; link_ids: string[] };

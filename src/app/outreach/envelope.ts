@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { iso } from '../time.ts';
+import { iso } from '../shared/time.ts';
 
 type Enveloped = Pick<
   OutboundState,

@@ -1,7 +1,7 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { statusAt } from '#src/domain/outbound-state.ts';
-import { iso } from '../time.ts';
+import { iso } from '../shared/time.ts';
 
 /** A request as the contract shows it, as of `at`. */
 export const renderOutbound = (ownerId: string, state: OutboundState, at: number): Outbound => {

@@ -1,7 +1,7 @@
 import type { Dimension, Metric, PerformanceRow } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import { inTurns } from '../turns.ts';
+import { inTurns } from '../shared/turns.ts';
 import { bucketOf, calendarOf, dateOf } from './calendar.ts';
 
 type Metrics = PerformanceRow['metrics'];

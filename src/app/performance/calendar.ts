@@ -1,4 +1,4 @@
-import { DAY_MS } from '../time.ts';
+import { DAY_MS } from '../shared/time.ts';
 
 /**
  * Days of an IANA time zone over the quarter hours of UTC days. All offsets in use today are

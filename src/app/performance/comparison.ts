@@ -1,7 +1,7 @@
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import type { Bucket, Query } from './aggregate.ts';
 import { aggregate, bucketIn, emptySum, placeOf } from './aggregate.ts';
-import { inTurns } from '../turns.ts';
+import { inTurns } from '../shared/turns.ts';
 import { yearsOn } from './calendar.ts';
 
 /** An earlier period, and the day of the present one that each of its days is compared with. */

@@ -1,8 +1,8 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { Deps } from '../deps.ts';
-import { streamOf } from '../records.ts';
-import { iso } from '../time.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { streamOf } from '../records/streams.ts';
+import { iso } from '../shared/time.ts';
 import type { Subject } from './subject.ts';
 
 type Chain = Pick<AttributionAnswer, 'chain' | 'more'>;

@@ -1,8 +1,8 @@
-import type { Deps } from '../deps.ts';
-import type { Incoming } from '../dispatch.ts';
-import { answerTo, dispatch } from '../dispatch.ts';
-import type { Outcome } from '../outcome.ts';
-import { done } from '../outcome.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Incoming } from '../pipeline/agent-dispatch.ts';
+import { answerTo, dispatch } from '../pipeline/agent-dispatch.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import { done } from '../pipeline/outcome.ts';
 
 /** An answer is kept with its task: as large as a tool's result, and no larger. */
 export const ARTIFACT_BYTES_MAX = 32_768;

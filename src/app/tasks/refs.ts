@@ -1,10 +1,10 @@
 import { idempotencyKey } from '#contracts/fields.ts';
 import type { OperationId } from '#contracts/index.ts';
-import type { AgentCaller, TaskRef } from '../call.ts';
-import type { Deps } from '../deps.ts';
-import { digestOf, nameOf } from '../hash.ts';
-import { idemOf } from '../idempotency.ts';
-import { streamOf } from '../records.ts';
+import type { AgentCaller, TaskRef } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { digestOf, nameOf } from '../events/hash.ts';
+import { idemOf } from '../pipeline/idempotency.ts';
+import { streamOf } from '../records/streams.ts';
 
 const NAME_CHARS = 12;
 

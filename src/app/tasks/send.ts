@@ -1,12 +1,12 @@
 import type { ProblemCode } from '#contracts/problems.ts';
 import type { TaskRow } from '#src/domain/task.ts';
 import { isTerminal } from '#src/domain/task.ts';
-import type { TaskRef } from '../call.ts';
-import type { Deps } from '../deps.ts';
-import { note } from '../dispatch.ts';
-import { guarded } from '../failure.ts';
-import type { Outcome, Refusal } from '../outcome.ts';
-import { done, forbidden } from '../outcome.ts';
+import type { TaskRef } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { note } from '../pipeline/agent-dispatch.ts';
+import { guarded } from '../pipeline/failure.ts';
+import type { Outcome, Refusal } from '../pipeline/outcome.ts';
+import { done, forbidden } from '../pipeline/outcome.ts';
 import type { Ask } from './ask.ts';
 import { askOf } from './ask.ts';
 import { ARTIFACT_BYTES_MAX, digestOf } from './digest.ts';

@@ -8,8 +8,8 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import { deciderFor } from '#src/domain/outbound-state.ts';
 import type { TaskState, TaskStatus } from '#src/domain/task.ts';
 import { TASK_STATUS_OF } from '#src/domain/task.ts';
-import type { TaskRef } from '../call.ts';
-import { iso } from '../time.ts';
+import type { TaskRef } from '../pipeline/call.ts';
+import { iso } from '../shared/time.ts';
 import { guideTo } from './ask.ts';
 
 /** What a task gives: its content may hold words of buyers, shops and agents, and is data only. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
-import type { Refusal } from '#src/app/outcome.ts';
-import { noteFailure } from '../failed-requests.ts';
-import { problemHeaders } from '../problem.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import { noteFailure } from '../http/failed-requests.ts';
+import { problemHeaders } from '../http/problem.ts';
 import { faultOf, httpError, rpcError } from './faults.ts';
 
 /** How one of the two bindings puts an answer, an error and an event of a stream. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { Deps } from '#src/app/deps.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
 import { keySet } from '#src/app/tasks/jws.ts';
-import { documentRoute } from '../documents.ts';
+import { documentRoute } from '../http/documents.ts';
 import { CARD_PATH, KEYS_PATH, signedCard } from './card.ts';
 
 /** The card, and the key that signed it: public. */

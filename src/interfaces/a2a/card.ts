@@ -3,7 +3,7 @@ import type { NeededScope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
-import type { Deps } from '#src/app/deps.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
 import { signDocument } from '#src/app/tasks/jws.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';

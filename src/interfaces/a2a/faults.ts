@@ -1,8 +1,8 @@
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from '#src/app/outcome.ts';
-import { refuse } from '#src/app/outcome.ts';
-import { problemBody } from '../problem.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/app/pipeline/outcome.ts';
+import { problemBody } from '../http/problem.ts';
 import { inTaskWords } from './wording.ts';
 
 /** A refusal in the words of the standard: number for JSON-RPC, status for HTTP, reason for both. */

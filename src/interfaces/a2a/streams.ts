@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
-import type { AgentCaller } from '#src/app/call.ts';
-import type { Deps } from '#src/app/deps.ts';
-import { refusalFor } from '#src/app/failure.ts';
-import type { Outcome } from '#src/app/outcome.ts';
-import { refuse } from '#src/app/outcome.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { refusalFor } from '#src/app/pipeline/failure.ts';
+import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/app/pipeline/outcome.ts';
 import { followTask } from '#src/app/tasks/follow.ts';
 import type { TaskView } from '#src/app/tasks/view.ts';
 import { taskWatch } from '#src/app/tasks/watch.ts';
-import { noteFailure } from '../failed-requests.ts';
-import type { Gate } from '../gate.ts';
+import { noteFailure } from '../http/failed-requests.ts';
+import type { Gate } from '../http/gate.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
 /** Proxies close what is silent for a minute. */

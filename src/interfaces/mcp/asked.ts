@@ -1,5 +1,5 @@
-import type { AgentCaller } from '#src/app/call.ts';
-import type { Deps } from '#src/app/deps.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
 import type { Era, Fault, Params } from './wire.ts';
 
 /** One request of a known caller, on its way to the method that answers it. */

@@ -1,5 +1,5 @@
 import { LIMITS } from '#contracts/limits.ts';
-import { pointerOf } from '#src/app/faults.ts';
+import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 
 /** What was left out of a value to keep its result small: rows of a list, or the end of a text. */
 export type Cut = { pointer: string; kept: number; of: number; unit: 'rows' | 'characters' };

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { AgentCaller } from '#src/app/call.ts';
-import type { Deps } from '#src/app/deps.ts';
-import { note } from '#src/app/dispatch.ts';
-import type { Outcome, Refusal } from '#src/app/outcome.ts';
-import { done, forbidden, refuse } from '#src/app/outcome.ts';
-import type { Policy } from '../gate.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { note } from '#src/app/pipeline/agent-dispatch.ts';
+import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import { done, forbidden, refuse } from '#src/app/pipeline/outcome.ts';
+import type { Policy } from '../http/gate.ts';
 import type { Answer } from './asked.ts';
 import { refusedArguments } from './call-tool.ts';
 import { headerEra, metaOf, modernFault, spokenIn } from './era.ts';

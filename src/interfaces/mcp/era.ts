@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { refuse } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/pipeline/outcome.ts';
 import type { Era, Fault, Message, Params } from './wire.ts';
 import { faultOf, isRecord, LEGACY_DEFAULT, META, MODERN, VERSIONS } from './wire.ts';
 

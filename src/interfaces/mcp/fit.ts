@@ -1,4 +1,4 @@
-import type { Done, Outcome, Refusal } from '#src/app/outcome.ts';
+import type { Done, Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import type { Cut } from './budget.ts';
 import { withinBudget } from './budget.ts';
 

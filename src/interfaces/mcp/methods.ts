@@ -1,4 +1,4 @@
-import type { Policy } from '../gate.ts';
+import type { Policy } from '../http/gate.ts';
 import type { Answer, Asked } from './asked.ts';
 import { callTool, toolAsked } from './call-tool.ts';
 import { getPrompt, promptList } from './prompts.ts';

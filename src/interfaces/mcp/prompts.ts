@@ -1,9 +1,9 @@
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { pointerOf } from '#src/app/faults.ts';
+import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 import type { Answer, Asked } from './asked.ts';
 import { faultOf, invalidParams, isRecord, resultOf } from './wire.ts';
-import { refuse } from '#src/app/outcome.ts';
+import { refuse } from '#src/app/pipeline/outcome.ts';
 
 type Argument = {
   name: string;

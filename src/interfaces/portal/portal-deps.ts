@@ -1,6 +1,6 @@
-import type { Deps } from '#src/app/deps.ts';
-import type { Limiter } from '#src/app/limiter.ts';
-import type { Visits } from '#src/app/visits.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { Limiter } from '#src/app/pipeline/limiter.ts';
+import type { Visits } from '#src/app/links/visits.ts';
 
 export type PortalDeps = Deps & {
   visits: Visits;

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import { sendTagged } from '../documents.ts';
-import { ASSETS } from './asset-files.ts';
-import { docRoutes } from './doc-routes.ts';
-import { errorPages, notFoundPage } from './error-pages.ts';
-import { PORTAL_HEADERS, PUBLIC_PAGE } from './headers.ts';
-import { sendPage } from './layout.ts';
+import { sendTagged } from '../http/documents.ts';
+import { ASSETS } from './layout/asset-files.ts';
+import { docRoutes } from './docs/doc-routes.ts';
+import { errorPages, notFoundPage } from './layout/error-pages.ts';
+import { PORTAL_HEADERS, PUBLIC_PAGE } from './layout/headers.ts';
+import { sendPage } from './layout/layout.ts';
 import type { PortalDeps } from './portal-deps.ts';
-import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './problem-pages.ts';
-import { productRoutes } from './product-routes.ts';
-import { linkRoutes } from './redirect.ts';
-import { reviewRoutes } from './review-routes.ts';
-import { startPage } from './start-page.ts';
+import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
+import { productRoutes } from './links/product-routes.ts';
+import { linkRoutes } from './links/redirect.ts';
+import { reviewRoutes } from './buyer/review-routes.ts';
+import { startPage } from './docs/start-page.ts';
 
 /** A year: the address of an asset changes with its content. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';

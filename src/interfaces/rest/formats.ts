@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
 import type { Dimension, PerformanceRow } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
-import { decimalOf } from '#src/app/feed-cells.ts';
-import type { Done } from '#src/app/outcome.ts';
-import { inTurns } from '#src/app/turns.ts';
+import { decimalOf } from '#src/app/catalog/feed-cells.ts';
+import type { Done } from '#src/app/pipeline/outcome.ts';
+import { inTurns } from '#src/app/shared/turns.ts';
 
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };

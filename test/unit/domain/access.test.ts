@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentCommand } from '#src/domain/access.ts';
 import { agent, apiKey } from '#src/domain/access.ts';
-import { specify } from '../../support/decider-spec.ts';
+import { specify } from '../../support/world/decider-spec.ts';
 
 const request = {
   agent_id: 'agt_1',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { deskToken } from '#src/domain/desk-token.ts';
-import { specify } from '../../support/decider-spec.ts';
+import { specify } from '../../support/world/decider-spec.ts';
 
 const token = { token_id: 't1', name: 'Ada', roles: ['staff'], hash: 'h', pepper_version: 1 };
 const issued = { type: 'DeskTokenIssued' as const, data: token };

@@ -4,8 +4,8 @@ import type { EventData } from '#contracts/events/index.ts';
 import type { HandoffCommand } from '#src/domain/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import { specify } from '../../support/decider-spec.ts';
-import { verifies } from '../../support/verifies.ts';
+import { specify } from '../../support/world/decider-spec.ts';
+import { verifies } from '../../support/source/verifies.ts';
 
 const DUE = 10_000;
 const line = (quantity: number) => ({

@@ -4,7 +4,7 @@ import type { LeadCommand } from '#src/domain/lead.ts';
 import type { LeadState, StaffMove } from '#src/domain/lead-state.ts';
 import { lead, stateAt } from '#src/domain/lead.ts';
 import type { LeadSource } from '#src/domain/lead-amendment.ts';
-import { specify } from '../../support/decider-spec.ts';
+import { specify } from '../../support/world/decider-spec.ts';
 
 const DUE = 10_000;
 const facts: EventData<'LeadSubmitted'> = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
 import { link } from '#src/domain/link.ts';
-import { specify } from '../../support/decider-spec.ts';
+import { specify } from '../../support/world/decider-spec.ts';
 
 const facts: EventData<'LinkCreated'> = {
   link_id: 'lnk_1',

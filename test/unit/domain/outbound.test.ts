@@ -5,8 +5,8 @@ import type { OutboundCommand } from '#src/domain/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { isAtItsEnd, statusAt } from '#src/domain/outbound-state.ts';
-import { specify } from '../../support/decider-spec.ts';
-import { verifies } from '../../support/verifies.ts';
+import { specify } from '../../support/world/decider-spec.ts';
+import { verifies } from '../../support/source/verifies.ts';
 
 const DUE = 10_000;
 const A = 'a'.repeat(64);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
 import { product } from '#src/domain/product.ts';
-import { specify } from '../../support/decider-spec.ts';
+import { specify } from '../../support/world/decider-spec.ts';
 
 type Published = EventData<'ProductPublished'>;
 

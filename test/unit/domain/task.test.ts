@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { tasks } from '#projections/tasks.ts';
 import type { OutboundStatus } from '#src/domain/outbound-state.ts';
 import { isTerminal, task, TASK_STATUS_OF } from '#src/domain/task.ts';
-import { specify } from '../../support/decider-spec.ts';
-import { happened, MIDNIGHT, rowsAfter } from '../../support/fold.ts';
-import { handoffCreated } from '../../support/stories.ts';
+import { specify } from '../../support/world/decider-spec.ts';
+import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
+import { handoffCreated } from '../../support/world/stories.ts';
 
 const named = { task_id: 'tsk_1', context_id: 'ctx_1', agent_id: 'agt_1' };
 const received = { type: 'TaskReceived' as const, data: { ...named, missing: ['skill'] } };

@@ -3,8 +3,8 @@ import { EVENTS } from '#contracts/events/index.ts';
 import { history } from '#projections/history.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { BLOCK_POSITIONS, historyEntries } from '#src/ports/rows.ts';
-import { happened, inLog, MIDNIGHT, rowsAfter } from '../../support/fold.ts';
-import { erased, leadSubmitted, linkCreated, linkDisabled } from '../../support/stories.ts';
+import { happened, inLog, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
+import { erased, leadSubmitted, linkCreated, linkDisabled } from '../../support/world/stories.ts';
 
 test('has an owner’s events in log order, a block per so many positions', () => {
   const given = [

@@ -2,8 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
 import type { PerformanceRow } from '#projections/performance.ts';
 import { CELL, DAY_SORT, performance, performanceFold } from '#projections/performance.ts';
-import type { Given } from '../../support/fold.ts';
-import { happened, inLog, MIDNIGHT, QUARTER_MS, rowsAfter, TODAY } from '../../support/fold.ts';
+import type { Given } from '../../support/world/fold.ts';
+import {
+  happened,
+  inLog,
+  MIDNIGHT,
+  QUARTER_MS,
+  rowsAfter,
+  TODAY,
+} from '../../support/world/fold.ts';
 import {
   DIMS,
   erased,
@@ -14,7 +21,7 @@ import {
   linkCreated,
   rfqSubmitted,
   visit,
-} from '../../support/stories.ts';
+} from '../../support/world/stories.ts';
 
 const DAY_MS = 96 * QUARTER_MS;
 const rowOf = (given: Given[], key: string): PerformanceRow | undefined =>

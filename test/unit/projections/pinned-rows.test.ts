@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
-import { rowsAfter } from '../../support/fold.ts';
-import { PINNED_LOG } from '../../support/pinned-log.ts';
+import { rowsAfter } from '../../support/world/fold.ts';
+import { PINNED_LOG } from '../../support/world/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
   'links@1': '9e12abbccd85de1f',
@@ -42,7 +42,7 @@ const whatToDo = ({ name, version }: Projection): string =>
   `${name}@${version} made other rows of this log, or none were pinned. Was its fold to change? Then ` +
   `raise \`version\` of ${name} in projections/, unless it was raised since the last release, and put ` +
   'the new name and digest in place of the old line. If it was not to change, mend the fold. Only ' +
-  'if test/support/pinned-log.ts itself was added to, pin the same version anew.';
+  'if test/support/world/pinned-log.ts itself was added to, pin the same version anew.';
 
 describe('the rows of a fixed log', () => {
   test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))('of %s', (name, each) => {

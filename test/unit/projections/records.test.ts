@@ -5,7 +5,7 @@ import { handoffs } from '#projections/handoffs.ts';
 import { leads } from '#projections/leads.ts';
 import { links } from '#projections/links.ts';
 import { reviewTokens } from '#projections/review-tokens.ts';
-import { happened, MIDNIGHT, rowsAfter } from '../../support/fold.ts';
+import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
 import {
   DIMS,
   erased,
@@ -16,7 +16,7 @@ import {
   linkCreated,
   linkDisabled,
   rfqSubmitted,
-} from '../../support/stories.ts';
+} from '../../support/world/stories.ts';
 
 describe('links', () => {
   test('are the state of each link, placed where it was created', () => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
-import { closeMarked } from '../cache-mark.ts';
+import { closeMarked } from '../rows/cache-mark.ts';
 import { isDamage } from '../failure.ts';
 import { catalogColumns } from './columns.ts';
 import type { Facts } from './facts.ts';

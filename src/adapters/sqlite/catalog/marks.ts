@@ -1,5 +1,5 @@
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { lowerBound } from '../../lower-bound.ts';
+import { lowerBound } from '#src/adapters/lower-bound.ts';
 import type { Columns } from './columns.ts';
 import type { Ordered } from './ordering.ts';
 import type { Ranks } from './select.ts';

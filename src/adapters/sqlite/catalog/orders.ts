@@ -1,4 +1,4 @@
-import { lowerBound } from '../../lower-bound.ts';
+import { lowerBound } from '#src/adapters/lower-bound.ts';
 import type { Bits } from './bits.ts';
 import { addRow, bitsFor, hasRow, removeRow } from './bits.ts';
 

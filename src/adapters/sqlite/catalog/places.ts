@@ -5,7 +5,7 @@
  * 20,000 to 100,000 rows.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { recentlyUsed } from '../../recently-used.ts';
+import { recentlyUsed } from '#src/adapters/recently-used.ts';
 
 /** Rows rising, and beside each the groups that the word stands in, as bits. */
 export type Places = { rows: Uint32Array; groups: Uint8Array };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
-import { recentlyUsed } from '../../recently-used.ts';
+import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import { decodeProduct, decodeProducts } from './fold.ts';
 import type { Ranks } from './select.ts';
 import type { KeptRows } from './shown.ts';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { MachineStopped, MARK_TABLE, markOpened } from '../cache-mark.ts';
+import { MachineStopped, MARK_TABLE, markOpened } from '../rows/cache-mark.ts';
 import { isDamage } from '../failure.ts';
 import { openOwn } from '../own-file.ts';
 

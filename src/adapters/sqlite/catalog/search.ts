@@ -1,5 +1,5 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import { recentlyUsed } from '../../recently-used.ts';
+import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
 import type { Coded } from './facts.ts';
 import type { Counts } from './filter.ts';

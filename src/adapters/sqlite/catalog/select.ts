@@ -1,7 +1,7 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { Bits } from './bits.ts';
 import { countRows, keepCommon, rowsOfBits } from './bits.ts';
-import { recentlyUsed } from '../../recently-used.ts';
+import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
 import type { Condition } from './filter.ts';
 import { filteredRows, isOfOneCurrency, roomFor } from './filter.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { recentlyUsed } from '../../recently-used.ts';
+import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
 import { wordPlaces } from './places.ts';
 import type { Near, Seen } from './seen.ts';

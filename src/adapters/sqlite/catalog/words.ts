@@ -2,7 +2,7 @@
  * How text becomes words: the one rule for what is indexed and for what is asked. Lower case,
  * without accents, in compatibility form, so that a full-width or composed letter is the plain one.
  */
-import { lowerBound } from '../../lower-bound.ts';
+import { lowerBound } from '#src/adapters/lower-bound.ts';
 
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;

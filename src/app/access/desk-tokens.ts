@@ -1,0 +1,78 @@
+import type { z } from 'zod';
+import type { deskOperations } from '#contracts/desk/index.ts';
+import type { DeskTokenState } from '#src/domain/desk-token.ts';
+import { deskToken } from '#src/domain/desk-token.ts';
+import { mintCredential } from '../pipeline/authenticate.ts';
+import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { DAY_MS, iso } from '../shared/time.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { keyIdOf } from './key-id.ts';
+
+type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
+
+const SECRET_CHARS = 43;
+
+const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
+
+const render = ({ token_id, name, roles, owner_id, status }: DeskTokenState): DeskToken => ({
+  id: token_id,
+  name,
+  roles: roles as DeskToken['roles'],
+  ...(owner_id !== undefined && { owner_id }),
+  status,
+});
+
+export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input, call) => {
+  const { name, roles, owner_id, expires_in_days } = input;
+  if (owner_id !== undefined && roles.some((role) => role !== 'owner'))
+    return refuse('validation_failed', 'A token bound to an owner has the role owner only.', {
+      errors: [
+        { pointer: '/roles', code: 'not_together', detail: 'must be owner when owner_id is given' },
+      ],
+    });
+  const id = keyIdOf('desk', call.idem ?? '');
+  const token = mintCredential('trbd', id, deps.ids.base62(SECRET_CHARS));
+  const expires_at = expires_in_days === undefined ? undefined : call.at + expires_in_days * DAY_MS;
+  const written = await createOnce(deps, call, {
+    stream: streamOfToken(id),
+    decider: deskToken,
+    command: {
+      type: 'IssueToken',
+      token: {
+        token_id: id,
+        name,
+        roles: [...new Set(roles)],
+        ...(owner_id !== undefined && { owner_id }),
+        hash: deps.secrets.mac('desk-token', token),
+        pepper_version: deps.secrets.pepperVersion,
+        ...(expires_at !== undefined && { expires_at }),
+      },
+    },
+  });
+  if (!written.ok && !('rejected' in written)) return written;
+  if (!written.ok || written.replayOf !== undefined)
+    return refuse(
+      'state_conflict',
+      'This token was issued before and is shown once; issue another.',
+    );
+  return done(
+    {
+      ...render(written.state),
+      ...(expires_at !== undefined && { expires_at: iso(expires_at) }),
+      token,
+    },
+    traceOf(written),
+  );
+};
+
+export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = async (deps, input, call) => {
+  const { token_id, reason } = input;
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOfToken(token_id),
+    decider: deskToken,
+    command: () => ({ type: 'RevokeToken' as const, reason }),
+  });
+  if (written.ok) return done(render(written.state), traceOf(written));
+  return 'rejected' in written ? refuse('resource_not_found', 'There is no such token.') : written;
+};

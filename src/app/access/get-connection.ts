@@ -1,0 +1,59 @@
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { agentOperations } from '#contracts/index.ts';
+import { publishedLimits } from '#contracts/limits.ts';
+import { allows, SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
+import type { Handler } from '../pipeline/agent-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { iso } from '../shared/time.ts';
+
+const HOW_TO_GET =
+  'Ask the owner to request it: POST /api/desk/v1/agents with the wider list of scopes; staff review it.';
+
+export const getConnection: Handler<'getConnection'> = async (deps, _input, { caller }) => {
+  const key = deps.credentials.key(caller.keyId);
+  const agent = deps.credentials.agent(caller.agentId);
+  if (!key || !agent || key.status === 'revoked')
+    return refuse('credential_revoked', 'The key was revoked.');
+  const { position } = await deps.log.head();
+  const origin = deps.origin();
+  return done({
+    agent: { id: agent.agent_id, name: agent.name, owner_id: caller.ownerId },
+    key: {
+      id: key.key_id,
+      prefix: `trb_${key.environment}_${key.key_id}`,
+      last4: key.last4,
+      created_at: iso(key.created_at),
+      expires_at: iso(key.expires_at),
+      status: key.status,
+    },
+    environment: caller.environment,
+    scopes: SCOPE_NAMES.map((name) => {
+      const granted = caller.scopes.has(name);
+      return { name, ...SCOPES[name], granted, ...(!granted && { how_to_get: HOW_TO_GET }) };
+    }),
+    granted_scopes: SCOPE_NAMES.filter((name) => caller.scopes.has(name)),
+    review: {
+      status: agent.status,
+      decided_at: agent.decided_at === undefined ? null : iso(agent.decided_at),
+    },
+    operations: Object.values(agentOperations).map(({ id, scope }) => ({
+      id,
+      allowed: allows(scope, caller.scopes),
+    })),
+    limits: publishedLimits(deps.limits),
+    boundaries: BOUNDARIES.map((boundary) => ({ ...boundary })),
+    links: {
+      openapi: `${origin}/api/affiliate/openapi.json`,
+      mcp: `${origin}/api/affiliate/mcp`,
+      mcp_status: `${origin}/api/affiliate/mcp/status`,
+      agent_card: `${origin}/.well-known/agent-card.json`,
+      llms_txt: `${origin}/llms.txt`,
+      problems: `${origin}/problems`,
+      portal: `${origin}/`,
+    },
+    consistency: {
+      position,
+      projection_lag_events: Math.max(0, position - deps.following.asOf().position),
+    },
+  });
+};

@@ -1,0 +1,10 @@
+import { digestOf } from '../events/hash.ts';
+
+const ID_CHARS = 12;
+
+/** The public part of a credential: a function of its owner, who asks and the idempotency key, as every name. */
+export const keyIdOf = (ownerId: string, idem: string): string =>
+  digestOf('credential', ownerId, idem)
+    .replaceAll('-', 'a')
+    .replaceAll('_', 'b')
+    .slice(0, ID_CHARS);

@@ -1,0 +1,109 @@
+import { product as productDecider } from '#src/domain/product.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { nameOf } from '../events/hash.ts';
+import { answeredOnce, bindTry } from '../pipeline/idempotency.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { streamOf } from '../records/streams.ts';
+import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
+
+type Entry = DeskInput<'importProducts'>['products'][number];
+
+/** Whose the products are. */
+const CATALOG = 'catalog';
+
+const productIdOf = (sku: string): string => `prd_${nameOf('product', sku)}`;
+const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', productIdOf(sku));
+
+const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since the import began.');
+
+/** Appends what is new of each product; answers of how many something was, and how many had been withdrawn. */
+const publish = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { products, since }: { products: readonly Entry[]; since: Position },
+): Promise<{ appended: number; republished: number }> => {
+  // A server answers reads in any order; with all of them at hand the log keeps that of the import.
+  const found = await Promise.all(
+    products.map(({ product }) => deps.log.readStream(streamOfSku(product.sku))),
+  );
+  const publishing = products.map(({ product, stock }, n) =>
+    decideAndAppend(deps, call, {
+      stream: streamOfSku(product.sku),
+      decider: productDecider,
+      found: found[n] ?? [],
+      command: (_state, stored) =>
+        (stored.at(-1)?.position ?? 0) > since
+          ? CHANGED_SINCE
+          : {
+              type: 'PublishProduct' as const,
+              product: { product_id: productIdOf(product.sku), ...product },
+              stock,
+            },
+    }),
+  );
+  // Whatever one of them meets, all have come to their end before anybody is told.
+  await Promise.allSettled(publishing);
+  const written = await Promise.all(publishing);
+  if (written.some((one) => !one.ok && one !== CHANGED_SINCE))
+    throw new LogUnavailable('overloaded', 'no', 'a product is written by many at once');
+  const appended = written.filter((one) => one.ok && one.position !== undefined);
+  const republished = appended.filter((one) => one.ok && one.before?.status === 'withdrawn');
+  return { appended: appended.length, republished: republished.length };
+};
+
+const faultIn = (products: readonly Entry[]): Refusal | undefined => {
+  const skus = new Set<string>();
+  for (const [index, { product }] of products.entries()) {
+    const { sku, moq, increment, price_tiers } = product;
+    if (skus.has(sku) || price_tiers.length === 0 || moq < 1 || increment < 1)
+      return refuse('validation_failed', 'Some products are not valid.', {
+        errors: [
+          {
+            pointer: `/products/${index}`,
+            code: skus.has(sku) ? 'duplicate' : 'invalid',
+            detail: 'needs its own sku, a price tier, and a moq and increment of at least 1',
+          },
+        ],
+      });
+    skus.add(sku);
+  }
+  return undefined;
+};
+
+/**
+ * Idempotent by its key, and by content: what stands in the log already is not written again, whoever
+ * sends it. One that was cut off goes on under its key, and leaves what others changed since it began.
+ */
+export const importProducts: DeskHandler<'importProducts'> = async (deps, { products }, call) => {
+  const fault = faultIn(products);
+  if (fault) return fault;
+  const work = async () => {
+    const bound = await bindTry(deps, call, CATALOG);
+    if (!bound.ok) return bound;
+    const { since = Infinity } = bound;
+    const { appended, republished } = await publish(deps, call, { products, since });
+    const unchanged = products.length - appended;
+    return done({ read: products.length, appended, unchanged, republished });
+  };
+  return answeredOnce(deps, call, { stream: CATALOG, work });
+};
+
+export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
+  deps,
+  { sku, reason },
+  call,
+) => {
+  const written = await decideAndAppend(deps, call, {
+    stream: streamOfSku(sku),
+    decider: productDecider,
+    command: () => ({ type: 'WithdrawProduct' as const, reason }),
+  });
+  if (written.ok) return done({ sku, status: 'withdrawn' as const }, traceOf(written));
+  return 'rejected' in written
+    ? refuse('resource_not_found', 'The catalog has no such sku.')
+    : written;
+};

@@ -1,0 +1,104 @@
+import type { EventData } from '#contracts/events/index.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import type { Warning } from '#contracts/records/handoff.ts';
+import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
+import { tierAt } from '../catalog/render-product.ts';
+
+type StoredLine = EventData<'HandoffCreated'>['lines'][number];
+type AskedLine = {
+  product_id?: string | undefined;
+  sku?: string | undefined;
+  quantity: number;
+};
+
+const warningsFor = (product: CatalogProduct, quantity: number, inList: number): Warning[] => {
+  const { available_quantity, level } = product.stock;
+  const stock = level === 'out_of_stock' ? 0 : available_quantity;
+  return [
+    ...(quantity < product.moq ? (['below_moq'] as const) : []),
+    ...(quantity % product.increment !== 0 ? (['off_increment'] as const) : []),
+    ...(stock !== null && stock < inList ? (['stock_below_quantity'] as const) : []),
+  ];
+};
+
+/** How much of each product a list asks for, by product id: lines may share one, and its stock. */
+export const quantitiesIn = (
+  lines: Iterable<{ product_id: string; quantity: number }>,
+): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const { product_id, quantity } of lines)
+    found.set(product_id, (found.get(product_id) ?? 0) + quantity);
+  return found;
+};
+
+/**
+ * A line with product revision and price pinned as the catalog has them now. `inList` holds what the
+ * whole list asks for.
+ */
+export const priceLine = (
+  product: CatalogProduct,
+  line: { line_id: string; quantity: number },
+  inList: ReadonlyMap<string, number>,
+): StoredLine => {
+  const tier = tierAt(product, line.quantity);
+  const ofProduct = inList.get(product.product_id) ?? line.quantity;
+  const warnings = warningsFor(product, line.quantity, ofProduct);
+  return {
+    line_id: line.line_id,
+    product_id: product.product_id,
+    sku: product.sku,
+    title: product.title,
+    product_revision: product.revision,
+    quantity: line.quantity,
+    unit_price: tier.unit_price,
+    tier_min_quantity: tier.min_quantity,
+    currency: product.currency,
+    ...(warnings.length > 0 && { warnings }),
+  };
+};
+
+/** What a line is called as long as the list stands: by its place when it was made. */
+export const lineIdAt = (index: number): string => String(index + 1);
+
+/** A code is named, for whoever reads the refusal beside no list; any other text is repeated to nobody. */
+const named = (name: string, value = ''): string =>
+  /^[\w./-]+$/.test(value) ? `the ${name} "${value}"` : `this ${name}`;
+
+/** Prices every line, or points at each whose product is not published. */
+export const priceLines = (
+  catalog: Catalog,
+  asked: readonly AskedLine[],
+): { lines: StoredLine[] } | { faults: InputFault[] } => {
+  const byId = catalog.byId(asked.flatMap(({ product_id }) => product_id ?? []));
+  const bySku = catalog.bySku(asked.flatMap(({ sku }) => sku ?? []));
+  const found: {
+    product: CatalogProduct;
+    line: { line_id: string; quantity: number };
+  }[] = [];
+  const faults: InputFault[] = [];
+  for (const [index, { product_id, sku, quantity }] of asked.entries()) {
+    const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
+    if (product) found.push({ product, line: { line_id: lineIdAt(index), quantity } });
+    else {
+      const [name, value] = product_id === undefined ? ['sku', sku] : ['product_id', product_id];
+      faults.push({
+        pointer: `/line_items/${index}/${name}`,
+        code: 'not_published',
+        detail: `no published product has ${named(name, value)}`,
+      });
+    }
+  }
+  if (faults.length > 0) return { faults };
+  const inList = quantitiesIn(
+    found.map(({ product, line }) => ({ ...line, product_id: product.product_id })),
+  );
+  return { lines: found.map(({ product, line }) => priceLine(product, line, inList)) };
+};
+
+/** Indicative totals, one per currency: never summed across. */
+export const totalsOf = (lines: readonly StoredLine[]): { amount: number; currency: string }[] => {
+  const totals = new Map<string, number>();
+  for (const { currency, quantity, unit_price } of lines)
+    totals.set(currency, (totals.get(currency) ?? 0) + quantity * unit_price);
+  return [...totals].map(([currency, amount]) => ({ amount, currency }));
+};

@@ -1,0 +1,46 @@
+import { handoff } from '#src/domain/handoff.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { foldOf } from '../events/decide-and-append.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { openOne, placeholderOf } from '../privacy/sealed-texts.ts';
+import { streamOf } from '../records/streams.ts';
+import { readableHandoff, renderLine } from './render-handoff.ts';
+import { iso } from '../shared/time.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+
+type Contact = { name: string; email: string; company?: string; phone?: string };
+
+/** The one place where a buyer's contact is opened: for the staff who answer it. */
+export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_id }) => {
+  const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
+  const state = foldOf(handoff, stored);
+  if (!state?.rfq) return refuse('resource_not_found', 'There is no RFQ of this handoff.');
+  const opened = await openOne(deps.vault, state.rfq.contact);
+  const { lines } = await readableHandoff(deps, state);
+  return done({
+    handoff_id,
+    owner_id,
+    title: state.title,
+    submitted_at: iso(state.rfq.submitted_at),
+    contact: typeof opened === 'string' ? (JSON.parse(opened) as Contact) : placeholderOf(opened),
+    list_revision: state.list_revision,
+    line_items: lines.map(renderLine),
+    indicative_totals: state.totals,
+    evidence: evidenceOf(stored),
+  });
+};
+
+const evidenceOf = (stored: readonly StoredEvent[]) => {
+  const firstOf = (type: string) => stored.find((event) => event.type === type)?.meta;
+  const [created, opened, sent] = [
+    firstOf('HandoffCreated'),
+    firstOf('HandoffOpenedByBuyer'),
+    firstOf('RfqSubmittedByBuyer'),
+  ];
+  const ms = Math.max(0, (sent?.at ?? 0) - (created?.at ?? 0));
+  return {
+    seconds_after_creation: Math.floor(ms / 1000),
+    // The request that sends a list opens it, too.
+    opened_before: opened !== undefined && opened.request !== sent?.request,
+  };
+};

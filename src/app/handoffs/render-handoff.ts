@@ -1,0 +1,113 @@
+import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
+import type { Handoff } from '#contracts/records/handoff.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { isOpen } from '#src/domain/handoff.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Opened } from '../privacy/sealed-texts.ts';
+import { ERASED, openTexts, shownText } from '../privacy/sealed-texts.ts';
+import { present } from '../shared/present.ts';
+import { iso } from '../shared/time.ts';
+import { reviewTokenOf } from './review-token.ts';
+
+export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_items'][number] => ({
+  line_id: line.line_id,
+  product_id: line.product_id,
+  product_revision: line.product_revision,
+  sku: line.sku,
+  title: line.title,
+  quantity: line.quantity,
+  indicative_unit_price: { amount: line.unit_price, currency: line.currency },
+  tier_min_quantity: line.tier_min_quantity,
+  ...present({ note: line.note, unit_price_when_sent: line.price_when_sent }),
+  warnings: (line.warnings ?? []) as Handoff['line_items'][number]['warnings'],
+});
+
+/** Renders a handoff as the contract shows it at `at`, in epoch milliseconds. */
+export const renderHandoff = (
+  ownerId: string,
+  state: HandoffState,
+  at: number,
+  help: { opened: Opened; reviewToken(handoffId: string): string },
+): Handoff => {
+  const { email, ...buyer } = state.buyer;
+  const sealed = email === undefined ? undefined : shownText(help.opened(email));
+  const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  return {
+    id: state.handoff_id,
+    owner_id: ownerId,
+    agent_id: state.agent_id,
+    title: state.title,
+    ...present({ note_to_buyer: state.note_to_buyer }),
+    locale: state.locale,
+    ...present({ link_id: state.link_id, external_id: state.external_id }),
+    buyer: { ...buyer, ...present({ email: state.erased ? ERASED : sealed }) },
+    line_items: state.lines.map(renderLine),
+    list_revision: state.list_revision,
+    indicative_totals: state.totals,
+    review_url: `${state.review_origin}/h/${help.reviewToken(state.handoff_id)}`,
+    status: waiting && !isOpen(state, at) ? 'expired' : state.status,
+    ...present({ status_reason: state.status_reason }),
+    expires_at: iso(state.expires_at),
+    disclaimer: HANDOFF_DISCLAIMER,
+    ...present({ metadata: state.metadata }),
+    version: state.version,
+    created_at: iso(state.created_at),
+    updated_at: iso(state.updated_at),
+  };
+};
+
+const textsIn = ({
+  sealed_note_to_buyer = '',
+  sealed_line_notes = '',
+  sealed_reason = '',
+}: HandoffState): string[] => [sealed_note_to_buyer, sealed_line_notes, sealed_reason];
+
+const withTexts = (state: HandoffState, plain: Opened): HandoffState => {
+  const { sealed_note_to_buyer, sealed_line_notes, sealed_reason } = state;
+  const lineNotes = sealed_line_notes === undefined ? undefined : plain(sealed_line_notes);
+  return {
+    ...state,
+    ...(sealed_note_to_buyer !== undefined && {
+      note_to_buyer: shownText(plain(sealed_note_to_buyer)),
+    }),
+    ...(typeof lineNotes === 'string' && {
+      lines: withNotes(state.lines, JSON.parse(lineNotes) as Record<string, string>),
+    }),
+    ...(sealed_reason !== undefined && { status_reason: shownText(plain(sealed_reason)) }),
+  };
+};
+
+const withNotes = (lines: HandoffState['lines'], notes: Record<string, string>) =>
+  lines.map((line) => {
+    const note = notes[line.line_id];
+    return note === undefined ? line : { ...line, note };
+  });
+
+/** Opens the texts of handoffs, for display only: no decision is made on these states. */
+export const readableHandoffs = async (
+  { vault }: Pick<Deps, 'vault'>,
+  states: readonly HandoffState[],
+): Promise<HandoffState[]> => {
+  const plain = await openTexts(vault, states.flatMap(textsIn));
+  return states.map((state) => withTexts(state, plain));
+};
+
+export const readableHandoff = async (
+  { vault }: Pick<Deps, 'vault'>,
+  state: HandoffState,
+): Promise<HandoffState> => withTexts(state, await openTexts(vault, textsIn(state)));
+
+/** Renders a handoff with its opened texts and the link for its buyer. */
+export const showHandoff = async (
+  { vault, secrets }: Pick<Deps, 'vault' | 'secrets'>,
+  ownerId: string,
+  state: HandoffState,
+  at: number,
+): Promise<Handoff> => {
+  const email = state.erased ? '' : (state.buyer.email ?? '');
+  const plain = await openTexts(vault, [email, ...textsIn(state)]);
+  return renderHandoff(ownerId, withTexts(state, plain), at, {
+    opened: plain,
+    reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
+  });
+};

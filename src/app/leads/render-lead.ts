@@ -1,0 +1,70 @@
+import type { Lead } from '#contracts/records/lead.ts';
+import type { LeadState } from '#src/domain/lead-state.ts';
+import { stateAt } from '#src/domain/lead.ts';
+import type { Unsealed } from '#src/ports/system.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Opened } from '../privacy/sealed-texts.ts';
+import { openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
+import { present } from '../shared/present.ts';
+import { epoch, iso } from '../shared/time.ts';
+
+const contactOf = (opened: Unsealed) =>
+  typeof opened === 'string'
+    ? (JSON.parse(opened) as Exclude<Lead['contact'], undefined>)
+    : placeholderOf(opened);
+
+const renderLead = (ownerId: string, state: LeadState, at: number, opened: Opened): Lead => {
+  const { consent, contact, interest, sealed_reason, state_reason } = state;
+  const note = interest?.note;
+  return {
+    id: state.lead_id,
+    owner_id: ownerId,
+    agent_id: state.agent_id,
+    external_id: state.external_id,
+    source: state.source,
+    company: state.company,
+    ...(contact !== undefined && { contact: contactOf(opened(contact)) }),
+    ...(consent && {
+      consent: { ...consent, obtained_at: iso(epoch(consent.obtained_at)) },
+    }),
+    ...(interest && {
+      interest: {
+        ...interest,
+        ...(note !== undefined && { note: shownText(opened(note)) }),
+      },
+    }),
+    state: stateAt(state, at),
+    ...present({
+      state_reason: sealed_reason === undefined ? state_reason : shownText(opened(sealed_reason)),
+    }),
+    claim_expires_at: iso(state.claim_expires_at),
+    ...present({ outcome_value: state.value, metadata: state.metadata }),
+    version: state.version,
+    created_at: iso(state.created_at),
+    updated_at: iso(state.updated_at),
+  };
+};
+
+const sealedIn = ({ contact = '', interest, sealed_reason = '' }: LeadState): string[] => [
+  contact,
+  interest?.note ?? '',
+  sealed_reason,
+];
+
+/** Renders leads as the contract shows them at `at`; opens all their sealed texts in one call. */
+export const showLeads = async (
+  { vault }: Pick<Deps, 'vault'>,
+  ownerId: string,
+  states: readonly LeadState[],
+  at: number,
+): Promise<Lead[]> => {
+  const plain = await openTexts(vault, states.flatMap(sealedIn));
+  return states.map((state) => renderLead(ownerId, state, at, plain));
+};
+
+export const showLead = async (
+  { vault }: Pick<Deps, 'vault'>,
+  ownerId: string,
+  state: LeadState,
+  at: number,
+): Promise<Lead> => renderLead(ownerId, state, at, await openTexts(vault, sealedIn(state)));

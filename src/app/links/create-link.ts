@@ -1,0 +1,164 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { LinkRejection } from '#src/domain/link.ts';
+import { link } from '#src/domain/link.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { attribute } from '../events/attribution.ts';
+import type { AgentCall } from '../pipeline/call.ts';
+import { unkeyed } from '../pipeline/call.ts';
+import { createOnce, replayOf, traceOf } from '../events/decide-and-append.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
+import { nameOf } from '../events/hash.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
+import { renderLink } from './render-link.ts';
+import { endFault, epoch } from '../shared/time.ts';
+
+type Input = InputOf<'createLink'>;
+type Resolved = {
+  target: EventData<'LinkCreated'>['target'];
+  url: string;
+  dims: { product_id?: string; category?: string };
+};
+
+const CODE_CHARS = 12;
+
+export const createLink: Handler<'createLink'> = async (deps, input, call) => {
+  const name = nameOf('link', call.idem ?? '');
+  const stream = `${call.ownerId}-link_${name}`;
+  const answer = (written: {
+    state: Parameters<typeof renderLink>[1];
+    position?: number;
+    replayOf?: string;
+  }) =>
+    done(renderLink(call.ownerId, written.state, written.state.created_at), {
+      ...traceOf(written),
+    });
+
+  const facts = gather(deps, input, call, name);
+  if ('ok' in facts || input.slug !== undefined) {
+    // A retry must get its first answer even when the world has moved on, and must claim nothing.
+    const again = await replayOf(deps, call, { stream, decider: link });
+    if (again) return again.ok ? answer(again) : again;
+  }
+  if ('ok' in facts) return facts;
+  const taken = input.slug === undefined ? undefined : await claimCode(deps, call, facts);
+  if (taken) return taken;
+
+  const written = await createOnce(deps, call, {
+    stream,
+    decider: link,
+    command: { type: 'CreateLink', link: facts },
+  });
+  if (written.ok) return answer(written);
+  return 'rejected' in written ? impossible(written.rejected) : written;
+};
+
+const impossible = (reason: LinkRejection): never => {
+  throw new Error(`a new link was rejected: ${reason}`);
+};
+
+/** What the decision needs to know, or why there is nothing to decide. */
+const gather = (
+  deps: Deps,
+  input: Input,
+  call: AgentCall,
+  name: string,
+): EventData<'LinkCreated'> | Refusal => {
+  const { expires_at } = input;
+  if (expires_at !== undefined) {
+    const fault = endFault(epoch(expires_at), call.at, LIMITS.LINK_DAYS_MAX);
+    if (fault)
+      return refuse('validation_failed', 'The expiry is out of range.', {
+        errors: [{ pointer: '/expires_at', code: 'out_of_range', detail: fault }],
+      });
+  }
+  const target = resolve(deps, input.target, '/target');
+  if ('ok' in target) return target;
+  const expired = input.expired_target && resolve(deps, input.expired_target, '/expired_target');
+  if (expired && 'ok' in expired) return expired;
+  const code = input.slug ?? name.slice(0, CODE_CHARS);
+  const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
+  const said = { slug, external_id, utm: utm && present(utm), metadata };
+  const dims = { campaign, channel, sub_ids, ...target.dims };
+  return {
+    link_id: `lnk_${name}`,
+    agent_id: call.caller.agentId,
+    target: target.target,
+    destination_url: withUtm(target.url, utm),
+    code,
+    short_url: `${deps.origin()}/l/${code}`,
+    ...present(said),
+    dims: present(dims),
+    ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
+    ...(expired && { expired_url: expired.url }),
+  };
+};
+
+/** Where a target leads: always onto this service, so that no link is an open redirect. */
+const resolve = (
+  { catalog, origin }: Pick<Deps, 'catalog' | 'origin'>,
+  { kind, ref }: Input['target'],
+  pointer: string,
+): Resolved | Refusal => {
+  switch (kind) {
+    case 'product': {
+      const product = catalog.byId([ref]).get(ref) ?? catalog.bySku([ref]).get(ref);
+      if (!product) return noTarget(pointer, 'no published product has this id or sku');
+      const { product_id, category } = product;
+      return {
+        target: { kind, ref: product_id },
+        url: `${origin()}/p/${product_id}`,
+        dims: { product_id, category },
+      };
+    }
+    case 'category':
+      return catalog.hasCategory(ref)
+        ? {
+            target: { kind, ref },
+            url: `${origin()}/c/${encodeURIComponent(ref)}`,
+            dims: { category: ref },
+          }
+        : noTarget(pointer, 'the catalog has no such category');
+    case 'search':
+      return { target: { kind, ref }, url: `${origin()}/s?q=${encodeURIComponent(ref)}`, dims: {} };
+  }
+};
+
+const noTarget = (pointer: string, detail: string): Refusal =>
+  refuse('link_target_invalid', 'The link would lead nowhere.', {
+    errors: [{ pointer: `${pointer}/ref`, code: 'not_published', detail }],
+  });
+
+const withUtm = (url: string, utm: Input['utm']): string => {
+  if (!utm) return url;
+  const destination = new URL(url);
+  for (const [name, value] of Object.entries(utm))
+    if (value !== undefined) destination.searchParams.set(`utm_${name}`, value);
+  return destination.href;
+};
+
+/**
+ * A slug belongs to the first link that claims it. The claim comes before the link: a crash between
+ * the two leaves the slug with this link's name, and the retry, which has the same name, goes on.
+ */
+const claimCode = async (
+  deps: Deps,
+  call: AgentCall,
+  { code, link_id }: EventData<'LinkCreated'>,
+): Promise<Refusal | undefined> => {
+  const stream = `codes-code_${code}`;
+  const data = { code, link_id, owner_id: call.ownerId };
+  const claiming = unkeyed(call);
+  const events = attribute(claiming, [{ type: 'CodeClaimed', data }], deps.ids);
+  const result = await deps.log.append(stream, NO_STREAM, events);
+  if (result.outcome === 'appended') return undefined;
+  const [claim] = await deps.log.readStream(stream);
+  const holder = claim?.data as EventData<'CodeClaimed'> | undefined;
+  if (holder?.link_id === link_id) return undefined;
+  return refuse('slug_taken', 'Another link has this slug.', {
+    errors: [{ pointer: '/slug', code: 'taken', detail: 'choose another, or leave it out' }],
+  });
+};

@@ -1,0 +1,33 @@
+import type { LinkRejection } from '#src/domain/link.ts';
+import { link } from '#src/domain/link.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import type { ProblemByRejection } from '../events/rejections.ts';
+import { refuseRejected } from '../events/rejections.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { mayActFor } from '../pipeline/desk-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { streamOf } from '../records/streams.ts';
+
+const NO_LINK = refuse('resource_not_found', 'There is no such link.');
+
+const PROBLEMS: ProblemByRejection<LinkRejection> = {
+  link_exists: 'state_conflict',
+  link_unknown: 'resource_not_found',
+};
+
+export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call) => {
+  const { link_id, owner_id, reason } = input;
+  if (!mayActFor(call, owner_id)) return NO_LINK;
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId: owner_id },
+    {
+      stream: streamOf(owner_id, 'link', link_id),
+      decider: link,
+      command: () => ({ type: 'DisableLink' as const, reason }),
+    },
+  );
+  if (written.ok)
+    return done({ id: link_id, owner_id, state: written.state.status }, traceOf(written));
+  return 'rejected' in written ? refuseRejected(PROBLEMS, written, NO_LINK) : written;
+};

@@ -1,0 +1,110 @@
+import { isbot } from 'isbot';
+import type { EventData } from '#contracts/events/index.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
+import { attribute } from '../events/attribution.ts';
+import type { Call } from '../pipeline/call.ts';
+import type { Recorder } from '../events/recorder.ts';
+import { DAY_MS } from '../shared/time.ts';
+
+/** What a request for a short link shows of itself. The address is used for one hash and not kept. */
+export type Visit = {
+  requestId: string;
+  method: string;
+  address: string;
+  userAgent: string | undefined;
+  purpose: string | undefined;
+  /** What a browser wants it for; undefined where it does not say. */
+  dest: string | undefined;
+  referrer: string | undefined;
+  country: string | undefined;
+  viaQr: boolean;
+};
+
+export type Visits = {
+  /** Resolves when the visit is durable. */
+  record(code: CodeRow, visit: Visit): Promise<void>;
+};
+
+type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
+
+// Chat and mail programs that fetch a link to show a card of it, beside what isbot knows.
+const PREVIEW =
+  /facebookexternalhit|whatsapp|telegrambot|slackbot|discordbot|twitterbot|linkedinbot|skypeuripreview|preview|embedly|iframely/i;
+const MOBILE = /mobi|android|iphone|ipad/i;
+
+const AGENTS_KEPT_MAX = 2_000;
+const agents = new Map<string, Signal | null>();
+
+/** What kind of program a user agent names; the same few come again and again. */
+const programOf = (userAgent: string): Signal | null => {
+  const known = agents.get(userAgent);
+  if (known !== undefined) return known;
+  const program = PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : null;
+  if (agents.size >= AGENTS_KEPT_MAX) agents.clear();
+  agents.set(userAgent, program);
+  return program;
+};
+
+const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
+  const signals: Signal[] = [];
+  if (method === 'HEAD') signals.push('head');
+  if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
+    signals.push('prefetch');
+  // A picture, a frame or a script of another page: nobody has followed the link.
+  if (dest !== undefined && dest !== 'document') signals.push('embedded');
+  const program = userAgent ? programOf(userAgent) : 'no_user_agent';
+  if (program) signals.push(program);
+  return signals;
+};
+
+const hostOf = (referrer: string | undefined): string | undefined => {
+  if (referrer === undefined || !URL.canParse(referrer)) return undefined;
+  return new URL(referrer).hostname.slice(0, 253) || undefined;
+};
+
+export const visitLog = (deps: {
+  recorder: Recorder;
+  secrets: Secrets;
+  clock: Clock;
+  ids: Ids;
+}): Visits => ({
+  async record(code, visit) {
+    const { recorder, secrets, clock, ids } = deps;
+    const at = clock.now();
+    const day = Math.floor(at / DAY_MS);
+    const signals = signalsOf(visit);
+    const referrerHost = hostOf(visit.referrer);
+    const data: EventData<'VisitRecorded'> = {
+      link_id: code.link_id,
+      agent_id: code.agent_id,
+      dims: code.dims,
+      // The day is part of what is hashed: nobody can follow a visitor from one day to the next.
+      visitor: secrets
+        .mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`)
+        .slice(0, 16),
+      ...(signals.length > 0 && { signals }),
+      ...(visit.country !== undefined && { country: visit.country }),
+      device: deviceOf(visit.userAgent),
+      ...(referrerHost !== undefined && { referrer_host: referrerHost }),
+      trigger: visit.viaQr ? 'qr' : 'link',
+    };
+    const call: Call = {
+      ownerId: code.owner,
+      actor: 'visitor',
+      surface: 'portal',
+      operation: 'visitLink',
+      requestId: visit.requestId,
+      at,
+    };
+    const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
+    // One for all links of an owner: a stream of each would spread the visits of one commit over as
+    // many pages of the log's index, and each page is written twice.
+    await recorder.record(`${code.owner}-visits_${day}`, events);
+  },
+});
+
+const deviceOf = (userAgent: string | undefined): 'desktop' | 'mobile' | 'other' => {
+  if (!userAgent) return 'other';
+  return MOBILE.test(userAgent) ? 'mobile' : 'desktop';
+};

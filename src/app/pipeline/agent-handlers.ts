@@ -1,0 +1,30 @@
+import type { Handlers } from './agent-handler.ts';
+import { createHandoff } from '../handoffs/create-handoff.ts';
+import { createLink } from '../links/create-link.ts';
+import { getConnection } from '../access/get-connection.ts';
+import { getPerformance } from '../performance/get-performance.ts';
+import { listLeads } from '../leads/list-leads.ts';
+import { searchProducts } from '../catalog/search-products.ts';
+import { submitLead } from '../leads/submit-lead.ts';
+import {
+  requestAgentNotification,
+  requestMessage,
+  requestSocialPost,
+} from '../outreach/propose.ts';
+import { cancelOutboundRequest, getOutboundRequest } from '../outreach/requests.ts';
+
+/** The handler of each operation, one line each. */
+export const handlers: Handlers = {
+  getConnection,
+  searchProducts,
+  createLink,
+  createHandoff,
+  listLeads,
+  submitLead,
+  getPerformance,
+  requestSocialPost,
+  requestMessage,
+  requestAgentNotification,
+  getOutboundRequest,
+  cancelOutboundRequest,
+};

@@ -1,0 +1,38 @@
+import type { Rates } from '#contracts/limits.ts';
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import type { PerformanceRecord } from '#src/ports/rows.ts';
+import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
+import type { Activity } from './activity.ts';
+import type { Answers } from './answers.ts';
+import type { Credentials } from './authenticate.ts';
+import type { Confirmation } from './confirmation.ts';
+import type { Following } from '../read-models/following.ts';
+
+/** What the application works with. Wired in main; everything here is a port. */
+export type Deps = {
+  log: EventLog;
+  readModels: ReadModels;
+  credentials: Credentials;
+  /** Where the log is on a server, which a process may be cut off from. */
+  confirmation?: Confirmation;
+  catalog: Catalog;
+  secrets: Secrets;
+  vault: KeyVault;
+  clock: Clock;
+  ids: Ids;
+  following: Following;
+  activity: Activity;
+  answers: Answers;
+  /** Where somebody counts. */
+  metrics?: Metrics;
+  /** Begins a fold of an owner's events into performance rows, for answers as of a position. */
+  performanceFold(): { take(event: FoldEvent): void; rows(): PerformanceRecord[] };
+  /** Version of the rule that tells valid clicks from the rest. */
+  classifierVersion: number;
+  /** The public origin, without a slash at the end; never taken from a request. */
+  origin(): string;
+  limits: Rates;
+};

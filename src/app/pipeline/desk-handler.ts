@@ -1,0 +1,30 @@
+import type { z } from 'zod';
+import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import { testSpaceOf } from '#contracts/spaces.ts';
+import type { DeskCall } from './call.ts';
+import type { Deps } from './deps.ts';
+import type { Outcome } from './outcome.ts';
+import { refuse } from './outcome.ts';
+import type { ProjectionDesk } from '../read-models/projection-desk.ts';
+
+/** The desk also runs the projections. */
+export type DeskDeps = Deps & { projections: ProjectionDesk };
+
+export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
+
+export type DeskHandler<Id extends DeskOperationId> = (
+  deps: DeskDeps,
+  input: DeskInput<Id>,
+  call: DeskCall,
+) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;
+
+/** One handler per desk operation: a missing one does not compile. */
+export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id> };
+
+/** An owner's token acts for that owner only; to it, every other owner's records are not there. */
+export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
+  caller.ownerId === undefined ||
+  caller.ownerId === ownerId ||
+  testSpaceOf(caller.ownerId) === ownerId;
+
+export const NO_OWNER = refuse('resource_not_found', 'There is no such owner.');

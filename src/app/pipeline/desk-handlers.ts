@@ -1,0 +1,63 @@
+import * as agents from '../access/agents.ts';
+import * as approvals from '../outreach/approvals.ts';
+import type { DeskHandlers } from './desk-handler.ts';
+import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
+import { eraseSubject } from '../privacy/erase-subject.ts';
+import { readEvents } from '../events/read-events.ts';
+import { listHistory } from '../events/list-history.ts';
+import { listHandoffs } from '../handoffs/list-handoffs.ts';
+import { listLinks } from '../links/list-links.ts';
+import * as keys from '../access/keys.ts';
+import * as outreach from '../outreach/controls.ts';
+import {
+  listProjections,
+  rebuildProjection,
+  verifyProjection,
+} from '../read-models/projections.ts';
+import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts';
+import { moveLead } from '../leads/move-lead.ts';
+import { disableLink } from '../links/disable-link.ts';
+import { readRfq } from '../handoffs/read-rfq.ts';
+import { issueDeskToken, revokeDeskToken } from '../access/desk-tokens.ts';
+
+/** The handler of each desk operation, one line each. */
+export const deskHandlers: DeskHandlers = {
+  requestAccess: agents.requestAccess,
+  approveAccess: agents.approveAccess,
+  denyAccess: agents.denyAccess,
+  suspendAgent: agents.suspendAgent,
+  reinstateAgent: agents.reinstateAgent,
+  listAgents: agents.listAgents,
+  issueKey: keys.issueKey,
+  rotateKey: keys.rotateKey,
+  revokeKey: keys.revokeKey,
+  listKeys: keys.listKeys,
+  issueDeskToken,
+  revokeDeskToken,
+  importProducts,
+  withdrawProduct,
+  moveLead,
+  withdrawHandoff,
+  invalidateHandoff,
+  readRfq,
+  disableLink,
+  eraseSubject,
+  configureOutreach: outreach.configureOutreach,
+  getOutreach: outreach.getOutreach,
+  haltOutreach: outreach.haltOutreach,
+  resumeOutreach: outreach.resumeOutreach,
+  listApprovals: approvals.listApprovals,
+  showApproval: approvals.showApproval,
+  approveOutbound: approvals.approveOutbound,
+  refuseOutbound: approvals.refuseOutbound,
+  requestOutboundChanges: approvals.requestOutboundChanges,
+  cancelOutbound: approvals.cancelOutbound,
+  observeOutbound: approvals.observeOutbound,
+  listLinks,
+  listHandoffs,
+  listHistory,
+  readEvents,
+  listProjections,
+  rebuildProjection,
+  verifyProjection,
+};

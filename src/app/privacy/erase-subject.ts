@@ -1,0 +1,55 @@
+import type { Decider } from '#src/domain/decider.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import { lead } from '#src/domain/lead.ts';
+import { releaseClaim } from '../leads/claims.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { answeredOnce } from '../pipeline/idempotency.ts';
+import { holdsWords } from './plaintext-legacy-fields.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { streamOf } from '../records/streams.ts';
+import { findOwner } from '../records/find-owner.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+
+type Erase = { type: 'EraseSubject'; subject: string; reason: string };
+
+const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
+
+/** Answered once: when the key is destroyed, the vault no longer knows whether there was one. */
+export const eraseSubject: DeskHandler<'eraseSubject'> = (deps, input, call) =>
+  answeredOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
+
+/**
+ * The event comes before the key goes: a crash between the two leaves a subject that is marked and
+ * a key that the next start destroys, or the same command when it is sent again. The other way round
+ * would lose the mark.
+ */
+const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
+  const { subject, reason } = input;
+  const kind = subject.startsWith('led_') ? 'lead' : 'handoff';
+  const ownerId = input.owner_id ?? (await findOwner(deps, call, { kind, id: subject }));
+  if (ownerId === undefined) return NO_SUBJECT;
+  const owned = { ...call, ownerId };
+  const stream = streamOf(ownerId, kind, subject);
+  const erase = <State, E extends { type: string; data: object }, Reason extends string>(
+    decider: Decider<State, Erase, E, Reason>,
+    first?: (state: State) => Promise<void>,
+  ) =>
+    decideAndAppend(deps, owned, {
+      stream,
+      decider,
+      async command(state) {
+        if (state !== undefined) await first?.(state);
+        return { type: 'EraseSubject', subject, reason };
+      },
+    });
+  const written =
+    kind === 'lead'
+      ? // While the contact can still be opened: nothing else says which claim it holds.
+        await erase(lead, (state) => releaseClaim(deps, owned, state))
+      : await erase(handoff);
+  if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
+  const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
+  await deps.vault.destroy(subject);
+  const in_clear = (await deps.log.readStream(stream)).filter(holdsWords).length;
+  return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
+};

@@ -1,0 +1,35 @@
+import { lagOf } from './lag.ts';
+import { answeredOnce, bindTry } from '../pipeline/idempotency.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+
+const NOT_THERE = refuse('resource_not_found', 'There is no such projection.');
+
+export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
+  const { position: head } = await deps.log.head();
+  const statuses = await deps.projections.status();
+  const lags = await lagOf({ ...deps, projections: { status: async () => statuses } });
+  const data = statuses.map(({ lagEvents: _positions, lastRebuild, ...status }, i) => ({
+    ...status,
+    lag_events: lags[i]?.events ?? 0,
+    ...(lastRebuild && { last_rebuild: lastRebuild }),
+  }));
+  return done({ head, data });
+};
+
+export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }, call) => {
+  if (!deps.projections.names().includes(name)) return NOT_THERE;
+  const work = async () => {
+    const bound = await bindTry(deps, call, 'projections');
+    if (!bound.ok) return bound;
+    const { position: head } = await deps.log.head();
+    return done({ name, started: deps.projections.rebuild(name), head });
+  };
+  return answeredOnce(deps, call, { stream: 'projections', work });
+};
+
+export const verifyProjection: DeskHandler<'verifyProjection'> = async (deps, { name, run }) => {
+  if (!deps.projections.names().includes(name)) return NOT_THERE;
+  const state = deps.projections.verify(name, run);
+  return done({ name, ...state, head: (await deps.log.head()).position });
+};

@@ -1,0 +1,39 @@
+/** Personal data that nobody can read, and that nobody erased: the vault never had its key. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { subjectsIn } from '#src/adapters/sealing.ts';
+import { unknownIn } from '#src/adapters/sqlite/keys/key-look.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import { plural } from '../terminal/output.ts';
+
+const PAGE_EVENTS = 1_000;
+
+/**
+ * How many subjects have something sealed in the log after this position, and no key beside it; null
+ * where there is no vault. What a person asked to erase counts for nothing.
+ */
+export const unreadableSubjects = async (
+  directory: string,
+  log: Pick<EventLog, 'readAll'>,
+  from: Position = 0,
+): Promise<number | null> => {
+  const file = join(directory, 'keys.db');
+  if (!existsSync(file)) return null;
+  const subjects = new Set<string>();
+  const erased = new Set<string>();
+  for (let after = Math.max(0, from); ; ) {
+    const page = await log.readAll({ after, limit: PAGE_EVENTS });
+    const last = page.at(-1);
+    if (!last) break;
+    for (const { type, data } of page) {
+      if (type === 'SubjectErased') erased.add((data as { subject: string }).subject);
+      else for (const subject of subjectsIn(data)) subjects.add(subject);
+    }
+    after = last.position;
+  }
+  return unknownIn(file, subjects.difference(erased)).length;
+};
+
+export const unreadableText = (subjects: number): string =>
+  `The personal data of ${plural(subjects, 'subject')} cannot be read, for keys.db has no key of it: ` +
+  'restore one that is as new as the log.';

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { documentRoute } from './documents.ts';
+import { deskOpenApi, openApi } from '../rest/openapi.ts';
+import { apiCatalog } from '../text/api-catalog.ts';
+import { llmsText } from '../text/llms.ts';
+
+/** Written by the test that tries the bounds, and committed. */
+const BOUNDARIES_REPORT = new URL('../../../contracts/published/boundaries.json', import.meta.url);
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Documents that speak of the whole service; those of one protocol stand with it. */
+export const publicRoutes = (
+  server: FastifyInstance,
+  { origin, limits }: Pick<Deps, 'origin' | 'limits'>,
+): void => {
+  const serve = (paths: string[], type: string, make: (origin: string) => string): void =>
+    documentRoute(server, origin, { paths, type, make });
+  serve(['/api/affiliate/openapi.json'], JSON_TYPE, (at) => openApi(at, limits));
+  serve(['/api/desk/openapi.json'], JSON_TYPE, (at) => deskOpenApi(at, limits));
+  serve(['/boundaries.json'], JSON_TYPE, () => readFileSync(BOUNDARIES_REPORT, 'utf8'));
+  serve(['/llms.txt', '/api/affiliate/llms.txt'], 'text/plain; charset=utf-8', llmsText);
+  documentRoute(server, origin, {
+    paths: ['/.well-known/api-catalog'],
+    type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+    make: apiCatalog,
+    headers: () => ({ link: `<${origin()}/.well-known/api-catalog>; rel="api-catalog"` }),
+  });
+};

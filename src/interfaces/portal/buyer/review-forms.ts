@@ -1,0 +1,122 @@
+import { html } from 'hono/html';
+import { RFQ_CONSENT } from '#src/app/handoffs/buyer.ts';
+import type { InputFault } from '#contracts/problems.ts';
+import type { Html } from '../layout/layout.ts';
+import type { Writer } from '../layout/money.ts';
+import type { Faults } from '../layout/parts.ts';
+import { describedBy, field, invalid, plural } from '../layout/parts.ts';
+import type { Line, ReviewView } from './review-view.ts';
+import { totalsField, totalsIn } from './review-view.ts';
+
+/**
+ * One form around all that can be typed, so that whichever button is pressed takes everything along.
+ * Enter in a field presses the first button of its form: that one is nobody's to see, and says only
+ * that it was Enter.
+ */
+export const reviewForm = ({ review, token, priced }: ReviewView, fields: Html): Html =>
+  html`<form method="post" action="/h/${token}/enter" id="review" novalidate>
+<button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
+<input type="hidden" name="list_revision" value="${review.state.list_revision}">
+<input type="hidden" name="totals" autocomplete="off" value="${totalsField(priced.totals)}">
+${fields}
+</form>`;
+
+/** The request for a quotation: the only button here that tells anybody anything. */
+export const sendFields = (view: ReviewView, writer: Writer): Html => {
+  const { review, token, typed, faults, priced } = view;
+  const { buyer } = review.state;
+  const fault = faults.get('consent');
+  const isTicked = typed.get('consent') === 'yes' && view.told !== 'outrun';
+  return html`<div class="card">
+<p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
+${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.
+Quantities that you change above are sent as you typed them, once you have seen what they come to.
+Staff answer you with binding prices. Nothing is ordered, reserved or paid.</p>
+${field({
+  name: 'name',
+  label: 'Your name',
+  value: typed.get('name'),
+  autocomplete: 'name',
+  maxlength: 200,
+  required: true,
+  faults,
+})}
+${field({
+  name: 'email',
+  label: 'E-mail',
+  type: 'email',
+  value: typed.get('email'),
+  autocomplete: 'email',
+  maxlength: 254,
+  required: true,
+  hint: 'Where staff send the quotation.',
+  faults,
+})}
+<div class="pair">${field({
+    name: 'company',
+    label: 'Company',
+    value: typed.get('company') ?? buyer.company,
+    autocomplete: 'organization',
+    maxlength: 200,
+    faults,
+  })}
+${field({
+  name: 'phone',
+  label: 'Phone',
+  type: 'tel',
+  value: typed.get('phone'),
+  autocomplete: 'tel',
+  maxlength: 40,
+  faults,
+})}</div>
+<div class="tick${fault ? ' wrong' : ''}">
+${fault && html`<p class="fault" id="consent-fault">${fault}</p>`}
+<input type="checkbox" id="consent" name="consent" value="yes" required
+${isTicked ? html` checked` : ''}${describedBy(fault ? 'consent-fault' : '')}${invalid(fault)}>
+<label for="consent">${RFQ_CONSENT}</label></div>
+<p class="hint">Staff see your contact. The software and the promoter who prepared this list do
+not.</p>
+<button type="submit" formaction="/h/${token}/send">Ask for a quotation</button>
+</div>`;
+};
+
+export const declineFields = ({ token, typed, faults }: ReviewView): Html => {
+  const isOpen = (typed.get('reason') ?? '') !== '';
+  return html`<details class="card"${isOpen ? html` open` : ''}><summary>Decline this list</summary>
+<p>The list is closed, and whoever prepared it learns that you declined, with your reason if you
+give one.</p>
+${field({
+  name: 'reason',
+  label: 'Reason',
+  value: typed.get('reason'),
+  autocomplete: 'off',
+  maxlength: 500,
+  // Enter in it means a new line, and so no button of this form.
+  rows: 2,
+  faults,
+})}
+<button type="submit" formaction="/h/${token}/decline" class="second">Decline</button>
+</details>`;
+};
+
+const MESSAGES: Record<string, string> = {
+  name: 'Enter your name, on one line of at most 200 characters.',
+  email: 'Enter an e-mail address, like name@company.example.',
+  company: 'The company must be one line of at most 200 characters.',
+  phone: 'The phone number must be one line of at most 40 characters.',
+  consent: 'Tick the box to send the request.',
+  reason: 'The reason must be plain text of at most 500 characters.',
+};
+
+/** Faults of the input in the reader's words, by the field they belong to. */
+export const faultsOf = (errors: readonly InputFault[], lines: readonly Line[]): Faults => {
+  const titles = new Map(lines.map(({ line_id, title }) => [`quantity.${line_id}`, title]));
+  return new Map(
+    errors.map(({ pointer, detail }) => {
+      const name = pointer.slice(1);
+      const title = titles.get(name);
+      const said = title === undefined ? `${detail}.` : `${title}: the quantity ${detail}.`;
+      return [name, MESSAGES[name] ?? said[0]?.toUpperCase() + said.slice(1)];
+    }),
+  );
+};

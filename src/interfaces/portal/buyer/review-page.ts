@@ -1,0 +1,146 @@
+import { html } from 'hono/html';
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { closedPage } from './closed-page.ts';
+import type { Html, Page } from '../layout/layout.ts';
+import type { Writer } from '../layout/money.ts';
+import { writerFor } from '../layout/money.ts';
+import { facts, faultSummary, notice, plural } from '../layout/parts.ts';
+import { declineFields, reviewForm, sendFields } from './review-forms.ts';
+import { lineFields, remarksOn } from './review-lines.ts';
+import type { ReviewView, Told } from './review-view.ts';
+import { ownerOf, totalsIn } from './review-view.ts';
+
+/** What the holder of a review link sees. */
+export const reviewPage = (view: ReviewView): Page =>
+  view.review.open ? openPage(view) : closedPage(view);
+
+const openPage = (view: ReviewView): Page => {
+  const { review, token, faults } = view;
+  const { state } = review;
+  const writer = writerFor(state.locale);
+  const isUnopened = state.status === 'awaiting_buyer';
+  return {
+    title: faults.size > 0 ? `Please check: ${state.title}` : state.title,
+    locale: state.locale,
+    script: 'review.js',
+    main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
+${view.told && tidings(view.told)}
+${ownerOf(review).isTest && testNotice()}
+<article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
+${heading(view, writer)}
+${state.note_to_buyer && note(state.note_to_buyer, state.locale)}
+${promise()}
+${changes(view)}
+${reviewForm(
+  view,
+  html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>
+<p class="quiet">Change what you like; “Update quantities” shows what it comes to. 0 takes a product
+off.
+${
+  state.list_revision > 1 &&
+  html`This is version ${state.list_revision} of the list, with the
+changes made here.`
+}</p>
+${lineFields(view, writer)}</section>
+<section aria-labelledby="send"><h2 id="send">Ask for a quotation</h2>
+${sendFields(view, writer)}</section>
+<section aria-labelledby="no"><h2 id="no">Not for you?</h2>${declineFields(view)}</section>`,
+)}
+${boundaries()}
+</article>`,
+  };
+};
+
+const heading = (view: ReviewView, writer: Writer): Html => {
+  const { review, priced } = view;
+  const { state } = review;
+  const owner = ownerOf(review).name;
+  const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
+  const { company } = state.buyer;
+  return html`<header class="head"><p class="eyebrow">A list for ${company ?? 'you'} to review</p>
+<h1 lang="${state.locale}" dir="auto">${state.title}</h1>
+<p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
+promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
+${facts([
+  ['Lines', writer.count(priced.lines.size)],
+  ['Indicative total', totalsIn(priced.totals, writer)],
+  [
+    'To look at',
+    warned === 0 ? 'Nothing' : `${writer.count(warned)} ${plural(warned, 'line', 'lines')}`,
+  ],
+  ['Open until', writer.moment(state.expires_at)],
+])}</header>`;
+};
+
+const note = (text: string, locale: string): Html =>
+  html`<figure class="letter"><figcaption>A note to you</figcaption>
+<blockquote lang="${locale}" dir="auto">${text}</blockquote></figure>`;
+
+const promise = (): Html =>
+  html`<div class="promise"><p><strong>Nothing is ordered until staff and you agree.</strong>
+Sending asks for a quotation only: no stock is reserved, no price is accepted and nothing is
+paid.</p></div>`;
+
+const changes = ({ review }: ReviewView): Html | '' => {
+  const count = review.changed.size;
+  return count === 0
+    ? ''
+    : notice(
+        'warn',
+        html`<p><strong>${count} ${plural(count, 'line has', 'lines have')} changed</strong>
+since this list was prepared. Each says below what is new.</p>`,
+      );
+};
+
+const testNotice = (): Html =>
+  notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`);
+
+const TIDINGS: Record<Told, { tone: string; heading: string; body: string }> = {
+  outrun: {
+    tone: 'warn',
+    heading: 'The list has changed',
+    body:
+      'It was changed after you opened this page, so nothing was sent or changed now. Below is the ' +
+      'list as it is: please look at it once more, and then go on.',
+  },
+  other_total: {
+    tone: 'warn',
+    heading: 'Please look at the total',
+    body:
+      'With your quantities, and prices as they are now, the list comes to another total than you ' +
+      'were shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
+      'press “Ask for a quotation” again.',
+  },
+  spent: {
+    tone: 'warn',
+    heading: 'No more changes can be saved',
+    body:
+      'This list was changed as often as it can be, so nothing was sent or changed now. Below is ' +
+      'what it comes to with your quantities: send it like this with “Ask for a quotation”, decline ' +
+      'it, or ask whoever sent you the link for a new one.',
+  },
+  too_often: {
+    tone: 'warn',
+    heading: 'Please wait a moment',
+    body:
+      'So much came from this link that it has to wait, so nothing was sent or changed now. What you ' +
+      'typed stands below: please press the button again in a minute.',
+  },
+  saved: {
+    tone: 'good',
+    heading: 'Your quantities are saved',
+    body: 'Nothing was sent yet. Below is the list as it is now, and what you typed beside it.',
+  },
+};
+
+const tidings = (told: Told): Html => {
+  const { tone, heading, body } = TIDINGS[told];
+  return html`<div class="notice ${tone}" role="${tone === 'good' ? 'status' : 'alert'}" tabindex="-1"
+ autofocus><h2>${heading}</h2><p>${body}</p></div>`;
+};
+
+const boundaries = (): Html =>
+  html`<section aria-labelledby="bounds" class="bounds">
+<h2 id="bounds">What software cannot do here</h2>
+<p>This list was made by software. Only you can send it, and software can do none of this:</p>
+<ul>${BOUNDARIES.map(({ statement }) => html`<li>${statement}</li>`)}</ul></section>`;

@@ -1,0 +1,33 @@
+import { html } from 'hono/html';
+import { BOUNDARIES } from '#contracts/boundaries.ts';
+import type { Page } from '../layout/layout.ts';
+import { searchForm } from '../links/product-pages.ts';
+
+/** What this service is, for whoever arrives without a link. */
+export const startPage = (): Page => ({
+  title: 'Attributed wholesale promotion',
+  main: html`<header class="head"><h1>Many small streams, one river</h1>
+<p class="lede">Software agents find wholesale products, share links to them and prepare lists for
+buyers, on behalf of a promoter. Buyers review those lists and alone decide to ask for a quotation.
+Everything that an agent does is on record.</p></header>
+<section aria-labelledby="who"><h2 id="who">Who it is for</h2>
+<dl class="people">
+<div><dt>Buyers</dt><dd>You were sent a link to a list. Open it, change what you like, and ask for a
+quotation, or decline. You need no account.</dd></div>
+<div><dt>Promoters</dt><dd>Your agents act under your name, within what you and staff allowed; you
+see what came of each link and list.</dd></div>
+<div><dt>Agents</dt><dd>One key, over REST, MCP or A2A. Start with <code>getConnection</code>, and with
+the documentation below.</dd></div>
+<div><dt>Staff</dt><dd>You review access, control prices and stock, and answer the
+requests.</dd></div>
+</dl></section>
+<section aria-labelledby="bounds" class="bounds"><h2 id="bounds">What no agent can do here</h2>
+<ul>${BOUNDARIES.map(
+    ({ statement, instead }) => html`<li>${statement} <span class="quiet">${instead}</span></li>`,
+  )}</ul></section>
+<section aria-labelledby="look"><h2 id="look">Look around</h2>${searchForm('')}
+<ul class="links"><li><a href="/docs">Documentation</a></li>
+<li><a href="/api/affiliate/openapi.json">OpenAPI contract</a></li>
+<li><a href="/llms.txt">llms.txt, for language models</a></li>
+<li><a href="/problems">Problems, and what to do about each</a></li></ul></section>`,
+});

@@ -1,0 +1,28 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+export type Asset = { type: string; body: Buffer; digest: string };
+
+const load = (type: string, ...names: string[]): Asset => {
+  const parts = names.map((name) => readFileSync(new URL(`../assets/${name}`, import.meta.url)));
+  const body = Buffer.concat(parts);
+  return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
+};
+
+/** What the pages are dressed in; read once, at start. The first sheet orders the layers. */
+export const ASSETS = {
+  'tributary.css': load(
+    'text/css; charset=utf-8',
+    'base.css',
+    'parts.css',
+    'forms.css',
+    'pages.css',
+  ),
+  'mark.svg': load('image/svg+xml; charset=utf-8', 'mark.svg'),
+  'review.js': load('text/javascript; charset=utf-8', 'review.js'),
+} as const;
+
+export type AssetName = keyof typeof ASSETS;
+
+/** The address names the content, so that browsers may keep it for good. */
+export const assetHref = (name: AssetName): string => `/assets/${name}?v=${ASSETS[name].digest}`;

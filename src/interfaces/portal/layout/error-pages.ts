@@ -1,0 +1,73 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { html } from 'hono/html';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { PROBLEM_TYPE } from '#src/interfaces/http/problem.ts';
+import type { Page } from './layout.ts';
+import { layout, sendPage } from './layout.ts';
+
+const RETRY_AFTER_S = 5;
+
+/** A page that says what is not there, or not now. Never kept by a cache. */
+export const sendErrorPage = (
+  reply: FastifyReply,
+  status: number,
+  { title, detail }: { title: string; detail: string },
+): Promise<FastifyReply> => {
+  reply.header('cache-control', 'no-store');
+  if (status === 503) reply.header('retry-after', String(RETRY_AFTER_S));
+  return sendPage(reply, status, errorPage(status, { title, detail }));
+};
+
+const errorPage = (status: number, { title, detail }: { title: string; detail: string }): Page => ({
+  title,
+  main: html`<section class="lone"><p class="eyebrow">${status}</p><h1>${title}</h1>
+<p class="lede">${detail}</p>
+<p><a href="/">About this service</a></p></section>`,
+});
+
+export const UNAVAILABLE = {
+  title: 'Not just now',
+  detail:
+    'We could not write this down safely, so we did not go on. Please try again in a few seconds.',
+};
+
+const BODY_FAULTS: Record<number, { title: string; detail: string }> = {
+  413: { title: 'Too much at once', detail: 'The form is larger than this page can send.' },
+  415: {
+    title: 'Not a form of ours',
+    detail: 'Only the forms on this page can be sent here. Nothing was changed.',
+  },
+};
+
+const UNREADABLE = {
+  title: 'The request cannot be read',
+  detail: 'Go back, load the page again, and try once more. Nothing was changed.',
+};
+
+const OUR_FAULT = {
+  title: 'Something here is wrong',
+  detail: 'It was written down for the people who run this service. Please try again later.',
+};
+
+/** Pages instead of problems for what a person meets; faults of ours go on to who logs them. */
+export const errorPages = (scope: FastifyInstance): void => {
+  scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    if (error instanceof LogUnavailable || error instanceof ReadModelRebuilding)
+      return sendErrorPage(reply, 503, UNAVAILABLE);
+    const status = error.statusCode ?? 500;
+    if (status < 400 || status >= 500) throw error;
+    return sendErrorPage(reply, status, BODY_FAULTS[status] ?? UNREADABLE);
+  });
+  // The server logs what nobody expected and answers a problem; a reader gets words instead.
+  scope.addHook('onSend', async (request, reply, payload) => {
+    const isProblem = String(reply.getHeader('content-type')).startsWith(PROBLEM_TYPE);
+    const reads = request.headers.accept?.includes('text/html') ?? false;
+    if (reply.statusCode < 500 || !isProblem || !reads) return payload;
+    reply.type('text/html; charset=utf-8');
+    return (await layout(errorPage(reply.statusCode, OUR_FAULT))).toString();
+  });
+};
+
+export const notFoundPage = (reply: FastifyReply, what: string): Promise<FastifyReply> =>
+  sendErrorPage(reply, 404, { title: 'Not found', detail: what });

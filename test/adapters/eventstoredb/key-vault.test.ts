@@ -1,0 +1,191 @@
+/** Keys of personal data in EventStoreDB: what the port promises, and what the server must not see. */
+import { createSecretKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { unwrapKey } from '#src/adapters/sealing.ts';
+import type { Found } from '#src/adapters/eventstoredb/kept-keys.ts';
+import { keptKeys } from '#src/adapters/eventstoredb/kept-keys.ts';
+import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
+import { keyVaultConformance } from '../../conformance/key-vault.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
+import { bound } from '../../conformance/log-events.ts';
+
+const { fresh, removeAll } = directories('esdb-vault-');
+afterAll(removeAll);
+const FILE = join(fresh(), 'server.jsonl');
+const { server, log } = onStandIn(() => FILE);
+const WRAPPING = Buffer.alloc(32, 1);
+const TEXT = 'ada@shop.example';
+
+const vaultOf = async (timing: Partial<Timing> = {}): Promise<KeyVault & MovableKeys> =>
+  (await log(timing)).keyVault(WRAPPING);
+
+keyVaultConformance(
+  'EventStoreDB, stand-in',
+  async () => {
+    const vault = await vaultOf();
+    return { vault, another: () => vaultOf(), cleanup: () => vault.close() };
+  },
+  { shared: true },
+);
+
+type Line = { stream: string; type: string; data: string };
+const lines = (): (Omit<Line, 'data'> & { data: Buffer })[] =>
+  readFileSync(FILE, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line)
+    .map((line) => ({ ...line, data: Buffer.from(line.data, 'base64') }));
+
+describe('keys in memory', () => {
+  test('are bounded in number, the oldest go first, and a failure is not kept', async () => {
+    const asked: string[] = [];
+    const kept = keptKeys(async (subject): Promise<Found> => {
+      asked.push(subject);
+      if (subject === 'failing') throw new Error('no answer');
+      return subject === 'never' ? 'never' : createSecretKey(Buffer.alloc(32));
+    });
+    for (let n = 0; n <= 10_000; n += 1) void kept.put(`led_${n}`, Promise.resolve('destroyed'));
+    expect(kept.peek('led_0')).toBeUndefined();
+    expect(kept.peek('led_10000')).toBeDefined();
+    for (let n = 0; n < 2; n += 1) {
+      await expect(kept.get('failing')).rejects.toThrow('no answer');
+      expect(await kept.get('never')).toBe('never');
+      await turn();
+    }
+    expect(asked).toEqual(['failing', 'never', 'failing', 'never']);
+    kept.clear();
+    expect(kept.peek('led_10000')).toBeUndefined();
+  });
+});
+
+const QUICK = { appendRepeatMs: 300, attemptMs: 100, readRepeatMs: 300, idleMs: 100 };
+
+describe('the key vault in EventStoreDB', () => {
+  let vault: KeyVault;
+  beforeEach(async () => {
+    vault = await vaultOf();
+  });
+
+  test('keeps no plain key and no plain text on the server', async () => {
+    await vault.seal('led_1', TEXT);
+    const stored = lines();
+    const [key] = stored.filter(({ stream }) => stream.endsWith('led_1'));
+    if (!key) throw new Error('no key is stored');
+    const { wrapped } = JSON.parse(key.data.toString()) as { wrapped: string };
+    const wrapping = createSecretKey(WRAPPING);
+    const plain = unwrapKey(wrapping, 'led_1', Buffer.from(wrapped, 'base64')).export();
+    expect(plain).toHaveLength(32);
+    const secrets = [plain, WRAPPING].flatMap((secret) => [
+      secret,
+      secret.toString('base64').slice(0, 40),
+      secret.toString('base64url').slice(0, 40),
+      secret.toString('hex'),
+    ]);
+    for (const { data } of stored)
+      for (const secret of [...secrets, TEXT]) expect(data.includes(secret)).toBe(false);
+  });
+
+  test('is no part of the log', async () => {
+    const beside = await log();
+    await beside.append('anna-lead_1', -1, [bound('1')]);
+    const { position } = await beside.head();
+    await vault.seal('led_1', TEXT);
+    await vault.destroy('led_1');
+    expect(await beside.head()).toMatchObject({ position });
+    expect(await beside.readAll({ after: 0, limit: 100 })).toHaveLength(1);
+    expect(await beside.readFold({ after: 0, limit: 100 })).toHaveLength(1);
+    expect(await beside.readOwner('tributary_keys', { after: 0, limit: 100 })).toEqual([]);
+  });
+
+  test('has the key stored before it seals a thing with it', async () => {
+    await server().tell({ name: 'hold' });
+    let done = false;
+    const sealing = vault.seal('led_1', TEXT).finally(() => {
+      done = true;
+    });
+    await server().tell({ name: 'await', stat: 'appends', least: 2 });
+    expect(done).toBe(false);
+    await server().tell({ name: 'release' });
+    await sealing;
+    expect(lines().some(({ stream }) => stream.endsWith('led_1'))).toBe(true);
+  });
+
+  test.each(['swallow', 'forget'] as const)('finds out what became of a key: %s', async (fault) => {
+    const quick = await vaultOf({ attemptMs: 100 });
+    await server().tell({ name: 'fault', on: 'append', fault: { do: fault } });
+    const sealed = (await quick.seal('led_1', TEXT)) ?? '';
+    expect(await vault.unseal([sealed])).toEqual([TEXT]);
+    expect(lines().filter(({ stream }) => stream.endsWith('led_1'))).toHaveLength(1);
+  });
+
+  test.each(['swallow', 'forget', 'unavailable'] as const)(
+    'finds out what became of a deletion: %s',
+    async (fault) => {
+      const quick = await vaultOf({ attemptMs: 100 });
+      await quick.seal('led_1', TEXT);
+      await server().tell({ name: 'fault', on: 'remove', fault: { do: fault } });
+      expect(await quick.destroy('led_1')).toBe(true);
+      expect(await vault.knows('led_1')).toBe('destroyed');
+      expect(lines().filter(({ type }) => type === '$streamDeleted')).toHaveLength(1);
+    },
+  );
+
+  test('asks for a page at once, and for what it just read not again', async () => {
+    const subjects = Array.from({ length: 25 }, (_, n) => `led_${n}`);
+    const page = await Promise.all(subjects.map((subject) => vault.seal(subject, subject)));
+    const other = await vaultOf();
+    const before = await server().stats();
+    const sealed = page.map((text) => text ?? '');
+    expect(await other.unseal(sealed)).toEqual(subjects);
+    expect(await other.unseal(sealed)).toEqual(subjects);
+    const after = await server().stats();
+    expect(after.reads - before.reads).toBe(25);
+    expect(after.readsMost).toBeGreaterThan(5);
+  });
+
+  test('says that the server gave no answer, and never that there is no key', async () => {
+    const quick = await vaultOf(QUICK);
+    const sealed = (await quick.seal('led_1', TEXT)) ?? '';
+    const other = await vaultOf(QUICK);
+    await server().kill();
+    try {
+      const asked = [
+        other.unseal([sealed]),
+        other.knows('led_1'),
+        other.seal('led_1', TEXT),
+        other.seal('led_2', TEXT),
+        other.destroy('led_1'),
+      ];
+      for (const answer of await Promise.allSettled(asked)) {
+        expect(answer.status).toBe('rejected');
+        expect((answer as PromiseRejectedResult).reason).toBeInstanceOf(LogUnavailable);
+      }
+    } finally {
+      await server().restart();
+    }
+    expect(await other.unseal([sealed])).toEqual([TEXT]);
+    expect(await other.destroy('led_1')).toBe(true);
+    await server().kill();
+    await server().restart();
+    expect(await (await vaultOf()).knows('led_1')).toBe('destroyed');
+  });
+
+  test('opens for one root secret alone, and says so at the start', async () => {
+    const wrong = (await log()).keyVault(Buffer.alloc(32, 2));
+    await expect(wrong).rejects.toThrow(/ROOT_KEY is not the one/);
+    await expect((await log()).keyVault(WRAPPING)).resolves.toBeDefined();
+  });
+
+  test('is closed with the log', async () => {
+    const mine = await log();
+    const closed = await mine.keyVault(WRAPPING);
+    await mine.close();
+    await expect(closed.knows('led_1')).rejects.toMatchObject({ reason: 'closed' });
+  });
+});

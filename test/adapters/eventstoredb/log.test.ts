@@ -1,0 +1,26 @@
+/** The port's definition on EventStoreDB's client, against a stand-in that speaks its protocol. */
+import { afterAll, beforeAll } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { eventLogConformance } from '../../conformance/event-log.ts';
+import type { StandIn } from '../../support/eventstoredb/start.ts';
+import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
+
+let server: StandIn;
+beforeAll(async () => {
+  server = await standIn();
+});
+afterAll(endStandIns);
+
+const make = async () => {
+  await server.tell({ name: 'reset' });
+  const open = () => eventStoreLog({ url: server.url, subscriberEventsMax: 500 });
+  const log = await open();
+  let current = log;
+  const reopen = async () => {
+    current = await open();
+    return current;
+  };
+  return { log, reopen, cleanup: () => current.close() };
+};
+
+eventLogConformance('EventStoreDB, stand-in', make);

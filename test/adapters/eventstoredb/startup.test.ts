@@ -1,0 +1,212 @@
+/** The start: a server that cannot be used is told within five seconds, with what to check. */
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { certificateFor } from '../../support/processes/certificate.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { standIn } from '../../support/eventstoredb/start.ts';
+import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
+import { importsOf, sourceFiles } from '../../support/source/tree.ts';
+import { several } from '../../conformance/log-events.ts';
+
+const { server, log: open } = onStandIn();
+const temporary = directories('eventstoredb-startup-');
+afterAll(temporary.removeAll);
+
+const others: { close(): unknown }[] = [];
+afterEach(() => {
+  for (const other of others.splice(0)) other.close();
+});
+const listening = async (other: Server): Promise<number> => {
+  others.push(other);
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  return (other.address() as AddressInfo).port;
+};
+
+/** The text of the refusal; fails when the log opens. */
+const refusal = async (url: string, startupMs = 300): Promise<string> => {
+  const error = await eventStoreLog({ url, timing: { startupMs, retryMs: [1, 20] } }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StartupError);
+  return (error as Error).message;
+};
+
+describe('a server that cannot be used', () => {
+  test('nobody there', async () => {
+    const port = await listening(createServer());
+    others.splice(0).forEach((other) => other.close());
+    expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(
+      new RegExp(`127.0.0.1:${port} does not answer .*Check that it runs.*tls=false`),
+    );
+  });
+
+  test('somebody who says nothing, by the numbers of an installation', async () => {
+    const port = await listening(createServer(() => {}));
+    const begun = performance.now();
+    const error = await eventStoreLog({ url: `esdb://127.0.0.1:${port}?tls=false` }).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(StartupError);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
+  test('a web server', async () => {
+    const port = await listening(createHttpServer((_, response) => response.end('hello')));
+    expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(/Check/);
+  });
+
+  test('another service on the same protocol', async () => {
+    const grpc = new GrpcServer();
+    others.push({ close: () => grpc.forceShutdown() });
+    const port = await new Promise<number>((resolve, reject) => {
+      grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
+    });
+    const text = await refusal(`esdb://127.0.0.1:${port}?tls=false`);
+    expect(text).toMatch(/is not EventStoreDB.*Check host and port/);
+  });
+
+  test('TLS where there is none', async () => {
+    const text = await refusal(`esdb://localhost:${server().port}`);
+    expect(text).toMatch(/does not answer.*tls=false exactly where/);
+  });
+
+  test('a user who may not read $all, or nothing at all', async () => {
+    await server().tell({ name: 'set', settings: { all: false } });
+    expect(await refusal(server().url)).toMatch(/denies this user.*may read \$all/);
+    await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
+    expect(await refusal(server().url)).toMatch(/denies this user.*Check user and password/);
+  });
+
+  test('a certificate that nobody vouches for, or of another host', async () => {
+    const port = await listening(createTlsServer(certificateFor('localhost'), () => {}));
+    const advice = /certificate that is not trusted.*Check that tlsCAFile.*made for this host/;
+    // Time for a handshake, also on a busy machine.
+    expect(await refusal(`esdb://localhost:${port}`, 1_500)).toMatch(advice);
+    const file = join(temporary.fresh(), 'ca.crt');
+    const { key, cert } = certificateFor('db.example');
+    writeFileSync(file, cert);
+    const other = await listening(createTlsServer({ key, cert }, () => {}));
+    expect(await refusal(`esdb://localhost:${other}?tlsCAFile=${file}`, 1_500)).toMatch(advice);
+  });
+
+  test('a version that does not tell when it has caught up', async () => {
+    await server().tell({ name: 'set', settings: { version: '22.10.5.0' } });
+    expect(await refusal(server().url)).toMatch(/version 22\.10\.5\.0; 23\.10 is needed/);
+    for (const version of ['unknown', '0.0.0.0', '23.10.0', '26.0.1.0-lts']) {
+      await server().tell({ name: 'set', settings: { version } });
+      await open();
+    }
+  });
+
+  test('one that comes late is waited for', async () => {
+    await server().tell({ name: 'fault', on: 'read', fault: { do: 'unavailable' }, times: 5 });
+    await open();
+  });
+});
+
+describe('a URL that cannot be used', () => {
+  test.each([
+    ['esdb://anna:s3cret@', /is not esdb/],
+    ['http://anna:s3cret@localhost', /is not esdb/],
+    ['esdb://anna:s3cret@localhost?tsl=false', /option tsl .*not known/],
+    ['esdb://anna:s3cret@localhost?tlsVerifyCert=false', /option tlsVerifyCert/],
+    ['esdb://anna:s3cret@localhost?throwOnAppendFailure=false', /option throwOnAppendFailure/],
+    ['esdb://anna:s3cret@localhost?tls=perhaps', /is not esdb/],
+    ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file.*Check the files/],
+  ])('%s', async (url, reason) => {
+    const text = await refusal(url);
+    expect(text).toMatch(reason);
+    expect(text).not.toContain('s3cret');
+  });
+});
+
+describe('the way to the server', () => {
+  test('by gossip: from a follower to the leader, and to the next leader', async () => {
+    const [one, two] = [server(), await standIn()];
+    const nodes = [two.port, one.port];
+    for (const node of [one, two]) await node.tell({ name: 'set', settings: { nodes } });
+    const url = `esdb+discover://127.0.0.1:${one.port}?tls=false`;
+    const log = await open({}, { url });
+    await log.append('anna-lead_1', NO_STREAM, several(1));
+    expect((await two.stats()).appends).toBe(2);
+    // What opened the stream of appends so far was the identity of the log.
+    await two.tell({ name: 'fault', on: 'append', fault: { do: 'end', written: true } });
+    await log.append('anna-lead_9', NO_STREAM, several(1));
+    // The other one leads now: it says so to whoever needs the leader.
+    await two.tell({ name: 'set', settings: { leader: one.port } });
+    expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
+    expect((await one.stats()).appends).toBe(1);
+    await two.tell({ name: 'set', settings: { leader: null } });
+    await one.tell({ name: 'set', settings: { leader: two.port } });
+    // These two share nothing: who leads now has never heard of it.
+    expect(await log.readStream('anna-lead_2')).toEqual([]);
+    expect(await log.append('anna-lead_3', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
+    expect((await two.stats()).appends).toBe(6);
+    await log.close();
+    await two.kill();
+  });
+
+  test('through twenty changes of the leader while it writes', async () => {
+    const cluster = await standIn({ nodes: 2 });
+    const [one = 0, two = 0] = cluster.ports;
+    const url = `esdb+discover://127.0.0.1:${one}?tls=false`;
+    const lead = (leader: number, other: number): Promise<void> =>
+      cluster.tell({ name: 'set', settings: { leader, nodes: [leader, other] } });
+    await lead(one, two);
+    const log = await open({}, { url });
+    let stored = 0;
+    let done = false;
+    const writer = async (w: number): Promise<number> => {
+      let n = 0;
+      for (; !done; n += 1) {
+        const result = await log.append(`anna-lead_${w}-${n}`, NO_STREAM, several(1));
+        expect(result).toMatchObject({ outcome: 'appended', revision: 0 });
+        stored += 1;
+      }
+      return n;
+    };
+    const writers = Array.from({ length: 8 }, (_, w) => writer(w));
+    for (let change = 0; change < 20; change += 1) {
+      const before = stored;
+      await lead(change % 2 ? one : two, change % 2 ? two : one);
+      while (stored < before + 16) await cluster.stats();
+    }
+    done = true;
+    const written = (await Promise.all(writers)).reduce((sum, n) => sum + n, 0);
+    expect(await log.readFold({ after: 0, limit: 2 * written })).toHaveLength(written);
+    await log.close();
+    await cluster.kill();
+  });
+
+  test('the log knows itself again, and no other', async () => {
+    const both = await Promise.all([open(), open()]);
+    expect(both[0]?.id).toMatch(/^[0-9a-f]{32}$/);
+    expect(both[1]?.id).toBe(both[0]?.id);
+    await server().tell({ name: 'reset' });
+    expect((await open()).id).not.toBe(both[0]?.id);
+  });
+
+  test('the client is loaded by nobody but its adapter', () => {
+    const loads = sourceFiles('src', 'projections').filter(
+      (file) =>
+        !file.path.startsWith('src/adapters/eventstoredb/') &&
+        importsOf(file).some(
+          ({ from, typeOnly, late }) =>
+            !typeOnly && !late && /eventstoredb\/|@eventstore/.test(from),
+        ),
+    );
+    expect(loads.map(({ path }) => path)).toEqual([]);
+  });
+});

@@ -1,0 +1,156 @@
+/** What a power cut leaves of the caches, and that it is told from what a kill leaves. */
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, describe, expect, test } from 'vitest';
+import { closeMarked, MARK_TABLE, markOpened } from '#src/adapters/sqlite/rows/cache-mark.ts';
+import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { content, history } from '../../support/world/products.ts';
+
+const { fresh, removeAll } = directories('cache-mark-');
+afterAll(removeAll);
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const BOOT = existsSync(BOOT_ID) ? readFileSync(BOOT_ID, 'utf8').trim() : '';
+const EARLIER = '0'.repeat(BOOT.length);
+const STOPPED = 'the machine stopped while it was open';
+const PAGE = 4_096;
+
+const pagesOf = (bytes: Buffer): Buffer[] =>
+  Array.from({ length: bytes.length / PAGE }, (_, n) => bytes.subarray(n * PAGE, (n + 1) * PAGE));
+
+/** The pages of `after`, but one that was not written; the mark goes last, so it is still there. */
+const cut = (before: Buffer, after: Buffer): Buffer[] => {
+  const [old, now] = [pagesOf(before), pagesOf(after)];
+  const changed = [...now.keys()].filter((n) => old[n] && !now[n]?.equals(old[n]));
+  const isMark = (n: number): boolean => old[n]?.includes(BOOT) === true;
+  const lost = changed.filter((n) => !isMark(n));
+  expect(lost.length).toBeGreaterThan(1);
+  return lost.map((gone) =>
+    Buffer.concat(now.map((page, n) => (n === gone || isMark(n) ? (old[n] ?? page) : page))),
+  );
+};
+
+/** The same bytes, as if the machine had been started since. */
+const afterStart = (bytes: Buffer): Buffer =>
+  Buffer.from(bytes.toString('latin1').replaceAll(BOOT, EARLIER), 'latin1');
+
+const heldBy = (file: string): string[] => {
+  const db = new DatabaseSync(file);
+  const marks = db.prepare('SELECT boot FROM opened').all() as { boot: string }[];
+  db.close();
+  return marks.map(({ boot }) => boot);
+};
+
+const copied = (file: string, to: (bytes: Buffer) => Buffer = (bytes) => bytes): string => {
+  const copy = join(fresh(), 'copy.db');
+  writeFileSync(copy, to(readFileSync(file)));
+  if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${copy}-wal`);
+  return copy;
+};
+
+describe.skipIf(BOOT === '')('a cache of the log', () => {
+  const SPACE = 'credentials@1.1';
+  const PARTITION = partitionOf('anna');
+
+  const rows = (file: string) => {
+    const discarded: string[] = [];
+    const store = sqliteStore({ file, onDiscarded: (reason) => discarded.push(reason) });
+    const write = async (from: number, status: string) => {
+      const row = { scope: 'anna', key: 'key', row: { status }, sort: null };
+      await store.commit(SPACE, [{ partition: PARTITION, from, to: from + 10, writes: [row] }]);
+      await store.goLive('credentials', SPACE);
+    };
+    return { store, discarded, write };
+  };
+
+  /** A key that was active when its file was closed, and has been revoked since. */
+  const revoked = async () => {
+    const file = join(fresh(), 'views.db');
+    const first = rows(file);
+    await first.write(0, 'active');
+    await first.store.close();
+    const second = rows(file);
+    const before = readFileSync(file);
+    await second.write(10, 'revoked');
+    return { file, before, ...second };
+  };
+
+  test('is folded anew when a page of it may be missing', async () => {
+    const { file, before, store } = await revoked();
+    await store.close();
+    for (const bytes of cut(before, readFileSync(file))) {
+      const left = join(fresh(), 'left.db');
+      writeFileSync(left, afterStart(bytes));
+      const opened = rows(left);
+      expect(opened.discarded).toEqual([STOPPED]);
+      expect(await opened.store.spaces('credentials')).toEqual({ live: null, all: [] });
+      expect((await opened.store.checkpoints(SPACE))[PARTITION]).toBe(0);
+      expect(opened.store.peek(SPACE, 'anna', 'key')).toBeUndefined();
+      await opened.write(0, 'revoked');
+      await opened.store.close();
+      expect(heldBy(left)).toEqual([]);
+    }
+  });
+
+  test('is kept when only its process died, and is marked on the disk before it changes', async () => {
+    const { file, before, store } = await revoked();
+    expect(before.includes(BOOT)).toBe(true);
+    const killed = rows(copied(file));
+    expect(killed.discarded).toEqual([]);
+    expect((await killed.store.checkpoints(SPACE))[PARTITION]).toBe(20);
+    expect(killed.store.peek(SPACE, 'anna', 'key')).toEqual({ status: 'revoked' });
+    await killed.store.close();
+    await store.close();
+  });
+
+  test('has no mark when it was closed in order', async () => {
+    const { file, store } = await revoked();
+    await store.close();
+    expect(heldBy(file)).toEqual([]);
+    const again = rows(copied(file, afterStart));
+    expect(again.discarded).toEqual([]);
+    expect(again.store.peek(SPACE, 'anna', 'key')).toEqual({ status: 'revoked' });
+    await again.store.close();
+  });
+
+  test('the catalog likewise', () => {
+    const { events, publish } = history();
+    for (let n = 0; n < 20; n += 1) publish(content(`${n}`));
+    const file = join(fresh(), 'catalog.db');
+    const open = (of: string) => {
+      const discarded: string[] = [];
+      const catalog = sqliteCatalog(of, (reason) => discarded.push(reason));
+      return { catalog, discarded };
+    };
+    const first = open(file);
+    first.catalog.apply(events, events.length);
+    const killed = open(copied(file));
+    expect([killed.discarded, killed.catalog.count()]).toEqual([[], 20]);
+    const cutOff = open(copied(file, afterStart));
+    expect([cutOff.discarded, cutOff.catalog.count()]).toEqual([[STOPPED], 0]);
+    expect(cutOff.catalog.checkpoint()).toBe(0);
+    for (const { catalog } of [first, killed, cutOff]) catalog.close();
+    expect(heldBy(file)).toEqual([]);
+    const again = open(copied(file, afterStart));
+    expect([again.discarded, again.catalog.count()]).toEqual([[], 20]);
+    again.catalog.close();
+  });
+});
+
+test('a machine that does not tell its boot has its caches wait for the disk', () => {
+  const file = join(fresh(), 'cache.db');
+  const db = new DatabaseSync(file);
+  db.exec(`PRAGMA journal_mode = WAL; ${MARK_TABLE}`);
+  const level = () => Object.values(db.prepare('PRAGMA synchronous').get() ?? {});
+  markOpened(db, null);
+  expect([level(), heldBy(file)]).toEqual([[1], []]);
+  markOpened(db, 'this one');
+  expect([level(), heldBy(file)]).toEqual([[0], ['this one']]);
+  expect(() => markOpened(db, null)).toThrow(STOPPED);
+  closeMarked(db);
+  expect(heldBy(file)).toEqual([]);
+});

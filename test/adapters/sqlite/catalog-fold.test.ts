@@ -1,0 +1,272 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import * as fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import type { Catalog, ProductSearch } from '#src/ports/catalog.ts';
+import { PoisonEvent } from '#src/ports/catalog.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { content, history, MUCH, T0 } from '../../support/world/products.ts';
+
+const temporary = directories('tributary-catalog-');
+afterAll(() => temporary.removeAll());
+
+const freshFile = (): string => join(temporary.fresh(), 'catalog.db');
+
+const filled = (events: readonly FoldEvent[], file = ':memory:'): Catalog => {
+  const catalog = sqliteCatalog(file);
+  catalog.apply(events, events.length);
+  return catalog;
+};
+
+const ALL: ProductSearch = { sort: 'relevance', limit: 100, offset: 0, facets: ['category'] };
+
+describe('folding', () => {
+  test('publish, revise, observe: the product as its stream leaves it', () => {
+    const { events, publish, revise, observe, other } = history();
+    publish(content('a', { brand: 'Ada' }));
+    other();
+    revise(content('a', { title: 'Better', certifications: ['FSC'] }));
+    observe('prd_a', { level: 'low', available_quantity: 3 });
+    const catalog = filled(events);
+    expect(catalog.byId(['prd_a', 'prd_x'])).toEqual(
+      new Map([
+        [
+          'prd_a',
+          {
+            ...content('a', { title: 'Better', certifications: ['FSC'] }),
+            stock: { level: 'low', available_quantity: 3, as_of: T0 + 4 },
+            revision: 2,
+            published_at: T0 + 1,
+            updated_at: T0 + 4,
+          },
+        ],
+      ]),
+    );
+    expect(catalog.bySku(['SKU-a']).get('SKU-a')?.product_id).toBe('prd_a');
+    expect(catalog.search({ ...ALL, q: 'product' }).total).toBe(0);
+    expect(catalog.search({ ...ALL, q: 'better' }).total).toBe(1);
+    expect(catalog.checkpoint()).toBe(4);
+  });
+
+  test('stock is as of the day that the feed says, until it is seen to be another', () => {
+    const { events, publish, observe, revise } = history();
+    const seen = (source_updated_at: string) => {
+      const event = revise(content('a', { source_updated_at }));
+      return filled(events.slice(0, event.position)).byId(['prd_a']).get('prd_a')?.stock.as_of;
+    };
+    publish(content('a'));
+    expect(seen('2011-11-21')).toBe(Date.parse('2011-11-21T00:00:00Z'));
+    expect(seen('2999-01-01T00:00:00Z')).toBe(T0 + 3);
+    expect(seen('last week')).toBe(T0 + 4);
+    revise(content('a', { source_updated_at: '2011-11-21' }));
+    observe('prd_a', { level: 'low', available_quantity: 3 });
+    expect(filled(events).byId(['prd_a']).get('prd_a')?.stock.as_of).toBe(T0 + 6);
+  });
+
+  test('withdrawn is gone from every answer, and comes back with its first day', () => {
+    const { events, publish, observe, withdraw } = history();
+    publish(content('a', { category: 'Mugs' }));
+    publish(content('b'));
+    withdraw('prd_a');
+    const catalog = filled(events);
+    expect(catalog.count()).toBe(1);
+    expect(catalog.hasCategory('Mugs')).toBe(false);
+    expect(catalog.byId(['prd_a']).size + catalog.bySku(['SKU-a']).size).toBe(0);
+    const asked = ['prd_a', 'prd_b', 'prd_x'];
+    const gone = { product: { title: 'Product a', category: 'Mugs' }, reason: 'sold out' };
+    expect([...catalog.withdrawn(asked)]).toMatchObject([['prd_a', gone]]);
+    const seen = observe('prd_a', MUCH);
+    catalog.apply([seen], seen.position);
+    expect(catalog.withdrawn(asked).get('prd_a')?.reason).toBe('sold out');
+    expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(0);
+    expect(catalog.search(ALL).facets).toEqual([
+      { field: 'category', values: [{ value: 'Gifts', count: 1 }], more: 0 },
+    ]);
+    const again = publish(content('a', { category: 'Mugs' }));
+    catalog.apply([again], again.position);
+    expect(catalog.withdrawn(asked)).toEqual(new Map());
+    expect(catalog.byId(['prd_a']).get('prd_a')).toMatchObject({
+      published_at: T0 + 1,
+      updated_at: T0 + 5,
+      revision: 3,
+    });
+    expect(catalog.hasCategory('Mugs')).toBe(true);
+    expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(1);
+  });
+
+  test('an answer kept for the next asker does not outlive a change', () => {
+    const { events, publish, observe, revise } = history();
+    publish(content('a', { title: 'Mug' }));
+    const catalog = filled(events);
+    const low: ProductSearch = { ...ALL, q: 'mug', min_available: 10 };
+    expect(catalog.search(low).total).toBe(1);
+    const observed = observe('prd_a', { level: 'low', available_quantity: 9 });
+    catalog.apply([observed], observed.position);
+    expect(catalog.search(low).total).toBe(0);
+    expect(catalog.search({ ...ALL, q: 'mug' }).products[0]?.stock.available_quantity).toBe(9);
+    const revised = revise(content('a', { title: 'Cup' }));
+    catalog.apply([revised], revised.position);
+    expect(catalog.search({ ...ALL, q: 'mug' }).total).toBe(0);
+  });
+
+  test('an event is folded once, however often it comes', () => {
+    const { events, publish, withdraw } = history();
+    publish(content('a'));
+    withdraw('prd_a');
+    publish(content('b'));
+    const catalog = filled(events);
+    const { digest } = catalog.digest();
+    catalog.apply(events, 3);
+    catalog.apply(events.slice(0, 1), 1);
+    expect(catalog.checkpoint()).toBe(3);
+    expect(catalog.digest()).toEqual({ rows: 1, digest });
+    expect(catalog.search(ALL).total).toBe(1);
+    const next = publish(content('c'));
+    catalog.apply([...events.slice(0, 1), next], next.position);
+    expect([...catalog.byId(['prd_a', 'prd_b', 'prd_c']).keys()]).toEqual(['prd_b', 'prd_c']);
+  });
+
+  test('all of a batch or nothing: what cannot be folded leaves rows and checkpoint', () => {
+    const { events, publish, revise } = history();
+    publish(content('a'));
+    const file = freshFile();
+    const catalog = filled(events, file);
+    const before = catalog.digest();
+    const bad = [publish(content('b', { title: 'Unseen' })), revise(content('never'))];
+    expect(() => catalog.apply(bad, 3)).toThrow(
+      new PoisonEvent('ProductRevised at 3 on a product never published'),
+    );
+    expect(catalog.digest()).toEqual(before);
+    expect([catalog.checkpoint(), catalog.count()]).toEqual([1, 1]);
+    expect(catalog.search({ ...ALL, q: 'unseen' }).total).toBe(0);
+    const beside = sqliteCatalog(file);
+    expect([beside.checkpoint(), beside.digest()]).toEqual([1, before]);
+    beside.close();
+    catalog.apply(bad.slice(0, 1), 2);
+    expect(catalog.search({ ...ALL, q: 'unsene' }).total).toBe(1);
+  });
+
+  test.each([
+    ['names no product', { product_id: 7 }],
+    ['has words that are none', { title: { en: 'Mug' } }],
+    ['has a price that is none', { price_tiers: 3 }],
+    ['has what no column takes', { product_id: 'prd_a', sku: ['S'] }],
+  ])('an event that %s is poison, whatever the file', (_, over) => {
+    const { publish } = history();
+    const event = publish({ ...content('a'), ...(over as object) });
+    expect(() => filled([event])).toThrow(PoisonEvent);
+  });
+
+  test('the digest knows rows only, not how they came', () => {
+    const steps = fc.array(
+      fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('publish', 'observe', 'withdraw')),
+      { maxLength: 20 },
+    );
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 5 }), (done, batch) => {
+        const log = history();
+        const live = new Set<string>();
+        for (const [key, step] of done) {
+          if (step === 'publish') log.publish(content(key, { title: `T ${log.events.length}` }));
+          else if (!live.has(key)) continue;
+          else if (step === 'observe') log.observe(`prd_${key}`, MUCH);
+          else log.withdraw(`prd_${key}`);
+          if (step === 'withdraw') live.delete(key);
+          else live.add(key);
+        }
+        const byBatch = sqliteCatalog(':memory:');
+        for (let from = 0; from < log.events.length; from += batch) {
+          const events = log.events.slice(from, from + batch);
+          byBatch.apply(events, events.at(-1)?.position ?? 0);
+        }
+        const streams = Object.groupBy(log.events, ({ stream }) => stream);
+        const byStream = Object.values(streams)
+          .reverse()
+          .flatMap((events) => events ?? []);
+        const renumbered = byStream.map((event, index) => ({ ...event, position: index + 1 }));
+        expect(filled(renumbered).digest()).toEqual(byBatch.digest());
+        expect(byBatch.digest().rows).toBe(live.size);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('the digest sees every difference', () => {
+    const one = (over: object, members: 'as they are' | 'turned' = 'as they are') => {
+      const { events, publish } = history();
+      const product = { ...content('a'), ...over };
+      const turned = Object.fromEntries(Object.entries(product).reverse()) as typeof product;
+      publish(members === 'turned' ? turned : product);
+      return filled(events).digest().digest;
+    };
+    expect(one({}, 'turned')).toBe(one({}));
+    const others = [
+      { lead_time_days: 1 },
+      { title: 'B' },
+      { price_tiers: [{ min_quantity: 1, unit_price: 101 }] },
+    ];
+    expect(new Set([{}, ...others].map((over) => one(over))).size).toBe(4);
+  });
+});
+
+describe('the file', () => {
+  const story = () => {
+    const log = history();
+    for (let n = 0; n < 50; n += 1) log.publish(content(`${n}`, { title: `Mug ${n}`, moq: n }));
+    log.withdraw('prd_7');
+    return log;
+  };
+  const answers = (catalog: Catalog) => ({
+    all: catalog.search(ALL),
+    text: catalog.search({ ...ALL, q: 'mug', moq_max: 9, sort: 'moq' }),
+    typo: catalog.search({ ...ALL, q: 'muug' }).total,
+    digest: catalog.digest(),
+    checkpoint: catalog.checkpoint(),
+  });
+
+  test('opened again, it answers the same and goes on', () => {
+    const { events, publish } = story();
+    const file = freshFile();
+    const first = filled(events, file);
+    const before = answers(first);
+    expect(before.all.total).toBe(49);
+    first.close();
+    const second = sqliteCatalog(file);
+    expect(answers(second)).toEqual(before);
+    const again = publish(content('7'));
+    second.apply([again], again.position);
+    expect(second.byId(['prd_7']).get('prd_7')?.published_at).toBe(T0 + 8);
+    second.close();
+  });
+
+  test.each([
+    [
+      'of another version',
+      (file: string) => {
+        const db = new DatabaseSync(file);
+        db.exec('pragma user_version = 99');
+        db.close();
+      },
+    ],
+    ['that is no database', (file: string) => writeFileSync(file, 'x'.repeat(10_000))],
+  ])('a file %s is thrown away, and can be filled again', (_, spoil) => {
+    const { events } = story();
+    const file = freshFile();
+    const first = filled(events, file);
+    const before = answers(first);
+    first.close();
+    spoil(file);
+    const second = sqliteCatalog(file);
+    expect([second.checkpoint(), second.count()]).toEqual([0, 0]);
+    second.apply(events, events.length);
+    expect(answers(second)).toEqual(before);
+    second.close();
+  });
+
+  test('a folder that is not there is an error, not an empty catalog', () => {
+    expect(() => sqliteCatalog(join(temporary.fresh(), 'none', 'catalog.db'))).toThrow(/open/);
+  });
+});

@@ -1,0 +1,234 @@
+/** The thread that writes keys.db, and what is left in the file of a key that is destroyed. */
+import { randomBytes, randomInt } from 'node:crypto';
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { committer } from '#src/adapters/sqlite/log/committer.ts';
+import { KEY_RECORDING, KEY_STORE, openKeyFile } from '#src/adapters/sqlite/keys/key-file.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const { fresh, removeAll } = directories('key-thread-');
+afterAll(removeAll);
+
+const WRAPPING = Buffer.alloc(32, 1);
+const TURNS = 50;
+const WRAPPED_BYTES = 60;
+
+/** A vault with one key, and the wrapped bytes of it. */
+const filled = async () => {
+  const directory = fresh();
+  const path = join(directory, 'keys.db');
+  const vault = sqliteKeyVault(path, WRAPPING);
+  const text = (await vault.seal('led_0', 'ada@shop.example')) ?? '';
+  const other = new DatabaseSync(path);
+  const row = other.prepare("SELECT wrapped FROM keys WHERE subject = 'led_0'").get();
+  const wrapped = Buffer.from(row?.['wrapped'] as Uint8Array);
+  const isLeft = (where = directory): boolean =>
+    readdirSync(where).some((name) => readFileSync(join(where, name)).includes(wrapped));
+  return { directory, path, vault, text, other, isLeft };
+};
+
+const sealAll = (vault: ReturnType<typeof sqliteKeyVault>, count: number, from = 1) =>
+  Array.from({ length: count }, (_, n) => vault.seal(`led_${from + n}`, 'text'));
+
+describe('while a key waits for the disk', () => {
+  test('the process opens and goes on, and nothing is sealed before its key is there', async () => {
+    const { vault, text, other } = await filled();
+    other.exec('BEGIN IMMEDIATE');
+    let answered = 0;
+    const sealing = sealAll(vault, 10).map((one) => one.finally(() => (answered += 1)));
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    expect(await vault.unseal([text])).toEqual(['ada@shop.example']);
+    expect(await vault.knows('led_1')).toBe('never');
+    expect(answered).toBe(0);
+    other.exec('ROLLBACK');
+    const found = other.prepare('SELECT count(*) AS n FROM keys');
+    const sealed = await Promise.all(sealing);
+    expect(found.get()).toEqual({ n: 11 });
+    expect(await vault.unseal(sealed.map(String))).toEqual(Array(10).fill('text'));
+    other.close();
+    await vault.close();
+  });
+
+  test('all keys of a turn share one commit', async () => {
+    const { vault, other } = await filled();
+    const look = other.prepare('PRAGMA wal_checkpoint(NOOP)');
+    const frames = () => Number(look.get()?.['log']);
+    const before = frames();
+    await Promise.all(sealAll(vault, 100));
+    // Two pages each, were they alone.
+    expect(frames() - before).toBeLessThan(50);
+    other.close();
+    await vault.close();
+  });
+
+  test('close waits for those who wait', async () => {
+    const { path, vault, other } = await filled();
+    other.close();
+    const sealing = Promise.all(sealAll(vault, 3));
+    const closed = vault.close();
+    const sealed = await sealing;
+    await closed;
+    const again = sqliteKeyVault(path, WRAPPING);
+    expect(await again.unseal(sealed.map(String))).toEqual(Array(3).fill('text'));
+    await again.close();
+  });
+});
+
+describe('a key that cannot be stored', () => {
+  test('is refused while the file is gone, and stored when it is there again', async () => {
+    const { path, vault, other } = await filled();
+    other.close();
+    renameSync(path, `${path}.away`);
+    const refused = { name: 'LogUnavailable', reason: 'fault', applied: 'no' };
+    const removed = expect.stringContaining(`${path} was removed or replaced`) as string;
+    for (const subject of ['led_1', 'led_2'])
+      await expect(vault.seal(subject, 'text')).rejects.toMatchObject({
+        ...refused,
+        message: removed,
+      });
+    renameSync(`${path}.away`, path);
+    expect(await vault.seal('led_1', 'text')).not.toBeNull();
+    await vault.close();
+  });
+
+  test('all who asked for it at once are told, and a later one gets it', async () => {
+    const { vault, other } = await filled();
+    other.exec('BEGIN IMMEDIATE');
+    const told = await Promise.allSettled([vault.seal('led_1', 'a'), vault.seal('led_1', 'b')]);
+    expect(told).toMatchObject([{ reason: { applied: 'no' } }, { reason: { applied: 'no' } }]);
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await vault.seal('led_1', 'a')).not.toBeNull();
+    await vault.close();
+  });
+
+  test('no second key takes the place of a first', async () => {
+    const db = openKeyFile(join(fresh(), 'keys.db'));
+    const { commit } = committer(db, KEY_RECORDING);
+    const [first, second] = [randomBytes(WRAPPED_BYTES), randomBytes(WRAPPED_BYTES)];
+    expect(commit(['led_1', first])).toEqual({ kind: 'committed' });
+    expect(commit(['led_1', second])).toMatchObject({ kind: 'failed' });
+    expect(commit(['led_1', null])).toEqual({ kind: 'committed' });
+    expect(commit(['led_1', second])).toMatchObject({ kind: 'failed' });
+    expect(db.prepare('SELECT wrapped FROM keys').get()).toEqual({ wrapped: null });
+    db.close();
+  });
+});
+
+describe('a key that is destroyed', () => {
+  test('is not told so before its bytes are gone; again, they go', async () => {
+    const { directory, path, vault, text, other, isLeft } = await filled();
+    // A reader of what was before keeps the write-ahead log from being cut off.
+    other.exec('BEGIN; SELECT count(*) FROM keys');
+    const failed = { name: 'LogUnavailable', reason: 'fault', applied: 'unknown' };
+    await expect(vault.destroy('led_0')).rejects.toMatchObject(failed);
+    expect(await vault.knows('led_0')).toBe('destroyed');
+    expect(await vault.unseal([text])).toEqual([null]);
+    expect(isLeft()).toBe(true);
+
+    // As a crash leaves it.
+    const crashed = fresh();
+    for (const name of ['keys.db', 'keys.db-wal'])
+      copyFileSync(join(directory, name), join(crashed, name));
+    expect(isLeft(crashed)).toBe(true);
+    const after = sqliteKeyVault(join(crashed, 'keys.db'), WRAPPING);
+    expect(isLeft(crashed)).toBe(false);
+    await after.close();
+
+    other.exec('COMMIT');
+    other.close();
+    expect(await vault.destroy('led_0')).toBe(false);
+    expect(isLeft()).toBe(false);
+    await vault.close();
+    rmSync(path);
+  });
+
+  test('goes also when it was on its way', async () => {
+    const { vault, other } = await filled();
+    other.close();
+    const [sealed, had, again] = await Promise.all([
+      vault.seal('led_1', 'text'),
+      vault.destroy('led_1'),
+      vault.destroy('led_1'),
+    ]);
+    expect([had, again].toSorted()).toEqual([false, true]);
+    expect(await vault.unseal([String(sealed)])).toEqual([null]);
+    expect(await vault.seal('led_1', 'text')).toBeNull();
+    await vault.close();
+  });
+});
+
+const KEYS = 20_000;
+const OLD_SCHEMA =
+  'CREATE TABLE keys (subject TEXT PRIMARY KEY, wrapped BLOB) STRICT, WITHOUT ROWID';
+
+type Key = { subject: string; wrapped: Uint8Array; gone: boolean };
+
+/** Of subjects of any length, in any order; every seventh commit of a key destroys another. */
+const fill = (db: DatabaseSync): Key[] => {
+  const { commit } = committer(db, KEY_RECORDING);
+  const keys: Key[] = [];
+  for (let n = 0; n < KEYS; n += 1) {
+    const name = randomBytes(8).toString('hex');
+    const wrapped = new Uint8Array(randomBytes(WRAPPED_BYTES));
+    const key = { subject: `led_${name.slice(0, 10 + randomInt(7))}_${n}`, wrapped, gone: false };
+    keys.push(key);
+    commit([key.subject, wrapped]);
+    if (n % 7 > 0) continue;
+    const erased = keys[randomInt(keys.length)] ?? key;
+    erased.gone = true;
+    commit([erased.subject, null]);
+  }
+  return keys;
+};
+
+/** Keys that do not stand in the file once, or, destroyed, still do. */
+const wrong = (path: string, keys: readonly Key[]): number => {
+  const middle = (bytes: Uint8Array, at: number): bigint =>
+    new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(at);
+  const seen = new Map(keys.map(({ wrapped }) => [middle(wrapped, WRAPPED_BYTES / 2), 0]));
+  const bytes = new Uint8Array(readFileSync(path));
+  for (let at = 0; at + 8 <= bytes.length; at += 1) {
+    const here = middle(bytes, at);
+    const count = seen.get(here);
+    if (count !== undefined) seen.set(here, count + 1);
+  }
+  const times = ({ wrapped }: Key) => seen.get(middle(wrapped, WRAPPED_BYTES / 2));
+  return keys.filter((key) => times(key) !== (key.gone ? 0 : 1)).length;
+};
+
+describe('the file', () => {
+  test('has each key once and none that was destroyed', () => {
+    const path = join(fresh(), 'keys.db');
+    const db = openKeyFile(path);
+    db.exec('PRAGMA synchronous = OFF');
+    const keys = fill(db);
+    committer(db, KEY_RECORDING).scrub();
+    expect(wrong(path, keys)).toBe(0);
+    db.close();
+  });
+
+  test('of format 1 is brought over, and what it had twice is there once', () => {
+    const path = join(fresh(), 'keys.db');
+    const old = new DatabaseSync(path);
+    old.exec(`
+      PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;
+      PRAGMA application_id = ${KEY_STORE.applicationId}; PRAGMA user_version = 1; ${OLD_SCHEMA};
+    `);
+    const keys = fill(old);
+    old.prepare('INSERT INTO keys VALUES (?, NULL)').run('led_gone');
+    old.close();
+    const db = openKeyFile(path);
+    committer(db, KEY_RECORDING).scrub();
+    expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 });
+    expect(db.prepare('SELECT count(*) AS n FROM keys').get()).toEqual({ n: KEYS + 1 });
+    const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
+    expect(find.get('led_gone')).toEqual({ wrapped: null });
+    expect(wrong(path, keys)).toBe(0);
+    db.close();
+  });
+});

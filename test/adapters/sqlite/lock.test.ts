@@ -1,0 +1,67 @@
+/** A lock whose file somebody removed lets a second process in, and the first one ends. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, describe, expect, test } from 'vitest';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { readConfig } from '#src/config.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { openLog } from '#src/wiring/log.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
+import { bound } from '../../conformance/log-events.ts';
+
+const { fresh, removeAll } = directories('sqlite-lock-');
+afterAll(removeAll);
+const { server } = onStandIn();
+
+describe('the lock of a data directory', () => {
+  test('keeps a second one out, for as long as it is held', () => {
+    const directory = fresh();
+    const lock = lockDirectory(directory);
+    expect(() => lockDirectory(directory, 0)).toThrow(StartupError);
+    lock.release();
+    lockDirectory(directory, 0).release();
+  });
+
+  test('tells its holder, once, that its file is gone', async () => {
+    const directory = fresh();
+    const lock = lockDirectory(directory);
+    const told = Promise.withResolvers<string>();
+    lock.watch(told.resolve);
+    rmSync(join(directory, 'lock'));
+    expect(await told.promise).toContain(`${join(directory, 'lock')} was removed or replaced`);
+    lock.release();
+  });
+
+  test('removed, ends the log that held it, and leaves the directory to the one that came', async () => {
+    const directory = fresh();
+    const fatal = Promise.withResolvers<string>();
+    const first = sqliteEventLog({ directory, onFatal: ({ message }) => fatal.resolve(message) });
+    await first.append('own-lead_1', NO_STREAM, [bound('1')]);
+    rmSync(join(directory, 'lock'));
+    const second = sqliteEventLog({ directory });
+    expect(await fatal.promise).toContain('another process may have the directory by now');
+    const late = first.append('own-lead_2', NO_STREAM, [bound('2')]);
+    await expect(late).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
+    expect(await second.append('own-lead_3', NO_STREAM, [bound('3')])).toMatchObject({
+      outcome: 'appended',
+      position: 2,
+    });
+    await first.close();
+    await second.close();
+    expect(existsSync(join(directory, 'lock'))).toBe(true);
+  });
+
+  test('removed, ends a process whose log is on a server, too', async () => {
+    const config = { ...readConfig({}), dataDirectory: fresh(), eventLogUrl: server().url };
+    const fatal = Promise.withResolvers<string>();
+    const onFatal = ({ message }: Error): void => fatal.resolve(message);
+    const { close } = await openLog(config, { logger: pino({ level: 'silent' }), onFatal });
+    rmSync(join(config.dataDirectory, 'lock'));
+    expect(await fatal.promise).toContain('was removed or replaced');
+    await close();
+  });
+});

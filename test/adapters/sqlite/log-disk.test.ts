@@ -1,0 +1,175 @@
+/** What a bad disk does to the embedded log: flipped bits, a cut file, no room. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { SqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { bound } from '../../conformance/log-events.ts';
+
+const { fresh, removeAll } = directories('sqlite-disk-');
+afterAll(removeAll);
+
+const STREAMS = 40;
+const nameOf = (n: number): string => `own${n % 3}-lead_${n}`;
+
+const fill = async (log: EventLog): Promise<void> => {
+  for (let n = 0; n < STREAMS; n += 1) {
+    await log.append(nameOf(n), NO_STREAM, [bound(`a${n}`.repeat(20)), bound(`b${n}`)]);
+  }
+};
+
+/** One copy as closed, one as a crash would leave it: all of it in the write-ahead log. */
+const prepared = async () => {
+  const [closed, crashed] = [fresh(), fresh()];
+  const log = sqliteEventLog({ directory: closed });
+  await fill(log);
+  for (const name of ['log.db', 'log.db-wal']) cpSync(join(closed, name), join(crashed, name));
+  const good = await everything(log);
+  await log.close();
+  cpSync(join(closed, 'log.mark'), join(crashed, 'log.mark'));
+  return { closed, crashed, good };
+};
+
+const reads = (log: EventLog): Promise<unknown>[] => [
+  log.readAll({ after: 0, limit: 1_000 }),
+  log.readFold({ after: 0, limit: 1_000 }),
+  log.readAll({ after: 0, limit: 1_000, types: ['RequestBound'] }),
+  ...['own0', 'own1', 'own2'].map((owner) => log.readOwner(owner, { after: 0, limit: 1_000 })),
+  ...[{}, { owner: 'own1' }].map((of) => log.readBack({ upTo: 1_000, limit: 1_000, ...of })),
+  ...Array.from({ length: STREAMS }, (_, n) => log.readStream(nameOf(n))),
+];
+
+const everything = (log: EventLog) => Promise.allSettled(reads(log));
+
+const random =
+  (seed: number) =>
+  (below: number): number => {
+    // Park and Miller: small, and the same everywhere.
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+
+/** The log, or null when it refuses to open. */
+const opened = (directory: string, checkedAtOpen: number): SqliteEventLog | null => {
+  try {
+    return sqliteEventLog({ directory, checkedAtOpen });
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartupError);
+    return null;
+  }
+};
+
+const expectHonest = async (log: SqliteEventLog, good: Awaited<ReturnType<typeof everything>>) => {
+  let harmed = false;
+  let short = false;
+  for (const [index, read] of (await everything(log)).entries()) {
+    const right = good[index];
+    if (read.status === 'rejected') {
+      harmed = true;
+      expect([LogCorrupted, LogUnavailable]).toContain(read.reason.constructor);
+      continue;
+    }
+    const served = read.value as unknown[];
+    const all = right?.status === 'fulfilled' ? (right.value as unknown[]) : [];
+    // A damaged index can hide records. What is served is never changed, and the scrub tells.
+    for (const event of served) expect(all, `read ${index}`).toContainEqual(event);
+    short ||= served.length !== all.length;
+  }
+  const { fault } = await log.verify().catch((error: unknown) => ({ fault: error }));
+  if (harmed || short) expect(fault).not.toBeNull();
+  return { harmed: harmed || fault !== null };
+};
+
+describe('flipped bits', () => {
+  test('no changed record is ever served as good', { timeout: 60_000 }, async () => {
+    const seed = Number(process.hrtime.bigint() % 2_147_483_646n) + 1;
+    const draw = random(seed);
+    const { closed, crashed, good } = await prepared();
+    const seen = { refused: 0, harmed: 0, unaffected: 0 };
+    for (let round = 0; round < 100; round += 1) {
+      const directory = fresh();
+      const [from, name] = round % 2 ? [closed, 'log.db'] : [crashed, 'log.db-wal'];
+      cpSync(from, directory, { recursive: true });
+      const bytes = readFileSync(join(directory, name));
+      const [at, bit] = [draw(bytes.length), draw(8)];
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
+      writeFileSync(join(directory, name), bytes);
+      const log = opened(directory, round % 4 < 2 ? 10 : 1_000);
+      if (!log) {
+        seen.refused += 1;
+        continue;
+      }
+      const result = await expectHonest(log, good).catch((cause: unknown) => {
+        throw new Error(`seed=${seed} round=${round} ${name} byte ${at} bit ${bit}`, { cause });
+      });
+      seen[result.harmed ? 'harmed' : 'unaffected'] += 1;
+      await log.close();
+    }
+    // Else the flips did not reach anything, and this test proves nothing.
+    const reached = seen.refused > 20 && seen.harmed > 1;
+    expect({ seed, reached, ...seen }).toMatchObject({ reached: true });
+  });
+});
+
+describe('a cut write-ahead log', () => {
+  test('refused, and not touched: what is left can be saved', async () => {
+    const { crashed, good } = await prepared();
+    const path = join(crashed, 'log.db-wal');
+    const whole = readFileSync(path);
+    for (const cut of [1, 511, 4_096, 8_192, whole.length - 32, whole.length]) {
+      writeFileSync(path, whole);
+      truncateSync(path, whole.length - cut);
+      expect(() => sqliteEventLog({ directory: crashed })).toThrow(/acknowledged|another log/);
+      expect(existsSync(path) ? readFileSync(path).length : 0).toBe(whole.length - cut);
+    }
+    writeFileSync(path, Buffer.concat([whole, Buffer.alloc(5_000, 7)]));
+    const log = sqliteEventLog({ directory: crashed });
+    expect(await everything(log)).toEqual(good);
+    await log.close();
+  });
+});
+
+const mounting = fresh();
+const mount = (...options: string[]) =>
+  spawnSync('mount', ['-t', 'tmpfs', '-o', options.join(), 'tmpfs', mounting]).status === 0;
+const mounted = mount('size=2m');
+afterAll(() => {
+  if (mounted) spawnSync('umount', ['--lazy', mounting]);
+});
+
+describe.skipIf(!mounted)('a full disk (needs the right to mount a tmpfs)', () => {
+  test('appends are refused as full, reads go on, and room is enough to go on', async () => {
+    const directory = join(mounting, 'data');
+    const fatal: Error[] = [];
+    const log = sqliteEventLog({ directory, onFatal: (error) => fatal.push(error) });
+    let stored = 0;
+    const fillUp = async () => {
+      for (; stored < 1_000; stored += 1) {
+        await log.append(nameOf(stored), NO_STREAM, [bound('x'.repeat(20_000))]);
+      }
+    };
+    const refused = await fillUp().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ reason: 'full', applied: 'no' });
+    const big = [bound('x'.repeat(500_000)), bound('y'.repeat(500_000))];
+    const waiting = [1, 2].map((n) => log.append(`big-lead_${n}`, NO_STREAM, big));
+    for (const attempt of waiting) await expect(attempt).rejects.toMatchObject({ reason: 'full' });
+    expect(await log.readAll({ after: 0, limit: 10_000 })).toHaveLength(stored);
+    expect(await log.head()).toMatchObject({ position: stored });
+    expect(await log.readStream('big-lead_1')).toEqual([]);
+
+    expect(mount('remount', 'size=16m')).toBe(true);
+    const result = await log.append('big-lead_1', NO_STREAM, big);
+    expect(result).toEqual({ outcome: 'appended', revision: 1, position: stored + 2 });
+    expect(await log.readStream('big-lead_1')).toHaveLength(2);
+    expect(fatal).toEqual([]);
+    await log.close();
+    const again = sqliteEventLog({ directory });
+    expect(await again.verify()).toEqual({ events: stored + 2, fault: null });
+    await again.close();
+  });
+});

@@ -1,0 +1,181 @@
+/** The thread that writes the embedded log: what goes on meanwhile, and what its end means. */
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { threadCommits } from '#src/adapters/sqlite/log/commits.ts';
+import { fileAt } from '#src/adapters/sqlite/log/log-file.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { bound } from '../../conformance/log-events.ts';
+
+const { fresh, removeAll } = directories('sqlite-thread-');
+afterAll(removeAll);
+
+const TURNS = 50;
+
+/** A log with one event, and a connection that keeps every writer of its file waiting. */
+const held = async () => {
+  const directory = fresh();
+  const log = sqliteEventLog({ directory });
+  await log.append('own-lead_1', NO_STREAM, [bound('first')]);
+  const other = new DatabaseSync(join(directory, 'log.db'));
+  other.exec('BEGIN IMMEDIATE');
+  return { log, other, directory };
+};
+
+describe('while a commit waits for the disk', () => {
+  test('the process reads and goes on, and what comes meanwhile shares the next commit', async () => {
+    const { log, other } = await held();
+    const answered: string[] = [];
+    const append = async (name: string) => {
+      const result = await log.append(`own-lead_${name}`, NO_STREAM, [bound(name)]);
+      answered.push(name);
+      return result;
+    };
+    const appends = [append('2')];
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    appends.push(append('3'), append('4'));
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    expect(answered).toEqual([]);
+    expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(1);
+    expect(await log.readStream('own-lead_2')).toEqual([]);
+    other.exec('ROLLBACK');
+    other.close();
+    const results = await Promise.all(appends);
+    expect(results).toMatchObject([2, 3, 4].map((position) => ({ position })));
+    expect(answered).toEqual(['2', '3', '4']);
+    expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(4);
+    await log.close();
+  });
+
+  test('who follows goes as far as it can without waiting before an append is answered', async () => {
+    const log = sqliteEventLog({ directory: fresh() });
+    const order: string[] = [];
+    const ended = new AbortController();
+    const follower = (async () => {
+      for await (const item of log.subscribe({ after: 0, signal: ended.signal })) {
+        if (item.kind !== 'events') continue;
+        for (let n = 0; n < TURNS; n += 1) await Promise.resolve();
+        order.push('followed');
+      }
+    })();
+    await turn();
+    await turn();
+    const append = (name: string) => log.append(`own-lead_${name}`, NO_STREAM, [bound(name)]);
+    await Promise.all(
+      ['1', '2'].map(async (name) => {
+        await append(name);
+        order.push('answered');
+      }),
+    );
+    expect(order).toEqual(['followed', 'answered', 'answered']);
+    ended.abort();
+    await follower;
+    await log.close();
+  });
+
+  test('close waits for those who wait', async () => {
+    const { log, other } = await held();
+    const append = log.append('own-lead_2', NO_STREAM, [bound('second')]);
+    await turn();
+    const closed = log.close();
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await append).toMatchObject({ outcome: 'appended', position: 2 });
+    await closed;
+  });
+});
+
+test('the same append beside the first one is the first one; another is a conflict', async () => {
+  const log = sqliteEventLog({ directory: fresh() });
+  const events = [bound('a')];
+  const append = (of = events) => log.append('own-lead_1', NO_STREAM, of);
+  const [first, again, other] = await Promise.all([append(), append(), append([bound('b')])]);
+  expect(first).toEqual({ outcome: 'appended', revision: 0, position: 1 });
+  expect(again).toEqual(first);
+  expect(other).toEqual({ outcome: 'conflict' });
+  expect(await log.readAll({ after: 0, limit: 9 })).toHaveLength(1);
+  await log.close();
+});
+
+test('records that the file has and nobody was told of are not read', async () => {
+  const directory = fresh();
+  const log = sqliteEventLog({ directory });
+  await log.append('own-lead_1', NO_STREAM, [bound('a'), bound('b')]);
+  const other = new DatabaseSync(join(directory, 'log.db'));
+  // As a commit leaves it before its answer has come: the next revision, and a stream of its own.
+  other.exec(`
+    INSERT INTO events SELECT 3, stream_id, 2, owner, stream, id || 'x', type, at, data, meta, crc, seal
+    FROM events WHERE position = 2;
+    INSERT INTO events SELECT 4, 4, 0, owner, 'own-lead_2', id || 'y', type, at, data, meta, crc, seal
+    FROM events WHERE position = 2;`);
+  other.close();
+  const [type] = (await log.readAll({ after: 0, limit: 9 })).map((event) => event.type);
+  for (const limit of [9, 2]) expect(await log.readAll({ after: 0, limit })).toHaveLength(2);
+  expect(await log.readAll({ after: 0, limit: 9, types: [type ?? ''] })).toHaveLength(2);
+  expect(await log.readFold({ after: 0, limit: 9 })).toHaveLength(2);
+  expect(await log.readFold({ after: 2, limit: 9 })).toEqual([]);
+  expect(await log.readOwner('own', { after: 0, limit: 9 })).toHaveLength(2);
+  expect(await log.readStream('own-lead_1')).toHaveLength(2);
+  await log.close();
+});
+
+describe('a thread that ends', () => {
+  test('its commit is in doubt, later ones are refused, and the end is told', async () => {
+    const faults: string[] = [];
+    // No log: the thread cannot open it.
+    const path = join(fresh(), 'other.db');
+    const other = new DatabaseSync(path);
+    other.exec('CREATE TABLE theirs (a)');
+    other.close();
+    const place = { store: 'log', path, file: fileAt(path) } as const;
+    const commits = threadCommits(place, (text) => faults.push(text));
+    const first = await commits.commit([]);
+    expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });
+    const later = await commits.commit([]);
+    expect(later).toMatchObject({ kind: 'failed', failure: 'fault', committing: false });
+    expect(faults).toEqual([expect.stringContaining('not a Tributary event log')]);
+    await commits.close();
+  });
+
+  test.each([
+    ['before its first commit', 0],
+    ['between commits', 1],
+  ])('no record is acknowledged into a file that was unlinked %s', async (_when, before) => {
+    const directory = fresh();
+    const path = join(directory, 'log.db');
+    await sqliteEventLog({ directory }).close();
+    const fatal: string[] = [];
+    const onFatal = ({ message }: Error) => fatal.push(message);
+    const log = sqliteEventLog({ directory, onFatal });
+    const append = (n: number) => log.append(`own-lead_${n}`, NO_STREAM, [bound(`${n}`)]);
+    for (let n = 0; n < before; n += 1) await append(n);
+    rmSync(path);
+    await expect(append(8)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
+    expect(fatal).toEqual([expect.stringContaining(`${path} was removed or replaced`)]);
+    await expect(append(9)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
+    expect(existsSync(path)).toBe(false);
+    await log.close();
+  });
+
+  test('nor when another file took its place', async () => {
+    const directory = fresh();
+    const path = join(directory, 'log.db');
+    const log = sqliteEventLog({ directory });
+    await log.append('own-lead_1', NO_STREAM, [bound('1')]);
+    writeFileSync(`${path}.other`, '');
+    renameSync(`${path}.other`, path);
+    const late = log.append('own-lead_2', NO_STREAM, [bound('2')]);
+    await expect(late).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
+    await log.close();
+  });
+
+  test('a log that was only read has none to end', async () => {
+    const log = sqliteEventLog({ directory: fresh() });
+    expect(await log.readAll({ after: 0, limit: 9 })).toEqual([]);
+    await log.close();
+  });
+});

@@ -1,0 +1,355 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { SqliteLogOptions } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { foldCrc, LOG_STORE, sealOf } from '#src/adapters/sqlite/log/log-records.ts';
+import { openStore, requireSqlite } from '#src/adapters/sqlite/open.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { eventLogConformance } from '../../conformance/event-log.ts';
+import { embeddedLogConformance } from '../../conformance/event-log-subscribe.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { bound, freshId, metaAt } from '../../conformance/log-events.ts';
+
+const { fresh, removeAll } = directories('sqlite-log-');
+afterAll(removeAll);
+
+const make = async () => {
+  const directory = fresh();
+  const open = () =>
+    sqliteEventLog({ directory, subscriberEventsMax: 500, streamsInMemoryMax: 100 });
+  const log = open();
+  let current = log;
+  const reopen = async () => {
+    current = open();
+    return current;
+  };
+  return { log, reopen, cleanup: () => current.close() };
+};
+
+eventLogConformance('sqlite', make, embeddedLogConformance);
+
+/** A closed log with `count` streams of two events each. */
+const filled = async (count = 10, options: Partial<SqliteLogOptions> = {}): Promise<string> => {
+  const directory = fresh();
+  const log = sqliteEventLog({ directory, ...options });
+  await fill(log, count);
+  await log.close();
+  return directory;
+};
+
+const fill = (log: EventLog, count: number, from = 0): Promise<unknown> =>
+  Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      log.append(`own${n % 3}-lead_${from + n}`, NO_STREAM, [bound(`a${n}`), bound(`b${n}`)]),
+    ),
+  );
+
+const sql = (directory: string, statements: string, file = 'log.db'): void => {
+  const db = new DatabaseSync(join(directory, file), { enableForeignKeyConstraints: false });
+  db.exec(statements);
+  db.close();
+};
+
+/** The text of the refusal; fails when the log opens. */
+const refusal = (directory: string): string => {
+  try {
+    void sqliteEventLog({ directory }).close();
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartupError);
+    return (error as StartupError).message;
+  }
+  throw new Error('the log opened');
+};
+
+const opens = async (
+  directory: string,
+  position: number,
+  options: Partial<SqliteLogOptions> = {},
+) => {
+  const log = sqliteEventLog({ directory, ...options });
+  expect((await log.head()).position).toBe(position);
+  expect(await log.verify()).toEqual({ events: position, fault: null });
+  return log;
+};
+
+describe('a file is opened as what it is', () => {
+  test('synchronous is FULL on the first and on the second open', () => {
+    const path = join(fresh(), 'log.db');
+    for (const _ of [1, 2]) {
+      const db = openStore(path, LOG_STORE);
+      expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 });
+      expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+      db.close();
+    }
+  });
+
+  test('a setting that does not take is refused', () => {
+    const kind = { ...LOG_STORE, synchronous: 'FULL; PRAGMA synchronous = NORMAL' as 'FULL' };
+    expect(() => openStore(join(fresh(), 'log.db'), kind)).toThrow(/synchronous=1/);
+  });
+
+  test('SQLite with the write-ahead log race is refused', () => {
+    for (const version of ['3.7.0', '3.50.9', '3.51.2'])
+      expect(() => requireSqlite(version)).toThrow(version);
+    for (const version of ['3.51.3', '3.53.0', '4.0.0'])
+      expect(() => requireSqlite(version)).not.toThrow();
+  });
+
+  test('a foreign file is refused and left as it was', () => {
+    const directory = fresh();
+    sql(directory, 'CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)');
+    const before = readFileSync(join(directory, 'log.db'));
+    expect(refusal(directory)).toMatch(/log\.db.*not a Tributary event log/);
+    expect(readFileSync(join(directory, 'log.db'))).toEqual(before);
+    writeFileSync(join(directory, 'log.db'), 'no database at all '.repeat(100));
+    expect(refusal(directory)).toMatch(/cannot be opened/);
+  });
+
+  test('a newer file is refused, an older one migrated', async () => {
+    const directory = await filled();
+    sql(directory, 'PRAGMA user_version = 9');
+    expect(refusal(directory)).toMatch(/newer Tributary.*format 9/);
+    sql(directory, 'PRAGMA user_version = 1');
+    const path = join(directory, 'log.db');
+    expect(() => openStore(path, { ...LOG_STORE, version: 2 })).toThrow(/format 1/);
+    const migrate = (db: DatabaseSync, from: number) => db.exec(`CREATE TABLE was${from} (a)`);
+    openStore(path, { ...LOG_STORE, version: 2, migrate }).close();
+    const db = openStore(path, { ...LOG_STORE, version: 2 });
+    expect(db.prepare('SELECT count(*) AS n FROM was1').get()).toEqual({ n: 0 });
+    db.close();
+  });
+
+  test('one process at a time, told within a second', async () => {
+    const directory = fresh();
+    const log = sqliteEventLog({ directory });
+    const begun = performance.now();
+    expect(refusal(directory)).toMatch(/in use by another/);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    const code = `import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+      try { sqliteEventLog({ directory: ${JSON.stringify(directory)} }) }
+      catch (error) { process.stdout.write(error.message) }`;
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+      encoding: 'utf8',
+    });
+    expect(child.stdout).toMatch(/in use by another/);
+    await log.close();
+    await (await opens(directory, 0)).close();
+  });
+});
+
+describe('a log that is not what it was is refused', () => {
+  test('last events gone; without the mark the loss is accepted', async () => {
+    const directory = await filled();
+    sql(directory, 'DELETE FROM events WHERE position > 18');
+    expect(refusal(directory)).toMatch(
+      /ends at position 18, but it once reached 20: 2 acknowledged/,
+    );
+    rmSync(join(directory, 'log.mark'));
+    await (await opens(directory, 18)).close();
+    expect(JSON.parse(readFileSync(join(directory, 'log.mark'), 'utf8'))).toMatchObject({
+      position: 18,
+    });
+  });
+
+  test('another history, another log, no log, no readable mark', async () => {
+    const directory = await filled();
+    const file = join(directory, 'log.mark');
+    const mark = JSON.parse(readFileSync(file, 'utf8')) as {
+      id: string;
+      position: number;
+      seal: number;
+    };
+    const put = (change: object) => writeFileSync(file, JSON.stringify({ ...mark, ...change }));
+    put({ seal: mark.seal ^ 1 });
+    expect(refusal(directory)).toMatch(/another event at position 20/);
+    put({ id: 'f00' });
+    expect(refusal(directory)).toMatch(/another log/);
+    writeFileSync(file, '{"id":');
+    expect(refusal(directory)).toMatch(/log\.mark is unreadable/);
+    put({});
+    rmSync(join(directory, 'log.db'));
+    expect(refusal(directory)).toMatch(/another log/);
+    expect(existsSync(join(directory, 'log.db'))).toBe(false);
+  });
+
+  test('a changed record near the end, and a lost one', async () => {
+    const changes = [
+      "UPDATE events SET data = replace(data, 'b3', 'b4')",
+      'UPDATE events SET at = at + 0.5',
+      "UPDATE events SET meta = replace(meta, 'req_1', 'req_2')",
+      "UPDATE events SET owner = 'own2x'",
+      'DELETE FROM events',
+    ];
+    for (const change of changes) {
+      const directory = await filled();
+      sql(directory, `${change} WHERE position = 8`);
+      expect(refusal(directory)).toMatch(/position 8 of the log is damaged/);
+    }
+  });
+});
+
+describe('streams.db', () => {
+  /** What creating a stream that is there, and reading it, come to. */
+  const creation = async (log: EventLog) => {
+    const { outcome } = await log.append('own1-lead_1', NO_STREAM, [bound('again')]);
+    const events = (await log.readStream('own1-lead_1')).length;
+    await log.close();
+    return { outcome, events };
+  };
+  const refused = { outcome: 'conflict', events: 2 };
+
+  test.each([
+    ['lost', (path: string) => rmSync(path)],
+    ['no database', (path: string) => writeFileSync(path, 'x'.repeat(9_000))],
+    ['cut', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 5_000))],
+  ])('%s: rebuilt', async (_, harm) => {
+    const directory = await filled(2_000);
+    harm(join(directory, 'streams.db'));
+    expect(await creation(await opens(directory, 4_000))).toEqual(refused);
+  });
+
+  test.each([
+    ['a changed hash', 'UPDATE streams SET hash = hash + 1 WHERE stream_id = 3'],
+    ['a lost row', 'DELETE FROM streams WHERE stream_id = 3'],
+    ['of another log', "UPDATE about SET log = 'f00'"],
+    ['ahead of the log', 'UPDATE about SET through = 99'],
+    ['another history', 'UPDATE about SET seal = seal + 1'],
+  ])('%s: rebuilt', async (_, change) => {
+    const directory = await filled();
+    sql(directory, change, 'streams.db');
+    expect(await creation(await opens(directory, 20))).toEqual(refused);
+  });
+
+  test('behind the log: completed from it', async () => {
+    const directory = await filled(10);
+    const old = readFileSync(join(directory, 'streams.db'));
+    const log = sqliteEventLog({ directory });
+    await fill(log, 10, 10);
+    await log.close();
+    writeFileSync(join(directory, 'streams.db'), old);
+    expect(await creation(await opens(directory, 40))).toEqual(refused);
+  });
+
+  test('names that share a hash are told apart, in memory and in the file', async () => {
+    const hash = (name: string) => name.length % 2;
+    const directory = await filled(10, { hash });
+    const log = sqliteEventLog({ directory, hash, streamsInMemoryMax: 5 });
+    await fill(log, 50, 10);
+    for (let n = 0; n < 60; n += 1) {
+      const stream = `own${(n < 10 ? n : n - 10) % 3}-lead_${n}`;
+      expect((await log.readStream(stream)).map((event) => event.stream)).toEqual([stream, stream]);
+    }
+    expect(await creation(log)).toEqual(refused);
+    await (await opens(directory, 120, { hash })).close();
+  });
+});
+
+describe('failures while it runs', () => {
+  const violate = (directory: string, reference: string): void =>
+    sql(
+      directory,
+      `CREATE TABLE parent (a PRIMARY KEY);
+      CREATE TABLE child (a REFERENCES parent (a) ${reference});
+      CREATE TRIGGER fail AFTER INSERT ON events WHEN new.owner = 'bad'
+      BEGIN INSERT INTO child VALUES (1); END`,
+    );
+
+  test.each([
+    ['a statement', '', 'no'],
+    ['the commit', 'DEFERRABLE INITIALLY DEFERRED', 'unknown'],
+  ])(
+    '%s fails: applied is told, nothing is written any more, reads go on',
+    async (_, reference, applied) => {
+      const directory = await filled();
+      const fatal: Error[] = [];
+      const log = sqliteEventLog({ directory, onFatal: (error) => fatal.push(error) });
+      violate(directory, reference);
+      const together = await Promise.allSettled([
+        log.append('own1-lead_1', 1, [bound('next')]),
+        log.append('bad-lead_1', NO_STREAM, [bound('bad')]),
+      ]);
+      const fault = { status: 'rejected', reason: { reason: 'fault', applied } };
+      expect(together).toMatchObject([fault, fault]);
+      expect(fatal).toHaveLength(1);
+      const later = log.append('own1-lead_1', 1, [bound('next')]);
+      await expect(later).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
+      expect(await log.head()).toMatchObject({ position: 20 });
+      expect(await log.readStream('own1-lead_1')).toHaveLength(2);
+      expect(await log.readStream('bad-lead_1')).toEqual([]);
+      await log.close();
+      await (await opens(directory, 20)).close();
+    },
+  );
+
+  test('more than the queue holds is refused, the rest is done', async () => {
+    const log = sqliteEventLog({ directory: fresh(), queueAppendsMax: 10, appendsInTurnMax: 3 });
+    const appends = Array.from({ length: 25 }, (_, n) =>
+      log.append(`a-l_${n}`, NO_STREAM, [bound('x')]),
+    );
+    const results = await Promise.allSettled(appends);
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused).toHaveLength(15);
+    expect(refused[0]?.reason).toMatchObject({ reason: 'overloaded', applied: 'no' });
+    expect(await log.head()).toMatchObject({ position: 10 });
+    await log.close();
+    const bytes = sqliteEventLog({ directory: fresh(), queueBytesMax: 1_000 });
+    const big = bytes.append('a-l_1', NO_STREAM, [bound('x'.repeat(1_000))]);
+    await expect(big).rejects.toMatchObject({ reason: 'overloaded' });
+    await bytes.close();
+  });
+
+  test('a commit per append keeps the same rules', async () => {
+    const log = sqliteEventLog({ directory: fresh(), commit: 'each' });
+    const append = () => log.append('own1-lead_1', NO_STREAM, [bound('x')]);
+    const outcomes = (await Promise.all([append(), append()])).map((result) => result.outcome);
+    expect(outcomes).toEqual(['appended', 'conflict']);
+    await log.close();
+  });
+});
+
+describe('versions of events', () => {
+  test('an unknown type is named with its place, and a fold goes on', async () => {
+    const directory = await filled(1);
+    const meta = JSON.stringify(metaAt(5));
+    const [id, type, data] = [freshId(), 'LinkDreamt', '{"a":1}'];
+    const crc = foldCrc([3, 'own0-lead_0', 2, type, 5, data]);
+    const db = new DatabaseSync(join(directory, 'log.db'));
+    db.prepare('INSERT INTO events VALUES (3, 1, 2, ?, ?, ?, ?, 5, ?, ?, ?, ?)').run(
+      'own0',
+      'own0-lead_0',
+      id,
+      type,
+      data,
+      meta,
+      crc,
+      sealOf(crc, id, meta),
+    );
+    db.close();
+    const log = sqliteEventLog({ directory });
+    await expect(log.readStream('own0-lead_0')).rejects.toThrow(/LinkDreamt at position 3.*newer/);
+    expect((await log.readFold({ after: 2, limit: 1 }))[0]).toMatchObject({ type, data: { a: 1 } });
+    await log.close();
+  });
+
+  test('old data is brought up to date wherever it is read', async () => {
+    const directory = await filled(1);
+    const mark = (suffix: string) => (data: object) => {
+      const { fingerprint } = data as { fingerprint: string };
+      return { ...data, fingerprint: `${fingerprint}${suffix}` };
+    };
+    const upcasts = { RequestBound: { 1: mark('-2'), 2: mark('-3') } };
+    const log = sqliteEventLog({ directory, upcasts });
+    const expected = ['a0-2-3', 'b0-2-3'];
+    const prints = (events: readonly { data: object }[]) =>
+      events.map(({ data }) => (data as { fingerprint: string }).fingerprint);
+    expect(prints(await log.readStream('own0-lead_0'))).toEqual(expected);
+    expect(prints(await log.readAll({ after: 0, limit: 9 }))).toEqual(expected);
+    expect(prints(await log.readFold({ after: 0, limit: 9 }))).toEqual(expected);
+    await log.close();
+  });
+});

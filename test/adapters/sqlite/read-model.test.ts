@@ -1,0 +1,206 @@
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { SqliteStoreOptions } from '#src/adapters/sqlite/rows/read-model-gathered.ts';
+import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import type { LocalStore } from '#src/ports/read-model.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { readModelConformance } from '../../conformance/read-model.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { readersOf } from '../../support/world/readers.ts';
+
+const temporary = directories('tributary-rows-');
+afterAll(() => temporary.removeAll());
+
+const SPACE = 'things@1.1';
+const PARTITION = partitionOf('anna');
+
+/** What a kill leaves: the file and its write-ahead log as they are at this moment. */
+const copyOf = (file: string): string => {
+  const copy = `${file}.copy`;
+  for (const suffix of ['', '-wal'])
+    if (existsSync(file + suffix)) copyFileSync(file + suffix, copy + suffix);
+  return copy;
+};
+
+readModelConformance(
+  'sqlite',
+  async () => {
+    const file = join(temporary.fresh(), 'rows.db');
+    const stores = [sqliteStore({ file, schedule: () => () => {} })];
+    return {
+      store: stores[0] as LocalStore,
+      readModels: readersOf(stores[0] as LocalStore),
+      reopenAfterKill: async () => {
+        const store = sqliteStore({ file: copyOf(file) });
+        stores.push(store);
+        return { store, readModels: readersOf(store) };
+      },
+      cleanup: async () => {
+        for (const store of stores) await store.close();
+      },
+    };
+  },
+  { outlives: true },
+);
+
+readModelConformance('sqlite, every row to the file and no cache', async () => {
+  const store = sqliteStore({
+    file: join(temporary.fresh(), 'rows.db'),
+    flushRowsMax: 1,
+    cacheRowsMax: 0,
+  });
+  return { store, readModels: readersOf(store), cleanup: () => store.close() };
+});
+
+describe('the read-model file', () => {
+  let file: string;
+  let scheduled: (() => void)[];
+  let discarded: string[];
+  beforeEach(() => {
+    file = join(temporary.fresh(), 'rows.db');
+    scheduled = [];
+    discarded = [];
+  });
+  const open = (options: Partial<SqliteStoreOptions> = {}) =>
+    sqliteStore({
+      file,
+      schedule: (flush) => {
+        scheduled.push(flush);
+        return () => {};
+      },
+      onDiscarded: (reason) => discarded.push(reason),
+      ...options,
+    });
+  const commit = (store: LocalStore, from: number, count = 1) =>
+    store.commit(SPACE, [
+      {
+        partition: PARTITION,
+        from,
+        to: from + count,
+        writes: Array.from({ length: count }, (_, i) => ({
+          scope: 'anna',
+          key: `k${from + i}`,
+          row: { n: from + i, text: 'x'.repeat(100) },
+          sort: from + i,
+        })),
+      },
+    ]);
+  const written = async (): Promise<number> => {
+    const copy = sqliteStore({ file: copyOf(file) });
+    const reached = (await copy.checkpoints(SPACE))[PARTITION] ?? 0;
+    await copy.close();
+    return reached;
+  };
+
+  test('gets what gathered in memory once, when its time has come', async () => {
+    const store = open();
+    for (let n = 0; n < 5; n++) await commit(store, n);
+    expect(scheduled).toHaveLength(1);
+    expect(await written()).toBe(0);
+    scheduled[0]?.();
+    expect(await written()).toBe(5);
+    await commit(store, 5);
+    expect(scheduled).toHaveLength(2);
+    await store.close();
+    expect(await written()).toBe(6);
+  });
+
+  test('gets it at once beyond so many rows', async () => {
+    const store = open({ flushRowsMax: 10 });
+    await commit(store, 0, 9);
+    expect(await written()).toBe(0);
+    await commit(store, 9, 1);
+    expect(await written()).toBe(10);
+    await store.close();
+  });
+
+  test('gets much of it by and by, each partition whole', async () => {
+    const store = open();
+    const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
+    for (const [n, scope] of scopes.entries()) {
+      const partition = partitionOf(scope);
+      const from = (await store.checkpoints(SPACE))[partition] ?? 0;
+      const writes = [0, 1, 2].map((key) => ({ scope, key: `k${key}`, row: { n }, sort: null }));
+      await store.commit(SPACE, [{ partition, from, to: from + 3, writes }]);
+    }
+    /** Rows in the file; fails where a partition has others than its checkpoint says. */
+    const rowsWritten = async (): Promise<number> => {
+      const copy = sqliteStore({ file: copyOf(file) });
+      let total = 0;
+      for (const [partition, reached] of (await copy.checkpoints(SPACE)).entries()) {
+        const { rows } = await copy.digest(SPACE, partition);
+        expect(rows).toBe(reached);
+        total += rows;
+      }
+      await copy.close();
+      return total;
+    };
+    scheduled[0]?.();
+    const first = await rowsWritten();
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(600);
+    for (let turns = 0; turns < 20 && (await rowsWritten()) < 1_200; turns++) await turn();
+    expect(await rowsWritten()).toBe(1_200);
+    await store.close();
+  });
+
+  test('answers rows that memory has let go', async () => {
+    const store = open({ cacheRowsMax: 10 });
+    await commit(store, 0, 100);
+    await store.flush();
+    expect(store.list(SPACE, { scope: 'anna', limit: 100 })).toHaveLength(100);
+    for (let n = 0; n < 100; n++) expect(store.peek(SPACE, 'anna', `k${n}`)).toMatchObject({ n });
+    await store.close();
+  });
+
+  test('is thrown away when it is of another version or another log', async () => {
+    await (await filled({ log: 'one' })).close();
+    await open({ log: 'one' }).close();
+    expect(discarded).toEqual([]);
+    await open({ log: 'two' }).close();
+    expect(discarded).toEqual(['it belongs to another log']);
+    const db = new DatabaseSync(file);
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    const store = open({ log: 'two' });
+    expect(discarded.at(-1)).toBe('it has another version');
+    expect(await store.spaces('things')).toEqual({ live: null, all: [] });
+    await store.close();
+  });
+
+  test('is thrown away when it is no database', async () => {
+    writeFileSync(
+      file,
+      'something else entirely, and long enough to be looked at twice'.repeat(100),
+    );
+    const store = open();
+    expect(discarded).toHaveLength(1);
+    expect(await commit(store, 0)).toEqual(['committed']);
+    await store.close();
+  });
+
+  test('is thrown away when damage is found while it is in use', async () => {
+    await (await filled()).close();
+    const bytes = readFileSync(file);
+    // Pages behind the schema: the file opens, and its rows cannot be read.
+    bytes.fill(0xa5, 8 * 4_096);
+    writeFileSync(file, bytes);
+    const store = open();
+    for (let n = 0; n < 2_000 && discarded.length === 0; n++) store.peek(SPACE, 'anna', `k${n}`);
+    expect(discarded).toHaveLength(1);
+    expect(await store.spaces('things')).toEqual({ live: null, all: [] });
+    expect((await store.checkpoints(SPACE))[PARTITION]).toBe(0);
+    expect(await commit(store, 0)).toEqual(['committed']);
+    await store.close();
+  });
+
+  const filled = async (options: Partial<SqliteStoreOptions> = {}): Promise<LocalStore> => {
+    const store = open(options);
+    await commit(store, 0, 2_000);
+    await store.goLive('things', SPACE);
+    return store;
+  };
+});

@@ -1,0 +1,119 @@
+/**
+ * E: the log on EventStoreDB against its bare client, on the server of the tests or the one of
+ * EVENTSTOREDB_TEST_URL. Both share a process, and its core; what the server takes, both pay.
+ */
+import { env } from 'node:process';
+import {
+  EventStoreDBClient,
+  excludeSystemEvents,
+  jsonEvent,
+  NO_STREAM as NO_STREAM_THERE,
+} from '@eventstore/db-client';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { startAt } from '#src/adapters/eventstoredb/positions.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
+import { follow, metaAt } from '../../conformance/log-events.ts';
+import type { Bench } from '../bench.ts';
+import { interleaved, middleOf } from '../measure.ts';
+import type { Row } from '../table.ts';
+import { rowOf } from '../table.ts';
+
+const IN_FLIGHT = [16, 64, 256];
+const APPENDS = 6_000;
+const ids = systemIds(systemClock().now);
+const meta = metaAt(1_700_000_000_000);
+/** About 400 bytes with its attribution. */
+const data = { stream: 'anna-lead_1', fingerprint: 'x'.repeat(220) };
+
+/** Appends a second, so many under way at once. */
+const rate = async (inFlight: number, append: () => Promise<unknown>): Promise<number> => {
+  const begun = performance.now();
+  let left = APPENDS;
+  const worker = async (): Promise<void> => {
+    while ((left -= 1) >= 0) await append();
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return APPENDS / ((performance.now() - begun) / 1_000);
+};
+
+const appendRows = async (client: EventStoreDBClient, log: EventLog): Promise<Row[]> => {
+  const bare = (): Promise<unknown> =>
+    client.appendToStream(
+      `bare-lead_${ids.uuid()}`,
+      jsonEvent({ id: ids.uuid(), type: 'RequestBound', data, metadata: { ...meta } }),
+      { expectedRevision: NO_STREAM_THERE },
+    );
+  const ours = (): Promise<unknown> =>
+    log.append(`anna-lead_${ids.uuid()}`, NO_STREAM, [
+      { id: ids.uuid(), type: 'RequestBound', data, meta },
+    ]);
+  const rows: Row[] = [];
+  for (const inFlight of IN_FLIGHT) {
+    const rates = await interleaved({
+      bare: () => rate(inFlight, bare),
+      ours: () => rate(inFlight, ours),
+    });
+    const measured = {
+      id: 'E',
+      what: `append to EventStoreDB, ${inFlight} in flight, vs its bare client`,
+      value: middleOf(rates.ours, (each) => each),
+      unit: '1/s',
+      control: middleOf(rates.bare, (each) => each),
+    } as const;
+    rows.push(rowOf(measured, { of: 'ratio', atLeast: 0.6 }));
+  }
+  return rows;
+};
+
+const catchUpRow = async (
+  client: EventStoreDBClient,
+  log: EventLog,
+  after: number,
+): Promise<Row> => {
+  const { position: head } = await log.head();
+  const timed = async (run: () => Promise<number>): Promise<number> => {
+    const begun = performance.now();
+    return (await run()) / ((performance.now() - begun) / 1_000);
+  };
+  const bare = async (): Promise<number> => {
+    const filter = excludeSystemEvents({ checkpointInterval: 32 });
+    const subscription = client.subscribeToAll({ fromPosition: startAt(after), filter });
+    let events = 0;
+    for await (const { event } of subscription) {
+      events += 1;
+      if (Number(event?.position?.commit ?? 0) >= head) break;
+    }
+    await subscription.unsubscribe();
+    return events;
+  };
+  const ours = async (): Promise<number> =>
+    (await follow(log, after, (item) => item.kind === 'caughtUp')).events.length;
+  const rates = await interleaved({ bare: () => timed(bare), ours: () => timed(ours) });
+  const measured = {
+    id: 'E',
+    what: 'catch-up from EventStoreDB, events, vs a bare filtered subscription to $all',
+    value: middleOf(rates.ours, (each) => each),
+    unit: '1/s',
+    control: middleOf(rates.bare, (each) => each),
+  } as const;
+  return rowOf(measured, { of: 'ratio', atLeast: 0.6 });
+};
+
+export const benchEventStoreDb: Bench = async () => {
+  const url = env['EVENTSTOREDB_TEST_URL']?.trim() ?? (await standIn()).url;
+  const log = await eventStoreLog({ url });
+  const client = EventStoreDBClient.connectionString(url);
+  const { position } = await log.head();
+  try {
+    const rows = await appendRows(client, log);
+    return [...rows, await catchUpRow(client, log, position)];
+  } finally {
+    await log.close();
+    await client.dispose();
+    await endStandIns();
+  }
+};

@@ -1,0 +1,54 @@
+/** I: `catalog import` of a real feed, from the start of the command to its end. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Bench } from '../bench.ts';
+import { middleOf } from '../measure.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+import { feedFile, REAL_PRODUCTS } from './wholesale.ts';
+
+type Totals = { read: number; appended: number; unchanged: number; rejected: number };
+
+const CLI = join(import.meta.dirname, '../../../src/cli.ts');
+const ROUNDS = 3;
+const run = promisify(execFile);
+
+const importOnce = async (file: string, directory: string) => {
+  const startedAt = performance.now();
+  const asked = ['catalog', 'import', file, '--data', directory, '--json'];
+  const { stdout } = await run(process.execPath, [CLI, ...asked]);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return { seconds, totals: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Totals };
+};
+
+const require = (totals: Totals, wanted: Partial<Totals>): void => {
+  const wrong = Object.entries(wanted).some(
+    ([name, count]) => totals[name as keyof Totals] !== count,
+  );
+  if (wrong) throw new Error(`${JSON.stringify(totals)} instead of ${JSON.stringify(wanted)}`);
+};
+
+export const benchFeed: Bench = async () => {
+  const { file, real } = feedFile();
+  const first: number[] = [];
+  const second: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const directory = temporaryDirectory();
+    const fresh = await importOnce(file, directory);
+    require(fresh.totals, { appended: REAL_PRODUCTS, rejected: 0 });
+    first.push(fresh.seconds);
+    const again = await importOnce(file, directory);
+    require(again.totals, { appended: 0, unchanged: REAL_PRODUCTS });
+    second.push(again.seconds);
+  }
+  const products = `${REAL_PRODUCTS.toLocaleString('en')} ${real ? 'real' : 'made-up'} products`;
+  const measured = {
+    id: 'I',
+    what: `catalog import of ${products}, whole command, vs the same again`,
+    value: middleOf(first, (seconds) => seconds),
+    unit: 's',
+    control: middleOf(second, (seconds) => seconds),
+  } as const;
+  return [rowOf(measured, { of: 'value', atMost: 2 })];
+};

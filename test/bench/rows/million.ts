@@ -1,0 +1,241 @@
+/** A log of a million events of a business with 200 promoters. */
+import type { EventData, EventType } from '#contracts/events/index.ts';
+import { EVENTS as EVENTS_BY_TYPE } from '#contracts/events/index.ts';
+import type { Million } from '../bench.ts';
+import type { Chance } from '../chance.ts';
+import { chanceOf } from '../chance.ts';
+import type { Role } from '../children.ts';
+import { start } from '../children.ts';
+import type { MadeEvent } from '../made-log.ts';
+import { madeLog } from '../made-log.ts';
+import { makeViews } from '../made-views.ts';
+import { openBench } from '../service.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+const EVENTS = 1_000_000;
+const OWNERS = 200;
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+const FIRST_DAY = Date.UTC(2026, 9, 1);
+const CHECKED_EVERY = 100;
+/** Links of an owner that still have visitors. */
+const VISITED_MAX = 100;
+
+type Event = { type: string; data: object };
+type Dims = EventData<'LinkCreated'>['dims'];
+type Link = { name: string; agent: string; dims: Dims };
+type Owner = { id: string; agent: string; links: Link[] };
+
+type Story = {
+  chance: Chance;
+  owner: Owner;
+  at: number;
+  write<Type extends EventType>(
+    stream: string,
+    events: { type: Type; data: EventData<Type> }[],
+  ): void;
+};
+
+const CAMPAIGNS = ['spring-sale', 'autumn', 'clearance', 'new-arrivals'];
+const CHANNELS = ['email', 'social', 'website'];
+const CATEGORIES = ['Gifts', 'Kitchen', 'Garden', 'Stationery'];
+
+const linkOf = ({ owner, chance }: Story): Link | undefined =>
+  owner.links[owner.links.length - 1 - chance.below(Math.max(1, owner.links.length))];
+
+const createLink = ({ chance, owner, write }: Story): void => {
+  const name = chance.text(24);
+  const product = `prd_${chance.text(24)}`;
+  const category = chance.pick(CATEGORIES);
+  const code = name.slice(0, 12);
+  const dims = {
+    campaign: chance.pick(CAMPAIGNS),
+    channel: chance.pick(CHANNELS),
+    sub_ids: [`list-${chance.below(20)}`],
+    product_id: product,
+    category,
+  };
+  owner.links.push({ name, agent: owner.agent, dims });
+  if (owner.links.length > VISITED_MAX) owner.links.shift();
+  const data = {
+    link_id: `lnk_${name}`,
+    agent_id: owner.agent,
+    target: { kind: 'product' as const, ref: product },
+    destination_url: `https://shop.example/p/${product}`,
+    code,
+    short_url: `https://shop.example/l/${code}`,
+    external_id: `row-${chance.below(1_000_000)}`,
+    dims,
+  };
+  write(`link_${name}`, [{ type: 'LinkCreated', data }]);
+};
+
+const visit = (story: Story): void => {
+  const { chance, at, write } = story;
+  const link = linkOf(story);
+  if (!link) return createLink(story);
+  const visits = Array.from({ length: 1 + chance.below(4) }, () => ({
+    type: 'VisitRecorded' as const,
+    data: {
+      link_id: `lnk_${link.name}`,
+      agent_id: link.agent,
+      dims: link.dims,
+      visitor: chance.text(16),
+      ...(chance.below(10) === 0 && { signals: ['bot' as const] }),
+      country: chance.pick(['GB', 'DE', 'FR', 'US']),
+      device: chance.pick(['desktop', 'mobile'] as const),
+      referrer_host: 'news.example',
+      trigger: 'link' as const,
+    },
+  }));
+  write(`visits_${link.name}_${Math.floor(at / DAY_MS)}.bench.0`, visits);
+};
+
+const submitLead = (story: Story): void => {
+  const { chance, owner, at, write } = story;
+  const name = chance.text(24);
+  const link = linkOf(story);
+  const named = {
+    lead_id: `led_${name}`,
+    agent_id: owner.agent,
+    dims: link?.dims ?? {},
+    ...(link && { link_id: `lnk_${link.name}` }),
+  };
+  const submitted: EventData<'LeadSubmitted'> = {
+    ...named,
+    external_id: `crm-${name}`,
+    source: link ? { kind: 'link', ref: `lnk_${link.name}` } : { kind: 'agent' },
+    claim_expires_at: at + 90 * DAY_MS,
+    company: { name: `Corner Shop ${chance.below(10_000)}`, country: 'GB' },
+    contact: chance.text(120),
+    consent: { basis: 'consent', obtained_at: '2026-09-30T09:00:00Z' },
+  };
+  write(`lead_${name}`, [{ type: 'LeadSubmitted', data: submitted }]);
+  // One in two gets further: the other tenth of the log.
+  if (chance.below(2) > 0) return;
+  write(`lead_${name}`, [
+    { type: 'LeadAccepted', data: named },
+    { type: 'LeadContacted', data: named },
+  ]);
+};
+
+const createHandoff = (story: Story): void => {
+  const { chance, owner, at, write } = story;
+  const name = chance.text(24);
+  const link = linkOf(story);
+  const lines = Array.from({ length: 3 }, (_, i) => ({
+    line_id: `line_${i}`,
+    product_id: `prd_${chance.text(24)}`,
+    sku: String(10_000 + chance.below(80_000)),
+    title: 'White Hanging Heart T-Light Holder',
+    product_revision: chance.below(5),
+    quantity: 6 + chance.below(90),
+    unit_price: 100 + chance.below(900),
+    tier_min_quantity: 1,
+    currency: 'GBP',
+  }));
+  const amount = lines.reduce((sum, { quantity, unit_price }) => sum + quantity * unit_price, 0);
+  const named = {
+    handoff_id: `hnd_${name}`,
+    agent_id: owner.agent,
+    dims: link?.dims ?? {},
+    ...(link && { link_id: `lnk_${link.name}` }),
+  };
+  const created: EventData<'HandoffCreated'> = {
+    ...named,
+    title: 'Restock for the shop',
+    locale: 'en',
+    buyer: { company: 'Corner Shop', country: 'GB' },
+    lines,
+    totals: [{ amount, currency: 'GBP' }],
+    token_hash: chance.text(43),
+    review_origin: 'https://shop.example',
+    expires_at: at + 30 * DAY_MS,
+  };
+  write(`handoff_${name}`, [{ type: 'HandoffCreated', data: created }]);
+};
+
+/** Of 100 appends so many; one of visits is 2.5 events, a lead 2. */
+const STORIES: { weight: number; tell: (story: Story) => void }[] = [
+  { weight: 46, tell: createLink },
+  { weight: 24, tell: visit },
+  { weight: 15, tell: submitLead },
+  { weight: 15, tell: createHandoff },
+];
+const DECK = STORIES.flatMap(({ weight, tell }) => Array.from({ length: weight }, () => tell));
+
+const attributed = (chance: Chance, owner: Owner, at: number, event: Event): MadeEvent => ({
+  ...event,
+  id: `00000000-0000-7000-8000-${chance.text(12)}`,
+  meta: {
+    at,
+    actor: owner.agent,
+    surface: 'rest',
+    operation: 'bench',
+    key: owner.agent.slice(-12),
+    request: `01999999-0000-7000-8000-${chance.text(12)}`,
+    idem: chance.text(43),
+    fingerprint: `1.${chance.text(43)}`,
+    v: 1,
+  },
+});
+
+const ownersOf = (chance: Chance): Owner[] =>
+  Array.from({ length: OWNERS }, (_, i) => ({
+    id: `promoter${i}`,
+    agent: `agt_${chance.text(24)}`,
+    links: [],
+  }));
+
+const writeLog = async (directory: string): Promise<void> => {
+  const chance = chanceOf(1);
+  const owners = ownersOf(chance);
+  const log = await madeLog(directory);
+  let written = 0;
+  while (written < EVENTS) {
+    const at = FIRST_DAY + Math.floor((written / EVENTS) * DAYS * DAY_MS);
+    const owner = chance.pick(owners);
+    const write = (stream: string, events: Event[]): void => {
+      // The schema of each type is met once in a while: nothing that the log would refuse.
+      for (const { type, data } of written % CHECKED_EVERY === 0 ? events : [])
+        EVENTS_BY_TYPE[type as EventType].parse(data);
+      written += events.length;
+      const made = events.map((event) => attributed(chance, owner, at, event));
+      log.append(owner.id, `${owner.id}-${stream}`, made);
+    };
+    chance.pick(DECK)({ chance, owner, at, write });
+  }
+  log.close();
+};
+
+export const logMaker: Role<{ directory: string }> = async ({ directory }) => {
+  await writeLog(directory);
+  return { told: undefined };
+};
+
+export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => {
+  await makeViews(directory);
+  // Once as the service does it: credentials of the desk, and the catalog moved to the end.
+  const service = await openBench(directory);
+  await service.close();
+  return { told: undefined };
+};
+
+const made = async (role: string, directory: string): Promise<void> => {
+  const child = await start(role, { directory });
+  await child.stop();
+};
+
+/** Each is made when it is first asked for. */
+export const million = (): Million => {
+  const directory = temporaryDirectory();
+  let log: Promise<void> | undefined;
+  let views: Promise<void> | undefined;
+  const withLog = (): Promise<void> => (log ??= made('makeLog', directory));
+  return {
+    directory,
+    events: EVENTS,
+    log: withLog,
+    views: () => (views ??= withLog().then(() => made('makeViews', directory))),
+  };
+};

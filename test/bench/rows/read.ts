@@ -1,0 +1,147 @@
+/** R: two reads of a busy promoter, each against a bare fastify GET that answers the same bytes. */
+import Fastify from 'fastify';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import type { Service } from '#src/main.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { Bench } from '../bench.ts';
+import { chanceOf } from '../chance.ts';
+import type { Role, Started, Target } from '../children.ts';
+import { compared, sampled, start, startLoad } from '../children.ts';
+import { AGENTS, deskOf, listen, openBench, sender } from '../service.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+export type ReadTold = { url: string; key: string };
+type Bytes = { body: string; type: string };
+
+const LINKS = 20;
+const LEADS = 200;
+const DAYS = 30;
+const VISITS_PER_LINK_AND_DAY = 10;
+const DAY_MS = 86_400_000;
+
+const visitOf = (visitor: number) => ({
+  requestId: 'bench',
+  method: 'GET',
+  address: `192.0.2.${visitor % 250}`,
+  userAgent: 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  purpose: undefined,
+  dest: undefined,
+  referrer: undefined,
+  country: visitor % 3 === 0 ? 'DE' : 'GB',
+  viaQr: false,
+});
+
+/** A month of a promoter, by the real commands: the clock is moved, nothing is made up. */
+const month = async (service: Service, key: string, goTo: (day: number) => void): Promise<void> => {
+  const { deps } = service;
+  const send = sender(service, key);
+  const chance = chanceOf(2);
+  const codes: CodeRow[] = [];
+  for (let i = 0; i < LINKS; i++) {
+    const link = await send('POST', `${AGENTS}/links`, {
+      target: { kind: 'product', ref: 'SKU1' },
+      campaign: chance.pick(['spring-sale', 'autumn']),
+      channel: chance.pick(['email', 'social']),
+    });
+    const code = String(link['short_url']).split('/l/')[1] ?? '';
+    const row = await deps.readModels.get<CodeRow>('codes', code, '');
+    if (row) codes.push(row);
+  }
+  for (let day = 0; day < DAYS; day++) {
+    goTo(day);
+    const visits = codes.flatMap((code) =>
+      Array.from({ length: VISITS_PER_LINK_AND_DAY }, () =>
+        deps.visits.record(code, visitOf(chance.below(1_000))),
+      ),
+    );
+    await Promise.all(visits);
+    for (let i = 0; i < LEADS / DAYS; i++)
+      await send('POST', `${AGENTS}/leads`, {
+        external_id: `crm-${day}-${i}`,
+        company: { name: `Corner Shop ${i}`, country: 'GB' },
+        contact: { name: 'Ada Byron', email: `ada.${day}.${i}@cornershop.example` },
+        consent: { basis: 'consent', obtained_at: '2026-01-10T09:00:00Z' },
+      });
+  }
+};
+
+export type ReadAsked = {
+  directory: string;
+  settings?: Record<string, string>;
+  role?: 'all' | 'api';
+};
+
+export const readServer: Role<ReadAsked, ReadTold> = async ({ directory, settings, role }) => {
+  const clock = systemClock();
+  let behind = DAYS * DAY_MS;
+  const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
+  const service = await openBench(directory, { clock: moved, ...(role && { role }) }, settings);
+  const desk = deskOf(service);
+  await desk.publish([feedProduct('SKU1')]);
+  const key = await desk.agent('acme');
+  await month(service, key, (day) => {
+    behind = (DAYS - 1 - day) * DAY_MS;
+  });
+  return { told: { url: await service.listen(), key }, close: () => service.close() };
+};
+
+/** What fastify costs, and nothing else. */
+export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) => {
+  const server = Fastify();
+  server.get('/', (_request, reply) => {
+    reply.type(type);
+    return reply.send(body);
+  });
+  return { told: { url: await listen(server) }, close: () => server.close() };
+};
+
+export const READS = {
+  'getPerformance, 30 days': `${AGENTS}/performance`,
+  'page of 25 leads': `${AGENTS}/leads`,
+};
+const CONNECTIONS = 64;
+const SAMPLE_MS = 1_200;
+
+/** The same bytes from a bare server, with the headers that matter to a client's parser. */
+const bareOf = async (service: ReadTold, path: string): Promise<Started<{ url: string }>> => {
+  const answer = await fetch(service.url + path, {
+    headers: { authorization: `Bearer ${service.key}` },
+  });
+  if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+  const type = answer.headers.get('content-type') ?? '';
+  return start<{ url: string }>('bytes', { body: await answer.text(), type });
+};
+
+export const benchReads: Bench = async ({ note }) => {
+  const service = await start<ReadTold>('read', { directory: temporaryDirectory() });
+  const load = await startLoad();
+  const rows = [];
+  for (const [what, path] of Object.entries(READS)) {
+    const bare = await bareOf(service.told, path);
+    const headers = { authorization: `Bearer ${service.told.key}` };
+    const at = (server: Started<{ url: string }>, asked: string): Target => {
+      const { url } = server.told;
+      const calls = [{ path: asked, headers }];
+      return { server, order: { connections: CONNECTIONS, ms: SAMPLE_MS, url, calls } };
+    };
+    const taken = await sampled(load, { read: at(service, path), bare: at(bare, '/') });
+    note('R', taken);
+    await bare.stop();
+    const named = { id: 'R', what: `${what}, 64 connections, vs bare fastify` };
+    rows.push(
+      rowOf(
+        { ...named, ...compared(taken.read, taken.bare, 'perSecond') },
+        { of: 'ratio', atLeast: 0.75 },
+      ),
+      rowOf({
+        id: 'R',
+        what: '  server CPU a request',
+        ...compared(taken.read, taken.bare, 'cpuUs'),
+      }),
+    );
+  }
+  await Promise.all([load, service].map((child) => child.stop()));
+  return rows;
+};

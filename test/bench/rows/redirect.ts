@@ -1,0 +1,75 @@
+/** C: a redirect whose visit is durable before the answer, against one without an event. */
+import type { Bench } from '../bench.ts';
+import { chanceOf } from '../chance.ts';
+import type { Role, Started, Target } from '../children.ts';
+import { compared, sampled, start, startLoad } from '../children.ts';
+import type { Call } from '../load.ts';
+import { AGENTS, deskOf, listen, openBench, sender, serverWith } from '../service.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+type Visits = 'durable' | 'none';
+type Told = { url: string; paths: string[] };
+
+const LINKS = 100;
+/** Visitors differ by their browser: each counts once per link and day. */
+const BROWSERS = 500;
+
+export const redirectServer: Role<{ directory: string; visits: Visits }, Told> = async (asked) => {
+  const service = await openBench(asked.directory);
+  const send = sender(service, await deskOf(service).agent('acme'));
+  const paths: string[] = [];
+  for (let i = 0; i < LINKS; i++) {
+    const link = await send('POST', `${AGENTS}/links`, {
+      target: { kind: 'search', ref: `q${i}` },
+    });
+    paths.push(new URL(String(link['short_url'])).pathname);
+  }
+  const nobody = { visits: { record: async () => {} } };
+  const server = serverWith(service, asked.visits === 'none' ? nobody : {});
+  const url = await listen(server);
+  return { told: { url, paths }, close: () => server.close() };
+};
+
+const callsFor = ({ paths }: Told): Call[] => {
+  const chance = chanceOf(3);
+  return Array.from({ length: 5_000 }, () => {
+    const version = 100 + chance.below(BROWSERS);
+    return {
+      path: chance.pick(paths),
+      headers: {
+        'user-agent': `Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/${version}.0`,
+        accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+        referer: 'https://news.example/letter/42',
+      },
+    };
+  });
+};
+
+const CONNECTIONS = 64;
+const SAMPLE_MS = 1_200;
+
+export const benchRedirects: Bench = async ({ note }) => {
+  const opened = (visits: Visits) =>
+    start<Told>('redirect', { directory: temporaryDirectory(), visits });
+  const servers = { durable: await opened('durable'), none: await opened('none') };
+  const load = await startLoad();
+  const at = (server: Started<Told>): Target => {
+    const { url } = server.told;
+    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(server.told) };
+    return { server, order };
+  };
+  const taken = await sampled(load, { durable: at(servers.durable), none: at(servers.none) });
+  const { durable, none } = taken;
+  note('C', taken);
+  await Promise.all([load, servers.durable, servers.none].map((child) => child.stop()));
+  const what = 'redirect, visit durable, 64 connections, vs without event';
+  return [
+    rowOf(
+      { id: 'C', what, ...compared(durable, none, 'perSecond') },
+      { of: 'ratio', atLeast: 0.45 },
+    ),
+    rowOf({ id: 'C', what: '  server CPU a request', ...compared(durable, none, 'cpuUs') }),
+    rowOf({ id: 'C', what: '  p99', ...compared(durable, none, 'p99') }),
+  ];
+};

@@ -1,0 +1,35 @@
+/** J: what the service keeps in Redis, from a log, against the same work into memory. */
+import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
+import type { Bench } from '../bench.ts';
+import { interleaved, middleOf } from '../measure.ts';
+import { once } from './rebuild.ts';
+import { rowOf } from '../table.ts';
+
+const ROUNDS = 2;
+
+export const benchRedisRebuild: Bench = async ({ million }) => {
+  const { directory, events } = million;
+  await million.log();
+  const redis = await startRedis();
+  try {
+    const asked = { directory, events };
+    const intoRedis = async () => {
+      await redis.control.flushall();
+      return once('far', { ...asked, url: redis.url.href });
+    };
+    const taken = await interleaved(
+      { redis: intoRedis, process: () => once('far', asked) },
+      ROUNDS,
+    );
+    const measured = {
+      id: 'J',
+      what: `projecting ${events.toLocaleString('en')} events into Redis, vs in process`,
+      value: middleOf(taken.redis, ({ perSecond }) => perSecond),
+      unit: '1/s',
+      control: middleOf(taken.process, ({ perSecond }) => perSecond),
+    } as const;
+    return [rowOf(measured, { of: 'ratio', atLeast: 0.6 })];
+  } finally {
+    await endRedis();
+  }
+};

@@ -1,0 +1,93 @@
+/**
+ * K: the reads of R with their rows in Redis, against the same service with its rows in the process.
+ * Each call shows a token, so that no kept answer is sent and every one asks its store. While nothing
+ * has happened Redis answers that, and sends no rows; where each call is of another period it must.
+ */
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
+import type { Bench, Context } from '../bench.ts';
+import type { Load, Started, Target } from '../children.ts';
+import { compared, sampled, start, startLoad } from '../children.ts';
+import type { ReadTold } from './read.ts';
+import { READS } from './read.ts';
+import type { Row } from '../table.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+const SAMPLE_MS = 1_200;
+/** All of them with the same rows in them, and more than are kept. */
+const PERIODS = 330;
+const DAY_MS = 86_400_000;
+
+const PERFORMANCE = READS['getPerformance, 30 days'];
+
+const periods = (): string[] => {
+  const now = systemClock().now();
+  return Array.from({ length: PERIODS }, (_, days) => {
+    const from = new Date(now - (30 + days) * DAY_MS).toISOString().slice(0, 10);
+    return `${PERFORMANCE}?granularity=month&from=${from}`;
+  });
+};
+
+type Kind = { what: string; paths: readonly string[]; connections: number; atLeast?: number };
+
+const KINDS: readonly Kind[] = [
+  { what: 'getPerformance, 30 days', paths: [PERFORMANCE], connections: 64, atLeast: 0.6 },
+  { what: 'page of 25 leads', paths: [READS['page of 25 leads']], connections: 64, atLeast: 0.5 },
+  // Some 300 KB each: more at a time would wait for Redis longer than a request may.
+  { what: 'getPerformance, each of another period', paths: periods(), connections: 4 },
+];
+
+const targetOf = async (
+  server: Started<ReadTold>,
+  { paths: [first = '', ...others], connections }: Kind,
+): Promise<Target> => {
+  const { url, key } = server.told;
+  const authorization = `Bearer ${key}`;
+  const answer = await fetch(url + first, { headers: { authorization } });
+  if (!answer.ok) throw new Error(`${first}: ${await answer.text()}`);
+  const token = answer.headers.get('consistency-token') ?? '';
+  const headers = { authorization, 'consistency-token': token };
+  const calls = [first, ...others].map((path) => ({ path, headers }));
+  return { server, order: { connections, ms: SAMPLE_MS, url, calls } };
+};
+
+const readRows = async (url: string, load: Load, note: Context['note']): Promise<Row[]> => {
+  const opened = (settings: object) =>
+    start<ReadTold>('read', { directory: temporaryDirectory(), settings });
+  const near = await opened({});
+  const far = await opened({ READ_MODEL_URL: url });
+  const rows: Row[] = [];
+  for (const kind of KINDS) {
+    const { what, connections, atLeast } = kind;
+    const { redis, process } = await sampled(load, {
+      redis: await targetOf(far, kind),
+      process: await targetOf(near, kind),
+    });
+    note('K', { redis, process });
+    const named = {
+      id: 'K',
+      what: `${what}, ${connections} connections, rows in Redis, vs in process`,
+    };
+    const goal = atLeast === undefined ? undefined : ({ of: 'ratio', atLeast } as const);
+    rows.push(
+      rowOf({ ...named, ...compared(redis, process, 'perSecond') }, goal),
+      rowOf({ id: 'K', what: '  server CPU a request', ...compared(redis, process, 'cpuUs') }),
+    );
+  }
+  await Promise.all([near, far].map((child) => child.stop()));
+  return rows;
+};
+
+export const benchRedis: Bench = async ({ note }) => {
+  const redis = await startRedis();
+  try {
+    const load = await startLoad();
+    const rows = await readRows(redis.url.href, load, note);
+    await load.stop();
+    return rows;
+  } finally {
+    // Its process, and our connection to it, would keep a run that broke from its end.
+    await endRedis();
+  }
+};

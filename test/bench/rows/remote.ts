@@ -1,0 +1,42 @@
+/**
+ * Processes of the service that share a log and a Redis. The log is the stand-in of the tests, or a
+ * real one by EVENTSTOREDB_TEST_URL.
+ */
+import { env } from 'node:process';
+import { serviceLogger } from '#src/main.ts';
+import { openProjector } from '#src/wiring/projector.ts';
+import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
+import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
+import type { Role } from '../children.ts';
+import { benchConfig, openBench } from '../service.ts';
+
+export type Settings = Record<string, string>;
+
+/** All processes of a service derive their keys from one root. */
+const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
+
+/** Runs `act` with the settings of a process that works on these servers; ends them in any case. */
+export const withServers = async <Value>(
+  act: (settings: Settings) => Promise<Value>,
+): Promise<Value> => {
+  try {
+    const redis = await startRedis();
+    const log = env['EVENTSTOREDB_TEST_URL']?.trim() || (await standIn()).url;
+    return await act({ EVENT_LOG_URL: log, READ_MODEL_URL: redis.url.href, ROOT_KEY });
+  } finally {
+    // A process that lives on would keep a run that broke from its end.
+    await Promise.all([endStandIns(), endRedis()]);
+  }
+};
+
+export type MemberAsked = { directory: string; settings: Settings };
+
+export const apiServer: Role<MemberAsked, { url: string }> = async ({ directory, settings }) => {
+  const service = await openBench(directory, { role: 'api' }, settings);
+  return { told: { url: await service.listen() }, close: () => service.close() };
+};
+
+export const projectorServer: Role<MemberAsked> = async ({ directory, settings }) => {
+  const projector = await openProjector(benchConfig(directory, settings), serviceLogger('error'));
+  return { told: undefined, close: () => projector.close() };
+};

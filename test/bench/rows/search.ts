@@ -1,0 +1,136 @@
+/** Q: search over 100,000 products at 16 connections, against the same front without a search. */
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { attribute } from '#src/app/events/attribution.ts';
+import type { Bench } from '../bench.ts';
+import type { Chance } from '../chance.ts';
+import { chanceOf } from '../chance.ts';
+import type { Role, Target } from '../children.ts';
+import { compared, sampled, start, startLoad } from '../children.ts';
+import type { Call } from '../load.ts';
+import { AGENTS, deskOf, openBench } from '../service.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+import { feedProducts, more, wordsOf } from './wholesale.ts';
+
+type Told = { url: string; key: string };
+
+const PRODUCTS = 100_000;
+const IN_FLIGHT = 3_000;
+const FOLD_WAIT_MS = 60_000;
+
+/** Through the log's own adapter, but past the desk, which reads a stream for each product. */
+const publishAll = async (directory: string): Promise<void> => {
+  const clock = systemClock();
+  const ids = systemIds(clock.now);
+  const call = {
+    ownerId: 'catalog',
+    actor: 'system',
+    surface: 'desk',
+    operation: 'importProducts',
+    requestId: 'bench',
+    at: clock.now(),
+  } as const;
+  const log = sqliteEventLog({ directory, appendsInTurnMax: IN_FLIGHT });
+  const chance = chanceOf(4);
+  const products = more(await feedProducts(), PRODUCTS, chance);
+  for (let from = 0; from < products.length; from += IN_FLIGHT)
+    await Promise.all(
+      products.slice(from, from + IN_FLIGHT).map(({ product, stock }) => {
+        const id = chance.text(24);
+        const data = { product: { product_id: `prd_${id}`, ...product }, stock };
+        const events = attribute(call, [{ type: 'ProductPublished', data }], ids);
+        return log.append(`catalog-product_${id}`, -1, events);
+      }),
+    );
+  await log.close();
+};
+
+export const searchServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+  await publishAll(directory);
+  const service = await openBench(directory);
+  const { position } = await service.deps.log.head();
+  if (!(await service.deps.following.passed(position, FOLD_WAIT_MS)))
+    throw new Error('the catalog was not folded in time');
+  if (service.deps.catalog.count() !== PRODUCTS)
+    throw new Error(`the catalog has ${service.deps.catalog.count()} products`);
+  const key = await deskOf(service).agent('acme');
+  return { told: { url: await service.listen(), key }, close: () => service.close() };
+};
+
+/** So many that none is asked twice within a sample: a cache of answers must not be the answer. */
+const QUERIES = 20_000;
+
+/** One to three words of the titles; every fourth as far as somebody has typed, some mistyped. */
+const wordsFor = (chance: Chance, words: readonly string[]): string =>
+  Array.from({ length: 1 + chance.below(3) }, () => {
+    const word = chance.pick(words);
+    const turn = chance.below(20);
+    if (turn < 5) return word.slice(0, 3 + chance.below(3));
+    return turn === 5 && word.length > 4 ? `${word.slice(0, 2)}${word.slice(3)}` : word;
+  }).join(' ');
+
+type Asked = Record<string, string | number>;
+
+const KINDS: Record<string, (chance: Chance, words: readonly string[]) => Asked> = {
+  text: (chance, words) => ({ q: wordsFor(chance, words) }),
+  facets: (chance, words) => ({
+    q: wordsFor(chance, words),
+    facets: chance.pick(['category,ship_from', 'brand,stock', 'category,brand,ship_from,stock']),
+  }),
+  'price filters': (chance, words) => {
+    const price_min = 20 + chance.below(300);
+    const words_too = chance.below(2) === 0 ? { q: wordsFor(chance, words) } : {};
+    return {
+      ...words_too,
+      price_min,
+      price_max: price_min + 20 + chance.below(2_000),
+      currency: 'GBP',
+      at_quantity: chance.pick([12, 48, 144]),
+      moq_max: 10 + chance.below(90),
+      sort: chance.pick(['relevance', 'price']),
+    };
+  },
+};
+
+const CONNECTIONS = 16;
+const COUNT = PRODUCTS.toLocaleString('en');
+const SAMPLE_MS = 1_200;
+
+const callsOf = (make: () => Asked, headers: Record<string, string>): Call[] =>
+  Array.from({ length: QUERIES }, () => {
+    const query = Object.entries(make()).map(([name, value]) => [name, String(value)]);
+    return { path: `${AGENTS}/products?${new URLSearchParams(query).toString()}`, headers };
+  });
+
+export const benchSearch: Bench = async ({ note }) => {
+  const service = await start<Told>('search', { directory: temporaryDirectory() });
+  const load = await startLoad();
+  const { url, key } = service.told;
+  const headers = { authorization: `Bearer ${key}` };
+  const words = wordsOf(await feedProducts());
+  const chance = chanceOf(5);
+  const targetOf = (calls: Call[]): Target => ({
+    server: service,
+    order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls },
+  });
+  const targets: Record<string, Target> = {
+    control: targetOf([{ path: `${AGENTS}/connection`, headers }]),
+  };
+  for (const [kind, make] of Object.entries(KINDS))
+    targets[kind] = targetOf(callsOf(() => make(chance, words), headers));
+  const taken = await sampled(load, targets);
+  note('Q', taken);
+  await Promise.all([load, service].map((child) => child.stop()));
+  const { control: front = [] } = taken;
+  return Object.keys(KINDS).flatMap((kind) => {
+    const what = `search of ${COUNT} products, ${kind}, p99, vs getConnection`;
+    const samples = taken[kind] ?? [];
+    return [
+      rowOf({ id: 'Q', what, ...compared(samples, front, 'p99') }, { of: 'value', atMost: 10 }),
+      rowOf({ id: 'Q', what: '  at so many a second', ...compared(samples, front, 'perSecond') }),
+      rowOf({ id: 'Q', what: '  CPU time of a search', ...compared(samples, front, 'cpuUs') }),
+    ];
+  });
+};

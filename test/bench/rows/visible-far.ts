@@ -1,0 +1,222 @@
+/**
+ * V: from the commit to rows in Redis, for writes at an even rate. In one process from the answer of
+ * the append until the engine knows that Redis has the rows. Across two, which share the log, from
+ * that answer at the writer until the reader has been given the row by Redis.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { Position } from '#src/ports/event-log.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
+import type { Bench } from '../bench.ts';
+import type { Role } from '../children.ts';
+import { start } from '../children.ts';
+import { percentile } from '../measure.ts';
+import type { MemberAsked, Settings } from './remote.ts';
+import { withServers } from './remote.ts';
+import { openBench } from '../service.ts';
+import type { Row } from '../table.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+import { linkMaker, notedLog, paced, PER_SECOND, spread } from './visible.ts';
+
+type Spread = { p50: number; p99: number };
+type Taken = { lag: Spread; whole: Spread; roundTrip: Spread; found: number; cpuUs: number };
+type Told = { calm: Taken; full: Taken };
+/** Milliseconds of the machine's one clock, by position. */
+type Times = Map<Position, number>;
+
+const WARM_UP = 2_000;
+const MEASURED = 6_000;
+const CALM_PER_SECOND = 500;
+const CALM_MEASURED = 1_500;
+/** Across two: all processes and both servers share the cores, and the log's stand-in is not fast. */
+const FAR_PER_SECOND = 500;
+const FAR_WARM_UP = 1_000;
+const FAR_MEASURED = 2_000;
+const PASSED_MS_MAX = 5_000;
+/** Every so many writes the row is read, and the server asked for nothing: what a round trip takes. */
+const PROBED_EVERY = 10;
+
+const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+/** The service, and how links are made by it; `committed` has when each append was answered. */
+const writing = async ({ directory, settings }: MemberAsked, role: 'all' | 'api') => {
+  const service = await openBench(directory, { role }, settings);
+  const committed: Times = new Map();
+  const log = notedLog(service.deps.log, (result) => {
+    if (result.outcome === 'appended') committed.set(result.position, machineMs());
+  });
+  return { service, committed, create: await linkMaker(service, log) };
+};
+
+/** Who is told that the rows are not there yet asks again, as a client does. */
+const isThere = async (readModels: ReadModels, owner: string, id: string): Promise<boolean> => {
+  try {
+    return (await readModels.get('links', owner, id)) !== undefined;
+  } catch (error) {
+    if (!(error instanceof ReadModelRebuilding)) throw error;
+    await pause(1);
+    return isThere(readModels, owner, id);
+  }
+};
+
+export const visibleInRedis: Role<MemberAsked, Told> = async (asked) => {
+  const { service, committed, create } = await writing(asked, 'all');
+  const { following, readModels } = service.deps;
+  const bare = new Redis(asked.settings['READ_MODEL_URL'] ?? '');
+  let writes = 0;
+  const measure = async (perSecond: number, count: number): Promise<Taken> => {
+    const [lags, wholes, trips]: [number[], number[], number[]] = [[], [], []];
+    let found = 0;
+    const before = process.cpuUsage();
+    await paced(perSecond, count, async (n) => {
+      const askedAt = machineMs();
+      const { owner, id, position } = await create((writes += 1));
+      if (!(await following.passed(position, PASSED_MS_MAX))) throw new Error('never visible');
+      const passedAt = machineMs();
+      lags.push(passedAt - (committed.get(position) ?? 0));
+      wholes.push(passedAt - askedAt);
+      // Not each time: these are round trips, too.
+      if (n % PROBED_EVERY > 0) return;
+      if (await isThere(readModels, owner, id)) found += 1;
+      const sentAt = machineMs();
+      await bare.ping();
+      trips.push(machineMs() - sentAt);
+    });
+    const { user, system } = process.cpuUsage(before);
+    const cpuUs = (user + system) / count;
+    const [lag, whole, roundTrip] = [spread(lags), spread(wholes), spread(trips)];
+    return { lag, whole, roundTrip, found: found / trips.length, cpuUs };
+  };
+  await measure(PER_SECOND / 2, WARM_UP);
+  const calm = await measure(CALM_PER_SECOND, CALM_MEASURED);
+  const full = await measure(PER_SECOND, MEASURED);
+  bare.disconnect();
+  await service.close();
+  return { told: { calm, full } };
+};
+
+/** Writes when it is told to. */
+export const farWriter: Role<MemberAsked> = async (asked) => {
+  const { service, committed, create } = await writing(asked, 'api');
+  return {
+    told: undefined,
+    async tell() {
+      const write = async (n: number): Promise<void> => void (await create(n));
+      await paced(FAR_PER_SECOND / 2, FAR_WARM_UP, write);
+      committed.clear();
+      await paced(FAR_PER_SECOND, FAR_MEASURED, (n) => write(FAR_WARM_UP + n));
+      return [...committed];
+    },
+    close: () => service.close(),
+  };
+};
+
+/** Folds, and reads each link when it has seen it on the log: as whoever was told of it would. */
+export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
+  const service = await openBench(directory, {}, settings);
+  const { log, following, readModels } = service.deps;
+  const stopping = new AbortController();
+  const seen: Times = new Map();
+  let all = (): void => {};
+  const complete = new Promise<void>((resolve) => (all = resolve));
+  const look = async (owner: string, id: string, position: Position): Promise<void> => {
+    await following.passed(position, PASSED_MS_MAX);
+    if (!(await isThere(readModels, owner, id))) throw new Error(`${id} is not there`);
+    seen.set(position, machineMs());
+    if (seen.size === FAR_WARM_UP + FAR_MEASURED) all();
+  };
+  const watch = async (): Promise<void> => {
+    const { position: after } = await log.head();
+    for await (const item of log.subscribe({ after, signal: stopping.signal }))
+      for (const { type, owner, data, position } of item.kind === 'events' ? item.events : [])
+        if (type === 'LinkCreated')
+          void look(owner, (data as { link_id: string }).link_id, position);
+  };
+  const watching = watch();
+  return {
+    told: undefined,
+    async tell() {
+      await complete;
+      return [...seen];
+    },
+    async close() {
+      stopping.abort();
+      await watching.catch(() => {});
+      await service.close();
+    },
+  };
+};
+
+const rate = (perSecond: number): string => `${perSecond.toLocaleString('en')}/s`;
+
+/** The log's commits run in the same thread: their syncs to disk are in the lag, and in the PING. */
+const lagRows = (perSecond: number, taken: Taken, goals?: Spread): Row[] => {
+  const { lag, whole, roundTrip, cpuUs } = taken;
+  const what = `commit to rows in Redis, ${rate(perSecond)}, one process`;
+  const row = (name: keyof Spread): Row =>
+    rowOf(
+      {
+        id: 'V',
+        what: `${what}, ${name}, vs a PING`,
+        value: lag[name],
+        unit: 'ms',
+        control: roundTrip[name],
+      },
+      goals && { of: 'value', atMost: goals[name] },
+    );
+  const asked = {
+    what: '  from the call that writes on, p50',
+    value: whole.p50,
+    unit: 'ms',
+  } as const;
+  const cpu = { what: '  CPU of that process a write', value: cpuUs, unit: 'us' } as const;
+  return [row('p50'), row('p99'), rowOf({ id: 'V', ...asked }), rowOf({ id: 'V', ...cpu })];
+};
+
+const inOneProcess = async (): Promise<Row[]> => {
+  const redis = await startRedis();
+  try {
+    const settings: Settings = { READ_MODEL_URL: redis.url.href };
+    const asked: MemberAsked = { directory: temporaryDirectory(), settings };
+    const child = await start<Told>('visibleInRedis', asked);
+    await child.stop();
+    const { calm, full } = child.told;
+    return [
+      rowOf(
+        {
+          id: 'V',
+          what: 'a read from Redis finds the link then',
+          value: full.found,
+          unit: 'share',
+        },
+        { of: 'value', atLeast: 1 },
+      ),
+      ...lagRows(PER_SECOND, full, { p50: 0.5, p99: 5 }),
+      ...lagRows(CALM_PER_SECOND, calm),
+    ];
+  } finally {
+    await endRedis();
+  }
+};
+
+const acrossTwo = async (settings: Settings): Promise<Row[]> => {
+  const asked = (): MemberAsked => ({ directory: temporaryDirectory(), settings });
+  const reader = await start('farReader', asked());
+  const writer = await start('farWriter', asked());
+  const committed = await writer.call<[Position, number][]>('tell', undefined);
+  const seen = new Map(await reader.call<[Position, number][]>('tell', undefined));
+  await Promise.all([writer, reader].map((child) => child.stop()));
+  const lags = committed.map(([position, at]) => (seen.get(position) ?? Infinity) - at);
+  const what = `commit at one process to a read from Redis at another, ${rate(FAR_PER_SECOND)}`;
+  const row = (share: number, name: string) =>
+    ({ id: 'V', what: `${what}, ${name}`, value: percentile(lags, share), unit: 'ms' }) as const;
+  return [rowOf(row(0.5, 'p50'), { of: 'value', atMost: 10 }), rowOf(row(0.99, 'p99'))];
+};
+
+export const benchFarVisibility: Bench = async () => [
+  ...(await inOneProcess()),
+  ...(await withServers(acrossTwo)),
+];

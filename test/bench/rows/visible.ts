@@ -1,0 +1,136 @@
+/** L: from the commit to the read model, in process, at about 2,000 writes a second. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { Service } from '#src/main.ts';
+import type { AppendResult, Position } from '#src/ports/event-log.ts';
+import type { Bench } from '../bench.ts';
+import type { Role } from '../children.ts';
+import { start } from '../children.ts';
+import { percentile } from '../measure.ts';
+import { deskOf, openBench } from '../service.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+type Told = {
+  /** Share of the links that the read model had when the outcome was there. */
+  visible: number;
+  /** Whole command, and its append alone. */
+  command: { p50: number; p99: number };
+  append: { p50: number; p99: number };
+};
+
+export const PER_SECOND = 2_000;
+const WARM_UP = 2_000;
+const WRITES = 6_000;
+const TICK_MS = 2;
+
+export const spread = (values: readonly number[]) => ({
+  p50: percentile(values, 0.5),
+  p99: percentile(values, 0.99),
+});
+
+/** The log; tells of each append what became of it, and how many milliseconds it took. */
+export const notedLog = (
+  log: Deps['log'],
+  note: (result: AppendResult, ms: number) => void,
+): Deps['log'] => ({
+  ...log,
+  async append(...appended) {
+    const startedAt = performance.now();
+    const result = await log.append(...appended);
+    note(result, performance.now() - startedAt);
+    return result;
+  },
+});
+
+export type MadeLink = { owner: string; id: string; position: Position };
+
+/** Creates links by the command of an agent, over `log`; without HTTP, which is measured elsewhere. */
+export const linkMaker = async (service: Service, log: Deps['log']) => {
+  const key = await deskOf(service).agent('acme');
+  const deps: Deps = { ...service.deps, log };
+  const found = authenticator(deps).agent(key);
+  if (!found.ok) throw new Error(found.detail);
+  const caller = found.value;
+  return async (n: number): Promise<MadeLink> => {
+    const outcome = await dispatch(deps, 'createLink', {
+      caller,
+      surface: 'rest',
+      requestId: `bench-${n}`,
+      input: { idempotency_key: `bench-${n}`, target: { kind: 'search', ref: `q${n}` } },
+    });
+    if (!outcome.ok) throw new Error(outcome.detail);
+    const { id } = outcome.value as { id: string };
+    return { owner: caller.ownerId, id, position: outcome.position ?? 0 };
+  };
+};
+
+/** Begins `count` acts at this rate, whatever becomes of those before, and awaits them all. */
+export const paced = async (
+  perSecond: number,
+  count: number,
+  act: (n: number) => Promise<void>,
+): Promise<void> => {
+  const startedAt = performance.now();
+  const running: Promise<void>[] = [];
+  while (running.length < count) {
+    const due = Math.min(count, ((performance.now() - startedAt) / 1_000) * perSecond);
+    while (running.length < due) running.push(act(running.length));
+    await pause(TICK_MS);
+  }
+  await Promise.all(running);
+};
+
+export const visibility: Role<{ directory: string }, Told> = async ({ directory }) => {
+  const service = await openBench(directory);
+  const commands: number[] = [];
+  const appends: number[] = [];
+  const log = notedLog(service.deps.log, (_, ms) => appends.push(ms));
+  const create = await linkMaker(service, log);
+  let visible = 0;
+  await paced(PER_SECOND, WRITES, async (n) => {
+    const startedAt = performance.now();
+    const { owner, id } = await create(n);
+    const row = await service.deps.readModels.get('links', owner, id);
+    if (n < WARM_UP) return;
+    commands.push(performance.now() - startedAt);
+    if (row) visible += 1;
+  });
+  await service.close();
+  return {
+    told: {
+      visible: visible / (WRITES - WARM_UP),
+      command: spread(commands),
+      append: spread(appends.slice(WARM_UP)),
+    },
+  };
+};
+
+export const benchVisibility: Bench = async () => {
+  const child = await start<Told>('visible', { directory: temporaryDirectory() });
+  await child.stop();
+  const { visible, command, append } = child.told;
+  const what = `createLink in process at ${PER_SECOND.toLocaleString('en')}/s to visible`;
+  return [
+    rowOf(
+      { id: 'L', what: 'read model has the link at the 201', value: visible, unit: 'share' },
+      { of: 'value', atLeast: 1 },
+    ),
+    rowOf({
+      id: 'L',
+      what: `${what}, p50, vs its append alone`,
+      value: command.p50,
+      unit: 'ms',
+      control: append.p50,
+    }),
+    rowOf({
+      id: 'L',
+      what: `${what}, p99, vs its append alone`,
+      value: command.p99,
+      unit: 'ms',
+      control: append.p99,
+    }),
+  ];
+};

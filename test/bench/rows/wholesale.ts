@@ -1,0 +1,84 @@
+/** The real catalog where the machine has it, and products made from its words. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readFeed } from '#src/app/catalog/feed.ts';
+import type { ProductInput } from '#src/app/catalog/feed.ts';
+import type { Chance } from '../chance.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+export const REAL_PRODUCTS = 2_961;
+const REAL_FILE = join(import.meta.dirname, '../../../../shared/data/wholesale/catalog.csv');
+
+const MADE_WORDS =
+  'red white heart vintage paper lunch bag box set cake tin holder t-light glass garden kitchen ' +
+  'metal sign doormat retro spot christmas hanging wooden cotton jumbo shopper mug jar candle';
+const CATEGORIES = ['Gifts', 'Kitchen', 'Garden', 'Stationery', 'Toys', 'Lighting'];
+
+const madeFile = (): string => {
+  const words = MADE_WORDS.split(' ');
+  const line = (_: unknown, i: number): string => {
+    const title = [0, 7, 13].map((step) => words[(i * 7 + i * i + step) % words.length]).join(' ');
+    const category = CATEGORIES[i % CATEGORIES.length] ?? '';
+    return `${10_000 + i},${title},${title},${category},${1 + (i % 90)}.25 GBP,in_stock,${i % 500}`;
+  };
+  const head = 'id,title,description,product_type,price,availability,available_quantity';
+  const file = join(temporaryDirectory(), 'catalog.csv');
+  writeFileSync(file, [head, ...Array.from({ length: REAL_PRODUCTS }, line), ''].join('\n'));
+  return file;
+};
+
+/** A feed of 2,961 products, and whether they are the real ones. */
+export const feedFile = (): { file: string; real: boolean } =>
+  existsSync(REAL_FILE) ? { file: REAL_FILE, real: true } : { file: madeFile(), real: false };
+
+export const feedProducts = async (): Promise<ProductInput[]> => {
+  const { file } = feedFile();
+  const products: ProductInput[] = [];
+  for await (const item of readFeed('csv', chunksOf(file)))
+    if ('product' in item) products.push(item.product);
+  return products;
+};
+
+async function* chunksOf(file: string): AsyncIterable<Buffer> {
+  yield readFileSync(file);
+}
+
+/** Words as often as titles have them, so that common ones match as much as they do in life. */
+export const wordsOf = (products: readonly ProductInput[]): string[] =>
+  products.flatMap(({ product: { title } }) =>
+    title
+      .toLowerCase()
+      .split(/[^a-z0-9-]+/)
+      .filter((word) => word.length > 2),
+  );
+
+const COUNTRIES = ['GB', 'DE', 'FR', 'PL', 'CN'];
+
+/** Products like these, with titles of the same words in other company. */
+export const more = (
+  products: readonly ProductInput[],
+  count: number,
+  chance: Chance,
+): ProductInput[] => {
+  const words = wordsOf(products);
+  return Array.from({ length: count }, (_, i) => {
+    const { product, stock } = chance.pick(products);
+    const title = Array.from({ length: 3 + chance.below(4) }, () => chance.pick(words)).join(' ');
+    const unit_price = 20 + Math.floor(20_000 / (1 + chance.below(200)));
+    return {
+      product: {
+        ...product,
+        sku: `S${i}`,
+        title,
+        description: title,
+        brand: `Brand ${chance.below(300)}`,
+        ship_from: chance.pick(COUNTRIES),
+        price_tiers: [
+          { min_quantity: product.moq, unit_price },
+          { min_quantity: product.moq * 10, unit_price: Math.ceil(unit_price * 0.85) },
+        ],
+      },
+      stock,
+    };
+  });
+};

@@ -1,0 +1,149 @@
+/** W: a durable createLink, against the same server with nothing below it. */
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { runProjections } from '#projections/engine/run.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { Service } from '#src/main.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { Bench } from '../bench.ts';
+import type { Role, Started, Target } from '../children.ts';
+import { compared, sampled, start, startLoad } from '../children.ts';
+import type { Call } from '../load.ts';
+import { ID } from '../load.ts';
+import { AGENTS, deskOf, listen, openBench, serverWith } from '../service.ts';
+import { rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+type Store = 'sqlite' | 'each' | 'nothing' | 'nothing by turns';
+type Told = { url: string; key: string };
+
+const PRODUCTS = 200;
+
+/**
+ * Takes every event and keeps none: what is left is the front. By turns it answers all appends of
+ * a turn together, as a group commit does: fewer wake-ups of the client make that the faster one.
+ */
+const nothingLog = (id: string, byTurns: boolean): EventLog => {
+  let position = 1_000_000;
+  return {
+    id,
+    async append(_stream, expected, events) {
+      position += events.length;
+      if (byTurns) await turn();
+      return { outcome: 'appended', revision: expected + events.length, position };
+    },
+    readStream: async () => [],
+    readAll: async () => [],
+    readOwner: async () => [],
+    readBack: async () => [],
+    readFold: async () => [],
+    async *subscribe() {
+      yield { kind: 'caughtUp', position };
+    },
+    head: async () => ({ position, at: null }),
+    close: async () => {},
+  };
+};
+
+/** A second log and its own read models, with a transaction for every append. */
+const commitEach = async (directory: string): Promise<Partial<ServerDeps>> => {
+  const log = sqliteEventLog({ directory: join(directory, 'each'), commit: 'each' });
+  const store = sqliteStore({ file: join(directory, 'each', 'views.db') });
+  const { signal } = new AbortController();
+  const following = await runProjections({ log, store, projections: PROJECTIONS, signal });
+  return { log, following };
+};
+
+const replacedFor = async (
+  store: Store,
+  { deps, config }: Service,
+): Promise<Partial<ServerDeps>> => {
+  if (store === 'each') return commitEach(config.dataDirectory);
+  if (store === 'sqlite') return {};
+  // No read model follows a log that keeps nothing.
+  const following = { ...deps.following, passed: async () => true };
+  return { log: nothingLog(deps.log.id, store === 'nothing by turns'), following };
+};
+
+export const writeServer: Role<{ directory: string; store: Store }, Told> = async (asked) => {
+  const service = await openBench(asked.directory);
+  const desk = deskOf(service);
+  await desk.publish(Array.from({ length: PRODUCTS }, (_, i) => feedProduct(`SKU${i}`)));
+  const key = await desk.agent('acme');
+  const server = serverWith(service, await replacedFor(asked.store, service));
+  const url = await listen(server);
+  return { told: { url, key }, close: () => server.close() };
+};
+
+/**
+ * One link each: its own key and its own body. To a search, because a product is looked up on both
+ * sides of the comparison, and what both pay makes the share of the store look small.
+ */
+export const callsFor = (key: string, kind: 'product' | 'search' = 'search'): Call[] =>
+  Array.from({ length: PRODUCTS }, (_, i) => ({
+    method: 'POST',
+    path: `${AGENTS}/links`,
+    headers: { authorization: `Bearer ${key}`, 'idempotency-key': `k-${ID}` },
+    body: JSON.stringify({
+      target: { kind, ref: `SKU${i}` },
+      external_id: ID,
+      campaign: 'spring-sale',
+      channel: 'email',
+      sub_ids: [`list-${i % 10}`],
+    }),
+  }));
+
+const CONNECTIONS = 64;
+const SAMPLE_MS = 1_200;
+
+export const benchWrites: Bench = async ({ note }) => {
+  const opened = (store: Store) => start<Told>('write', { directory: temporaryDirectory(), store });
+  const servers = {
+    sqlite: await opened('sqlite'),
+    each: await opened('each'),
+    nothing: await opened('nothing'),
+    byTurns: await opened('nothing by turns'),
+  };
+  const load = await startLoad();
+  const at = (server: Started<Told>, kind?: 'product'): Target => {
+    const { url, key } = server.told;
+    const calls = callsFor(key, kind);
+    return { server, order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls } };
+  };
+  const taken = await sampled(load, {
+    sqlite: at(servers.sqlite),
+    nothing: at(servers.nothing),
+    byTurns: at(servers.byTurns),
+    each: at(servers.each),
+    product: at(servers.sqlite, 'product'),
+  });
+  note('W', taken);
+  await Promise.all([load, ...Object.values(servers)].map((child) => child.stop()));
+  const id = 'W';
+  const { sqlite, nothing, byTurns, each, product } = taken;
+  const throughput = compared(sqlite, nothing, 'perSecond');
+  return [
+    rowOf(
+      { id, what: 'createLink of a search, 64 connections, vs no store', ...throughput },
+      { of: 'ratio', atLeast: 0.5 },
+    ),
+    rowOf({ id, what: '  the same, later goal', ...throughput }, { of: 'ratio', atLeast: 0.65 }),
+    rowOf({
+      id,
+      what: '  vs no store that answers once a turn',
+      ...compared(sqlite, byTurns, 'perSecond'),
+    }),
+    rowOf({ id, what: '  server CPU a request', ...compared(sqlite, nothing, 'cpuUs') }),
+    rowOf({ id, what: '  p99', ...compared(sqlite, nothing, 'p99') }),
+    rowOf({ id, what: '  one commit each', ...compared(each, nothing, 'perSecond') }),
+    rowOf({
+      id,
+      what: '  of a product, vs of a search',
+      ...compared(product, sqlite, 'perSecond'),
+    }),
+  ];
+};

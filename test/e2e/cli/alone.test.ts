@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeServerFile } from '#src/cli/service/server-file.ts';
+import type { Server } from '../../support/clients/cli.ts';
+import {
+  COMMAND,
+  connection,
+  ended,
+  feed,
+  HEADER,
+  json,
+  killAll,
+  lastLine,
+  run,
+  serve,
+  start,
+} from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const directory = directories('tributary-cli-alone-');
+const servers: Server[] = [];
+let data: string;
+let server: Server;
+const at = (): string[] => ['--data', data];
+
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+  servers.push(server);
+});
+
+afterAll(() => {
+  killAll(servers);
+  directory.removeAll();
+});
+
+describe('the end of a server', () => {
+  it('is clean on SIGTERM, and commands go on without it', async () => {
+    const { code, stdout } = await server.stop();
+    expect(code).toBe(0);
+    expect(lastLine(stdout)).toMatchObject({ stopped: true });
+    expect(existsSync(join(data, 'server.json'))).toBe(false);
+
+    const status = await run('status', '--json', ...at());
+    expect(status.code).toBe(3);
+    expect(lastLine(status.stdout)).toMatchObject({ running: false });
+    const { stdout: agents } = await run('access', 'list', '--owner', 'harbour', ...at());
+    expect(agents).toContain('Shop concierge');
+    const file = feed(data, 'later.csv', `${HEADER}L-1,Later,1.00 GBP,in_stock\n`);
+    expect(await json('catalog', 'import', file, ...at())).toMatchObject({ appended: 1 });
+    expect(await json('log', 'verify', ...at())).toMatchObject({ intact: true });
+    expect(await json('projections', 'rebuild', ...at())).toHaveProperty('rebuilt');
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+  });
+
+  it('leaves the same key for the next start', async () => {
+    const next = await serve(data, '--demo');
+    servers.push(next);
+    expect(next.ready.api_key).toBe(server.ready.api_key);
+    expect(await connection(next.ready.url, next.ready.api_key)).toBe(200);
+    await next.stop('SIGKILL');
+    // server.json still names the dead process.
+    expect(existsSync(join(data, 'server.json'))).toBe(true);
+    expect((await run('status', ...at())).stderr).toContain('No server runs');
+    const { code } = await run('events', 'tail', '--limit', '1', ...at());
+    expect(code).toBe(0);
+  });
+
+  it('finds rows that are not what the log says', async () => {
+    const views = new DatabaseSync(join(data, 'views.db'));
+    const changed = views
+      .prepare(
+        `UPDATE rows SET row = replace(row, 'Pimlico', 'Chelsea') WHERE row LIKE '%Pimlico%'`,
+      )
+      .run();
+    views.close();
+    expect(changed.changes).toBeGreaterThan(0);
+    const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
+    expect(code).toBe(4);
+    expect(stderr).toContain('not what the log says');
+    expect(lastLine(stdout)).toMatchObject({ equal: false });
+    await json('projections', 'rebuild', ...at());
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+  });
+});
+
+describe('the command line itself', () => {
+  it('ends with 2 when it is not right, and explains itself', async () => {
+    const [unknown, missing, number, unset, nothing, help] = await Promise.all([
+      run('conquer'),
+      run('key', 'revoke', 'a1B2c3D4e5F6'),
+      run('serve', '--port', 'http'),
+      run('serve', '--port', '0', '--data', ''),
+      run(),
+      run('--help'),
+    ]);
+    const codes = [unknown, missing, number, unset, nothing].map(({ code }) => code);
+    expect(codes).toEqual([2, 2, 2, 2, 2]);
+    expect(unset.stderr).toContain('It must name a directory');
+    expect(missing.stderr).toContain('--reason');
+    expect(help.code).toBe(0);
+    expect(help.stdout).toContain('Exit status:');
+  });
+
+  it('helps with words, too, and shows what a command cannot do without', async () => {
+    const [help, words, flag, none] = await Promise.all([
+      run('help'),
+      run('help', 'access', 'approve'),
+      run('access', 'approve', '--help'),
+      run('help', 'conquer'),
+    ]);
+    expect([help.code, words.code, none.code]).toEqual([0, 0, 2]);
+    expect(help.stdout).toContain('Exit status:');
+    expect(words.stdout).toBe(flag.stdout);
+    expect(words.stdout).toContain('approve --reason <text> [options] <agent>');
+    expect(words.stdout).toMatch(/--reason <text> +shown to whoever asks why \(required\)/);
+  });
+
+  it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {
+    const fake = createServer((request, response) => {
+      if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
+      else request.socket.destroy();
+    });
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
+    const folder = directory.fresh();
+    const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    writeServerFile(folder, { url, pid: process.pid, instance: 'fake' });
+    writeFileSync(join(folder, 'desk.token'), 'trbd_none');
+    const asked = ['catalog', 'withdraw', 'T-1', '--reason', 'x', '--data', folder];
+    const { code, stderr } = await run(...asked, '--idempotency-key', 'again-1');
+    fake.close();
+    expect(code).toBe(5);
+    expect(stderr).toContain('repeat it with --idempotency-key again-1');
+  });
+
+  it('says of a broken off import what is in for certain', async () => {
+    const reached = Promise.withResolvers<void>();
+    const fake = createServer((request, response) => {
+      if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
+      else reached.resolve();
+    });
+    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve));
+    const folder = directory.fresh();
+    const url = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    writeServerFile(folder, { url, pid: process.pid, instance: 'fake' });
+    writeFileSync(join(folder, 'desk.token'), 'trbd_none');
+    const file = feed(directory.fresh(), 'off.csv', `${HEADER}O-1,Off,1.00 GBP,in_stock\n`);
+    const child = start(['catalog', 'import', file, '--data', folder]);
+    const end = ended(child);
+    await reached.promise;
+    child.kill('SIGINT');
+    const { stderr } = await end;
+    fake.closeAllConnections();
+    fake.close();
+    expect(stderr).toContain('off.csv, at least 0 appended, 0 unchanged. The same command');
+  });
+
+  it('is found through a symbolic link, from another folder, with a relative --data', async () => {
+    const folder = directory.fresh();
+    const child = spawn(
+      'sh',
+      [
+        '-c',
+        `ln -s '${COMMAND}' t && ./t access request --owner acme --name N --purpose P --scopes links:write --data in`,
+      ],
+      {
+        cwd: folder,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    expect(await ended(child)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
+  });
+
+  it('makes no service where somebody only looks', async () => {
+    const folder = join(directory.fresh(), 'mistyped');
+    const { code, stderr } = await run('projections', 'status', '--data', folder);
+    expect(code).toBe(3);
+    expect(stderr).toContain('holds no Tributary data');
+    expect(existsSync(folder)).toBe(false);
+  });
+});

@@ -1,0 +1,384 @@
+import { spawn } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Server } from '../../support/clients/cli.ts';
+import {
+  connection,
+  ended,
+  feed,
+  HEADER,
+  json,
+  killAll,
+  lastLine,
+  run,
+  serve,
+  start,
+  until,
+} from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const directory = directories('tributary-cli-');
+let server: Server;
+let data: string;
+const at = (): string[] => ['--data', data];
+
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+});
+
+afterAll(() => {
+  killAll([server]);
+  directory.removeAll();
+});
+
+describe('serve --demo', () => {
+  it('says on its first line what a script needs, and all of it works', async () => {
+    const { ready } = server;
+    expect(ready).toMatchObject({ owner: 'northwind', data });
+    expect(ready.url).toBe(`http://127.0.0.1:${ready.port}`);
+    expect(ready.desk_token).toMatch(/^trbd_/);
+    expect(await connection(ready.url, ready.api_key)).toBe(200);
+    expect((await fetch(ready.review_url)).status).toBe(200);
+  });
+
+  it('prints lines that work when they are pasted, and prints them again', async () => {
+    const { code, stdout } = await run('status', ...at());
+    expect(code).toBe(0);
+    expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
+    expect(stdout).toContain(server.ready.review_url);
+    const lines = stdout.replaceAll('\\\n', ' ').match(/curl .*/g) ?? [];
+    expect(lines).toHaveLength(5);
+    for (const line of lines) {
+      const { stdout: answer } = await ended(
+        spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'pipe'] }),
+      );
+      const body = JSON.parse(answer) as object;
+      expect(body, line).not.toHaveProperty('recovery');
+    }
+  });
+
+  it('tells a month of it: clicks that count and clicks that do not, leads, RFQs, value', async () => {
+    const answer = await fetch(`${server.ready.url}/api/affiliate/v1/performance`, {
+      headers: { authorization: `Bearer ${server.ready.api_key}` },
+    });
+    const { totals } = (await answer.json()) as { totals: Record<string, number> };
+    expect(totals['clicks_raw']).toBeGreaterThan(totals['clicks_valid'] ?? 0);
+    expect(totals['clicks_valid']).toBeGreaterThan(totals['clicks_unique'] ?? 0);
+    expect(totals).toMatchObject({ rfqs_submitted: 2, leads_won: 1, handoffs_declined: 1 });
+  });
+
+  it('is for this machine only, and not for production', async () => {
+    const flags = ['serve', '--demo', '--data', directory.fresh(), '--port', '0'];
+    const [open, production] = await Promise.all([
+      run(...flags, '--host', '0.0.0.0'),
+      ended(start(flags, ['NODE_ENV=production'])),
+    ]);
+    expect(open).toMatchObject({ code: 3, stdout: '' });
+    expect(production).toMatchObject({ code: 3, stdout: '' });
+  });
+});
+
+describe('a server that cannot start', () => {
+  it('says that another process holds the directory, and that a port is taken', async () => {
+    const began = performance.now();
+    const [held, taken] = await Promise.all([
+      run('serve', ...at(), '--port', '0'),
+      run('serve', '--data', directory.fresh(), '--port', String(server.ready.port)),
+    ]);
+    expect(held).toMatchObject({ code: 3, stdout: '' });
+    expect(held.stderr).toContain('in use by another Tributary process');
+    expect(taken).toMatchObject({ code: 3, stdout: '' });
+    expect(taken.stderr).toContain(`port ${server.ready.port} on 127.0.0.1 is taken`);
+    expect(performance.now() - began).toBeLessThan(8_000);
+  });
+
+  it('names the setting that is wrong', async () => {
+    const wrong = ['LOG_LEVEL=loud', 'TRUST_PROXY=maybe', 'PUBLIC_URL=http://x/y'];
+    const { code, stderr } = await ended(start(['serve', ...at()], wrong));
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/PUBLIC_URL: .*\nTRUST_PROXY: .*\nLOG_LEVEL: /);
+  });
+});
+
+describe('commands beside a running server', () => {
+  it('take an agent from its request to a key, and the key to its end', async () => {
+    const { url } = server.ready;
+    const scopes = ['--scopes', 'products:read,links:write'];
+    const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
+    const { id: agent } = await json<{ id: string }>('access', 'request', ...asked, ...at());
+    const why = ['--reason', 'A test', ...at()];
+    await json('access', 'approve', agent, '--scopes', 'products:read', ...why);
+    const first = await run('key', 'issue', agent, '--days', '3', ...at());
+    const key = first.stdout.trim();
+    expect(key).toMatch(/^trb_live_/);
+    expect(await connection(url, key)).toBe(200);
+
+    const keyId = key.split('_')[2] ?? '';
+    const rotated = await json<{ id: string; api_key: string }>('key', 'rotate', keyId, ...at());
+    expect(await connection(url, rotated.api_key)).toBe(200);
+    expect(await connection(url, key)).toBe(200);
+    expect(await json('key', 'revoke', keyId, ...why)).toMatchObject({ status: 'revoked' });
+    expect(await until(async () => (await connection(url, key)) === 401, 1_000)).toBe(true);
+
+    await json('access', 'suspend', agent, ...why);
+    expect(await connection(url, rotated.api_key)).toBe(403);
+    await json('access', 'reinstate', agent, ...why);
+    expect(await connection(url, rotated.api_key)).toBe(200);
+    const { stdout } = await run('key', 'list', '--owner', 'acme', ...at());
+    expect(stdout).toContain(keyId);
+    expect(stdout).not.toContain(rotated.api_key);
+    await json('access', 'request', ...asked, '--agent', agent, '--name', 'Your bank', ...at());
+    const { stdout: open } = await run('access', 'list', '--owner', 'acme', ...at());
+    expect(open).toContain('products:read,links:write as "Your bank"');
+    const denied = await run('access', 'deny', agent, ...why);
+    expect(denied.stdout).toContain('Tester, agent of acme: approved');
+    expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend it');
+  });
+
+  it('list agents to the last page', async () => {
+    const { url, desk_token } = server.ready;
+    const ids = Array.from({ length: LIMITS.PAGE_ROWS_MAX + 1 }, (_, i) => `many-${i}`);
+    const headers = { authorization: `Bearer ${desk_token}`, 'content-type': 'application/json' };
+    const asked = { owner_id: 'many', name: 'Many', purpose: 'A test', scopes: ['leads:read'] };
+    const body = JSON.stringify(asked);
+    const request = (key: string) =>
+      fetch(`${url}/api/desk/v1/agents`, {
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': key },
+        body,
+      });
+    for (const { status } of await Promise.all(ids.map(request))) expect(status).toBe(201);
+    const list = await json<{ data: object[] }>('access', 'list', '--owner', 'many', ...at());
+    expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
+  });
+
+  it('tell a refusal on stderr with the way on, and as an object for scripts', async () => {
+    const asked = ['--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'];
+    const scopes = ['--scopes', 'products:write', '--json', ...at()];
+    const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
+    expect(code).toBe(1);
+    expect(stderr).toContain('Some fields are not valid');
+    expect(stderr).toContain('--owner: must be 3 to 32');
+    expect(stderr).toContain('--scopes, no. 1: ');
+    expect(stderr).toContain('Correct it, and run the command again.');
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
+  });
+
+  it('do a repeated write once', async () => {
+    const key = ['--idempotency-key', 'cli-test-1'];
+    const asked = ['access', 'request', '--owner', 'acme', '--name', 'Twice', '--purpose', 'Once'];
+    const all = [...asked, '--scopes', 'leads:read', ...key, ...at()];
+    const [one, two] = [await json(...all), await json(...all)];
+    expect(two).toEqual(one);
+  });
+
+  it('issue and revoke desk tokens', async () => {
+    const list = (token: string): Promise<number> =>
+      fetch(`${server.ready.url}/api/desk/v1/agents?owner_id=acme`, {
+        headers: { authorization: `Bearer ${token}` },
+      }).then(({ status }) => status);
+    const asked = ['--name', 'Ada', '--roles', 'auditor', ...at()];
+    const { id, token } = await json<{ id: string; token: string }>('token', 'issue', ...asked);
+    expect(await list(token)).toBe(200);
+    await json('token', 'revoke', id, '--reason', 'Left', ...at());
+    expect(await until(async () => (await list(token)) === 401, 1_000)).toBe(true);
+  });
+
+  it('move a lead, close a list and a link, and erase a subject', async () => {
+    const { stdout } = await run('events', 'show', 'northwind', '--json', ...at());
+    const events = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; data: Record<string, string> });
+    const last = (type: string, id: string): string =>
+      events.findLast((event) => event.type === type)?.data[id] ?? '';
+    const why = ['--owner', 'northwind', '--reason', 'A test', ...at()];
+    const lead = last('LeadSubmitted', 'lead_id');
+    const moved = await json('lead', 'move', lead, '--to', 'accepted', ...why);
+    expect(moved).toMatchObject({ state: 'accepted' });
+    const again = await run('lead', 'move', lead, '--to', 'won', '--value', '12.50 GBP', ...why);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('cannot become won');
+    const link = last('LinkCreated', 'link_id');
+    expect(await json('link', 'disable', link, ...why)).toMatchObject({ state: 'disabled' });
+    const handoff = last('HandoffCreated', 'handoff_id');
+    const closed = await json('handoff', 'withdraw', handoff, ...why);
+    expect(closed).toMatchObject({ state: 'withdrawn' });
+
+    const erased = await json('erase', handoff, ...at());
+    expect(erased).toMatchObject({ subject: handoff, key: 'destroyed' });
+  });
+});
+
+describe('catalog import', () => {
+  it('takes the good lines, tells the bad ones, and appends nothing twice', async () => {
+    const lines =
+      'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
+    const file = feed(data, 'bad.csv', HEADER + lines);
+    const first = await run('catalog', 'import', file, '--json', ...at());
+    expect(first.code).toBe(0);
+    expect(first.stderr).toMatch(/bad\.csv:3: price must be like 0\.85 GBP/);
+    expect(lastLine(first.stdout)).toEqual({ read: 3, appended: 2, unchanged: 0, rejected: 1 });
+    const second = await json('catalog', 'import', file, ...at());
+    expect(second).toEqual({ read: 3, appended: 0, unchanged: 2, rejected: 1 });
+
+    const strict = await run('catalog', 'import', file, '--strict', '--json', ...at());
+    expect(strict.code).toBe(1);
+    expect(strict.stderr).toContain('1 bad line in');
+    expect(lastLine(strict.stdout)).toEqual({ read: 3, appended: 0, unchanged: 0, rejected: 3 });
+    const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
+    expect(gone).toMatchObject({ status: 'withdrawn' });
+    const again = await run('catalog', 'import', file, ...at());
+    const told =
+      '3 rows read: 1 appended (1 republished after a withdrawal), 1 unchanged, 1 rejected.';
+    expect(again.stdout).toBe(`${told}\n`);
+  });
+
+  it('counts every line after a stray quote', async () => {
+    const lines = Array.from({ length: 200 }, (_, n) => `Q-${n},T ${n},1.00 GBP,in stock\n`);
+    lines[19] = 'Q-19,"Open quote,1.00 GBP,in stock\n';
+    lines[99] = 'Q-99,"Mug, blue",1.00 GBP,in stock\n';
+    const file = feed(data, 'stray.csv', HEADER + lines.join(''));
+    const { stdout, stderr } = await run('catalog', 'import', file, '--json', ...at());
+    expect(stderr).toContain('stray.csv:21: has a quote that ends inside a value in line 101; ');
+    expect(lastLine(stdout)).toEqual({ read: 200, appended: 199, unchanged: 0, rejected: 1 });
+  });
+
+  it('says in a sentence that a file cannot be read', async () => {
+    const [loop, memory] = ['loop.csv', 'memory.csv'].map((name) => join(data, name));
+    symlinkSync('loop.csv', loop ?? '');
+    symlinkSync('/proc/self/mem', memory ?? '');
+    const [unopened, unread] = await Promise.all([
+      run('catalog', 'import', loop ?? '', ...at()),
+      run('catalog', 'import', memory ?? '', ...at()),
+    ]);
+    expect([unopened.code, unread.code]).toEqual([2, 1]);
+    expect(unopened.stderr).toMatch(/^tributary: \S*loop\.csv cannot be read: ELOOP.*\n$/);
+    expect(unread.stderr).toMatch(/^tributary: \S*memory\.csv cannot be read: EIO.*\n$/);
+  });
+
+  it('is one write under its key, however many batches it has, and undoes nothing when repeated', async () => {
+    const lines = Array.from({ length: 300 }, (_, n) => `K-${n},T ${n},1.00 GBP,in stock\n`);
+    const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
+    const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
+    const first = await json(...keyed);
+    expect(first).toEqual({ read: 300, appended: 300, unchanged: 0, rejected: 0 });
+    await json('catalog', 'withdraw', 'K-299', '--reason', 'Gone', ...at());
+    expect(await json(...keyed)).toEqual(first);
+    const withdrawn = await json('catalog', 'import', file, ...at());
+    expect(withdrawn).toMatchObject({ appended: 1, unchanged: 299 });
+  });
+
+  it('reads TSV and NDJSON by their endings, and more than one batch', async () => {
+    const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
+    const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
+    expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
+      read: 600,
+      appended: 600,
+    });
+    const object = { id: 'N-1', title: 'N', price: '4.00 GBP', available_quantity: 5 };
+    const ndjson = feed(data, 'one.ndjson', `${JSON.stringify(object)}\n`);
+    expect(await json('catalog', 'import', ndjson, ...at())).toMatchObject({ appended: 1 });
+    const [ending, missing, all] = await Promise.all([
+      run('catalog', 'import', feed(data, 'x.txt', ''), ...at()),
+      run('catalog', 'import', join(data, 'none.csv'), ...at()),
+      run('catalog', 'import', feed(data, 'all.csv', `${HEADER}X,,free,never\n`), ...at()),
+    ]);
+    expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
+    const nothing = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
+    for (const [name, text, told] of [
+      ['empty.csv', '', 'the file is empty'],
+      ['semi.csv', HEADER.replaceAll(',', ';'), 'save it with commas'],
+    ] as const)
+      for (const strict of [[], ['--strict']]) {
+        const file = feed(data, name, text);
+        const refused = await run('catalog', 'import', file, '--json', ...strict, ...at());
+        expect(refused.code).toBe(1);
+        expect(refused.stderr).toContain(`nothing was imported: ${file}:1: `);
+        expect(refused.stderr).toContain(told);
+        expect(lastLine(refused.stdout)).toEqual(nothing);
+      }
+  });
+});
+
+describe('looking', () => {
+  it('shows a history as it stood, and the newest events', async () => {
+    const shown = await run('events', 'show', 'northwind', ...at());
+    expect(shown.stdout).toMatch(/^ +\d+ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}AccessRequested /m);
+    expect(shown.stdout).not.toMatch(/\bs1\.|token_hash/);
+    const before = await run('events', 'show', 'northwind', '--at', '100', '--json', ...at());
+    const positions = before.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { position: number }).position);
+    expect(Math.max(...positions)).toBeLessThanOrEqual(100);
+    const tail = await run(
+      'events',
+      'tail',
+      '--owner',
+      'harbour',
+      '--limit',
+      '3',
+      '--json',
+      ...at(),
+    );
+    expect(tail.stdout.trimEnd().split('\n')).toHaveLength(3);
+    for (const asked of [
+      ['show', 'nobody'],
+      ['tail', '--owner', 'nobody'],
+    ]) {
+      const { code, stderr } = await run('events', ...asked, ...at());
+      expect(code).toBe(1);
+      expect(stderr).toContain('there are no events of nobody');
+    }
+  });
+
+  it('follows what comes', async () => {
+    const following = start(['events', 'tail', '--follow', '--limit', '1', '--json', ...at()]);
+    const end = ended(following);
+    let seen = '';
+    following.stdout?.on('data', (chunk) => (seen += String(chunk)));
+    expect(await until(() => seen.includes('\n'), 10_000)).toBe(true);
+    await json('catalog', 'withdraw', 'T-3', '--reason', 'Gone', ...at());
+    expect(await until(() => seen.includes('ProductWithdrawn'), 5_000)).toBe(true);
+    following.kill('SIGINT');
+    expect((await end).code).toBe(0);
+  });
+
+  it('examines the directory, and refuses a scrub under a running server', async () => {
+    const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
+      'doctor',
+      ...at(),
+    );
+    expect(report.healthy).toBe(true);
+    const detail = (name: string) => report.checks.find((check) => check.name === name)?.detail;
+    expect(detail('server')).toContain(server.ready.url);
+    expect(detail('node')).toMatch(/^\d+\./);
+    const scrub = await run('log', 'verify', ...at());
+    expect(scrub).toMatchObject({ code: 3 });
+    expect(scrub.stderr).toContain('Stop it first');
+  });
+
+  it('says where the read models stand, rebuilds them and compares them', async () => {
+    const { data: all } = await json<{ data: { name: string; space: string }[] }>(
+      'projections',
+      'status',
+      ...at(),
+    );
+    expect(all.map(({ name }) => name)).toContain('leads');
+    const { rebuilt } = await json<{ rebuilt: { name: string; space: string }[] }>(
+      'projections',
+      'rebuild',
+      'leads',
+      ...at(),
+    );
+    expect(rebuilt[0]?.space).not.toBe(all.find(({ name }) => name === 'leads')?.space);
+    expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
+    const none = await run('projections', 'verify', 'none', ...at());
+    expect(none.code).toBe(1);
+    expect(none.stderr).toMatch(/no read model none; there are .*\bleads\b/);
+  });
+});

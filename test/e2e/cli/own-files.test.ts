@@ -1,0 +1,113 @@
+/** What lies in a data directory is its owner's alone, also where the directory is not. */
+import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { prepareDirectory } from '#src/adapters/system/directory.ts';
+import { feed, HEADER, json, run } from '../../support/clients/cli.ts';
+import { testApp } from '../../support/world/app.ts';
+import { directories } from '../../support/processes/directories.ts';
+
+const { fresh, removeAll } = directories('own-files-');
+afterAll(removeAll);
+
+const modesIn = (directory: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]),
+  );
+
+it('is made for its owner alone, every file of it', async () => {
+  const app = await testApp();
+  await app.agent('acme');
+  const made = modesIn(app.directory);
+  const some = ['keys.db', 'lock', 'log.db', 'log.db-wal', 'root.key', 'streams.db', 'views.db'];
+  expect(Object.keys(made)).toEqual(expect.arrayContaining(some));
+  expect(Object.keys(made).some((name) => name.startsWith('catalog-'))).toBe(true);
+  expect(Object.entries(made).filter(([, mode]) => mode !== '600')).toEqual([]);
+  await app.close();
+});
+
+it('is closed at the next start where it was left open, and nothing beyond it', () => {
+  const directory = fresh();
+  const elsewhere = join(fresh(), 'feed.csv');
+  writeFileSync(elsewhere, '', { mode: 0o644 });
+  for (const name of ['keys.db', 'catalog-0a1b2c3d.1.db-wal', 'root.key', 'run.sh'])
+    writeFileSync(join(directory, name), '', { mode: 0o644 });
+  symlinkSync(elsewhere, join(directory, 'feed.csv'));
+  mkdirSync(join(directory, 'outbox'), { mode: 0o755 });
+  prepareDirectory(directory);
+  expect(modesIn(directory)).toEqual({
+    'keys.db': '600',
+    'catalog-0a1b2c3d.1.db-wal': '600',
+    'root.key': '600',
+    'run.sh': '644',
+  });
+  expect(statSync(elsewhere).mode & 0o777).toBe(0o644);
+  expect(statSync(join(directory, 'outbox')).mode & 0o777).toBe(0o755);
+});
+
+it('is all that a service which has begun makes, so that it can go on there', async () => {
+  const app = await testApp();
+  await app.agent('acme');
+  for (const name of readdirSync(app.directory)) {
+    const alone = fresh();
+    writeFileSync(join(alone, name), '');
+    writeFileSync(join(alone, 'feed.csv'), '');
+    expect(() => prepareDirectory(alone), name).not.toThrow();
+  }
+  await app.close();
+});
+
+describe('a directory of others', () => {
+  it.each([
+    [['lost+found', '.snapshot', '.nfs0001'], true],
+    [['notes.txt', 'log.db'], true],
+    [['outbox'], true],
+    [['notes.txt'], false],
+    [['log.db.txt', '.git'], false],
+    [['alog.db'], false],
+  ])('with %j is one to begin in: %s', (names, mayBegin) => {
+    const directory = fresh();
+    for (const name of names) writeFileSync(join(directory, name), '');
+    const begin = () => prepareDirectory(directory);
+    if (mayBegin) expect(begin).not.toThrow();
+    else expect(begin).toThrow(/holds files of others .*Nothing was written/);
+  });
+
+  it('is left as it was by every command, and told by doctor', async () => {
+    const directory = fresh();
+    const script = join(directory, 'run.sh');
+    writeFileSync(script, '', { mode: 0o755 });
+    const file = feed(fresh(), 'one.csv', `${HEADER}L-1,One,1.00 GBP,in_stock\n`);
+    const source = fresh();
+    await json('catalog', 'import', file, '--data', source);
+    const told = [
+      run('serve', '--port', '0', '--data', directory),
+      run('catalog', 'import', file, '--data', directory),
+      run('log', 'copy', `sqlite:${source}`, `sqlite:${directory}`),
+    ];
+    for (const { code, stderr } of await Promise.all(told))
+      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('(run.sh)') });
+    expect(modesIn(directory)).toEqual({ 'run.sh': '755' });
+    expect((await run('doctor', '--data', directory)).stdout).toMatch(
+      /✗ +data directory .*holds files of others/,
+    );
+    expect((await run('serve', '--port', '0', '--data', script)).stderr).toBe(
+      `tributary: ${script} is a file. The data directory must be a directory.\n`,
+    );
+  });
+});
+
+it('is told by doctor where others can get at it', async () => {
+  const directory = fresh();
+  const told = async (): Promise<string> => {
+    const { stdout } = await run('doctor', '--data', directory);
+    return /^.*permissions.*$/m.exec(stdout)?.[0] ?? '';
+  };
+  expect(await told()).toContain('✓');
+  chmodSync(directory, 0o755);
+  expect(await told()).toContain(`others can look into ${directory}: chmod 700 ${directory}`);
+  writeFileSync(join(directory, 'log.db-wal'), '', { mode: 0o644 });
+  expect(await told()).toContain(`others can get at ${join(directory, 'log.db-wal')}`);
+});

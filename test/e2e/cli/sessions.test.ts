@@ -1,0 +1,110 @@
+/** The examples of the contract, run as a stranger runs them; and what they propose, approved by hand. */
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Server } from '../../support/clients/cli.ts';
+import { ended, json, killAll, run, serve } from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { ROOT } from '../../support/source/tree.ts';
+import { verifies } from '../../support/source/verifies.ts';
+
+const directory = directories('tributary-sessions-');
+let server: Server;
+let data: string;
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+});
+afterAll(() => {
+  killAll([server]);
+  directory.removeAll();
+});
+
+type Step = { step: string; status: number | string } & Record<string, unknown>;
+
+/** The lines that a session prints; the same `as` is the same intents. */
+const session = async (name: string, as: string): Promise<Step[]> => {
+  const file = join(ROOT, `contracts/examples/sessions/${name}.ts`);
+  const { url, api_key } = server.ready;
+  const command = [`SERVICE_API_KEY=${api_key}`, process.execPath, file, url, as];
+  const child = spawn('env', command, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { code, stdout, stderr } = await ended(child);
+  expect(code, stderr).toBe(0);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Step);
+};
+
+const steps = (said: Step[]): (number | string)[] => said.map(({ status }) => status);
+
+describe('a session of an agent', () => {
+  it('over REST goes from a key to numbers', async () => {
+    const said = await session('rest', 'one');
+    expect(steps(said)).toEqual([200, 200, 201, 201, 201, 201, 200, 200, 403]);
+    expect(said[3]).toMatchObject({ same: true, replayed: 'true' });
+    expect(said.at(-1)).toMatchObject({ code: 'boundary_forbidden', action: 'hand_to_buyer' });
+  });
+
+  it('over MCP finds, links, and proposes a post', async () => {
+    const said = await session('mcp', 'one');
+    expect(steps(said)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'refused', 'ok', 'ok', 'refused']);
+    expect(said[1]?.['tools']).toHaveLength(12);
+    expect(said[4]).toMatchObject({ same: true });
+  });
+
+  it('over A2A proposes a promotion, which a person approves: it leaves once', async () => {
+    verifies('service.1', 'service.2');
+    const said = await session('a2a', 'one');
+    expect(steps(said)).toEqual([
+      'ok',
+      'TASK_STATE_INPUT_REQUIRED',
+      'TASK_STATE_AUTH_REQUIRED',
+      'TASK_STATE_AUTH_REQUIRED',
+      'TASK_STATE_COMPLETED',
+      'TASK_STATE_COMPLETED',
+      'TASK_STATE_REJECTED',
+      'ok',
+    ]);
+    const at = ['--data', data];
+    type Request = { id: string; task_id?: string; content_sha256: string };
+    const list = await json<{ data: Request[] }>('approvals', 'list', ...at);
+    const request = list.data.find(({ task_id }) => task_id === said[3]?.['task']);
+    if (!request) throw new Error('the proposal is not on the list');
+    const shown = await run('approvals', 'show', request.id, ...at);
+    expect(shown.stdout).toContain('Candles are back in stock. Ask us for a list.');
+    const hash = request.content_sha256;
+    const blind = await run('approvals', 'approve', request.id, ...at);
+    expect(blind).toMatchObject({ code: 2, stdout: '' });
+    expect(blind.stderr).toContain(`approvals show ${request.id}`);
+    const wrong = await run('approvals', 'approve', request.id, '--sha256', '0'.repeat(64), ...at);
+    expect(wrong.code).toBe(1);
+    await json('approvals', 'approve', request.id, '--sha256', hash.slice(0, 12), ...at);
+    const outbox = join(data, 'outbox', 'northwind');
+    await expect
+      .poll(() => readdirSync(outbox), { timeout: 10_000 })
+      .toEqual([`${request.id}.1.json`]);
+    const sent = readFileSync(join(outbox, `${request.id}.1.json`), 'utf8');
+    expect(JSON.parse(sent)).toMatchObject({
+      id: request.id,
+      content: { text: 'Candles are back in stock. Ask us for a list.' },
+    });
+
+    // The agent says it all again: the same task, which is done by now, and nothing leaves twice.
+    const again = await session('a2a', 'one');
+    expect(again[3]).toMatchObject({ task: said[3]?.['task'], status: 'TASK_STATE_COMPLETED' });
+    expect(readdirSync(outbox)).toHaveLength(1);
+
+    const history = await run('events', 'tail', '--owner', 'northwind', ...at);
+    for (const type of [
+      'OutboundProposed',
+      'OutboundApproved',
+      'OutboundDispatched',
+      'OutboundConfirmed',
+    ])
+      expect(history.stdout).toMatch(new RegExp(`\\d+ .*${type} .*${request.id.slice(4)}`));
+  });
+});

@@ -1,0 +1,253 @@
+/** What a buyer has typed goes along with whatever is pressed, with script and without. */
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import {
+  answered,
+  DESKTOP,
+  hasChromium,
+  IN_CHROMIUM,
+  launchChromium,
+  overflow,
+  PHONE,
+  violations,
+  visitor,
+} from '../../support/clients/browser.ts';
+
+const LINES = [
+  { sku: 'MUG-1', quantity: 4 },
+  { sku: 'MUG-2', quantity: 5 },
+];
+
+let app: TestApp;
+let browser: Browser;
+let origin: string;
+let key: string;
+
+beforeAll(async () => {
+  app = await testApp({ PUBLIC_URL: '' });
+  [origin, browser] = await Promise.all([app.service.listen(), launchChromium()]);
+  ({ key } = await app.agent('acme'));
+  await app.publish([
+    feedProduct('MUG-1', { title: 'Blue mug' }),
+    feedProduct('MUG-2', { title: 'Red mug' }),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await app?.close();
+});
+
+type List = { id: string; review_url: string };
+const list = async (line_items = LINES): Promise<List> => {
+  const answer = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/handoffs',
+    key,
+    payload: { title: 'Mugs for the shop', line_items },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  return answer.body;
+};
+const events = async ({ id }: List) =>
+  (await app.service.deps.log.readStream(`acme-handoff_${id.slice(4)}`)).map(({ type }) => type);
+
+/** Opens a list in a browser of its own, which must end without one complaint. */
+const open = async (
+  run: (page: Page, made: List) => Promise<void>,
+  options: BrowserContextOptions,
+  known?: List,
+): Promise<void> => {
+  const made = known ?? (await list());
+  const { page, context, faults } = await visitor(browser, origin, options);
+  try {
+    await page.goto(made.review_url);
+    await run(page, made);
+    expect(faults).toEqual([]);
+  } finally {
+    await context.close();
+  }
+};
+
+const quantity = (page: Page, title: string) =>
+  page.getByLabel(`Quantity of ${title}`, { exact: true });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const heading = (page: Page) => page.getByRole('heading', { level: 1 }).textContent();
+const sending = (page: Page) => page.getByRole('region', { name: 'Ask for a quotation' });
+const email = (page: Page) => page.getByLabel('E-mail');
+const fillContact = async (page: Page): Promise<void> => {
+  await page.getByLabel('Your name').fill('Bea Buyer');
+  await email(page).fill('bea@shop.example');
+  await page.getByLabel('I ask for a quotation').check();
+};
+const enter = (page: Page): Promise<number> => answered(page, () => page.keyboard.press('Enter'));
+
+const SETTINGS: [string, BrowserContextOptions][] = [
+  ['on a phone without script', { ...PHONE, javaScriptEnabled: false }],
+  ['with script', DESKTOP],
+];
+
+describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
+  it.each(SETTINGS)('is what “Ask for a quotation” sends, %s', async (_name, options) => {
+    const run = async (page: Page, made: List) => {
+      await quantity(page, 'Blue mug').fill('48');
+      await quantity(page, 'Red mug').fill('0');
+      await fillContact(page);
+      const send = () => answered(page, () => button(page, 'Ask for a quotation').click());
+      if (options.javaScriptEnabled === false) {
+        // Nobody has shown what this comes to yet.
+        expect(await send()).toBe(409);
+        expect(await page.getByRole('alert').textContent()).toContain('nothing was sent yet');
+        expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
+        expect(await sending(page).textContent()).toMatch(/1\s+line,\s+£95\.52/);
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+        expect(await email(page).inputValue()).toBe('bea@shop.example');
+        expect(await overflow(page)).toBe(0);
+      }
+      expect(await send()).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+      expect(await page.getByRole('table').textContent()).toContain('£95.52');
+      expect(await page.getByRole('table').textContent()).not.toContain('Red mug');
+      expect(await events(made)).toEqual([
+        'HandoffCreated',
+        'HandoffOpenedByBuyer',
+        'HandoffListRevisedByBuyer',
+        'RfqSubmittedByBuyer',
+      ]);
+    };
+    await open(run, options);
+  });
+
+  it.each(SETTINGS)('is saved and shown first when Enter ends it, %s', async (_name, options) => {
+    const run = async (page: Page, made: List) => {
+      await quantity(page, 'Blue mug').fill('48');
+      await fillContact(page);
+      await email(page).focus();
+      expect(await enter(page)).toBe(200);
+      expect(await page.getByRole('status').first().textContent()).toContain('Nothing was sent');
+      expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+      expect(await sending(page).textContent()).toContain('£108.02');
+      expect(await email(page).inputValue()).toBe('bea@shop.example');
+      expect(await page.getByLabel('I ask for a quotation').isChecked()).toBe(true);
+      expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
+      await email(page).focus();
+      expect(await enter(page)).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+    };
+    await open(run, options);
+  });
+
+  it.each(SETTINGS)(
+    'stays where something is wrong, and changes nothing, %s',
+    async (_, options) => {
+      const run = async (page: Page, made: List) => {
+        await quantity(page, 'Blue mug').fill('48');
+        await fillContact(page);
+        await email(page).fill('bea@shop');
+        expect(await answered(page, () => button(page, 'Ask for a quotation').click())).toBe(422);
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+        expect(await email(page).inputValue()).toBe('bea@shop');
+        expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
+
+        await quantity(page, 'Red mug').fill('99999999999');
+        await quantity(page, 'Red mug').focus();
+        expect(await enter(page)).toBe(422);
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+        expect(await email(page).inputValue()).toBe('bea@shop');
+        await quantity(page, 'Red mug').fill('6');
+        expect(await answered(page, () => button(page, 'Update quantities').click())).toBe(200);
+        expect(await email(page).inputValue()).toBe('bea@shop');
+        expect(await overflow(page)).toBe(0);
+      };
+      await open(run, options);
+    },
+  );
+
+  it('is shown as it would be sent while it is typed', async () => {
+    const run = async (page: Page) => {
+      await quantity(page, 'Blue mug').fill('48');
+      expect(await sending(page).textContent()).toContain('£108.02');
+      await quantity(page, 'Red mug').fill('0');
+      expect(await sending(page).textContent()).toMatch(/1 line,\s+£95\.52/);
+    };
+    await open(run, DESKTOP);
+  });
+
+  it('is priced as it is sent: every line of a product, in the currency it has now', async () => {
+    const [sku, other] = ['LAMP-1', 'LAMP-2'];
+    const at = (price: number, currency = 'GBP') => ({
+      currency,
+      price_tiers: [
+        { min_quantity: 6, unit_price: price + 200 },
+        { min_quantity: 48, unit_price: price },
+      ],
+    });
+    const lamp = (title: string, over: object) => feedProduct(sku, { title, ...over });
+    await app.publish([lamp('Lamp', at(800)), feedProduct(other, { title: 'Pot', ...at(500) })]);
+    const lines = [48, 60].map((quantity) => ({ sku, quantity }));
+    const run = async (page: Page, made: List) => {
+      const [first, second] = [page.locator('#quantity\\.1'), page.locator('#quantity\\.2')];
+      await page.getByText('The price is now £9.50').first().waitFor();
+      await first.fill('54');
+      await page.locator('#quantity\\.3').fill('50');
+      expect(await page.locator('tbody .unit').allTextContents()).toEqual([
+        '£9.50',
+        '£9.50',
+        '€5.00',
+      ]);
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,083.00 + €250.00');
+      await second.fill('0');
+      expect(await sending(page).textContent()).toMatch(/2 lines, £513\.00 \+ €250\.00/);
+      await first.fill('48');
+      await second.fill('60');
+      await page.locator('#quantity\\.3').fill('48');
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,104.00');
+      await first.fill('54');
+      await fillContact(page);
+      expect(await answered(page, () => button(page, 'Ask for a quotation').click())).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+      expect(await page.locator('tfoot .totals').textContent()).toBe('£1,323.00');
+      expect(await events(made)).toContain('RfqSubmittedByBuyer');
+    };
+    const made = await list([...lines, { sku: other, quantity: 48 }]);
+    await app.publish([
+      lamp('Lamp', at(950)),
+      feedProduct(other, { title: 'Pot', ...at(500, 'EUR') }),
+    ]);
+    await open(run, DESKTOP, made);
+  });
+
+  it('is asked for again on a phone when prices change meanwhile, and passes axe there', async () => {
+    const pan = (unit_price: number) =>
+      feedProduct('PAN-1', { title: 'Pan', price_tiers: [{ min_quantity: 4, unit_price }] });
+    await app.publish([pan(300)]);
+    const run = async (page: Page, made: List) => {
+      await quantity(page, 'Pan').fill('6');
+      await app.publish([pan(350)]);
+      await fillContact(page);
+      const send = () => answered(page, () => button(page, 'Ask for a quotation').tap());
+      expect(await send()).toBe(409);
+      await page.waitForFunction(() => document.activeElement?.role === 'alert');
+      expect(await quantity(page, 'Pan').inputValue()).toBe('6');
+      expect(await sending(page).textContent()).toContain('£21.00');
+      expect(await overflow(page)).toBe(0);
+      expect(await violations(page)).toEqual([]);
+      expect(await send()).toBe(200);
+      expect(await heading(page)).toBe('Your request was sent');
+      expect(await events(made)).toContain('RfqSubmittedByBuyer');
+    };
+    const small = { ...PHONE, viewport: { width: 360, height: 740 } };
+    await open(run, small, await list([{ sku: 'PAN-1', quantity: 4 }]));
+  });
+
+  it('passes axe where it was saved', async () => {
+    const run = async (page: Page) => {
+      await quantity(page, 'Blue mug').fill('48');
+      await fillContact(page);
+      expect(await answered(page, () => button(page, 'Update quantities').click())).toBe(200);
+      expect(await violations(page)).toEqual([]);
+    };
+    await open(run, DESKTOP);
+  });
+});

@@ -1,0 +1,201 @@
+/** Clients that others wrote, against a service that listens: they list and call every tool. */
+import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import {
+  Client as NewClient,
+  StreamableHTTPClientTransport as NewTransport,
+} from '@modelcontextprotocol/client';
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentOperations } from '#contracts/index.ts';
+import { toolName } from '#contracts/places.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { MCP } from '../../support/clients/mcp.ts';
+import { configure } from '../../support/world/outreach.ts';
+import { verifies } from '../../support/source/verifies.ts';
+
+const TWELVE = Object.values(agentOperations).map(toolName);
+
+let app: TestApp;
+let key: string;
+let url: string;
+
+beforeAll(async () => {
+  app = await testApp({ PUBLIC_URL: '' });
+  await app.publish(Array.from({ length: 60 }, (_, i) => feedProduct(`MUG-${i}`)));
+  await configure(app, 'acme');
+  ({ key } = await app.agent('acme'));
+  url = `${await app.service.listen()}${MCP}`;
+});
+afterAll(() => app.close());
+
+type Result = {
+  isError?: boolean;
+  structuredContent?: Record<string, unknown>;
+  content: { text: string }[];
+};
+/** What a test asks of a client, whichever it is. */
+type Connected = {
+  version(): string | undefined;
+  tools(): Promise<{ name: string; annotations?: object | undefined }[]>;
+  call(name: string, input: object): Promise<Result>;
+  resource(uri: string): Promise<string>;
+  prompt(): Promise<number>;
+  close(): Promise<void>;
+};
+
+const INFO = { name: 'tributary-test', version: '1.0.0' };
+const authorized = (credential: string) => ({
+  requestInit: { headers: { Authorization: `Bearer ${credential}` } },
+});
+
+const oldLine = async (credential = key): Promise<Connected> => {
+  const client = new OldClient(INFO);
+  const transport = new OldTransport(new URL(url), authorized(credential));
+  await client.connect(transport);
+  return {
+    version: () => transport.protocolVersion,
+    tools: async () => (await client.listTools()).tools,
+    call: async (name, input) =>
+      (await client.callTool({ name, arguments: { ...input } })) as never,
+    resource: async (uri) => textOf(await client.readResource({ uri })),
+    prompt: async () =>
+      (await client.getPrompt({ name: 'promote_product', arguments: { product: 'mug' } })).messages
+        .length,
+    close: () => client.close(),
+  };
+};
+
+const newLine =
+  (mode: 'legacy' | 'auto' | { pin: string }) =>
+  async (credential = key): Promise<Connected> => {
+    const client = new NewClient(INFO, { versionNegotiation: { mode } });
+    await client.connect(new NewTransport(new URL(url), authorized(credential)));
+    return {
+      version: () => client.getNegotiatedProtocolVersion(),
+      tools: async () => (await client.listTools()).tools,
+      call: async (name, input) =>
+        (await client.callTool({ name, arguments: { ...input } })) as never,
+      resource: async (uri) => textOf(await client.readResource({ uri })),
+      prompt: async () =>
+        (await client.getPrompt({ name: 'promote_product', arguments: { product: 'mug' } }))
+          .messages.length,
+      close: () => client.close(),
+    };
+  };
+
+const textOf = ({ contents: [content] }: { contents: object[] }): string =>
+  content && 'text' in content ? String(content.text) : '';
+
+/** Every tool once, as an agent would on its first day; answers which it called. */
+const callAll = async (call: Connected['call']): Promise<string[]> => {
+  const called: string[] = [];
+  const ok = async (name: string, input: object = {}): Promise<Record<string, unknown>> => {
+    const { isError, structuredContent = {}, content } = await call(name, input);
+    if (isError) throw new Error(`${name}: ${content[0]?.text}`);
+    called.push(name);
+    return structuredContent;
+  };
+  const keyed = (input: object) => ({ idempotency_key: freshKey(), ...input });
+  const text = 'Mugs are back in stock.';
+  await ok('get_connection');
+  await ok('search_products', { q: 'product', facets: ['category'] });
+  await ok('create_link', keyed({ target: { kind: 'product', ref: 'MUG-1' } }));
+  await ok('create_handoff', keyed({ title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] }));
+  const company = { name: 'Shop', country: 'GB' };
+  await ok('submit_lead', keyed({ external_id: freshKey(), company }));
+  await ok('list_leads');
+  await ok('get_performance', { granularity: 'total' });
+  const { id } = await ok(
+    'request_social_post',
+    keyed({ network: 'mastodon', account_ref: 'shop', text }),
+  );
+  await ok('request_message', keyed({ channel: 'email', recipient_ref: 'list:a', text }));
+  const agent_card_url = 'https://partner.example/.well-known/agent-card.json';
+  await ok('request_agent_notification', keyed({ agent_card_url, text }));
+  await ok('get_outbound_request', { outbound_id: id });
+  await ok('cancel_outbound_request', keyed({ outbound_id: id }));
+  return called;
+};
+
+describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
+  ['SDK 1, which begins with initialize', '2025-11-25', oldLine],
+  ['SDK 2 in the legacy era', '2025-11-25', newLine('legacy')],
+  ['SDK 2, which looks for the modern era', '2026-07-28', newLine('auto')],
+  ['SDK 2, held to the modern era', '2026-07-28', newLine({ pin: '2026-07-28' })],
+])('%s', (_name, version, connect) => {
+  it('lists and calls the twelve tools, and takes every result for valid', async () => {
+    verifies('service.2', 'service.1');
+    const client = await connect();
+    expect(client.version()).toBe(version);
+    expect((await client.tools()).map(({ name }) => name)).toEqual(TWELVE);
+    expect((await callAll(client.call)).sort()).toEqual([...TWELVE].sort());
+    expect(JSON.parse(await client.resource('tributary://boundaries'))).toHaveLength(5);
+    expect(await client.prompt()).toBe(1);
+    await client.close();
+  });
+
+  it('reads a refusal as one, and goes on', async () => {
+    const { key: narrow } = await app.agent('acme', ['links:write']);
+    const client = await connect(narrow);
+    const refused = await client.call('create_link', { target: { kind: 'product', ref: 'MUG-1' } });
+    expect(refused.isError).toBe(true);
+    expect(JSON.parse(refused.content[0]?.text ?? '')).toMatchObject({
+      code: 'idempotency_key_required',
+    });
+    await expect(client.call('list_leads', {})).rejects.toThrow(/leads:read|insufficient|403/);
+    expect((await client.tools()).length).toBe(2);
+    await client.close();
+  });
+
+  it('is told when its key is not good', async () => {
+    await expect(connect('nonsense')).rejects.toThrow(/credential|Unauthorized|401/i);
+  });
+});
+
+describe('the Inspector', () => {
+  const BIN = join(
+    dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/package.json'))),
+    'clients/launcher/build/index.js',
+  );
+  const inspect = async (...args: string[]): Promise<{ stdout: string; stderr: string }> =>
+    promisify(execFile)(
+      process.execPath,
+      [
+        BIN,
+        '--cli',
+        url,
+        '--transport',
+        'http',
+        '--header',
+        `Authorization: Bearer ${key}`,
+        ...args,
+      ],
+      // A home of its own: it keeps files there.
+      { env: { PATH: '/usr/bin:/bin', HOME: app.directory }, maxBuffer: 4_000_000 },
+    );
+
+  it('finds nothing to say of the schemas', async () => {
+    const { stdout, stderr } = await inspect('--method', 'tools/list', '--strict');
+    const { tools } = JSON.parse(stdout) as { tools: { name: string }[] };
+    expect(tools.map(({ name }) => name)).toEqual(TWELVE);
+    expect(stderr).toBe('');
+  });
+
+  it('calls every tool', async () => {
+    const call = async (name: string, input: object): Promise<Result> => {
+      const pairs = Object.entries(input).map(
+        ([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      );
+      const given = pairs.length > 0 ? ['--tool-arg', ...pairs] : [];
+      const { stdout } = await inspect('--method', 'tools/call', '--tool-name', name, ...given);
+      return JSON.parse(stdout) as Result;
+    };
+    expect((await callAll(call)).sort()).toEqual([...TWELVE].sort());
+    // Twelve processes of it, one after the other.
+  }, 180_000);
+});

@@ -1,0 +1,128 @@
+/** The official conformance suite: every scenario that a product can pass, on both wires. */
+import { execFile } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, testApp } from '../../support/world/app.ts';
+import { MCP } from '../../support/clients/mcp.ts';
+import type { KeyProxy } from '../../support/clients/mcp-proxy.ts';
+import { keyProxy } from '../../support/clients/mcp-proxy.ts';
+
+const SUITE = join(
+  dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json'))),
+  'dist/index.js',
+);
+
+let app: TestApp;
+let proxy: KeyProxy;
+const results = mkdtempSync(join(tmpdir(), 'conformance-'));
+
+beforeAll(async () => {
+  app = await testApp({ PUBLIC_URL: '' });
+  await app.publish([feedProduct('MUG-1')]);
+  const { key } = await app.agent('acme');
+  // The suite sends no key.
+  proxy = await keyProxy(await app.service.listen(), key);
+});
+afterAll(async () => {
+  await proxy.close();
+  await app.close();
+  rmSync(results, { recursive: true, force: true });
+});
+
+type Check = { id: string; status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO' };
+type Expected = {
+  /** Checks that pass, at least. */
+  passed: number;
+  failed?: string[];
+  warned?: string[];
+};
+
+/** Ask for diagnostic tools of a test server, which no product has. */
+const DIAGNOSTIC = [
+  'sep-2575-server-rejects-undeclared-capability',
+  'sep-2575-missing-capability-http-400',
+  'sep-2575-http-server-no-independent-requests-on-stream',
+  'sep-2575-server-no-log-without-loglevel',
+];
+
+const SCENARIOS: Record<string, Record<string, Expected>> = {
+  '2025-11-25': {
+    'server-initialize': { passed: 2 },
+    ping: { passed: 2 },
+    'tools-list': { passed: 3 },
+    'resources-list': { passed: 2 },
+    'prompts-list': { passed: 2 },
+    'dns-rebinding-protection': { passed: 2 },
+    // For information only, in the suite itself: no session is minted here.
+    'server-session-lifecycle': { passed: 0 },
+    'server-sse-multiple-streams': { passed: 0, warned: ['server-sse-multiple-streams-session'] },
+  },
+  '2025-06-18': {
+    'server-initialize': { passed: 2 },
+    ping: { passed: 2 },
+    'tools-list': { passed: 2 },
+    'resources-list': { passed: 2 },
+    'prompts-list': { passed: 2 },
+  },
+  '2026-07-28': {
+    'server-stateless': { passed: 21, failed: DIAGNOSTIC },
+    'tools-list': { passed: 4 },
+    'resources-list': { passed: 2 },
+    'prompts-list': { passed: 2 },
+    caching: { passed: 8 },
+    'sep-2164-resource-not-found': { passed: 4 },
+    'dns-rebinding-protection': { passed: 2 },
+    'http-header-validation': { passed: 14 },
+    'server-sse-multiple-streams': { passed: 1 },
+    'input-required-result-unsupported-methods': { passed: 2 },
+    'input-required-result-validate-input': { passed: 3 },
+    'input-required-result-missing-input-response': {
+      passed: 1,
+      warned: ['sep-2322-missing-response-rerequests'],
+    },
+    'input-required-result-ignore-extra-params': {
+      passed: 1,
+      warned: ['sep-2322-ignore-unexpected-params'],
+    },
+  },
+};
+
+/** Runs one scenario in a process of its own; answers what its report says. */
+const checksOf = async (version: string, scenario: string): Promise<Check[]> => {
+  const directory = join(results, `${version}-${scenario}`);
+  const url = proxy.url + MCP;
+  const args = [
+    SUITE,
+    'server',
+    '--url',
+    url,
+    '--scenario',
+    scenario,
+    '--spec-version',
+    version,
+    '-o',
+    directory,
+  ];
+  const output = await new Promise<string>((resolve) => {
+    const env = { PATH: '/usr/bin:/bin' };
+    execFile(process.execPath, args, { env }, (_error, stdout, stderr) => resolve(stdout + stderr));
+  });
+  const [report] = globSync(join(directory, '**/checks.json'));
+  if (!report) throw new Error(`no report of ${scenario}:\n${output}`);
+  return JSON.parse(readFileSync(report, 'utf8')) as Check[];
+};
+
+describe.each(Object.entries(SCENARIOS))('conformance to %s', (version, scenarios) => {
+  it.concurrent.each(Object.entries(scenarios))('%s', async (scenario, expected) => {
+    const checks = await checksOf(version, scenario);
+    const idsOf = (status: Check['status']): string[] =>
+      checks.filter((check) => check.status === status).map(({ id }) => id);
+    const told = { failed: [...new Set(idsOf('FAILURE'))], warned: idsOf('WARNING') };
+    expect(told).toEqual({ failed: expected.failed ?? [], warned: expected.warned ?? [] });
+    expect(idsOf('SUCCESS').length).toBeGreaterThanOrEqual(expected.passed);
+  });
+});

@@ -1,0 +1,155 @@
+/** `--demo` tells the same month, and answers the same about it, embedded and on servers. */
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#src/config.ts';
+import { demoClock } from '#src/demo/clock.ts';
+import type { DemoFacts } from '#src/demo/facts.ts';
+import { ensureDemo } from '#src/demo/story.ts';
+import type { Service } from '#src/main.ts';
+import { openService } from '#src/main.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { Ids } from '#src/ports/system.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const ROOT_KEY = Buffer.alloc(32, 5).toString('base64');
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const PATIENT_MS = 10_000;
+const PAGES_MAX = 20;
+
+const temporary = directories('tributary-demo-same-');
+
+type Demo = { service: Service; facts: DemoFacts; deskToken: string };
+
+/** The story on these stores; no time passes after it. */
+const played = async (settings: Record<string, string>): Promise<Demo> => {
+  const directory = temporary.fresh();
+  const config = readConfig({
+    DATA_DIR: directory,
+    PUBLIC_URL: 'https://t.example',
+    READS_PER_MINUTE: '100000',
+    ROOT_KEY,
+    ...settings,
+  });
+  const clock = demoClock({ now: () => NOW, monotonic: () => performance.now() });
+  const log = pino({ level: 'silent' });
+  const service = await openService(config, { clock, log, ids: countedIds(), onLog: clock.begin });
+  const { following } = service.deps;
+  const passed: typeof following.passed = (position, ms, scope) =>
+    following.passed(position, Math.max(ms, PATIENT_MS), scope);
+  const deps = { ...service.deps, following: { ...following, passed } };
+  const facts = await ensureDemo({ ...service, deps }, clock);
+  if (!facts) throw new Error('no story was told');
+  const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
+  return { service, facts, deskToken };
+};
+
+/**
+ * The nth id is the same in every run. What agents asked is written by real time, now in one batch and
+ * now in two: its ids are drawn from a lot of their own, or all others would depend on it.
+ */
+const countedIds = (): Ids => {
+  let [uuids, codes, besides] = [0, 0, 0];
+  const uuidOf = (n: number, kind: string): string =>
+    `01900000-0000-7000-${kind}-${n.toString(16).padStart(12, '0')}`;
+  return {
+    uuid() {
+      if (new Error('who').stack?.includes('/app/activity.ts'))
+        return uuidOf((besides += 1), '9000');
+      return uuidOf((uuids += 1), '8000');
+    },
+    base62: (count) => (codes += 1).toString(36).padStart(count, 'A'),
+  };
+};
+
+/** Positions, cursors and tokens are of the log that gives them; sealed texts are salted. */
+const masked = (text: string): string =>
+  text
+    .replaceAll(/("(?:position|head|checkpoint)":)\d+/g, '$1N')
+    .replaceAll(/("(?:next_)?(?:cursor|before)":)(?:"[^"]+"|\d+)/g, '$1C')
+    .replaceAll(/"s1\.[^"]+"/g, '"SEALED"');
+
+type Asking = { url: string; as: 'agent' | 'staff' | 'buyer'; accept?: string };
+const AGENT = '/api/affiliate/v1';
+const DESK = '/api/desk/v1';
+const ASKED: readonly Asking[] = [
+  { url: `${AGENT}/connection`, as: 'agent' },
+  { url: `${AGENT}/products?q=candle&facets=category`, as: 'agent' },
+  { url: `${AGENT}/products?q=mug&at_quantity=48`, as: 'agent' },
+  { url: `${AGENT}/leads?limit=100`, as: 'agent' },
+  { url: `${AGENT}/performance?granularity=week&group_by=campaign`, as: 'agent' },
+  { url: `${AGENT}/performance?granularity=day`, as: 'agent' },
+  { url: `${AGENT}/performance`, as: 'agent', accept: 'text/csv' },
+  { url: `${DESK}/agents?owner_id=northwind`, as: 'staff' },
+  { url: `${DESK}/keys?owner_id=northwind`, as: 'staff' },
+  { url: `${DESK}/links?owner_id=northwind&limit=100`, as: 'staff' },
+  { url: `${DESK}/handoffs?owner_id=northwind&limit=100`, as: 'staff' },
+  { url: `${DESK}/approvals`, as: 'staff' },
+  { url: `${DESK}/outreach/northwind`, as: 'staff' },
+];
+
+const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> => {
+  const { activity, log, following } = service.deps;
+  const told: string[] = [];
+  const pages = [...ASKED, { url: facts.review_path ?? '/', as: 'buyer' as const }];
+  for (const { url, as, accept } of pages) {
+    // What was asked before is written by real time, and counted in some answers.
+    await activity.flush();
+    expect(await following.passed((await log.head()).position, PATIENT_MS)).toBe(true);
+    const key = { agent: facts.api_key, staff: deskToken, buyer: undefined }[as];
+    const { statusCode, body } = await service.server.inject({
+      method: 'GET',
+      url,
+      headers: { ...(key && { authorization: `Bearer ${key}` }), ...(accept && { accept }) },
+    });
+    told.push(`${as === 'buyer' ? 'the buyer' : url}\n${statusCode}\n${masked(body)}`);
+  }
+  return told;
+};
+
+/** What happened, without what agents asked: that is gathered by real time. */
+const story = async ({ service }: Demo): Promise<string[]> => {
+  const { log } = service.deps;
+  const all: StoredEvent[] = [];
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const found = await log.readAll({ after: all.at(-1)?.position ?? 0, limit: 1_000 });
+    if (found.length === 0) break;
+    all.push(...found);
+  }
+  return all
+    .filter(({ type }) => type !== 'ActivityRecorded')
+    .map(({ owner, type, data, meta: { at, surface, operation, actor } }) =>
+      masked(JSON.stringify({ owner, type, at, surface, operation, actor, data })),
+    );
+};
+
+describe.skipIf(!hasRedis)(`the demo, embedded and on servers, ${ON_REDIS}`, () => {
+  let embedded: Demo;
+  let remote: Demo;
+  beforeAll(async () => {
+    const { log, redis } = await remoteWorld();
+    embedded = await played({});
+    remote = await played({ EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href });
+  }, 90_000);
+  afterAll(async () => {
+    await Promise.all([embedded.service.close(), remote.service.close()]);
+    await endRemote();
+    temporary.removeAll();
+  });
+
+  it('is the same story, event by event, at the same times', async () => {
+    const [here, there] = [await story(embedded), await story(remote)];
+    expect(here.length).toBeGreaterThan(500);
+    for (const [i, event] of there.entries()) expect(event, `event ${i}`).toBe(here[i]);
+    expect(there.length).toBe(here.length);
+  });
+
+  it('is answered the same, byte for byte', async () => {
+    const [here, there] = [await answers(embedded), await answers(remote)];
+    for (const answer of here) expect(answer.split('\n')[1], answer.slice(0, 300)).toBe('200');
+    for (const [i, answer] of there.entries()) expect(answer).toBe(here[i]);
+  });
+});

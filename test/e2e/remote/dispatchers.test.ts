@@ -1,0 +1,200 @@
+/** `serve --role dispatcher` beside API processes: what people approve there leaves here, and once. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { atDesk, serveChild } from '../../support/processes/child-service.ts';
+import { ended, lastLine, start, until } from '../../support/clients/cli.ts';
+import { linesOf, linesOn } from '../../support/processes/log-lines.ts';
+import { endReceivers, receiver } from '../../support/world/receivers.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const SOON_MS = 10_000;
+const MANY = 12;
+const DISPATCH = /^Outbound(?:Dispatched|Deferred|Confirmed|Failed|OutcomeUnknown)$/;
+
+describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let dispatchers: { service: ChildService; directory: string }[];
+  let webhook: Awaited<ReturnType<typeof receiver>>;
+  let outbox: string;
+  let key: string;
+  let asked = 0;
+
+  const dispatcher = async () => {
+    const directory = world.directory();
+    const settings = { OUTREACH_PRIVATE_HOSTS: webhook.host, OUTBOX_DIR: outbox };
+    const role = ['--role', 'dispatcher'];
+    const service = await serveChild(directory, { ...world.settings, ...settings }, role);
+    return { service, directory };
+  };
+
+  beforeAll(async () => {
+    [world, webhook] = await Promise.all([remoteWorld(), receiver()]);
+    outbox = world.directory();
+    const [started] = await Promise.all([world.start('api'), world.start('projector')]);
+    api = started;
+    const scopes = ['social:write', 'messages:write'];
+    const agent = { owner_id: 'acme', name: 'A', purpose: 'Tests', scopes };
+    const { id } = await atDesk(api, '/agents', agent);
+    await atDesk(api, `/agents/${id}/approve`, { reason: 'Known' });
+    key = (await atDesk(api, `/agents/${id}/keys`, {}))['api_key'] ?? '';
+    await atDesk(api, '/outreach/acme', {
+      mode: 'admin_approved',
+      approvals_required: 1,
+      channels: [
+        { kind: 'social_post', adapter: 'webhook', url: `http://${webhook.host}/` },
+        { kind: 'message', adapter: 'file' },
+      ],
+    });
+    dispatchers = [await dispatcher()];
+  }, 60_000);
+  afterAll(async () => {
+    await endRemote();
+    await endReceivers();
+  });
+
+  /** What an agent asks for over MCP; answers the request's id. */
+  const propose = async (name: string, input: object): Promise<string> => {
+    asked += 1;
+    const params = { name, arguments: { ...input, idempotency_key: `ask-${asked}` } };
+    const { body } = await ask(api, key, '/../mcp', {
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+      'mcp-protocol-version': '2025-11-25',
+      accept: 'application/json, text/event-stream',
+    });
+    const result = body['result'] as { structuredContent?: { id?: string } } | undefined;
+    const id = result?.structuredContent?.id;
+    if (id === undefined) throw new Error(JSON.stringify(body));
+    return id;
+  };
+  const post = (): Promise<string> =>
+    propose('request_social_post', {
+      network: 'mastodon',
+      account_ref: 'shop',
+      text: `Mugs are back, ${asked}.`,
+    });
+  type Shown = { request?: { status: string }; exact?: { sha256: string } };
+  /** As staff see it; what is at its end is found under its owner. */
+  const shown = async (id: string): Promise<Shown> => {
+    const answer = await fetch(`${api.url}/api/desk/v1/approvals/${id}?owner_id=acme`, {
+      headers: { authorization: `Bearer ${api.deskToken}` },
+    });
+    return (await answer.json()) as Shown;
+  };
+  const approve = async (id: string): Promise<void> => {
+    let sha256: string | undefined;
+    // A projector that is a moment behind is a 503, and no reason to give up.
+    const isShown = async (): Promise<boolean> => {
+      sha256 = (await shown(id)).exact?.sha256;
+      return sha256 !== undefined;
+    };
+    expect(await until(isShown, SOON_MS)).toBe(true);
+    // With its owner it is found in the log itself.
+    const body = { content_sha256: sha256, owner_id: 'acme' };
+    await atDesk(api, `/approvals/${id}/approve`, body);
+  };
+  const statusOf = async (id: string): Promise<unknown> => (await shown(id)).request?.status;
+  /** What the log has of the sendings of this request. */
+  const sendings = async (id: string): Promise<StoredEvent[]> => {
+    const log = await eventStoreLog({ url: world.log.url });
+    const stored = await log.readStream(`acme-outbound_${id.slice(id.indexOf('_') + 1)}`);
+    await log.close();
+    return stored.filter(({ type }) => DISPATCH.test(type));
+  };
+  const isConfirmed = (id: string) =>
+    until(async () => (await statusOf(id)) === 'confirmed', SOON_MS);
+
+  it('send nothing that waits for people, and once what they approved', async () => {
+    const id = await post();
+    expect(await statusOf(id)).toBe('pending_approval');
+    expect(webhook.received).toEqual([]);
+    await approve(id);
+    expect(await isConfirmed(id)).toBe(true);
+    expect(webhook.received).toHaveLength(1);
+    expect((await sendings(id)).map(({ type }) => type)).toEqual([
+      'OutboundDispatched',
+      'OutboundConfirmed',
+    ]);
+  }, 30_000);
+
+  it('put into the outbox what goes to people as files', async () => {
+    const id = await propose('request_message', {
+      channel: 'email',
+      recipient_ref: 'list:cafes',
+      text: 'Mugs are back.',
+    });
+    await approve(id);
+    expect(await isConfirmed(id)).toBe(true);
+    expect(readdirSync(join(outbox, 'acme'))).toEqual([`${id}.1.json`]);
+    expect(readFileSync(join(outbox, 'acme', `${id}.1.json`), 'utf8')).toContain('Mugs are back.');
+  }, 30_000);
+
+  it('tell each sending by its stream, and answer nobody but a supervisor', async () => {
+    const [{ service }] = dispatchers as [{ service: ChildService; directory: string }];
+    const told = () => linesOn(service, 'appended', { type: 'OutboundConfirmed' });
+    expect(await until(() => told().length >= 2, SOON_MS)).toBe(true);
+    for (const line of told())
+      expect(line).toMatchObject({
+        stream: expect.stringMatching(/^acme-outbound_/) as string,
+        position: expect.any(Number) as number,
+        request: expect.stringMatching(/\w/) as string,
+      });
+    expect(JSON.stringify(linesOf(service))).not.toContain('Mugs');
+    const status = async (path: string) => (await fetch(service.url + path)).status;
+    for (const path of ['/livez', '/readyz', '/metrics']) expect(await status(path)).toBe(200);
+    for (const path of ['/', '/api/affiliate/v1/connection', '/api/desk/v1/approvals'])
+      expect(await status(path), path).toBe(404);
+  });
+
+  it('are known to the command line, which sends its commands elsewhere', async () => {
+    const [{ service, directory }] = dispatchers as [{ service: ChildService; directory: string }];
+    const set = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
+    const command = (...args: string[]) => ended(start([...args, '--data', directory], set));
+    const status = await command('status', '--json');
+    expect(status.code, status.stderr).toBe(0);
+    expect(lastLine(status.stdout)).toMatchObject({
+      running: true,
+      role: 'dispatcher',
+      url: service.url,
+    });
+    const doctor = await command('doctor');
+    expect(doctor.stdout).toContain(`dispatcher runs: ${service.url}, process `);
+    const tail = await command('events', 'tail');
+    expect(tail.code).toBe(3);
+    expect(tail.stderr).toMatch(/a dispatcher \(process \d+\) runs on .* a directory of its own/);
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+  }, 60_000);
+
+  it('two of them deliver nothing twice', async () => {
+    dispatchers.push(await dispatcher());
+    const before = webhook.received.length;
+    const ids: string[] = [];
+    for (let n = 0; n < MANY; n += 1) ids.push(await post());
+    for (const id of ids) await approve(id);
+    for (const id of ids) expect(await isConfirmed(id), id).toBe(true);
+    const received = webhook.received.slice(before);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(MANY);
+    expect(received).toHaveLength(MANY);
+    for (const id of ids)
+      expect((await sendings(id)).map(({ type }) => type)).toEqual([
+        'OutboundDispatched',
+        'OutboundConfirmed',
+      ]);
+  }, 60_000);
+
+  it('one of them goes on when the other is killed', async () => {
+    const [first] = dispatchers;
+    await first?.service.end('SIGKILL');
+    const id = await post();
+    await approve(id);
+    expect(await isConfirmed(id)).toBe(true);
+    expect(await sendings(id)).toHaveLength(2);
+    expect(await dispatchers[1]?.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  }, 30_000);
+});

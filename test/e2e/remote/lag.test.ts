@@ -1,0 +1,93 @@
+/** Lag is told in events and seconds, also on a log whose positions are bytes. */
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, runCli } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const WRITES = 40;
+const SOON_MS = 10_000;
+/** As many positions as events may be missing: bytes of far fewer. */
+const POSITIONS = 10_000;
+
+type Status = { name: string; checkpoint: number; lag_events: number };
+
+describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let projector: ChildService;
+  let key: string;
+  let data: string;
+  beforeAll(async () => {
+    world = await remoteWorld();
+    data = world.directory();
+    [api, projector] = await Promise.all([world.start('api', data), world.start('projector')]);
+    key = await agentKey(api);
+  }, 60_000);
+  afterAll(endRemote);
+
+  const statusOf = async (name: string): Promise<Status | undefined> => {
+    const response = await fetch(`${api.url}/api/desk/v1/projections`, {
+      headers: { authorization: `Bearer ${api.deskToken}` },
+    });
+    return ((await response.json()) as { data: Status[] }).data.find((each) => each.name === name);
+  };
+  const metric = async (name: string): Promise<number> => {
+    const told = await (await fetch(`${api.url}/metrics`)).text();
+    return Number(new RegExp(`^${name}\\{projection="leads"\\} (\\S+)$`, 'm').exec(told)?.[1]);
+  };
+
+  const ready = async () =>
+    (await (await fetch(`${api.url}/readyz`)).json()) as { waiting: string[] };
+  const readsToDoctor = async () => {
+    const child = runCli(['doctor', '--json', '--data', data], world.settings);
+    const told = await text(child.stdout as Readable);
+    const { checks } = JSON.parse(told) as { checks: { name: string }[] };
+    return checks.find(({ name }) => name === 'reads');
+  };
+
+  it('is told to be so many events and seconds behind, and its APIs stay ready', async () => {
+    projector.child.kill('SIGSTOP');
+    try {
+      const began = performance.now();
+      for (let n = 0; n < WRITES; n += 1) {
+        const body = { external_id: `crm-${n}`, company: { name: 'Shop', country: 'GB' } };
+        const said = await ask(api, key, '/leads', { body, 'idempotency-key': `lead-${n}` });
+        expect(said.status).toBe(201);
+      }
+      const log = await eventStoreLog({ url: world.log.url });
+      const { position: head } = await log.head();
+      const { checkpoint = 0, lag_events } = (await statusOf('leads')) ?? {};
+      const waiting = await log.readFold({ after: checkpoint, limit: 10_000 });
+      await log.close();
+      expect(head - checkpoint).toBeGreaterThan(POSITIONS);
+      expect(waiting.length).toBeGreaterThanOrEqual(WRITES);
+      expect(waiting.length).toBeLessThan(POSITIONS / 10);
+      expect(lag_events).toBe(waiting.length);
+      expect(await metric('tributary_projection_lag_events')).toBe(waiting.length);
+      const seconds = await metric('tributary_projection_lag_seconds');
+      expect(seconds).toBeGreaterThan(0);
+      const passed = (performance.now() - began) / 1_000;
+      expect(seconds).toBeLessThan(passed + 60);
+      const isWaiting = async () => (await ready()).waiting.includes('leads');
+      expect(await until(isWaiting, SOON_MS)).toBe(true);
+      expect(await ready()).toMatchObject({ status: 'ready', events_behind: 0 });
+      expect(await readsToDoctor()).toMatchObject({
+        state: 'warning',
+        detail: expect.stringMatching(/leads.* behind: does a projector run/) as string,
+      });
+    } finally {
+      projector.child.kill('SIGCONT');
+    }
+    const isThere = async () => (await metric('tributary_projection_lag_events')) === 0;
+    expect(await until(isThere, SOON_MS)).toBe(true);
+    expect(await statusOf('leads')).toMatchObject({ lag_events: 0 });
+    expect((await ready()).waiting).toEqual([]);
+    expect(await readsToDoctor()).toMatchObject({ state: 'ok' });
+  }, 40_000);
+});

@@ -1,0 +1,271 @@
+/** Moving house: a log copied between the embedded store and EventStoreDB, by the command. */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
+import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
+import { copyLog } from '#src/app/transfer/copy-log.ts';
+import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { testApp } from '../../support/world/app.ts';
+import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
+import { ended, lastLine, until } from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { bound, several } from '../../conformance/log-events.ts';
+import type { LogServer } from '../../support/eventstoredb/log-server.ts';
+import { endLogServers, logServer } from '../../support/eventstoredb/log-server.ts';
+
+const temporary = directories('tributary-copy-');
+let target: LogServer;
+beforeAll(async () => {
+  target = await logServer();
+});
+afterEach(endChildren);
+afterAll(async () => {
+  await endLogServers();
+  temporary.removeAll();
+});
+
+const LEADS = '/api/affiliate/v1/leads';
+
+type Report = { events: number; copied: number; present: number; behind: boolean; fault?: string };
+
+const ROOT_KEY = Buffer.alloc(32, 3).toString('base64');
+
+const copy = async (from: string, to: string) => {
+  const end = await ended(runCli(['log', 'copy', from, to, '--json'], { ROOT_KEY }), 60_000);
+  return { ...end, report: lastLine(end.stdout || '{}') as Report };
+};
+
+const STREAMS = 40;
+
+/** Streams that take turns, now and then with several events at once. */
+const fill = async (log: EventLog, appends: number): Promise<void> => {
+  const revisions = new Map<string, number>();
+  for (let n = 0; n < appends; n += 1) {
+    const stream = `owner${n % 3}-lead_${n % STREAMS}`;
+    const expected = revisions.get(stream) ?? NO_STREAM;
+    const events = several(n % 7 === 0 ? 3 : 1).map((event, i) => ({
+      ...event,
+      data: { stream: 'a-b', fingerprint: `ü ${n}.${i} \u{1f40c}` },
+    }));
+    const result = await log.append(stream, expected, events);
+    if (result.outcome === 'conflict') throw new Error('conflict');
+    revisions.set(stream, result.revision);
+  }
+};
+
+const embedded = async (appends: number): Promise<string> => {
+  const directory = temporary.fresh();
+  const log = sqliteEventLog({ directory });
+  await fill(log, appends);
+  await log.close();
+  return directory;
+};
+
+/** All but the position, in order. */
+const contentOf = async (log: Pick<EventLog, 'readAll'>): Promise<object[]> => {
+  const events: StoredEvent[] = [];
+  for (let after = 0; ; after = events.at(-1)?.position ?? 0) {
+    const page = await log.readAll({ after, limit: 1_000 });
+    if (page.length === 0) break;
+    events.push(...page);
+  }
+  return events.map(({ position: _position, ...event }) => event);
+};
+
+const inDirectory = async (directory: string): Promise<object[]> => {
+  const log = sqliteLogSource(directory);
+  try {
+    return await contentOf(log);
+  } finally {
+    await log.close();
+  }
+};
+
+const onServer = async (url: string): Promise<object[]> => {
+  const log = await eventStoreLog({ url });
+  try {
+    return await contentOf(log);
+  } finally {
+    await log.close();
+  }
+};
+
+describe('log copy', () => {
+  it('goes on after a kill, and brings every event there and back in order', async () => {
+    const home = await embedded(1_000);
+    const content = await inDirectory(home);
+    const log = await eventStoreLog({ url: target.url });
+    const first = runCli(['log', 'copy', `sqlite:${home}`, target.url]);
+    const end = once(first, 'exit');
+    const isUnderWay = async (): Promise<boolean> =>
+      (await log.readFold({ after: 0, limit: 201 })).length > 200;
+    expect(await until(isUnderWay, 20_000)).toBe(true);
+    first.kill('SIGKILL');
+    await end;
+    await log.close();
+    const partly = (await onServer(target.url)).length;
+    expect(partly).toBeGreaterThan(200);
+    expect(partly).toBeLessThan(content.length);
+
+    const second = await copy(`sqlite:${home}`, target.url);
+    expect(second.code, second.stderr).toBe(0);
+    expect(second.report).toMatchObject({
+      events: content.length,
+      present: partly,
+      copied: content.length - partly,
+      behind: false,
+    });
+    expect(await onServer(target.url)).toEqual(content);
+
+    const third = await copy(`sqlite:${home}`, target.url);
+    expect(third.report).toMatchObject({ copied: 0, present: content.length });
+
+    const back = temporary.fresh();
+    const there = await copy(target.url, `sqlite:${back}`);
+    expect(there.code, there.stderr).toBe(0);
+    expect(await inDirectory(back)).toEqual(content);
+  }, 90_000);
+
+  it('refuses a target that holds anything else, and leaves it as it was', async () => {
+    const server = await logServer();
+    const log = await eventStoreLog({ url: server.url });
+    await log.append('other-lead_1', NO_STREAM, [bound('theirs')]);
+    await log.close();
+    const home = await embedded(5);
+    const { code, stderr, report } = await copy(`sqlite:${home}`, server.url);
+    expect(code).toBe(1);
+    expect(report.fault).toBe('foreign');
+    expect(stderr).toContain('other-lead_1');
+    expect(await onServer(server.url)).toHaveLength(1);
+  }, 30_000);
+
+  it('reads a log that a service is writing, and says when it has gone on', async () => {
+    const home = temporary.fresh();
+    const service = await serveChild(home, { ROOT_KEY });
+    const server = await logServer();
+    const { code, stderr, report } = await copy(`sqlite:${home}`, server.url);
+    expect(code, stderr).toBe(0);
+    expect(report.events).toBeGreaterThan(0);
+    expect(await service.end('SIGTERM')).toMatchObject({ code: 0 });
+    const last = await copy(`sqlite:${home}`, server.url);
+    expect(last.report).toMatchObject({ behind: false });
+    expect(await onServer(server.url)).toEqual(await inDirectory(home));
+  }, 60_000);
+
+  it('brings keys, people and personal data into the new house', async () => {
+    const server = await logServer();
+    const old = await testApp({ ROOT_KEY });
+    const { key } = await old.agent('acme');
+    const contact = { name: 'Ada Lovelace', email: 'ada@shop.example' };
+    const submitted = await old.send({
+      method: 'POST',
+      url: LEADS,
+      key,
+      headers: { 'idempotency-key': 'moving-1' },
+      payload: {
+        external_id: 'crm-1',
+        company: { name: 'Shop', country: 'GB' },
+        contact,
+        consent: { basis: 'consent', obtained_at: '2026-11-19T10:00:00Z' },
+      },
+    });
+    expect(submitted.status, submitted.text).toBe(201);
+    const { code, stderr, report } = await copy(`sqlite:${old.directory}`, server.url);
+    expect(code, stderr).toBe(0);
+    expect(report).toMatchObject({ keys: 1, erased: 0 });
+    await old.close();
+    const settings = { EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY };
+    const moved = await testApp(settings);
+    const listed = await moved.send({ method: 'GET', url: LEADS, key });
+    expect(listed.status, listed.text).toBe(200);
+    expect((listed.body as { data: object[] }).data).toMatchObject([{ contact }]);
+    const token = submitted.headers['consistency-token'] ?? '';
+    const refused = await moved.send({
+      method: 'GET',
+      url: LEADS,
+      key,
+      headers: { 'consistency-token': token },
+    });
+    expect(refused.body).toMatchObject({ code: 'consistency_token_invalid' });
+    await moved.close();
+  }, 60_000);
+
+  it('refuses what is no log, with what it takes instead', async () => {
+    const home = await embedded(1);
+    for (const [from, to, says] of [
+      ['mysql://user:secret@host', target.url, 'names no log'],
+      [`sqlite:${temporary.fresh()}`, target.url, 'holds no log'],
+      [`sqlite:${home}`, `sqlite:${home}`, 'the same log'],
+      [`sqlite:${home}`, `sqlite:${join(home, '..', home.split('/').at(-1) ?? '')}`, 'the same'],
+    ] as const) {
+      const { code, stderr } = await copy(from, to);
+      expect(code, says).not.toBe(0);
+      expect(stderr).toContain(says);
+      expect(stderr).not.toContain('secret');
+    }
+  }, 30_000);
+});
+
+const copied = async (
+  over: (log: EventLog) => Partial<EventLog> = () => ({}),
+): Promise<{ from: EventLog; to: EventLog; result: Awaited<ReturnType<typeof copyLog>> }> => {
+  const [from, to] = [memoryEventLog({ id: 'old-log-1' }), memoryEventLog({ id: 'new-log-1' })];
+  await fill(from, 200);
+  return { from, to, result: await copyLog(from, { ...to, ...over(to) }) };
+};
+
+describe('a copy', () => {
+  it('is another log to those who hold its tokens', async () => {
+    const { from, to, result } = await copied();
+    expect(result).toMatchObject({ ok: true, present: 0 });
+    const token = consistencyToken(from.id, 1);
+    const following = { passed: async () => true, asOf: () => ({ position: 99, at: null }) };
+    expect(await awaitToken({ log: to, following }, token, 'owner0')).toMatchObject({
+      code: 'consistency_token_invalid',
+    });
+    expect(await awaitToken({ log: from, following }, token, 'owner0')).toBeUndefined();
+  });
+
+  it('is not called one when an event came out otherwise, or too many did', async () => {
+    const { result } = await copied((log) => ({
+      readAll: async (options) =>
+        (await log.readAll(options)).map((event) =>
+          event.revision === 1 ? { ...event, data: { other: true } } : event,
+        ),
+    }));
+    expect(result).toMatchObject({ ok: false, fault: 'differs' });
+  });
+
+  it('stops where another writer is at work', async () => {
+    const { result } = await copied((log) => ({
+      append: async (stream, expected, events) =>
+        expected >= 0 ? { outcome: 'conflict' } : log.append(stream, expected, events),
+    }));
+    expect(result).toMatchObject({ ok: false, fault: 'foreign' });
+  });
+
+  it('tells when its source has gone on', async () => {
+    const from = memoryEventLog({ id: 'old-log-1' });
+    await fill(from, 5);
+    const to = memoryEventLog({ id: 'new-log-1' });
+    let isFirst = true;
+    const result = await copyLog(from, {
+      ...to,
+      async readAll(options) {
+        const page = await to.readAll(options);
+        if (page.length > 0 && isFirst) {
+          isFirst = false;
+          await from.append('late-lead_1', NO_STREAM, [bound('late')]);
+        }
+        return page;
+      },
+    });
+    expect(result).toMatchObject({ ok: true, isBehind: true });
+    expect(await copyLog(from, to)).toMatchObject({ ok: true, isBehind: false });
+  });
+});

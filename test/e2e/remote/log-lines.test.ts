@@ -1,0 +1,201 @@
+/** What running processes tell of themselves: who asked, in which stream, at which position. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { NO_STREAM } from '#src/ports/event-log.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, atDesk, serveChild } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { freshId, metaAt } from '../../conformance/log-events.ts';
+import { linesOf, linesOn } from '../../support/processes/log-lines.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const SOON_MS = 5_000;
+/** Three seconds until a projector is taken for dead, and two calls of the roll. */
+const TAKEN_OVER_MS_MAX = 9_000;
+const WARN = 40;
+const PERSONAL = ['Ada Quirk', 'ada.quirk@shop.example', 'call her after six', 'Quirk & Daughters'];
+
+const contact = { name: PERSONAL[0], email: PERSONAL[1] };
+const consent = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
+const company = { name: PERSONAL[3], country: 'GB' };
+
+const temporary = directories('log-lines-');
+afterAll(temporary.removeAll);
+
+it('a first start tells by its banner what it made, and in no line', async () => {
+  const service = await serveChild(temporary.fresh());
+  expect(linesOn(service, 'appended')).toEqual([]);
+  await agentKey(service);
+  expect(await until(() => linesOn(service, 'appended').length > 0, SOON_MS)).toBe(true);
+  await service.end('SIGTERM');
+});
+
+describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let talkative: ChildService;
+  let projector: ChildService;
+  let key: string;
+
+  beforeAll(async () => {
+    world = await remoteWorld();
+    const role = ['--role', 'api'];
+    [api, talkative, projector] = await Promise.all([
+      world.start('api'),
+      serveChild(world.directory(), { ...world.settings, LOG_LEVEL: 'trace' }, role),
+      world.start('projector'),
+    ]);
+    await atDesk(api, '/products/import', { products: [feedProduct('SKU-1')] });
+    key = await agentKey(api);
+    const isKnown = async () => (await ask(talkative, key, '/connection')).status === 200;
+    expect(await until(isKnown, SOON_MS)).toBe(true);
+  }, 60_000);
+  afterAll(endRemote);
+
+  const requestOf = ({ headers }: Said): string => headers.get('request-id') ?? '';
+  const positionOf = ({ headers }: Said): number => {
+    const token = Buffer.from(headers.get('consistency-token') ?? '', 'base64url').toString();
+    return Number(token.split(':')[1]);
+  };
+  const lead = (to: ChildService, name: string): Promise<Said> =>
+    ask(to, key, '/leads', {
+      body: { external_id: name, company, contact, consent },
+      'idempotency-key': name,
+    });
+
+  it('name request, stream and position of a write, in one line', async () => {
+    const said = await lead(api, 'crm-1');
+    expect(said.status, JSON.stringify(said.body)).toBe(201);
+    const request = requestOf(said);
+    const lines = () => linesOf(api).filter((line) => line['request'] === request);
+    expect(await until(() => lines().length > 0, SOON_MS)).toBe(true);
+    expect(lines()).toMatchObject([
+      {
+        msg: 'appended',
+        operation: 'submitLead',
+        surface: 'rest',
+        actor: expect.stringMatching(/^agt_/) as string,
+        stream: expect.stringMatching(/^acme-lead_\w+$/) as string,
+        type: 'LeadSubmitted',
+        position: positionOf(said),
+        revision: 0,
+      },
+    ]);
+    let read = said;
+    // On a busy machine the projector may be behind for longer than an answer waits.
+    const isRead = async () => (read = await ask(api, key, '/leads')).status === 200;
+    expect(await until(isRead, SOON_MS)).toBe(true);
+    // A later line shows that there was time enough for one about the read.
+    await lead(api, 'crm-2');
+    expect(await until(() => linesOn(api, 'appended').length > 1, SOON_MS)).toBe(true);
+    expect(linesOf(api).filter((line) => line['request'] === requestOf(read))).toEqual([]);
+  });
+
+  it('hold nothing that was written of people, at any level', async () => {
+    const said = await lead(talkative, 'crm-3');
+    expect(said.status).toBe(201);
+    const handoff = await ask(talkative, key, '/handoffs', {
+      body: {
+        title: 'Mugs',
+        line_items: [{ sku: 'SKU-1', quantity: 48 }],
+        buyer: { note: PERSONAL[2], name: PERSONAL[0] },
+      },
+      'idempotency-key': 'hnd-1',
+    });
+    const told = () => linesOn(talkative, 'appended', { request: requestOf(said) });
+    // With what stands beside the lead.
+    expect(await until(() => told().length === 2, SOON_MS)).toBe(true);
+    for (const text of [...PERSONAL, key, talkative.deskToken])
+      expect(talkative.log() + api.log() + projector.log()).not.toContain(text);
+    const review = /\/h\/(\w+)/.exec(JSON.stringify(handoff.body))?.[1];
+    if (review !== undefined) expect(talkative.log()).not.toContain(review);
+  });
+
+  it('say which subscription was dropped, where, and that it goes on', async () => {
+    const before = linesOn(api, 'subscription goes on').length;
+    await world.log.kill();
+    await world.log.restart();
+    const healed = () => linesOn(api, 'subscription goes on').slice(before);
+    expect(await until(() => healed().length > 0, SOON_MS)).toBe(true);
+    const dropped = linesOn(api, 'subscription dropped').at(-1);
+    expect(dropped).toMatchObject({
+      level: WARN,
+      position: expect.any(Number) as number,
+      reason: expect.stringMatching(/\w/) as string,
+    });
+    expect(healed()[0]?.['position']).toBeGreaterThanOrEqual(Number(dropped?.['position']));
+  });
+
+  it('name the event that a projection is parked before', async () => {
+    const log = await eventStoreLog({ url: world.log.url });
+    const stream = 'acme-handoff_neverMade';
+    const data = { handoff_id: 'hnd_neverMade', reason: 'x' };
+    const event = { id: freshId(), type: 'HandoffWithdrawn', data, meta: metaAt(1) };
+    const result = await log.append(stream, NO_STREAM, [event]);
+    await log.close();
+    const { position } = result as { position: number };
+    const parked = () => linesOn(projector, 'projection parked', { projection: 'handoffs' });
+    expect(await until(() => parked().length > 0, SOON_MS)).toBe(true);
+    expect(parked()).toMatchObject([{ stream, position, partition: expect.any(Number) as number }]);
+  });
+
+  it('name the projector whose share was taken over, and by whom', async () => {
+    const second = await world.start('projector');
+    const isTold = () => linesOn(second, 'folding a share').length > 0;
+    expect(await until(isTold, SOON_MS)).toBe(true);
+    const name = linesOn(second, 'folding a share')[0]?.['projector'];
+    const isShared = () => linesOn(projector, 'folding a share', { projectors: 2 }).length > 0;
+    expect(await until(isShared, TAKEN_OVER_MS_MAX)).toBe(true);
+    await second.end('SIGKILL');
+    const taken = () => linesOn(projector, 'folding the share of others, too');
+    expect(await until(() => taken().length > 0, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(taken()).toMatchObject([{ level: WARN, gone: [name], partitions: 64, projectors: 1 }]);
+  }, 30_000);
+
+  it('name the requests that were not served, and the append that failed', async () => {
+    world.log.freeze();
+    try {
+      const said = await ask(api, key, '/links', {
+        body: { target: { kind: 'search', ref: 'mug' } },
+        'idempotency-key': 'link-1',
+      });
+      expect(said.status, JSON.stringify(said.body)).toBe(503);
+      const request = requestOf(said);
+      const notServed = () => linesOn(api, 'request not served', { request });
+      expect(await until(() => notServed().length > 0, SOON_MS)).toBe(true);
+      const fields = { status: 503, code: 'storage_unavailable', method: 'POST' };
+      expect(notServed()).toMatchObject([{ ...fields, route: '/api/affiliate/v1/links' }]);
+      expect(linesOn(api, 'append failed', { request })).toMatchObject([
+        {
+          stream: expect.stringMatching(/^acme-link_/) as string,
+          operation: 'createLink',
+          reason: 'fault',
+          applied: 'unknown',
+        },
+      ]);
+      const mcp = await ask(api, key, '/../mcp', {
+        body: {
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: {
+            name: 'create_link',
+            arguments: { target: { kind: 'search', ref: 'mug' }, idempotency_key: 'link-2' },
+          },
+        },
+        'mcp-protocol-version': '2025-11-25',
+        accept: 'application/json, text/event-stream',
+      });
+      expect(mcp.status).toBe(503);
+      const of = { request: requestOf(mcp), code: 'storage_unavailable' };
+      const isTold = () => linesOn(api, 'request not served', of).length === 1;
+      expect(await until(isTold, SOON_MS)).toBe(true);
+    } finally {
+      world.log.thaw();
+    }
+  }, 30_000);
+});

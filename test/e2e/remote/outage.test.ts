@@ -1,0 +1,103 @@
+/** EventStoreDB gives no answer for a while: what goes on, what is refused, and what is true afterwards. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LIMITS } from '#contracts/limits.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, atDesk } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const SOON_MS = 10_000;
+/** Nobody waits longer for an append than this, whatever the server does. */
+const ANSWER_MS_MAX = 6_000;
+const FOUND = 302;
+const UNAVAILABLE = 503;
+
+describe.skipIf(!hasRedis)(`while EventStoreDB is away, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let key: string;
+  let shortUrl: string;
+  let token: string;
+
+  const lead = (name: string): Promise<Said> =>
+    ask(api, key, '/leads', {
+      body: { external_id: name, company: { name: 'Shop', country: 'GB' } },
+      'idempotency-key': name,
+    });
+  const leads = async (headers: object = {}): Promise<Said> =>
+    ask(api, key, '/leads', { ...headers });
+
+  beforeAll(async () => {
+    world = await remoteWorld();
+    [api] = await Promise.all([world.start('api'), world.start('projector')]);
+    await atDesk(api, '/products/import', { products: [feedProduct('SKU-1')] });
+    key = await agentKey(api);
+    const link = await ask(api, key, '/links', {
+      body: { target: { kind: 'product', ref: 'SKU-1' } },
+      'idempotency-key': 'link',
+    });
+    expect(link.status, JSON.stringify(link.body)).toBe(201);
+    shortUrl = /\/l\/\w+/.exec(JSON.stringify(link.body))?.[0] ?? '';
+    const written = await lead('crm-before');
+    token = written.headers.get('consistency-token') ?? '';
+    const isThere = async () => (await leads({ 'consistency-token': token })).status === 200;
+    expect(await until(isThere, SOON_MS)).toBe(true);
+  }, 60_000);
+  afterAll(endRemote);
+
+  const redirect = async (): Promise<number> =>
+    (await fetch(api.url + shortUrl, { redirect: 'manual' })).status;
+
+  it('reads go on for ten seconds, writes and redirects are refused in time and told as unknown', async () => {
+    expect(await redirect()).toBe(FOUND);
+    world.log.freeze();
+    try {
+      // A visit is durable before anybody is sent on.
+      expect(await redirect()).toBe(UNAVAILABLE);
+      const read = await leads();
+      expect(read.status, JSON.stringify(read.body)).toBe(200);
+      expect(JSON.stringify(read.body)).toContain('crm-before');
+      const written = await lead('crm-during');
+      expect(written.ms).toBeLessThan(ANSWER_MS_MAX);
+      expect(written.status).toBe(503);
+      expect(written.body).toMatchObject({ code: 'storage_unavailable' });
+      expect(written.body['outcome']).toMatch(/^(?:unknown|none)$/);
+      expect(written.headers.get('retry-after')).toMatch(/^\d+$/);
+      // Whether a token is of this log, its head tells.
+      const tokened = await leads({ 'consistency-token': token });
+      expect(tokened.ms).toBeLessThan(ANSWER_MS_MAX);
+      expect(tokened.status).toBe(503);
+      expect((await fetch(`${api.url}/livez`)).status).toBe(200);
+      expect((await fetch(`${api.url}/readyz`)).status).toBe(503);
+      const metrics = await (await fetch(`${api.url}/metrics`)).text();
+      expect(metrics).toMatch(/^tributary_log_up 0$/m);
+      // By then nobody here could know whether the key was revoked.
+      const isClosed = async () => (await leads()).status === UNAVAILABLE;
+      expect(await until(isClosed, LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX + SOON_MS)).toBe(true);
+      expect((await leads()).body['detail']).toContain('whether the credential is still good');
+    } finally {
+      world.log.thaw();
+    }
+  }, 60_000);
+
+  it('the same request, repeated, is done once when it is back', async () => {
+    const isDone = async () => [200, 201].includes((await lead('crm-during')).status);
+    expect(await until(isDone, SOON_MS)).toBe(true);
+    const again = await lead('crm-during');
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    const after = again.headers.get('consistency-token') ?? '';
+    let listed = '';
+    const isListed = async (): Promise<boolean> => {
+      const said = await leads({ 'consistency-token': after });
+      listed = JSON.stringify(said.body);
+      return said.status === 200;
+    };
+    expect(await until(isListed, SOON_MS)).toBe(true);
+    expect(listed.match(/"crm-during"/g)).toHaveLength(1);
+    expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
+    expect(await redirect()).toBe(FOUND);
+  }, 30_000);
+});

@@ -1,0 +1,170 @@
+/** Several processes on one log, each with its role. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PARTITIONS } from '#src/ports/read-model.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, atDesk } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const OWNERS = ['anna', 'boris', 'carla', 'dora', 'emil', 'fay', 'gus', 'hana'];
+/** Three seconds until it is taken for dead, two calls of the roll, and the fold. */
+const TAKEN_OVER_MS_MAX = 9_000;
+const TOKEN_MS_MAX = 2_000;
+const REVOKED_MS_MAX = 1_000;
+
+describe.skipIf(!hasRedis)(`processes on one log, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let [one, two]: ChildService[] = [];
+  let projector: ChildService;
+  let key: string;
+  let leads = 0;
+
+  const apis = (): [ChildService, ChildService] => {
+    if (!one || !two) throw new Error('not started');
+    return [one, two];
+  };
+
+  beforeAll(async () => {
+    world = await remoteWorld();
+    [one, two, projector] = await Promise.all([
+      world.start('api'),
+      world.start('api'),
+      world.start('projector'),
+    ]);
+    await atDesk(one, '/products/import', { products: [feedProduct('SKU-1')] });
+    key = await agentKey(one);
+    expect(
+      await until(async () => (await ask(apis()[1], key, '/connection')).status === 200, 5_000),
+    ).toBe(true);
+  });
+  afterAll(endRemote);
+
+  const write = async (to: ChildService, by = key): Promise<{ name: string; token: string }> => {
+    leads += 1;
+    const name = `crm-${leads}`;
+    const body = { external_id: name, company: { name: 'Corner Shop', country: 'GB' } };
+    const said = await ask(to, by, '/leads', { body, 'idempotency-key': name });
+    expect(said.status, JSON.stringify(said.body)).toBe(201);
+    return { name, token: said.headers.get('consistency-token') ?? '' };
+  };
+  const read = (from: ChildService, token: string, by = key): Promise<Said> =>
+    ask(from, by, '/leads', { 'consistency-token': token });
+
+  const lag = async (from: ChildService): Promise<number> => {
+    const response = await fetch(`${from.url}/api/desk/v1/projections`, {
+      headers: { authorization: `Bearer ${from.deskToken}` },
+    });
+    const { data } = (await response.json()) as { data: { lag_events: number }[] };
+    return Math.max(...data.map(({ lag_events }) => lag_events));
+  };
+
+  it('show on one what was written on the other, by the token', async () => {
+    const [a, b] = apis();
+    for (let i = 0; i < 20; i++) {
+      const [to, from] = i % 2 === 0 ? [a, b] : [b, a];
+      const { name, token } = await write(to);
+      const said = await read(from, token);
+      expect(said.status, JSON.stringify(said.body)).toBe(200);
+      expect(JSON.stringify(said.body)).toContain(`"${name}"`);
+    }
+  });
+
+  it('wait for a projector that lags, and no longer than two seconds', async () => {
+    const [a, b] = apis();
+    projector.child.kill('SIGSTOP');
+    try {
+      const { name, token } = await write(a);
+      const link = { target: { kind: 'search', ref: 'mug' } };
+      await ask(a, key, '/links', { body: link, 'idempotency-key': 'link-1' });
+      // Staff, too, are told to come again, and not that something is broken.
+      const asked = { headers: { authorization: `Bearer ${a.deskToken}` } };
+      const desk = await fetch(`${a.url}/api/desk/v1/links?owner_id=acme`, asked);
+      expect(desk.status).toBe(503);
+      expect(await desk.json()).toMatchObject({ code: 'read_model_rebuilding' });
+      const late = await read(b, token);
+      expect(late.status).toBe(503);
+      expect(late.body).toMatchObject({ code: 'consistency_timeout' });
+      expect(late.ms).toBeGreaterThan(TOKEN_MS_MAX / 2);
+      expect(late.ms).toBeLessThan(TOKEN_MS_MAX + 500);
+      const waiting = read(b, token);
+      // In mid-wait, which nothing tells from outside.
+      setTimeout(() => projector.child.kill('SIGCONT'), 300);
+      const said = await waiting;
+      expect(said.status, JSON.stringify(said.body)).toBe(200);
+      expect(JSON.stringify(said.body)).toContain(`"${name}"`);
+      expect(said.ms).toBeGreaterThan(250);
+    } finally {
+      projector.child.kill('SIGCONT');
+    }
+  });
+
+  it('refuse a revoked key within a second, all of them, and without a projector', async () => {
+    const [a, b] = apis();
+    const revoked = await agentKey(a, 'zoe');
+    const isTaken = async (status: number): Promise<boolean> =>
+      (await ask(b, revoked, '/connection')).status === status;
+    expect(await until(() => isTaken(200), REVOKED_MS_MAX)).toBe(true);
+    const id = revoked.split('_')[2] ?? '';
+    projector.child.kill('SIGSTOP');
+    try {
+      await atDesk(a, `/keys/${id}/revoke`, { reason: 'Lost' });
+      expect(await until(() => isTaken(401), REVOKED_MS_MAX)).toBe(true);
+      expect((await ask(a, revoked, '/connection')).status).toBe(401);
+    } finally {
+      projector.child.kill('SIGCONT');
+    }
+  });
+
+  it('have a projector that answers its supervisor, and nobody else', async () => {
+    const status = async (path: string): Promise<number> =>
+      (await fetch(`${projector.url}${path}`)).status;
+    expect(await status('/livez')).toBe(200);
+    expect(await status('/readyz')).toBe(200);
+    for (const path of ['/api/affiliate/v1/connection', '/api/desk/v1/projections', '/', '/docs'])
+      expect(await status(path), path).toBe(404);
+  });
+
+  it('share out the partitions; who is killed is taken over within seconds', async () => {
+    const [a, b] = apis();
+    const second = await world.start('projector');
+    const shares = ({ log }: ChildService): number[] =>
+      [...log().matchAll(/"partitions":(\d+),"projectors":\d+/g)].map(([, count]) => Number(count));
+    const half = PARTITIONS / 2;
+    const isShared = (): boolean =>
+      shares(projector).at(-1) === half && shares(second).at(-1) === half;
+    expect(await until(isShared, TAKEN_OVER_MS_MAX)).toBe(true);
+    // Redis comes back with nothing, twice: a second time, when the log has a place behind its end.
+    for (let i = 0; i < 2; i++) {
+      await world.redis.kill();
+      await world.redis.start();
+      const isBack = async () => (await read(b, (await write(a)).token)).status === 200;
+      expect(await until(isBack, TAKEN_OVER_MS_MAX)).toBe(true);
+    }
+    const keys = await Promise.all(OWNERS.map((owner) => agentKey(a, owner)));
+    for (const each of keys)
+      await until(async () => (await ask(b, each, '/connection')).status === 200, 1_000);
+    for (const each of keys) await write(b, each);
+    expect(await until(async () => (await lag(a)) === 0, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await second.end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
+    const tokens = await Promise.all(keys.map((each) => write(a, each)));
+    const began = performance.now();
+    expect(await until(async () => (await lag(b)) === 0, TAKEN_OVER_MS_MAX)).toBe(true);
+    process.stdout.write(`roles: taken over in ${Math.round(performance.now() - began)} ms\n`);
+    const hasAll = (): boolean => shares(projector).at(-1) === PARTITIONS;
+    expect(await until(hasAll, TAKEN_OVER_MS_MAX)).toBe(true);
+    for (const [i, { name, token }] of tokens.entries())
+      expect(JSON.stringify((await read(b, token, keys[i])).body)).toContain(`"${name}"`);
+  });
+
+  it('give their share back when they end in order', async () => {
+    const second = await world.start('projector');
+    const sharing = (): number => Number(/.*"projectors":(\d+)/s.exec(projector.log())?.[1]);
+    expect(await until(() => sharing() === 2, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await second.end('SIGTERM')).toEqual({ code: 0, signal: null });
+    expect(await until(() => sharing() === 1, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await projector.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  });
+});

@@ -1,0 +1,119 @@
+/** An erased person on a real server: what stays until a scavenge, what goes with it, and what goes on. */
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, atDesk } from '../../support/processes/child-service.ts';
+import { ended, start, until } from '../../support/clients/cli.ts';
+import { COMMAND, ON_COMMAND, scavenge } from '../../support/eventstoredb/eventstoredb-command.ts';
+import { follow, positionsOf } from '../../conformance/log-events.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const SOON_MS = 10_000;
+const FOLDED_MS_MAX = 60_000;
+
+describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`, () => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let projector: ChildService;
+  let directory: string;
+  let client: EventStoreDBClient;
+  let log: EventLog;
+  let key: string;
+  /** Of the lead that is erased. */
+  let gone: string;
+
+  const lead = async (name: string): Promise<{ id: string; token: string }> => {
+    const said = await ask(api, key, '/leads', {
+      body: {
+        external_id: name,
+        company: { name: 'Shop', country: 'GB' },
+        contact: { name, email: `${name}@shop.example` },
+        consent: { basis: 'consent', obtained_at: '2026-11-19T10:00:00Z' },
+      },
+      'idempotency-key': name,
+    });
+    expect(said.status, JSON.stringify(said.body)).toBe(201);
+    return { id: String(said.body['id']), token: said.headers.get('consistency-token') ?? '' };
+  };
+  const leads = (token: string): Promise<Said> =>
+    ask(api, key, '/leads', { 'consistency-token': token });
+  /** Where the record of the key stands in `$all`; undefined when nobody can read it there. */
+  const keyPosition = async (): Promise<number | undefined> => {
+    let found: number | undefined;
+    for await (const { event } of client.readAll())
+      if (event?.streamId === `tributary_keys-${gone}` && event.type === '$TributaryKey')
+        found = Number(event.position.commit);
+    return found;
+  };
+  const projections = async (command: string): Promise<void> => {
+    const on = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
+    const args = ['projections', command, '--data', directory, '--json'];
+    const { code, stdout, stderr } = await ended(start(args, on), FOLDED_MS_MAX);
+    expect(code, stdout + stderr).toBe(0);
+  };
+
+  beforeAll(async () => {
+    world = await remoteWorld();
+    directory = world.directory();
+    [api, projector] = await Promise.all([world.start('api', directory), world.start('projector')]);
+    client = EventStoreDBClient.connectionString(world.log.url);
+    log = await eventStoreLog({ url: world.log.url });
+    key = await agentKey(api);
+    ({ id: gone } = await lead('ada'));
+    const { token } = await lead('bea');
+    const isThere = async () => (await leads(token)).status === 200;
+    expect(await until(isThere, SOON_MS)).toBe(true);
+  });
+  afterAll(async () => {
+    await log?.close();
+    await client?.dispose();
+    await endRemote();
+  });
+
+  it('takes the key of who was erased, unreadable since then, and no other event', async () => {
+    const erase = () => atDesk(api, `/subjects/${gone}/erase`, { reason: 'Asked' });
+    // A projector that is a moment behind is a 503, and no reason to give up.
+    const isErased = () =>
+      erase().then(
+        () => true,
+        () => false,
+      );
+    expect(await until(isErased, SOON_MS)).toBe(true);
+    const { body } = await leads((await lead('cem')).token);
+    expect(JSON.stringify(body)).not.toContain('ada@shop.example');
+    expect(JSON.stringify(body)).toContain('bea@shop.example');
+    const position = (await keyPosition()) ?? 0;
+    expect(position).toBeGreaterThan(0);
+    const before = await log.readFold({ after: position, limit: 100 });
+    expect(before.length).toBeGreaterThan(1);
+    await scavenge(world.log.url);
+    expect(await keyPosition()).toBeUndefined();
+    // A place whose record is gone is a place all the same.
+    expect(await log.readFold({ after: position, limit: before.length })).toEqual(before);
+    const { events } = await follow(log, position, (item) => item.kind === 'caughtUp');
+    expect(positionsOf(events).slice(0, before.length)).toEqual(positionsOf(before));
+  }, 90_000);
+
+  it('leaves read models that are what the log says, filled anew or not', async () => {
+    await projections('verify');
+    await projections('rebuild');
+    await projections('verify');
+  }, 120_000);
+
+  it('stops no process, old or new', async () => {
+    expect(await projector.end('SIGTERM')).toMatchObject({ code: 0 });
+    projector = await world.start('projector');
+    const { token } = await lead('dan');
+    let said = await leads(token);
+    const isThere = async () => (said = await leads(token)).status === 200;
+    expect(await until(isThere, SOON_MS)).toBe(true);
+    expect(JSON.stringify(said.body)).toContain('dan@shop.example');
+    expect(JSON.stringify(said.body)).not.toContain('ada@shop.example');
+    await world.redis.control.flushall();
+    expect(await until(isThere, SOON_MS)).toBe(true);
+  }, 60_000);
+});

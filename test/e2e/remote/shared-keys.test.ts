@@ -1,0 +1,153 @@
+/** Two processes' worth of service on one log: one root secret, and one set of personal data's keys. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { copyKeys } from '#src/app/transfer/copy-keys.ts';
+import { readConfig } from '#src/config.ts';
+import { openSecrets } from '#src/wiring/secrets.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { freshKey, testApp } from '../../support/world/app.ts';
+import type { LogServer } from '../../support/eventstoredb/log-server.ts';
+import { endLogServers, logServer } from '../../support/eventstoredb/log-server.ts';
+
+const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
+const LEADS = '/api/affiliate/v1/leads';
+const CONTACT = { name: 'Ada Lovelace', email: 'ada@shop.example' };
+let server: LogServer;
+let a: TestApp;
+let b: TestApp;
+
+const open = (over: Record<string, string> = {}): Promise<TestApp> =>
+  testApp({ EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY, ...over });
+
+beforeEach(async () => {
+  server = await logServer();
+  [a, b] = await Promise.all([open(), open()]);
+});
+afterEach(async () => {
+  await Promise.all([a.close(), b.close()]);
+  await endLogServers();
+});
+
+const mail = (name: string): string => `ada${name}@shop.example`;
+
+const submit = (app: TestApp, key: string, name = '') =>
+  app.send({
+    method: 'POST',
+    url: LEADS,
+    key,
+    headers: { 'idempotency-key': freshKey() },
+    payload: {
+      external_id: `crm-${name}`,
+      company: { name: 'Shop', country: 'GB' },
+      source: { kind: 'manual' },
+      contact: { ...CONTACT, email: mail(name) },
+      consent: { basis: 'consent', obtained_at: '2026-11-19T10:00:00Z' },
+      interest: { note: 'Call after five' },
+    },
+  });
+
+const list = async (app: TestApp, key: string) => {
+  const answer = await app.send({ method: 'GET', url: LEADS, key });
+  expect(answer.status, answer.text).toBe(200);
+  return (answer.body as { data: { contact: unknown; interest: { note: string } }[] }).data;
+};
+
+test('what one process seals the other opens, and what one erases nobody opens', async () => {
+  const { key } = await a.agent('acme');
+  const submitted = await submit(a, key);
+  expect(submitted.status, submitted.text).toBe(201);
+  const { position } = await a.service.deps.log.head();
+  expect(await b.service.deps.following.passed(position, 5_000)).toBe(true);
+  expect((await list(b, key))[0]).toMatchObject({
+    contact: CONTACT,
+    interest: { note: 'Call after five' },
+  });
+  const { id } = submitted.body as { id: string };
+  const erased = await a.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
+  expect(erased.status, erased.text).toBe(200);
+  expect(erased.body).toMatchObject({ key: 'destroyed' });
+  const since = performance.now();
+  while ((await list(b, key))[0]?.contact !== '[erased]') await turn();
+  expect(performance.now() - since).toBeLessThan(1_000);
+  expect((await list(b, key))[0]).toMatchObject({ interest: { note: '[erased]' } });
+  expect((await submit(b, key)).body).toMatchObject({ code: 'resource_erased' });
+});
+
+test('all have the same root token, which one of them issued; the next when it is revoked', async () => {
+  expect(a.deskToken).toMatch(/^trbd_/);
+  expect(b.deskToken).toBe(a.deskToken);
+  const { log } = a.service.deps;
+  const issued = () => log.readAll({ after: 0, limit: 10, types: ['DeskTokenIssued'] });
+  const [first, ...more] = await issued();
+  expect(more).toEqual([]);
+  const { token_id } = (first?.data ?? {}) as { token_id: string };
+  const revoked = await a.desk('POST', `/desk-tokens/${token_id}/revoke`, { reason: 'Leaked' });
+  expect(revoked.status, revoked.text).toBe(200);
+  const [c, d] = await Promise.all([open(), open()]);
+  expect(c.deskToken).not.toBe(a.deskToken);
+  expect(d.deskToken).toBe(c.deskToken);
+  expect((await c.desk('GET', '/agents?owner_id=acme')).status).toBe(200);
+  expect(await issued()).toHaveLength(2);
+  await Promise.all([c.close(), d.close()]);
+});
+
+test('a process without the root secret, or with another, does not start', async () => {
+  await expect(open({ ROOT_KEY: '' })).rejects.toThrow(/ROOT_KEY is not set/);
+  const other = Buffer.alloc(32, 8).toString('base64');
+  await expect(open({ ROOT_KEY: other })).rejects.toThrow(/ROOT_KEY is not the one/);
+  expect(() => readConfig({ ROOT_KEY: 'c2hvcnQ=' })).toThrow(/ROOT_KEY: must be 32 bytes/);
+});
+
+test('a data directory with another root secret is not taken for this one', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tributary-root-'));
+  const made = openSecrets(readConfig({ DATA_DIR: directory }));
+  const file = join(directory, 'root.key');
+  const kept = readFileSync(file, 'utf8').trim();
+  const again = openSecrets(readConfig({ DATA_DIR: directory, ROOT_KEY: kept }));
+  expect(again.vaultKey).toEqual(made.vaultKey);
+  expect(() => openSecrets(readConfig({ DATA_DIR: directory, ROOT_KEY }))).toThrow(/another than/);
+  writeFileSync(file, 'cut');
+  expect(() => openSecrets(readConfig({ DATA_DIR: directory }))).toThrow(/32 bytes/);
+  rmSync(directory, { recursive: true });
+});
+
+test('the keys move house with the log, erased ones as erased', async () => {
+  const embedded = await testApp({ ROOT_KEY });
+  const { key } = await embedded.agent('acme');
+  const [first, second] = [await submit(embedded, key, '1'), await submit(embedded, key, '2')];
+  const [kept = '', gone = ''] = [first, second].map(({ body }) => (body as { id: string }).id);
+  await embedded.desk('POST', `/subjects/${gone}/erase`, { reason: 'Asked' });
+  const { log } = embedded.service.deps;
+  const secrets = openSecrets(readConfig({ DATA_DIR: embedded.directory, ROOT_KEY }));
+  const from = sqliteKeyVault(join(embedded.directory, 'keys.db'), secrets.vaultKey);
+  const target = await eventStoreLog({ url: server.url });
+  const to = await target.keyVault(secrets.vaultKey);
+  // A run that is broken off and repeated leaves the same.
+  for (let run = 0; run < 2; run += 1)
+    expect(await copyKeys(log, { from, to })).toEqual({ subjects: 2, destroyed: 1, differing: [] });
+  expect(await to.knows(gone)).toBe('destroyed');
+  const stored = await log.readStream(`acme-lead_${kept.slice('led_'.length)}`);
+  const { contact } = (stored[0]?.data ?? {}) as { contact: string };
+  expect(await to.unseal([contact])).toEqual([JSON.stringify({ ...CONTACT, email: mail('1') })]);
+  await to.adopt(gone, 'destroyed');
+  await from.destroy(kept);
+  expect(await copyKeys(log, { from, to })).toMatchObject({ destroyed: 2, differing: [] });
+  // As an erasure leaves them that was killed before its key, or an older vault beside a newer log.
+  const living = { keyOf: async () => new Uint8Array(32).fill(7) };
+  expect(await copyKeys(log, { from: living, to })).toMatchObject({ differing: [kept] });
+  const fresh = sqliteKeyVault(':memory:', secrets.vaultKey);
+  const adopt = vi.spyOn(fresh, 'adopt');
+  const copied = { subjects: 2, destroyed: 1, differing: [] };
+  expect(await copyKeys(log, { from: living, to: fresh })).toEqual(copied);
+  expect(adopt.mock.calls.filter(([subject]) => subject === gone)).toEqual([[gone, 'destroyed']]);
+  expect([await fresh.knows(kept), await fresh.knows(gone)]).toEqual(['key', 'destroyed']);
+  await fresh.close();
+  await from.close();
+  await target.close();
+  await embedded.close();
+});

@@ -1,0 +1,67 @@
+/** What is one over all processes of a log: the limit of a key; and what each tells of itself. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { agentKey, serveChild } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import type { RemoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+
+const PER_MINUTE = 600;
+
+describe.skipIf(!hasRedis)(`processes of one log, ${ON_REDIS}`, () => {
+  let world: RemoteWorld;
+  let apis: ChildService[];
+  let projector: ChildService;
+  let key: string;
+  beforeAll(async () => {
+    world = await remoteWorld();
+    const settings = { ...world.settings, READS_PER_MINUTE: String(PER_MINUTE) };
+    const api = (): Promise<ChildService> =>
+      serveChild(world.directory(), settings, ['--role', 'api']);
+    const started = await Promise.all([api(), api(), world.start('projector')]);
+    projector = started[2];
+    apis = [started[0], started[1]];
+    key = await agentKey(started[0]);
+    const isKnown = async (): Promise<boolean> =>
+      (await ask(started[1], key, '/connection')).status === 200;
+    expect(await until(isKnown, 5_000)).toBe(true);
+  }, 60_000);
+  afterAll(endRemote);
+
+  it('let a key through as often as its limit says, within a tenth', async () => {
+    const other = await agentKey(apis[0] as ChildService, 'beta');
+    const isKnown = async (): Promise<boolean> =>
+      (await ask(apis[1] as ChildService, other, '/connection')).status === 200;
+    expect(await until(isKnown, 5_000)).toBe(true);
+    const began = performance.now();
+    const count = new Map<number, number>();
+    const asking = async (api: ChildService): Promise<void> => {
+      for (let n = 0; n < PER_MINUTE / 8; n += 1) {
+        const { status } = await ask(api, other, '/leads');
+        count.set(status, (count.get(status) ?? 0) + 1);
+      }
+    };
+    // Sixteen at a time, half of them at each process, for twice of what there is.
+    await Promise.all([...apis, ...apis].flatMap((api) => [1, 2, 3, 4].map(() => asking(api))));
+    const passed = [...count].reduce((sum, [status, n]) => sum + (status === 429 ? 0 : n), 0);
+    const refilled = ((performance.now() - began) / 60_000) * PER_MINUTE;
+    expect(count.get(429)).toBeGreaterThan(0);
+    expect(passed).toBeGreaterThanOrEqual(PER_MINUTE * 0.9);
+    expect(passed).toBeLessThanOrEqual((PER_MINUTE + refilled) * 1.1);
+  }, 60_000);
+
+  it('tell what they do, in every role', async () => {
+    const told = async ({ url }: ChildService): Promise<string> =>
+      (await fetch(`${url}/metrics`)).text();
+    const [api, folds] = [await told(apis[0] as ChildService), await told(projector)];
+    expect(api).toMatch(/^tributary_requests_total\{.*operation="listLeads".*\} \d+/m);
+    expect(api).toMatch(/^tributary_appends_total\{outcome="appended"\} \d+/m);
+    for (const text of [api, folds]) {
+      expect(text).toMatch(/^tributary_log_up 1$/m);
+      expect(text).toMatch(/^tributary_projection_lag_events\{projection="leads"\} \d+/m);
+    }
+    expect(folds).toMatch(/^tributary_redis_total\{kind="write",outcome="ok"\} \d+/m);
+    expect(api).not.toContain('acme');
+  }, 30_000);
+});

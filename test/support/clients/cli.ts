@@ -1,0 +1,132 @@
+/** The command line as a stranger runs it: processes, their answers, and servers that are ready. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { ROOT } from '../source/tree.ts';
+
+export const COMMAND = join(ROOT, 'tributary');
+const ENDS_MS = 30_000;
+/** A server serves all of this file. */
+const LIVES_MS = 300_000;
+export type Ended = { code: number | null; stdout: string; stderr: string };
+
+export const start = (args: readonly string[], set: readonly string[] = []): ChildProcess =>
+  spawn('env', [...set, COMMAND, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+
+export const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =>
+  new Promise((resolve, reject) => {
+    const said = { stdout: '', stderr: '' };
+    child.stdout?.on('data', (chunk) => (said.stdout += String(chunk)));
+    child.stderr?.on('data', (chunk) => (said.stderr += String(chunk)));
+    const late = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`did not end: ${said.stdout}${said.stderr}`));
+    }, withinMs);
+    child.once('close', (code) => {
+      clearTimeout(late);
+      resolve({ code, ...said });
+    });
+  });
+
+/** What a start costs here before anything is asked: for limits that a busy machine must not break. */
+export const startMs = async (): Promise<number> => {
+  const began = performance.now();
+  await ended(start(['serve', '--port', '0'], ['EVENT_LOG_URL=esdb://']));
+  return performance.now() - began;
+};
+
+export const run = (...args: string[]): Promise<Ended> => ended(start(args));
+
+/** The object on the last line; the command must have gone well. */
+export const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect(code, stderr).toBe(0);
+  return lastLine(stdout) as T;
+};
+
+type Ready = {
+  url: string;
+  port: number;
+  pid: number;
+  data: string;
+  owner: string;
+  agent: string;
+  api_key: string;
+  desk_token: string;
+  review_url: string;
+};
+
+/** A server that has said its first line. */
+export const serve = async (data: string, ...args: string[]) => {
+  const child = start(['serve', '--data', data, '--port', '0', '--json', ...args]);
+  const end = ended(child, LIVES_MS);
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.stdout?.on('data', (chunk) => {
+      text += String(chunk);
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+    void end.then(
+      ({ stderr }) => reject(new Error(`ended before it was ready: ${stderr}`)),
+      reject,
+    );
+  });
+  const ready = JSON.parse(line) as Ready;
+  return {
+    ready,
+    async stop(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' = 'SIGTERM'): Promise<Ended> {
+      // The launcher gives its process to Node, so the child is the server itself.
+      process.kill(ready.pid, signal);
+      return end;
+    },
+  };
+};
+
+export type Server = Awaited<ReturnType<typeof serve>>;
+
+export const connection = async (url: string, key: string): Promise<number> =>
+  (
+    await fetch(`${url}/api/affiliate/v1/connection`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+  ).status;
+
+const LOOK_EVERY_MS = 20;
+
+/** Looks until it is so, and at most so long. */
+export const until = async (
+  what: () => boolean | Promise<boolean>,
+  withinMs: number,
+): Promise<boolean> => {
+  const began = performance.now();
+  while (performance.now() - began < withinMs) {
+    if (await what()) return true;
+    await pause(LOOK_EVERY_MS);
+  }
+  return false;
+};
+
+/** The object on the last line. */
+export const lastLine = (stdout: string): unknown =>
+  JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+
+/** For the end of a test file: whoever still runs is of no use. */
+export const killAll = (servers: readonly Server[]): void => {
+  for (const { ready } of servers) {
+    try {
+      process.kill(ready.pid, 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+};
+
+export const HEADER = 'id,title,price,availability\n';
+export const feed = (data: string, name: string, text: string): string => {
+  const file = join(data, name);
+  writeFileSync(file, text);
+  return file;
+};

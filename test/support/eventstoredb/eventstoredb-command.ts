@@ -1,0 +1,93 @@
+/** Real servers of EventStoreDB, started by the command that the tester names. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { env } from 'node:process';
+import type { ResolvedEvent } from '@eventstore/db-client';
+import { BACKWARDS, END, EventStoreDBClient } from '@eventstore/db-client';
+import { until } from '../clients/cli.ts';
+import { freePort } from '../processes/free-port.ts';
+import type { LogServer } from './log-server.ts';
+
+/** Runs one insecure node in the foreground, at {port} and over {directory}. */
+export const COMMAND = env['EVENTSTOREDB_TEST_COMMAND']?.trim();
+/** For whoever skips a test, and for the name of a suite, so that a skip says its reason. */
+export const NO_COMMAND = 'EVENTSTOREDB_TEST_COMMAND is not set';
+export const ON_COMMAND = COMMAND ? 'on a real EventStoreDB' : `(skipped: ${NO_COMMAND})`;
+
+export type RealServer = LogServer & {
+  /** SIGTERM: it ends in order, which takes seconds where somebody is subscribed. */
+  stop(): Promise<void>;
+};
+
+const READY_MS_MAX = 50_000;
+const SCAVENGED_MS_MAX = 30_000;
+const NO_CONTENT = 204;
+const SAID_MAX = 4_000;
+const running = new Set<ChildProcess>();
+// Also those that a test which failed in the middle of something starts behind its end.
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** For afterAll. */
+export const endRealServers = async (): Promise<void> => {
+  const ends = [...running].map((child) => once(child, 'close'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+};
+
+/** Throws when it ends, or is not ready in time, with the last of what it said. */
+export const realServer = async (command: string, directory: string): Promise<RealServer> => {
+  const port = await freePort();
+  const line = command.replaceAll('{port}', String(port)).replaceAll('{directory}', directory);
+  const isReady = (): Promise<boolean> =>
+    fetch(`http://127.0.0.1:${port}/health/live`).then(
+      ({ status }) => status === NO_CONTENT,
+      () => false,
+    );
+  let child: ChildProcess;
+  let closed: Promise<unknown>;
+
+  const start = async (): Promise<void> => {
+    const started = spawn(line, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    child = started;
+    running.add(started);
+    // Not at its exit: a server that a script has left behind still holds the directory's lock.
+    closed = once(started, 'close').then(() => running.delete(started));
+    let said = '';
+    const hear = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-SAID_MAX));
+    started.stdout.on('data', hear);
+    started.stderr.on('data', hear);
+    await until(async () => !running.has(started) || isReady(), READY_MS_MAX);
+    if (!running.has(started) || !(await isReady())) throw new Error(`${line}\n${said}`);
+  };
+  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    child.kill(signal);
+    await closed;
+  };
+  await start();
+  return {
+    port,
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    restart: start,
+  };
+};
+
+/** Takes what was deleted out of the files of a real server; resolves when that is done. */
+export const scavenge = async (url: string): Promise<void> => {
+  const client = EventStoreDBClient.connectionString(url);
+  const at = `http://${new URL(url).host}/admin/scavenge`;
+  const id = /: (\S+)/.exec(await (await fetch(at, { method: 'POST' })).text())?.[1] ?? 'none';
+  const isOver = async (): Promise<boolean> => {
+    const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1 } as const;
+    const read = client.readStream('$scavenges', { ...last, resolveLinkTos: true });
+    const [found] = (await read.toArray().catch(() => [])) as ResolvedEvent[];
+    const { type, data } = found?.event ?? {};
+    return type === '$scavengeCompleted' && JSON.stringify(data).includes(id);
+  };
+  if (!(await until(isOver, SCAVENGED_MS_MAX))) throw new Error(`scavenge ${id} does not end`);
+  await client.dispose();
+};

@@ -1,0 +1,46 @@
+/** A stand-in and the logs that a test opens on it, which end with the test. */
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { StandIn } from './start.ts';
+import { endStandIns, standIn } from './start.ts';
+
+/** Repetitions follow at once; nothing gives up before the test does. */
+const PATIENT: Partial<Timing> = {
+  appendRepeatMs: 30_000,
+  attemptMs: 30_000,
+  readRepeatMs: 30_000,
+  idleMs: 30_000,
+  silenceMs: 30_000,
+  retryMs: [1, 20],
+};
+
+export const onStandIn = (file?: () => string) => {
+  let server: StandIn;
+  let open: EventLog[] = [];
+  beforeAll(async () => {
+    server = await standIn(file ? { file: file() } : {});
+  });
+  beforeEach(() => server.tell({ name: 'reset' }));
+  afterEach(async () => {
+    // What a test held back would let its log wait for the end of its patience.
+    await server.tell({ name: 'reset' });
+    await Promise.all(open.map((log) => log.close()));
+    open = [];
+  });
+  afterAll(endStandIns);
+  return {
+    server: () => server,
+    async log(
+      timing: Partial<Timing> = {},
+      options: Partial<EventStoreLogOptions> = {},
+    ): Promise<EventStoreLog> {
+      const url = options.url ?? server.url;
+      const log = await eventStoreLog({ ...options, url, timing: { ...PATIENT, ...timing } });
+      open.push(log);
+      return log;
+    },
+  };
+};

@@ -1,0 +1,73 @@
+/** Starts the stand-in for EventStoreDB, and tells it what to do. */
+import type { ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Command, Stats } from './stand-in/state.ts';
+import type { LogServer } from './log-server.ts';
+
+export type StandIn = LogServer & {
+  /** Of all nodes, which share what they store. */
+  readonly ports: readonly number[];
+  tell(command: Command): Promise<void>;
+  stats(): Promise<Stats>;
+  /** Resolves when the process is gone. */
+  gone(): Promise<void>;
+};
+
+const MAIN = join(import.meta.dirname, 'stand-in/main.ts');
+const running = new Set<ChildProcess>();
+
+/** For afterAll. */
+export const endStandIns = async (): Promise<void> => {
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+};
+
+/** `file` keeps what is committed over a restart; without it that is forgotten. */
+export const standIn = async (
+  options: { file?: string; nodes?: number } = {},
+): Promise<StandIn> => {
+  let child: ChildProcess;
+  let exit: Promise<unknown>;
+  let ids = 0;
+  const answers = new Map<number, (answer: unknown) => void>();
+  const start = async (wanted: readonly number[]): Promise<number[]> => {
+    const started = fork(MAIN, [wanted.join(), ...(options.file ? [options.file] : [])]);
+    child = started;
+    running.add(started);
+    exit = once(started, 'exit').then(() => running.delete(started));
+    const [{ ready }] = (await once(started, 'message')) as [{ ready: number[] }];
+    started.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
+      answers.get(id)?.(answer);
+      answers.delete(id);
+    });
+    return ready;
+  };
+  const ask = (command: Command): Promise<unknown> =>
+    new Promise((resolve) => {
+      ids += 1;
+      answers.set(ids, resolve);
+      child.send({ id: ids, command });
+    });
+  const ports = await start(new Array<number>(options.nodes ?? 1).fill(0));
+  const [port = 0] = ports;
+  return {
+    port,
+    ports,
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    tell: async (command) => void (await ask(command)),
+    stats: async () => (await ask({ name: 'stats' })) as Stats,
+    async kill() {
+      child.kill('SIGKILL');
+      await exit;
+    },
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    gone: async () => void (await exit),
+    async restart() {
+      await start(ports);
+    },
+  };
+};

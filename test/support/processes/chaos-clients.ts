@@ -1,0 +1,105 @@
+/** Clients of a service in which anything dies: they write, read what they wrote, and keep a journal. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { Slot } from './chaos.ts';
+import type { Client, Journal } from '../clients/journal.ts';
+import { httpClient, newJournal, writeOf } from '../clients/journal.ts';
+import type { RemoteWorld, Said } from './remote.ts';
+import { ask } from './remote.ts';
+
+export type Load = {
+  client: Client;
+  journal: Journal;
+  key: string;
+  next: number;
+  /** Looks that were answered right. */
+  looks: number;
+  faults: string[];
+};
+
+export const newLoad = (key: string): Load => ({
+  client: httpClient(),
+  journal: newJournal(),
+  key,
+  next: 0,
+  looks: 0,
+  faults: [],
+});
+
+const TRIES = 3;
+const PAUSE_MS = 20;
+
+export const inDoubt = ({ journal }: Load): string[] =>
+  [...journal.sent.keys()].filter((name) => !journal.acknowledged.has(name));
+
+/** A whole answer: the first is kept, a later one must be the same bytes. */
+export const send = async (load: Load, to: Slot, name: string): Promise<void> => {
+  const sent = load.journal.sent.get(name);
+  const url = to.now()?.url;
+  if (!sent || url === undefined) return wait(PAUSE_MS);
+  const answer = await load.client.post(url, load.key, sent, name);
+  if (!answer || answer.status >= 500) return wait(PAUSE_MS);
+  const first = load.journal.acknowledged.get(name);
+  load.journal.acknowledged.set(name, first ?? answer);
+  if (answer.status !== 201) load.faults.push(`${name}: ${answer.status} ${answer.text}`);
+  if (first && first.text !== answer.text) load.faults.push(`${name} was answered otherwise`);
+};
+
+/** Writes until it is told to end, each thing a few times. */
+export const keepWriting = async (load: Load, any: () => Slot, isOver: () => boolean) => {
+  while (!isOver()) {
+    const n = load.next++;
+    load.journal.sent.set(`intent-${n}`, writeOf(n));
+    for (let tries = 0; tries < TRIES; tries++) await send(load, any(), `intent-${n}`);
+  }
+};
+
+const told = (said: Said | undefined): string =>
+  said ? `${said.status} ${JSON.stringify(said.body).slice(0, 300)}` : 'no answer';
+
+/** What is listed is right, or nothing is: 'right', or what was said instead. */
+export const look = async (load: Load, from: Slot): Promise<string> => {
+  const service = from.now();
+  if (!service) return 'it is down';
+  const body = { external_id: `seen-${load.next++}`, company: { name: 'Shop', country: 'GB' } };
+  const asked = { body, 'idempotency-key': body.external_id };
+  const written = await ask(service, load.key, '/leads', asked).catch(() => undefined);
+  const token = written?.headers.get('consistency-token');
+  if (written?.status !== 201 || !token) return `writing: ${told(written)}`;
+  const reading = { 'consistency-token': token };
+  const said = await ask(service, load.key, '/leads', reading).catch(() => undefined);
+  if (said === undefined || said.status >= 500) return `reading: ${told(said)}`;
+  if (!JSON.stringify(said.body).includes(`"${body.external_id}"`))
+    load.faults.push(`${body.external_id} was written, and is not listed: ${said.status}`);
+  load.looks += 1;
+  return 'right';
+};
+
+const allEvents = async ({ log }: RemoteWorld): Promise<StoredEvent[]> => {
+  const opened = await eventStoreLog({ url: log.url });
+  const events: StoredEvent[] = [];
+  for (let page = await opened.readAll({ after: 0, limit: 1_000 }); page.length > 0; ) {
+    events.push(...page);
+    page = await opened.readAll({ after: page.at(-1)?.position ?? 0, limit: 1_000 });
+  }
+  await opened.close();
+  return events;
+};
+
+/** Every acknowledged record once in the log, and none that nobody sent. */
+export const expectOnce = async (world: RemoteWorld, { journal }: Load): Promise<void> => {
+  const { acknowledged, sent } = journal;
+  const events = await allEvents(world);
+  const ids = events
+    .filter(({ type }) => ['LinkCreated', 'LeadSubmitted', 'HandoffCreated'].includes(type))
+    .map(({ data }) => data as Record<string, string>)
+    .filter(({ external_id }) => !external_id?.startsWith('seen-'))
+    .map(({ link_id, lead_id, handoff_id }) => link_id ?? lead_id ?? handoff_id ?? '');
+  const answered = [...acknowledged.values()].map(({ text }) => (JSON.parse(text) as never)['id']);
+  expect(acknowledged.size).toBe(sent.size);
+  expect(ids.toSorted()).toEqual(answered.toSorted());
+  const eventIds = events.map(({ id }) => id);
+  expect(new Set(eventIds).size).toBe(eventIds.length);
+};

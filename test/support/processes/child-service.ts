@@ -1,0 +1,129 @@
+/** `tributary serve` in a process of its own, as an operator runs it. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { ROOT } from '../source/tree.ts';
+
+export type ChildService = {
+  url: string;
+  /** Empty where the role has no desk. */
+  deskToken: string;
+  /** Of the demo. */
+  apiKey: string;
+  child: ChildProcess;
+  /** Everything on stderr so far. */
+  log(): string;
+  /** Sends the signal and waits for the end; answers exit code and signal. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; signal: string | null }>;
+};
+
+/** Starts take half the time with it; filled by the first process that ends in order. */
+const COMPILED = join(tmpdir(), 'tributary-test-compile-cache');
+
+const running = new Set<ChildProcess>();
+
+/** Ends what a failed test has left behind; for afterAll. */
+export const endChildren = async (): Promise<void> => {
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+};
+
+/** A command line of `tributary`, with the settings of a test. */
+export const runCli = (
+  args: readonly string[],
+  settings: Record<string, string> = {},
+): ChildProcess => {
+  const child = spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+    cwd: ROOT,
+    env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+};
+
+export const serveChild = async (
+  directory: string,
+  settings: Record<string, string> = {},
+  more: readonly string[] = [],
+): Promise<ChildService> => {
+  const child = runCli(['serve', '--port', '0', '--json', '--data', directory, ...more], {
+    WRITES_PER_MINUTE: '100000000',
+    READS_PER_MINUTE: '100000000',
+    ...settings,
+  });
+  let log = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  const ended = once(child, 'exit');
+  const { stdout } = child;
+  if (!stdout) throw new Error('the child has no stdout');
+  const lines = createInterface({ input: stdout });
+  const ready = once(lines, 'line');
+  const first = await Promise.race([ready, ended.then(() => undefined)]);
+  if (first === undefined) throw new Error(`the service did not start:\n${log}`);
+  const line = JSON.parse(String(first[0])) as {
+    url?: string;
+    desk_token?: string;
+    api_key?: string;
+  };
+  // The same place says why it could not start.
+  if (line.url === undefined) {
+    await ended;
+    throw new Error(`the service did not start:\n${String(first[0])}\n${log}`);
+  }
+  return {
+    url: line.url,
+    deskToken: line.desk_token ?? '',
+    apiKey: line.api_key ?? '',
+    child,
+    log: () => log,
+    async end(signal) {
+      child.kill(signal);
+      const [code, by] = (await ended) as [number | null, string | null];
+      return { code, signal: by };
+    },
+  };
+};
+
+let keys = 0;
+
+/** One command at the desk of a running service. */
+export const atDesk = async (
+  { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
+  path: string,
+  body: object,
+): Promise<Record<string, string>> => {
+  const response = await fetch(`${url}/api/desk/v1${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${deskToken}`,
+      'content-type': 'application/json',
+      'idempotency-key': `desk-${(keys += 1)}-${path}`,
+    },
+    body: JSON.stringify(body),
+  });
+  const answer = (await response.json()) as Record<string, string>;
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  return answer;
+};
+
+/** An approved agent with all that writes need; answers its key. */
+export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
+  const scopes = ['products:read', 'links:write', 'handoffs:write', 'leads:write', 'leads:read'];
+  const agent = await atDesk(service, '/agents', {
+    owner_id: owner,
+    name: 'A',
+    purpose: 'Tests',
+    scopes,
+  });
+  await atDesk(service, `/agents/${agent['id']}/approve`, { reason: 'Known' });
+  const issued = await atDesk(service, `/agents/${agent['id']}/keys`, {});
+  return issued['api_key'] ?? '';
+};

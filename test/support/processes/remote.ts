@@ -1,0 +1,75 @@
+/** Processes of the service, each with its role, on EventStoreDB or its stand-in, and a real Redis. */
+import type { ChildService } from './child-service.ts';
+import { endChildren, serveChild } from './child-service.ts';
+import { directories } from './directories.ts';
+import type { LogServer } from '../eventstoredb/log-server.ts';
+import { endLogServers, logServer } from '../eventstoredb/log-server.ts';
+import type { TestRedis } from '../redis/redis-server.ts';
+import { endRedis, startRedis } from '../redis/redis-server.ts';
+
+const temporary = directories('tributary-remote-');
+/** All processes of a service derive their keys from one root. */
+const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
+
+export type RemoteWorld = {
+  log: LogServer;
+  redis: TestRedis;
+  settings: Record<string, string>;
+  directory(): string;
+  start(role: string, directory?: string, ...more: string[]): Promise<ChildService>;
+};
+
+/** The log keeps what is committed over a kill. */
+export const remoteWorld = async (): Promise<RemoteWorld> => {
+  const log = await logServer();
+  const redis = await startRedis();
+  const settings = {
+    EVENT_LOG_URL: log.url,
+    READ_MODEL_URL: redis.url.href,
+    ROOT_KEY,
+    // One origin for all, or the same answer would differ by who gives it.
+    PUBLIC_URL: 'https://t.example',
+  };
+  return {
+    log,
+    redis,
+    settings,
+    directory: () => temporary.fresh(),
+    start: (role, at = temporary.fresh(), ...more) =>
+      serveChild(at, settings, ['--role', role, ...more]),
+  };
+};
+
+/** For afterAll. */
+export const endRemote = async (): Promise<void> => {
+  await endChildren();
+  await Promise.all([endLogServers(), endRedis()]);
+  temporary.removeAll();
+};
+
+export type Said = { status: number; body: Record<string, unknown>; headers: Headers; ms: number };
+
+/** One request of an agent. */
+export const ask = async (
+  { url }: Pick<ChildService, 'url'>,
+  key: string,
+  path: string,
+  { body, ...headers }: { body?: object | undefined } & Record<string, unknown> = {},
+): Promise<Said> => {
+  const began = performance.now();
+  const response = await fetch(`${url}/api/affiliate/v1${path}`, {
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(body && { 'content-type': 'application/json' }),
+      ...(headers as Record<string, string>),
+    },
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: JSON.parse(text) as Record<string, unknown>,
+    headers: response.headers,
+    ms: performance.now() - began,
+  };
+};

@@ -1,0 +1,145 @@
+/** Real Redis servers of a test: started here, killed, stalled and thrown back in time at will. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
+import { directories } from '../processes/directories.ts';
+import { freePort } from '../processes/free-port.ts';
+
+const BINARY = 'redis-server';
+
+export const hasRedis = spawnSync(BINARY, ['--version']).status === 0;
+/** For the name of a suite, so that a skip says its reason. */
+export const ON_REDIS = hasRedis ? 'on redis-server' : `(skipped: there is no ${BINARY})`;
+
+export type TestRedis = {
+  readonly url: URL;
+  readonly port: number;
+  readonly directory: string;
+  /** For looking and meddling, in the order in which it was asked. */
+  readonly control: Redis;
+  pid(): number;
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
+  /** SIGKILL: what was not on disk is gone. */
+  kill(): Promise<void>;
+  /** Again at the same place, once it answers. */
+  start(): Promise<void>;
+};
+
+const temporary = directories('tributary-redis-');
+const running = new Set<ChildProcess>();
+const controls = new Set<Redis>();
+
+/** Ends every server; for afterAll. */
+export const endRedis = async (): Promise<void> => {
+  for (const control of controls) control.disconnect();
+  controls.clear();
+  const ends = [...running].map((child) => once(child, 'exit'));
+  for (const child of running) child.kill('SIGKILL');
+  await Promise.all(ends);
+  temporary.removeAll();
+};
+
+/** A cluster's second port is the first and 10,000, which must be one, too. */
+const freePortBelow = async (limit: number): Promise<number> => {
+  let port = limit;
+  while (port >= limit) port = await freePort();
+  return port;
+};
+
+export const startRedis = async (
+  settings: readonly string[] = [],
+  at?: number,
+  /** Speaks TLS at a second port, with this certificate. */
+  tls?: { key: string; cert: string },
+): Promise<TestRedis & { tlsPort: number }> => {
+  const port = at ?? (await freePort());
+  const directory = temporary.fresh();
+  const tlsPort = tls ? await freePort() : 0;
+  if (tls) {
+    for (const name of ['key', 'cert'] as const)
+      writeFileSync(join(directory, `${name}.pem`), tls[name], { mode: 0o600 });
+    const files = ['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem'];
+    settings = [...settings, '--tls-port', String(tlsPort), '--tls-auth-clients', 'no', ...files];
+  }
+  const base = ['--bind', '127.0.0.1', '--save', '', '--dir', directory, '--daemonize', 'no'];
+  let child: ChildProcess | undefined;
+
+  const start = async (): Promise<void> => {
+    const started = spawn(BINARY, ['--port', String(port), ...base, ...settings], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    child = started;
+    running.add(started);
+    started.once('exit', () => running.delete(started));
+    let said = '';
+    let isReady = false;
+    for await (const line of createInterface({ input: started.stdout })) {
+      said += `${line}\n`;
+      isReady = line.includes('Ready to accept connections');
+      if (isReady) break;
+    }
+    started.stdout.resume();
+    if (!isReady) throw new Error(`${BINARY} ended:\n${said}`);
+    if ((await control.ping()) !== 'PONG') throw new Error(`${BINARY} does not answer`);
+  };
+
+  const control = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 20 });
+  control.on('error', () => {});
+  controls.add(control);
+  await start();
+  return {
+    url: new URL(`redis://127.0.0.1:${port}`),
+    port,
+    tlsPort,
+    directory,
+    control,
+    pid: () => child?.pid ?? 0,
+    signal: (name) => void child?.kill(name),
+    async kill() {
+      if (!child) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+    start,
+  };
+};
+
+const SLOTS = 16_384;
+const STARTS_MAX = 5;
+
+/** Somebody may have the second port, or be quicker at the first: then it is started at others. */
+const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
+  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
+  try {
+    return await startRedis(settings, await freePortBelow(50_000));
+  } catch (error) {
+    if (starts === 1) throw error;
+    return startNode(starts - 1);
+  }
+};
+
+/** Three masters that share the slots. */
+export const startCluster = async (): Promise<TestRedis[]> => {
+  const nodes: TestRedis[] = [];
+  for (let i = 0; i < 3; i++) nodes.push(await startNode());
+  const [first, ...others] = nodes;
+  if (!first) throw new Error('no node');
+  const share = Math.ceil(SLOTS / nodes.length);
+  for (const [i, { control }] of nodes.entries()) {
+    const last = Math.min(SLOTS, (i + 1) * share) - 1;
+    await control.cluster('SET-CONFIG-EPOCH', i + 1);
+    await control.cluster('ADDSLOTSRANGE', i * share, last);
+  }
+  for (const { port } of others) await first.control.cluster('MEET', '127.0.0.1', port);
+  for (const { control } of nodes) {
+    let info = '';
+    while (!info.includes('cluster_state:ok') || !info.includes('cluster_known_nodes:3'))
+      info = await control.cluster('INFO');
+  }
+  return nodes;
+};

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SourceFile } from './tree.ts';
+import { importsOf, ROOT } from './tree.ts';
+
+const isOurs = (path: string): boolean => /^(contracts|src|projections)\/.*\.ts$/.test(path);
+
+const fileOf = (path: string): SourceFile => ({
+  path,
+  text: readFileSync(join(ROOT, path), 'utf8'),
+});
+
+/** Every file of ours that runs when one of `entries` does: imports of values, followed to the end. */
+export const reachedFrom = (entries: readonly string[]): SourceFile[] => {
+  const found = new Map<string, SourceFile>();
+  const waiting = [...entries];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (found.has(path)) continue;
+    const file = fileOf(path);
+    found.set(path, file);
+    waiting.push(
+      ...importsOf(file)
+        .filter(({ typeOnly, from }) => !typeOnly && isOurs(from))
+        .map(({ from }) => from),
+    );
+  }
+  return [...found.values()];
+};

@@ -1,0 +1,110 @@
+/** What agents and people do to outreach requests, straight through the deciders onto a log. */
+import type { EventData } from '#contracts/events/index.ts';
+import type { Call } from '#src/app/pipeline/call.ts';
+import { decideAndAppend, stateOf } from '#src/app/events/decide-and-append.ts';
+import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
+import { settingsStream } from '#src/app/outreach/settings.ts';
+import type { AgentCommand } from '#src/domain/access.ts';
+import { agent } from '#src/domain/access.ts';
+import type { OutboundCommand } from '#src/domain/outbound.ts';
+import { outbound } from '#src/domain/outbound.ts';
+import type { OutboundState } from '#src/domain/outbound-state.ts';
+import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
+import { outreach } from '#src/domain/outreach.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { Ids } from '#src/ports/system.ts';
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+export type Via = EventData<'OutboundProposed'>['via'];
+export type Schedule = { not_before?: number; not_after?: number };
+
+let requests = 0;
+
+export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now(): number }) => {
+  const streamOf = (owner: string, id: string) => `${owner}-outbound_${id.slice(4)}`;
+  const call = (ownerId: string, requestId = ids.uuid()): Call => ({
+    ownerId,
+    actor: 'desk:1',
+    surface: 'desk',
+    operation: 'test',
+    requestId,
+    at: now(),
+  });
+  const command = async (owner: string, id: string, asked: OutboundCommand, requestId?: string) => {
+    const written = await decideAndAppend({ log, ids }, call(owner, requestId), {
+      stream: streamOf(owner, id),
+      decider: outbound,
+      command: () => asked,
+    });
+    if (!written.ok) throw new Error(written.detail);
+  };
+  const settings = async (owner: string, asked: OutreachCommand): Promise<void> => {
+    const stream = settingsStream(owner);
+    await decideAndAppend({ log, ids }, call(owner), {
+      stream,
+      decider: outreach,
+      command: () => asked,
+    });
+  };
+  const state = async (owner: string, id: string): Promise<OutboundState> => {
+    const found = await stateOf({ log }, { stream: streamOf(owner, id), decider: outbound });
+    if (!found) throw new Error(`${id} is not there`);
+    return found;
+  };
+  return {
+    command,
+    settings,
+    state,
+    /** The agent of these requests, as people judge it. */
+    async judge(owner: string, ...commands: AgentCommand[]) {
+      for (const asked of commands)
+        await decideAndAppend({ log, ids }, call(owner), {
+          stream: `${owner}-agent_1`,
+          decider: agent,
+          command: () => asked,
+        });
+    },
+    /** Types of the request's events. */
+    events: async (owner: string, id: string) =>
+      (await log.readStream(streamOf(owner, id))).map(({ type }) => type),
+    /** Lets one person approve the owner's messages, which go to `channel`. */
+    configure: (owner: string, channel: OutreachChannel) =>
+      settings(owner, {
+        type: 'Configure',
+        settings: {
+          mode: 'owner_controlled',
+          approvals_required: 1,
+          channels: { message: channel },
+        },
+      }),
+    /** A proposed message; answers its id. */
+    async propose(owner: string, via: Via, schedule: Schedule = {}) {
+      requests += 1;
+      const id = `out_${String(requests).padStart(24, '0')}`;
+      const what = {
+        outbound_id: id,
+        agent_id: 'agt_1',
+        kind: 'message' as const,
+        target: { channel: 'email', recipient_ref: 'list:cafes' },
+        content: { text: 'Mugs are back.', link_ids: [] },
+        schedule: { not_after: now() + 30 * DAY_MS, ...schedule },
+        via,
+        revision: 1,
+      };
+      const content_sha256 = envelopeHash(envelopeOf(owner, what));
+      const approval = { mode: 'owner_controlled', required: 1 };
+      await command(owner, id, {
+        type: 'Propose',
+        proposal: { ...what, content_sha256, approval },
+      });
+      return id;
+    },
+    async approve(owner: string, id: string, requestId?: string) {
+      const { content_sha256: contentSha256 } = await state(owner, id);
+      const person = { at: now(), by: 'desk:1', role: 'owner' as const };
+      await command(owner, id, { type: 'Approve', ...person, contentSha256 }, requestId);
+    },
+  };
+};

@@ -1,0 +1,76 @@
+import type { OperationId } from '#contracts/index.ts';
+import type { Outbound } from '#contracts/records/outbound.ts';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import type { Surface } from '#src/app/pipeline/call.ts';
+import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
+import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import type { TestApp } from './app.ts';
+import { freshKey } from './app.ts';
+
+/** Channels that need nothing but the outbox. */
+export const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
+  kind,
+  adapter: 'file',
+}));
+
+/** Lets the owner's outreach be approved: by one person, into the outbox, unless told otherwise. */
+export const configure = async (app: TestApp, owner: string, over: object = {}): Promise<void> => {
+  const settings = { mode: 'owner_controlled', approvals_required: 1, channels: FILES, ...over };
+  const { status, text } = await app.desk('POST', `/outreach/${owner}`, settings);
+  if (status !== 200) throw new Error(text);
+};
+
+let people = 0;
+/** A token of one person at the desk, whose name nobody else has. */
+export const person = async (
+  app: TestApp,
+  roles: readonly string[],
+  owner?: string,
+): Promise<string> => {
+  people += 1;
+  const asked = {
+    name: `Person ${people}`,
+    roles,
+    ...(owner !== undefined && { owner_id: owner }),
+  };
+  const { body, text } = await app.desk('POST', '/desk-tokens', asked);
+  const { token } = body as { token?: string };
+  if (token === undefined) throw new Error(text);
+  return token;
+};
+
+/** An agent's call on the one road, below every interface. */
+export const asAgent = (
+  app: TestApp,
+  key: string,
+  id: OperationId,
+  input: Record<string, unknown>,
+  surface: Surface = 'mcp',
+): Promise<Outcome<never>> => {
+  const { deps } = app.service;
+  const caller = authenticator(deps).agent(key);
+  if (!caller.ok) throw new Error(caller.code);
+  const requestId = deps.ids.uuid();
+  return dispatch(deps, id, { caller: caller.value, surface, requestId, input }) as never;
+};
+
+/** The request that the call left behind. Throws when it was refused. */
+export const proposed = async (
+  app: TestApp,
+  key: string,
+  id: OperationId,
+  input: Record<string, unknown>,
+): Promise<Outbound> => {
+  const outcome = await asAgent(app, key, id, input);
+  if (!outcome.ok)
+    throw new Error(`${outcome.code}: ${outcome.detail} ${JSON.stringify(outcome.errors)}`);
+  return outcome.value;
+};
+
+export const post = (over: object = {}): Record<string, unknown> => ({
+  idempotency_key: freshKey(),
+  network: 'mastodon',
+  account_ref: 'shop',
+  text: 'Mugs are back in stock.',
+  ...over,
+});

@@ -1,0 +1,174 @@
+import { createPublicKey, verify } from 'node:crypto';
+import type { AgentCard } from '@a2a-js/sdk';
+import { canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { agentOperations } from '#contracts/index.ts';
+import { SKILLS } from '#contracts/skills.ts';
+import { skillsMarkdown } from '#src/interfaces/a2a/docs.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { a2aApp, BASE, rpc, VERSION } from '../../support/clients/a2a.ts';
+import { verifies } from '../../support/source/verifies.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  // The client tells of each signature that does not fit.
+  vi.spyOn(globalThis.console, 'debug').mockReturnValue(undefined);
+  app = await a2aApp();
+});
+afterAll(() => app.close());
+
+const CARD = '/.well-known/agent-card.json';
+const KEYS = '/.well-known/jwks.json';
+const get = (url: string, headers: Record<string, string> = {}) =>
+  app.send({ method: 'GET', url, headers });
+const ORIGIN = 'https://t.example';
+
+type Jwks = { keys: { kid: string; x: string; kty: string; crv: string }[] };
+type Wire = AgentCard & { signatures: { protected: string; signature: string }[] };
+
+describe('the agent card', () => {
+  it('is public, the same bytes for everyone, and kept by caches', async () => {
+    verifies('service.8.agent-card', 'authentication.6', 'endpoints.rules.9');
+    const { status, text, headers } = await get(CARD);
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['cache-control']).toBe('public, max-age=60');
+    expect(headers['last-modified']).toMatch(/GMT$/);
+    const withKey = await app.send({ method: 'GET', url: CARD, key: 'trb_live_wrong' });
+    expect(withKey.text).toBe(text);
+    for (const tag of [headers['etag'], `W/${headers['etag']}`, `"x", ${headers['etag']}`, '*']) {
+      const kept = await get(CARD, { 'if-none-match': tag ?? '' });
+      expect([kept.status, kept.text]).toEqual([304, '']);
+    }
+    expect((await get(CARD, { 'if-none-match': '"x"' })).status).toBe(200);
+    const head = await app.service.server.inject({ method: 'HEAD', url: CARD });
+    expect([head.statusCode, head.body, head.headers['etag']]).toEqual([200, '', headers['etag']]);
+    const post = await app.send({ method: 'POST', url: CARD });
+    expect([post.status, post.headers['allow']]).toEqual([405, 'GET, HEAD']);
+  });
+
+  it('has every member that the standard needs, and none that it does not know', async () => {
+    const card = (await get(CARD)).body as Wire & Record<string, unknown>;
+    expect(Object.keys(card).sort()).toEqual(
+      [
+        'name',
+        'description',
+        'supportedInterfaces',
+        'provider',
+        'version',
+        'documentationUrl',
+        'capabilities',
+        'securitySchemes',
+        'securityRequirements',
+        'defaultInputModes',
+        'defaultOutputModes',
+        'skills',
+        'signatures',
+      ].sort(),
+    );
+    expect(card.supportedInterfaces).toEqual([
+      { url: ORIGIN + BASE, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url: ORIGIN + BASE, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+    ]);
+    expect(card.capabilities).toEqual({
+      streaming: true,
+      pushNotifications: false,
+      extendedAgentCard: true,
+    });
+    const known = new Set([
+      'id',
+      'name',
+      'description',
+      'tags',
+      'examples',
+      'inputModes',
+      'outputModes',
+      'securityRequirements',
+    ]);
+    for (const skill of card.skills)
+      expect(Object.keys(skill).filter((name) => !known.has(name))).toEqual([]);
+    expect(card.skills.map(({ id }) => id)).toEqual(Object.keys(SKILLS));
+  });
+
+  it('is signed with our key, as the official client checks it', async () => {
+    const card = (await get(CARD)).body as Wire;
+    const jwks = (await get(KEYS)).body as Jwks;
+    const [key] = jwks.keys;
+    const asked: (string | undefined)[] = [];
+    const check = verifyAgentCardSignature(async (kid, jku) => {
+      asked.push(kid, jku);
+      return key as never;
+    });
+    await check(card);
+    expect(asked).toEqual([key?.kid, ORIGIN + KEYS]);
+    await expect(check({ ...card, name: 'Tributory' })).rejects.toThrow();
+    await expect(
+      check({ ...card, capabilities: { ...card.capabilities, pushNotifications: true } } as never),
+    ).rejects.toThrow();
+
+    const [first] = card.signatures;
+    const payload = Buffer.from(canonicalizeAgentCard(card)).toString('base64url');
+    const bytes = Buffer.from(`${first?.protected}.${payload}`);
+    const publicKey = createPublicKey({ key: key as never, format: 'jwk' });
+    const signature = Buffer.from(first?.signature ?? '', 'base64url');
+    expect(verify(null, bytes, publicKey, signature)).toBe(true);
+  });
+
+  it('shows a key the skills that its scopes open, and no others', async () => {
+    const cardFor = async (scopes: readonly string[]) => {
+      const { key } = await app.agent('acme', scopes);
+      return (await rpc<Wire>(app, key, 'GetExtendedAgentCard', {})).result;
+    };
+    const skills = ({ skills: all }: Wire) => all.map(({ id }) => id);
+    expect(skills(await cardFor(['handoffs:write']))).toEqual(['prepare_handoff']);
+    expect(skills(await cardFor(['products:read']))).toEqual([]);
+    const social = await cardFor(['social:write']);
+    expect(skills(social)).toEqual(['coordinate_promotion']);
+    expect(social.skills[0]?.examples.map((text) => JSON.parse(text) as object)).toMatchObject([
+      { kind: 'social_post' },
+    ]);
+    expect(social.skills[0]?.securityRequirements).toEqual([
+      { schemes: { apiKey: { list: ['social:write'] } } },
+    ]);
+    const questions = async (...scopes: string[]) =>
+      (await cardFor(scopes)).skills.find(({ id }) => id === 'attribution_question')?.examples;
+    expect(await questions('performance:read')).toEqual([]);
+    expect(await questions('performance:read', 'leads:read')).toHaveLength(1);
+    const [key] = ((await get(KEYS)).body as Jwks).keys;
+    await verifyAgentCardSignature(async () => key as never)(social);
+    const none = await app.send({
+      method: 'GET',
+      url: `${BASE}/extendedAgentCard`,
+      headers: VERSION,
+    });
+    expect(none.status).toBe(401);
+  });
+});
+
+describe('skills', () => {
+  it('need what their operations need, and have examples that these take', () => {
+    for (const { operations, examples, scope } of Object.values(SKILLS)) {
+      expect(examples.length).toBeGreaterThan(0);
+      expect([scope].flat()).toEqual(
+        operations.length > 0
+          ? operations.flatMap((one) => one.scope as string | string[])
+          : ['performance:read'],
+      );
+      for (const [at, { skill: _skill, kind: _kind, ...fields }] of examples.entries()) {
+        const id = operations[at]?.id ?? operations[0]?.id;
+        if (!id) continue;
+        const { input, kind } = agentOperations[id];
+        const whole = kind === 'command' ? { ...fields, idempotency_key: 'k' } : fields;
+        expect(input.safeParse(whole).error?.issues ?? []).toEqual([]);
+      }
+    }
+  });
+
+  it('are told of in a page that holds no word of a tenant', () => {
+    const page = skillsMarkdown(ORIGIN);
+    for (const id of Object.keys(SKILLS)) expect(page).toContain(`\`${id}\``);
+    for (const [, json = ''] of page.matchAll(/```json\n([^`]+)```/g))
+      expect(JSON.parse(json)).toBeTypeOf('object');
+    expect(page).toContain(`${ORIGIN}${BASE}`);
+  });
+});

@@ -1,0 +1,203 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildServer } from '#src/interfaces/server.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { freshKey } from '../../support/world/app.ts';
+import {
+  a2aApp,
+  artifactOf,
+  BASE,
+  errorOf,
+  HANDOFF,
+  message,
+  POST,
+  rpc,
+  sent,
+  taskOf,
+  VERSION,
+} from '../../support/clients/a2a.ts';
+import type { WireTask } from '../../support/clients/a2a.ts';
+import { asAgent } from '../../support/world/outreach.ts';
+
+let app: TestApp;
+let key: string;
+beforeAll(async () => {
+  app = await a2aApp();
+  ({ key } = await app.agent('acme'));
+});
+afterAll(() => app.close());
+
+const { skill: _skill, ...handoff } = HANDOFF;
+const DIGEST = { skill: 'performance_digest', granularity: 'total' };
+const events = async () =>
+  (await app.service.deps.log.readOwner('acme', { after: 0, limit: 10_000 })).filter(
+    ({ type }) => type !== 'ActivityRecorded',
+  );
+
+const conflict = async (said: object) => {
+  const { code, data } = await errorOf(app, key, 'SendMessage', { message: said });
+  expect(code).toBe(-32602);
+  return data[0]?.reason;
+};
+
+describe('the same message again', () => {
+  it.each([
+    ['a handoff', HANDOFF],
+    ['outreach', POST],
+    ['a digest', DIGEST],
+    ['words', 'Hello'],
+    ['what lacks fields', { skill: 'prepare_handoff' }],
+    ['what no agent can do', { skill: 'place_order' }],
+  ])('is the same task: %s', async (_what, data) => {
+    const said = message(data);
+    const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: said });
+    const before = (await events()).length;
+    const again = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: said });
+    expect(again.result).toEqual(first.result);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(await events()).toHaveLength(before);
+  });
+
+  it('is the same also when both come at once, and one of two others is refused', async () => {
+    const said = message(HANDOFF);
+    const both = await Promise.all([sent(app, key, said), sent(app, key, said)]);
+    expect(both[0]?.id).toBe(both[1]?.id);
+    const messageId = freshKey();
+    const two = await Promise.all(
+      [HANDOFF, POST].map((data) =>
+        rpc(app, key, 'SendMessage', { message: message(data, { messageId }) }),
+      ),
+    );
+    expect(two.map(({ error }) => error?.data[0]?.reason)).toEqual([
+      undefined,
+      'MESSAGE_ID_CONFLICT',
+    ]);
+  });
+
+  it.each([
+    ['other fields', HANDOFF, { ...HANDOFF, title: 'Else' }],
+    ['another skill', HANDOFF, POST],
+    ['words after data', HANDOFF, 'Hello'],
+    ['data after words', 'Hello', HANDOFF],
+    ['other words', 'Hello', 'Hello you'],
+    ['a digest of other days', DIGEST, { ...DIGEST, granularity: 'day' }],
+    ['a digest after outreach', POST, DIGEST],
+    ['a key of its own', HANDOFF, { ...HANDOFF, idempotency_key: 'its-own' }],
+  ])('is refused with %s', async (_what, first, second) => {
+    const messageId = freshKey();
+    const task = await sent(app, key, message(first, { messageId }));
+    expect(await conflict(message(second, { messageId }))).toBe('MESSAGE_ID_CONFLICT');
+    expect(await taskOf(app, key, task.id)).toEqual(task);
+  });
+
+  it('of another agent is another task', async () => {
+    const other = await app.agent('acme');
+    const said = message(HANDOFF);
+    expect((await sent(app, other.key, said)).id).not.toBe((await sent(app, key, said)).id);
+  });
+
+  it('may have any text as its id', async () => {
+    const said = message(HANDOFF, { messageId: 'größe 1/2 {"a"}' });
+    expect((await sent(app, key, said)).id).toBe((await sent(app, key, said)).id);
+  });
+
+  it('continues a task once: its id is taken for another one', async () => {
+    const one = await sent(app, key, message('one'));
+    const two = await sent(app, key, message('two'));
+    const said = message(HANDOFF, { taskId: one.id });
+    const done = await sent(app, key, said);
+    expect(done.id).toBe(one.id);
+    expect(await sent(app, key, said)).toEqual(done);
+    expect(await conflict({ ...said, taskId: two.id })).toBe('MESSAGE_ID_CONFLICT');
+    expect((await taskOf(app, key, two.id)).status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+  });
+});
+
+describe('an idempotency_key in the data part', () => {
+  it('is shared with REST, in both orders', async () => {
+    const idempotency_key = freshKey();
+    const rest = (body: object) =>
+      app.send({
+        method: 'POST',
+        url: '/api/affiliate/v1/handoffs',
+        key,
+        headers: { 'idempotency-key': idempotency_key },
+        payload: body,
+      });
+    const made = await rest(handoff);
+    const said = message({ ...HANDOFF, idempotency_key });
+    const task = await sent(app, key, said);
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(artifactOf(task, 'handoff')).toEqual(made.body);
+    expect(await sent(app, key, said)).toEqual(task);
+    expect(await taskOf(app, key, task.id)).toEqual(task);
+    expect(await conflict(message({ ...HANDOFF, title: 'Else', idempotency_key }))).toBe(
+      'IDEMPOTENCY_KEY_REUSED',
+    );
+
+    const second = freshKey();
+    const first = await sent(app, key, message({ ...HANDOFF, idempotency_key: second }));
+    const answer = await app.send({
+      method: 'POST',
+      url: '/api/affiliate/v1/handoffs',
+      key,
+      headers: { 'idempotency-key': second },
+      payload: handoff,
+    });
+    expect(answer.headers['idempotent-replayed']).toBe('true');
+    expect(answer.body).toEqual(artifactOf(first, 'handoff'));
+  });
+
+  it('leads two messages to one task', async () => {
+    const data = { ...HANDOFF, idempotency_key: freshKey() };
+    const first = await sent(app, key, message(data));
+    expect((await sent(app, key, message(data))).id).toBe(first.id);
+  });
+
+  it('makes a task of outreach that was proposed over MCP, and follows it', async () => {
+    const { skill: _s, kind: _k, ...input } = { ...POST, idempotency_key: freshKey() };
+    const proposed = await asAgent(app, key, 'requestSocialPost', input);
+    if (!proposed.ok) throw new Error(proposed.code);
+    const { id } = proposed.value as { id: string };
+    const task = await sent(app, key, message({ ...POST, ...input }));
+    expect(task).toMatchObject({
+      metadata: { record: id },
+      status: { state: 'TASK_STATE_AUTH_REQUIRED' },
+    });
+    const canceled = await rpc<WireTask>(app, key, 'CancelTask', { id: task.id });
+    expect(canceled.result.status.state).toBe('TASK_STATE_CANCELED');
+    const listed = await rpc<{ tasks: WireTask[] }>(app, key, 'ListTasks', {
+      status: 'TASK_STATE_CANCELED',
+    });
+    expect(listed.result.tasks.map((one) => one.id)).toContain(task.id);
+  });
+});
+
+describe('while the list of tasks is being filled', () => {
+  it('a message makes its task, and once only', async () => {
+    const { deps } = app.service;
+    const get = async (name: string, ...rest: [string, string]) => {
+      if (name === 'tasks') throw new ReadModelRebuilding('tasks');
+      return deps.readModels.get(name, ...rest);
+    };
+    const server = buildServer(
+      { ...deps, readModels: { ...deps.readModels, get: get as typeof deps.readModels.get } },
+      { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
+    );
+    const send = async (payload: object, path = '/message:send') => {
+      const headers = { ...VERSION, authorization: `Bearer ${key}` };
+      const answer = await server.inject({ method: 'POST', url: BASE + path, headers, payload });
+      return { status: answer.statusCode, body: answer.json<{ task: WireTask }>() };
+    };
+    for (const data of [HANDOFF, POST, DIGEST, 'Hello']) {
+      const said = { message: message(data) };
+      const first = await send(said);
+      expect(first.status).toBe(200);
+      expect(await send(said)).toEqual(first);
+      const { id } = first.body.task;
+      expect((await send({}, `/tasks/${id}:cancel`)).status).toBe(503);
+    }
+    await server.close();
+  });
+});

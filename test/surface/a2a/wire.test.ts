@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../../support/world/app.ts';
+import {
+  a2aApp,
+  act,
+  approve,
+  BASE,
+  errorOf,
+  HANDOFF,
+  message,
+  POST,
+  rpc,
+  sent,
+  VERSION,
+} from '../../support/clients/a2a.ts';
+import type { WireError, WireTask } from '../../support/clients/a2a.ts';
+
+let app: TestApp;
+let key: string;
+beforeAll(async () => {
+  app = await a2aApp();
+  ({ key } = await app.agent('acme'));
+});
+afterAll(() => app.close());
+
+const METHODS = [
+  'SendMessage',
+  'SendStreamingMessage',
+  'GetTask',
+  'ListTasks',
+  'CancelTask',
+  'SubscribeToTask',
+  'CreateTaskPushNotificationConfig',
+  'GetTaskPushNotificationConfig',
+  'ListTaskPushNotificationConfigs',
+  'DeleteTaskPushNotificationConfig',
+  'GetExtendedAgentCard',
+];
+
+const raw = (
+  payload: unknown,
+  headers: Record<string, string> = {},
+  by: string | undefined = key,
+) =>
+  app.send({
+    method: 'POST',
+    url: BASE,
+    key: by,
+    headers: { 'content-type': 'application/json', ...VERSION, ...headers },
+    payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
+  });
+const http = (
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  payload?: object,
+  headers: Record<string, string> = {},
+  by: string | undefined = key,
+) =>
+  app.send({
+    method,
+    url: BASE + path,
+    key: by,
+    headers: { ...VERSION, ...headers },
+    ...(payload && { payload }),
+  });
+
+describe('a request', () => {
+  it.each([
+    ['no JSON', '{', -32700],
+    ['a batch', [], -32600],
+    ['no version of JSON-RPC', { id: 1, method: 'GetTask' }, -32600],
+    ['no id', { jsonrpc: '2.0', method: 'GetTask' }, -32600],
+    ['a null id', { jsonrpc: '2.0', id: null, method: 'GetTask' }, -32600],
+    ['no method', { jsonrpc: '2.0', id: 1 }, -32600],
+    ['a name twice', '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"GetTask"}', -32600],
+    ['another method', { jsonrpc: '2.0', id: 1, method: 'message/send' }, -32601],
+    ['no params', { jsonrpc: '2.0', id: 1, method: 'GetTask' }, -32602],
+    ['a list as params', { jsonrpc: '2.0', id: 1, method: 'GetTask', params: [] }, -32602],
+  ])('with %s is an error of JSON-RPC', async (_what, body, code) => {
+    const { status, body: answer, headers } = await raw(body);
+    expect(headers['content-type']).toBe('application/json');
+    expect(answer).toMatchObject({ jsonrpc: '2.0', error: { code } });
+    expect(status).toBe(code === -32700 || code === -32600 ? 400 : 200);
+    expect((answer as { error: WireError }).error.data[0]).toMatchObject({
+      '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    });
+  });
+
+  it('is refused under its id, where that can be taken', async () => {
+    const body = '"jsonrpc":"2.0","method":"GetTask","params":{"id":"\\ud800"}';
+    expect((await raw(`{${body},"id":7}`)).body).toMatchObject({
+      id: 7,
+      error: { code: -32600, data: [{}, { fieldViolations: [{ field: 'params.id' }] }] },
+    });
+    const large = await raw(`{"id":9007199254740993,${body}}`);
+    expect(large.body).toMatchObject({ id: null, error: { code: -32600 } });
+  });
+
+  it('answers under its own id, with and without a slash at the end', async () => {
+    for (const url of [BASE, `${BASE}/`]) {
+      const answer = await app.send({
+        method: 'POST',
+        url,
+        key,
+        headers: VERSION,
+        payload: { jsonrpc: '2.0', id: 'x-1', method: 'ListTasks', params: {} },
+      });
+      expect(answer.body).toMatchObject({
+        jsonrpc: '2.0',
+        id: 'x-1',
+        result: { nextPageToken: '' },
+      });
+    }
+  });
+
+  it.each([
+    [{}, false],
+    [{ 'a2a-version': '' }, false],
+    [{ 'a2a-version': '0.3' }, false],
+    [{ 'a2a-version': '2.0' }, false],
+    [{ 'a2a-version': '1.0' }, true],
+    [{ 'a2a-version': '1.0.1' }, true],
+  ])('with headers %j passes: %s', async (headers, passes) => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} };
+    const over = { 'content-type': 'application/json', ...headers };
+    const answer = await app.send({ method: 'POST', url: BASE, key, headers: over, payload: body });
+    const rest = await app.send({ method: 'GET', url: `${BASE}/tasks`, key, headers });
+    expect(rest.status).toBe(passes ? 200 : 400);
+    if (passes) return expect(answer.body).toHaveProperty('result');
+    expect(answer.body).toMatchObject({
+      id: 1,
+      error: { code: -32009, data: [{ reason: 'VERSION_NOT_SUPPORTED' }] },
+    });
+  });
+
+  it('may name its version in the query', async () => {
+    const answer = await app.send({ method: 'GET', url: `${BASE}/tasks?A2A-Version=1.0`, key });
+    expect(answer.status).toBe(200);
+  });
+
+  it.each([
+    ['no key', undefined, 401, 40100, 'Bearer realm="affiliate"'],
+    ['another key', 'nonsense', 401, 40100, 'Bearer realm="affiliate", error="invalid_token"'],
+  ])(
+    'with %s is turned away before its body is read',
+    async (_what, by, status, code, challenge) => {
+      const { headers, ...answer } = await raw('{', {}, by ?? '');
+      expect(answer.status).toBe(status);
+      if (by) expect(headers['www-authenticate']).toBe(challenge);
+      expect(answer.body).toMatchObject({ error: { code } });
+      const rest = await app.send({
+        method: 'GET',
+        url: `${BASE}/tasks`,
+        key: by,
+        headers: VERSION,
+      });
+      expect(rest.status).toBe(status);
+      expect(rest.headers['www-authenticate']).toBe(challenge);
+      expect(rest.body).toMatchObject({ error: { code: status, status: 'UNAUTHENTICATED' } });
+    },
+  );
+
+  it('of a browser of another site is turned away, and GET is no method here', async () => {
+    const { status } = await raw('{}', { origin: 'https://evil.example' });
+    expect(status).toBe(403);
+    expect((await raw('{}', { origin: 'https://t.example' })).status).toBe(400);
+    const get = await app.send({ method: 'GET', url: BASE });
+    expect([get.status, get.headers['allow']]).toEqual([405, 'POST']);
+  });
+
+  it('takes JSON under its own name and the one of the standard, and nothing else', async () => {
+    const payload = JSON.stringify({ message: message(HANDOFF) });
+    const send = (type: string, accept: string) =>
+      app.send({
+        method: 'POST',
+        url: `${BASE}/message:send`,
+        key,
+        headers: { ...VERSION, 'content-type': type, accept },
+        payload,
+      });
+    const own = await send('application/a2a+json', '*/*');
+    expect([own.status, own.headers['content-type']]).toEqual([200, 'application/a2a+json']);
+    const plain = await send('application/json', 'application/json');
+    expect([plain.status, plain.headers['content-type']]).toEqual([200, 'application/json']);
+    expect((await send('text/plain', '*/*')).status).toBe(415);
+  });
+});
+
+describe('a message', () => {
+  it.each([
+    ['no parts', { parts: [] }, -32602],
+    ['no role', { role: undefined }, -32602],
+    ['the role of the agent', { role: 'ROLE_AGENT' }, -32602],
+    ['no id', { messageId: '' }, -32602],
+    ['an id too long', { messageId: 'a'.repeat(256) }, -32602],
+    ['two data parts', { parts: [{ data: {} }, { data: {} }] }, -32602],
+    ['data that is a list', { parts: [{ data: [] }] }, -32602],
+    ['a part of nothing', { parts: [{}] }, -32602],
+    ['a file', { parts: [{ raw: 'AAAA', mediaType: 'image/png' }] }, -32005],
+    ['a file by its address', { parts: [{ url: 'https://x.example/' }] }, -32005],
+    ['a task that is not there', { taskId: 'tsk_000000000000000000000000' }, -32001],
+    ['a task that cannot be', { taskId: '../../x' }, -32001],
+  ])('with %s is refused', async (_what, over, code) => {
+    const error = await errorOf(app, key, 'SendMessage', { message: message(HANDOFF, over) });
+    expect(error.code).toBe(code);
+  });
+
+  it('with a credential in it is refused, and leaves none in the log or the answer', async () => {
+    const error = await errorOf(app, key, 'SendMessage', {
+      message: message({ ...HANDOFF, title: key }),
+    });
+    expect(error.code).toBe(-32602);
+    expect(JSON.stringify(error)).not.toContain(key);
+  });
+
+  it('reads its own writes with the token of its answer', async () => {
+    const { headers, result } = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
+      message: message(HANDOFF),
+    });
+    const token = headers['consistency-token'] ?? '';
+    const got = await rpc<WireTask>(
+      app,
+      key,
+      'GetTask',
+      { id: result.task.id },
+      {
+        'consistency-token': token,
+      },
+    );
+    expect(got.result.id).toBe(result.task.id);
+    const bad = await rpc(app, key, 'ListTasks', {}, { 'consistency-token': 'bm9wZQ' });
+    expect(bad.error.code).toBe(-32602);
+  });
+});
+
+describe('push notifications', () => {
+  it('are not offered, by any of their methods', async () => {
+    const { id } = await sent(app, key, message(POST));
+    for (const method of METHODS.filter((name) => name.includes('Push')))
+      expect((await errorOf(app, key, method, { taskId: id, id: 'x' })).code).toBe(-32003);
+    const configs = `/tasks/${id}/pushNotificationConfigs`;
+    for (const [method, path, body] of [
+      ['POST', configs, { url: 'https://x.example' }],
+      ['GET', configs],
+      ['GET', `${configs}/x`],
+      ['DELETE', `${configs}/x`],
+    ] as const) {
+      const answer = await http(method, path, body);
+      expect(answer.status).toBe(400);
+      expect(answer.body).toMatchObject({
+        error: { details: [{ reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' }] },
+      });
+    }
+    const configuration = { taskPushNotificationConfig: { url: 'https://x.example' } };
+    const params = { message: message(HANDOFF), configuration };
+    expect((await errorOf(app, key, 'SendMessage', params)).code).toBe(-32003);
+  });
+});
+
+describe('ListTasks', () => {
+  it('shows the task that changed last first, page by page, and only what is asked for', async () => {
+    const { key: by } = await app.agent('acme');
+    const first = await sent(app, by, message(POST));
+    const { contextId } = first;
+    const second = await sent(app, by, message(HANDOFF, { contextId }));
+    const third = await sent(app, by, message('hm'));
+    type Page = { tasks: WireTask[]; nextPageToken: string; pageSize: number; totalSize: number };
+    const list = async (params: object) => (await rpc<Page>(app, by, 'ListTasks', params)).result;
+    const ids = async (params: object) => (await list(params)).tasks.map(({ id }) => id);
+    expect(await ids({})).toEqual([third.id, second.id, first.id]);
+    await act(app, 'acme', first.metadata.record ?? '', approve);
+    expect(await ids({})).toEqual([first.id, third.id, second.id]);
+    expect(await ids({ contextId })).toEqual([first.id, second.id]);
+    expect(await ids({ status: 'TASK_STATE_WORKING' })).toEqual([first.id]);
+    expect(await ids({ status: 'TASK_STATE_COMPLETED' })).toEqual([second.id]);
+    const page = await list({ pageSize: 2 });
+    expect(page).toMatchObject({ pageSize: 2, totalSize: 3 });
+    expect(page.tasks.every((task) => !('artifacts' in task))).toBe(true);
+    const rest = await list({ pageSize: 2, pageToken: page.nextPageToken });
+    expect(rest.tasks.map(({ id }) => id)).toEqual([second.id]);
+    expect(rest.nextPageToken).toBe('');
+    const whole = await list({ includeArtifacts: true, status: 'TASK_STATE_COMPLETED' });
+    expect(whole.tasks[0]?.artifacts).toHaveLength(1);
+    expect(await ids({ statusTimestampAfter: '2027-01-01T00:00:00Z' })).toEqual([]);
+
+    const other = await errorOf(app, key, 'ListTasks', { pageToken: page.nextPageToken });
+    expect(other.code).toBe(-32602);
+    for (const bad of [{ pageSize: 0 }, { pageSize: 101 }, { status: 'DONE' }, { pageToken: 'x' }])
+      expect((await errorOf(app, by, 'ListTasks', bad)).code).toBe(-32602);
+    const path = `/tasks?pageSize=1&status=TASK_STATE_COMPLETED&includeArtifacts=true&contextId=${contextId}`;
+    const over = await http('GET', path, undefined, {}, by);
+    expect(over.body).toMatchObject({ totalSize: 1, tasks: [{ id: second.id }] });
+    expect((await http('GET', '/tasks?pageSize=x')).status).toBe(400);
+  });
+});

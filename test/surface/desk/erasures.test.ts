@@ -1,0 +1,120 @@
+/** Erasures that were cut off between the event and the key come to their end by themselves. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
+import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
+import { openService } from '#src/main.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { ALL_ERASURES } from '#src/ports/rows.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { freshKey, testApp } from '../../support/world/app.ts';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await testApp();
+});
+afterAll(() => app.close());
+
+type Line = { msg: string; keys?: number };
+
+/** The service on the directory of `app` once more, and the first line of which it has to warn. */
+const startedAgain = async () => {
+  const first = Promise.withResolvers<Line>();
+  const write = (line: string): void => first.resolve(JSON.parse(line) as Line);
+  const { config } = app.service;
+  const log = pino({ level: 'warn' }, { write });
+  return { service: await openService(config, { clock: app.clock, log }), first: first.promise };
+};
+
+const lead = async (key: string): Promise<string> => {
+  const { body } = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/leads',
+    key,
+    headers: { 'idempotency-key': freshKey() },
+    payload: {
+      external_id: freshKey(),
+      company: { name: 'Shop', country: 'GB' },
+      interest: { note: 'Ada, after five' },
+    },
+  });
+  return (body as { id: string }).id;
+};
+
+describe('an erasure whose key was not destroyed', () => {
+  it('is on record, and the next start of the service destroys the key', async () => {
+    const { key } = await app.agent('acme');
+    const [erased, kept] = [await lead(key), await lead(key)];
+    const noRoom = new LogUnavailable('full', 'unknown', 'no room');
+    vi.spyOn(app.service.deps.vault, 'destroy').mockRejectedValueOnce(noRoom);
+    const refused = await app.desk('POST', `/subjects/${erased}/erase`, { reason: 'Asked' });
+    expect(refused.body).toMatchObject({ code: 'storage_unavailable', outcome: 'unknown' });
+    expect(await app.service.deps.vault.knows(erased)).toBe('key');
+    await app.service.close();
+
+    const { service, first } = await startedAgain();
+    expect(await first).toMatchObject({ msg: 'keys of erased subjects destroyed', keys: 1 });
+    const { vault } = service.deps;
+    expect([await vault.knows(erased), await vault.knows(kept)]).toEqual(['destroyed', 'key']);
+    await service.close();
+  });
+});
+
+describe('the erased subjects of a log', () => {
+  const MANY = 250;
+  const subjects = Array.from({ length: MANY }, (_, n) => `led_${n}`);
+  const live = new AbortController().signal;
+
+  /** The newest at the end, and a vault that has a key of all but the first two. */
+  const world = async () => {
+    const store = memoryStore();
+    await store.goLive('erasures', 'erasures@1.1');
+    const writes = subjects.map((subject, n) => {
+      const row = { subject, sort: n + 1 };
+      return { scope: ALL_ERASURES, key: subject, row, sort: row.sort };
+    });
+    const partition = partitionOf(ALL_ERASURES);
+    await store.commit('erasures@1.1', [{ partition, from: 0, to: MANY, writes }]);
+    const list = vi.fn(async (_name: string, query: ListQuery) =>
+      store.list('erasures@1.1', query),
+    );
+    const readModels = { list } as unknown as ReadModels;
+    const vault = sqliteKeyVault(':memory:', Buffer.alloc(32, 1));
+    for (const subject of subjects.slice(2)) await vault.seal(subject, 'Ada');
+    const standing = async () => Promise.all(subjects.map((subject) => vault.knows(subject)));
+    return { readModels, vault, list, standing };
+  };
+
+  it('are gone through to the first, and also who had no key gets none any more', async () => {
+    const { readModels, vault, standing } = await world();
+    expect(await finishErasures({ readModels, vault }, { signal: live })).toBe(MANY - 2);
+    expect(new Set(await standing())).toEqual(new Set(['destroyed']));
+    const destroy = vi.spyOn(vault, 'destroy');
+    expect(await finishErasures({ readModels, vault }, { signal: live })).toBe(0);
+    expect(destroy).not.toHaveBeenCalled();
+  });
+
+  it('are gone through from the newest on, no further than asked', async () => {
+    const { readModels, vault, list, standing } = await world();
+    expect(await finishErasures({ readModels, vault }, { newest: 120, signal: live })).toBe(120);
+    expect((await standing()).indexOf('destroyed')).toBe(MANY - 120);
+    expect(list.mock.calls.map(([, { limit }]) => limit)).toEqual([100, 20]);
+  });
+
+  it('wait when the service stops, and for a vault that has no room', async () => {
+    const { readModels, vault, standing } = await world();
+    const stopping = new AbortController();
+    const destroy = vi.spyOn(vault, 'destroy').mockImplementationOnce(async () => {
+      stopping.abort();
+      return true;
+    });
+    expect(await finishErasures({ readModels, vault }, { signal: stopping.signal })).toBe(1);
+    const noRoom = new LogUnavailable('full', 'unknown', 'no room');
+    destroy.mockRejectedValueOnce(noRoom);
+    await expect(finishErasures({ readModels, vault }, { signal: live })).rejects.toBe(noRoom);
+    expect(await standing()).not.toContain('destroyed');
+  });
+});

@@ -1,0 +1,56 @@
+/** A message whose JSON cannot be taken as it is: who is told, and under which id. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../../support/world/app.ts';
+import { testApp } from '../../support/world/app.ts';
+import type { McpAgent } from '../../support/clients/mcp.ts';
+import { mcpAgent, modernMeta } from '../../support/clients/mcp.ts';
+
+let app: TestApp;
+let agent: McpAgent;
+
+beforeAll(async () => {
+  app = await testApp();
+  agent = mcpAgent(app, (await app.agent('acme')).key);
+});
+afterAll(() => app.close());
+
+const codeOf = ({ body, status }: { body: { error?: { code: number } }; status: number }) => [
+  status,
+  body.error?.code,
+];
+const calling = (input: string, more = '') =>
+  `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_products",${more}"arguments":${input}}}`;
+const META = JSON.stringify(modernMeta());
+const MODERN = {
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'tools/call',
+  'mcp-name': 'search_products',
+};
+
+describe('a message', () => {
+  it.each([
+    ['{"price_max":9007199254740993}', '/price_max', 'number_out_of_range'],
+    ['{"q":"a","q":"b"}', '/q', 'duplicate_name'],
+    ['{"facets":["\\ud800"]}', '/facets/0', 'lone_surrogate'],
+  ])('that calls a tool with %s tells the model where', async (input, pointer, code) => {
+    for (const answer of [
+      await agent.raw(calling(input)),
+      await agent.raw(calling(input, `"_meta":${META},`), MODERN),
+    ]) {
+      expect(answer).toMatchObject({ status: 200, body: { id: 7, result: { isError: true } } });
+      expect(answer.headers['content-type']).toContain('application/json');
+      const problem: unknown = JSON.parse(answer.body.result?.content[0]?.text ?? '');
+      expect(problem).toMatchObject({ code: 'malformed_request', errors: [{ pointer, code }] });
+    }
+  });
+
+  it('is refused under its id, where that can be taken', async () => {
+    const twice = await agent.raw(calling('{}', '"name":"get_connection",'));
+    expect([...codeOf(twice), twice.body.id]).toEqual([400, -32600, 7]);
+    expect(twice.body.error?.data['errors']).toMatchObject([{ pointer: '/params/name' }]);
+    const large = await agent.raw('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}');
+    expect([...codeOf(large), large.body.id]).toEqual([400, -32600, null]);
+    const unheard = await agent.raw(calling('{"q":"a","q":"b"}', `"_meta":${META},`));
+    expect([...codeOf(unheard), unheard.body.id]).toEqual([400, -32600, 7]);
+  });
+});

@@ -1,0 +1,374 @@
+/** The envelope: which requests are taken, in which era, and how the others are refused. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { boundaryOf } from '#contracts/boundaries.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { testApp } from '../../support/world/app.ts';
+import type { Headers, McpAgent } from '../../support/clients/mcp.ts';
+import { callsOf, MCP, mcpAgent, modernMeta } from '../../support/clients/mcp.ts';
+import { verifies } from '../../support/source/verifies.ts';
+
+let app: TestApp;
+let agent: McpAgent;
+let agentId: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  const made = await app.agent('acme');
+  agentId = made.agentId;
+  agent = mcpAgent(app, made.key);
+});
+afterAll(() => app.close());
+
+const VERSION = 'io.modelcontextprotocol/protocolVersion';
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+const VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18'];
+const codeOf = ({ body, status }: { body: { error?: { code: number } }; status: number }) => [
+  status,
+  body.error?.code,
+];
+
+describe('initialize', () => {
+  it('takes the empty params and the bare headers of the specification', async () => {
+    verifies('endpoints.3', 'endpoints.rules.2', 'endpoints.rules.3', 'endpoints.rules.7');
+    const { status, body } = await agent.raw(
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}',
+    );
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      jsonrpc: '2.0',
+      id: 1,
+      result: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {}, resources: {}, prompts: {} },
+        serverInfo: { name: 'tributary' },
+      },
+    });
+    expect(body.result?.['instructions']).toMatch(/No tool accepts quotations/);
+  });
+
+  it.each([
+    ['2025-11-25', '2025-11-25'],
+    ['2025-06-18', '2025-06-18'],
+    ['2025-03-26', '2025-11-25'],
+    ['2026-07-28', '2025-11-25'],
+    [7, '2025-11-25'],
+  ])('asked for %s answers %s', async (asked, answered) => {
+    verifies('versioning.4');
+    const { body } = await agent.legacy('initialize', { protocolVersion: asked });
+    expect(body.result?.['protocolVersion']).toBe(answered);
+  });
+
+  it('negotiates whatever version a header names, and mints no session', async () => {
+    const headers = {
+      'mcp-protocol-version': '2024-11-05',
+      'mcp-session-id': 'x',
+      'last-event-id': '3',
+    };
+    const answer = await agent.legacy('initialize', {}, headers);
+    expect(answer.status).toBe(200);
+    expect(answer.headers).not.toHaveProperty('mcp-session-id');
+  });
+});
+
+describe('a request', () => {
+  it('without modern header or _meta is legacy, whatever Accept it has or lacks', async () => {
+    for (const accept of [
+      undefined,
+      '*/*',
+      'application/json',
+      'application/json, text/event-stream',
+      'text/html',
+    ]) {
+      const { status, body, headers } = await agent.legacy('ping', {}, { accept });
+      expect([status, body, headers['content-type']]).toEqual([
+        200,
+        { jsonrpc: '2.0', id: 1, result: {} },
+        'application/json; charset=utf-8',
+      ]);
+    }
+  });
+
+  it('that takes an event stream only gets its answer as one event', async () => {
+    const { headers, text, status } = await agent.legacy(
+      'ping',
+      {},
+      { accept: 'text/event-stream' },
+    );
+    expect([status, headers['content-type']]).toEqual([200, 'text/event-stream']);
+    expect(text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
+  });
+
+  it('with either a modern header or a version in _meta is modern', async () => {
+    const { body } = await agent.modern('tools/list');
+    expect(body.id).toBe('a-1');
+    expect(body.result).toMatchObject({ resultType: 'complete', cacheScope: 'private' });
+    expect(
+      codeOf(await agent.legacy('tools/list', {}, { 'mcp-protocol-version': '2026-07-28' })),
+    ).toEqual([400, -32602]);
+    expect(codeOf(await agent.legacy('tools/list', { _meta: modernMeta() }))).toEqual([
+      400, -32020,
+    ]);
+  });
+
+  it.each([
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }]],
+    ['a text', '"ping"'],
+    ['null', 'null'],
+    ['id null', { jsonrpc: '2.0', id: null, method: 'ping' }],
+    ['an id that is an object', { jsonrpc: '2.0', id: {}, method: 'ping' }],
+    ['another jsonrpc', { jsonrpc: '1.0', id: 1, method: 'ping' }],
+    ['no jsonrpc', { id: 1, method: 'ping' }],
+    ['params that are a list', { jsonrpc: '2.0', id: 1, method: 'ping', params: [] }],
+    ['no method', { jsonrpc: '2.0', id: 1 }],
+    ['a response', { jsonrpc: '2.0', id: 1, result: {} }],
+    ['a name twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'],
+  ])('that is %s is no message', async (_what, payload) => {
+    verifies('endpoints.rules.2');
+    const answer = await agent.raw(payload);
+    expect(codeOf(answer)).toEqual([400, -32600]);
+    expect(answer.body.error?.data['code']).toBe('malformed_request');
+    expect(answer.body).toHaveProperty('id');
+  });
+
+  it('that is not JSON is answered in JSON-RPC: under null, or in the modern era under nothing', async () => {
+    for (const payload of ['{', '', '{"jsonrpc":"2.0"']) {
+      const { status, body } = await agent.raw(payload);
+      expect([status, body.id, body.error?.code]).toEqual([400, null, -32700]);
+    }
+    const modern = await agent.raw('{', { 'mcp-protocol-version': '2026-07-28' });
+    expect(modern.body).not.toHaveProperty('id');
+    expect(codeOf(modern)).toEqual([400, -32700]);
+  });
+
+  it('of another media type, or too large, is answered in JSON-RPC, too', async () => {
+    expect(codeOf(await agent.raw('<a/>', { 'content-type': 'text/xml' }))).toEqual([415, 41500]);
+    const large = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(300_000) } };
+    expect(codeOf(await agent.raw(large))).toEqual([413, 41300]);
+  });
+
+  it('without an id is a notification: taken, and not executed', async () => {
+    const bodies = [
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      { jsonrpc: '2.0', method: 'tools/call', params: { name: 'get_connection' } },
+    ];
+    for (const body of bodies) {
+      const { status, text } = await agent.raw(body);
+      expect([status, text]).toEqual([202, '']);
+    }
+    const { status, text } = await agent.raw(bodies[0], { 'mcp-protocol-version': '2026-07-28' });
+    expect([status, text]).toEqual([202, '']);
+  });
+});
+
+describe('the modern era', () => {
+  it.each([
+    'initialize',
+    'ping',
+    'logging/setLevel',
+    'resources/subscribe',
+    'subscriptions/listen',
+    'x/y',
+  ])('does not have %s', async (method) => {
+    const { body, status } = await agent.modern(method);
+    expect([status, body.error?.code, body.id]).toEqual([404, -32601, 'a-1']);
+    const bare = await agent.legacy(method, {}, { 'mcp-protocol-version': '2026-07-28' });
+    expect(codeOf(bare)).toEqual([404, -32601]);
+  });
+
+  it('wants version and capabilities in _meta, and not who the client is', async () => {
+    const info = { 'io.modelcontextprotocol/clientInfo': undefined };
+    expect((await agent.modern('tools/list', { _meta: modernMeta(info) })).status).toBe(200);
+    for (const name of [VERSION, CAPABILITIES]) {
+      const answer = await agent.modern('tools/list', { _meta: modernMeta({ [name]: undefined }) });
+      expect(codeOf(answer)).toEqual([400, -32602]);
+      expect(JSON.stringify(answer.body.error?.data['errors'])).toContain(name.replace('/', '~1'));
+    }
+    const list = await agent.modern('tools/list', { _meta: modernMeta({ [CAPABILITIES]: [] }) });
+    expect(codeOf(list)).toEqual([400, -32602]);
+  });
+
+  const call = { name: 'get_connection', arguments: {} };
+  const base64 = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
+  it.each<[string, Headers]>([
+    ['no version', { 'mcp-protocol-version': undefined }],
+    ['another version', { 'mcp-protocol-version': '2025-11-25' }],
+    ['no method', { 'mcp-method': undefined }],
+    ['another method', { 'mcp-method': 'tools/list' }],
+    ['a method in capitals', { 'mcp-method': 'TOOLS/CALL' }],
+    ['no name', { 'mcp-name': undefined }],
+    ['another name', { 'mcp-name': 'create_link' }],
+    ['another name, encoded', { 'mcp-name': base64('create_link') }],
+  ])('refuses headers with %s', async (_what, headers) => {
+    const answer = await agent.modern('tools/call', call, headers);
+    expect(codeOf(answer)).toEqual([400, -32020]);
+    expect(answer.body.error?.data['code']).toBe('header_mismatch');
+    expect(answer.body.id).toBe('a-1');
+  });
+
+  it.each<[string, Headers]>([
+    ['spaces around a value', { 'mcp-name': '  get_connection \t', 'mcp-method': ' tools/call' }],
+    ['an encoded name', { 'mcp-name': base64('get_connection') }],
+    ['names in capitals', { 'mcp-method': undefined, 'MCP-METHOD': 'tools/call' }],
+  ])('takes headers with %s', async (_what, headers) => {
+    expect((await agent.modern('tools/call', call, headers)).status).toBe(200);
+  });
+
+  it('mirrors the names of prompts and resources, too', async () => {
+    const reading = { uri: 'tributary://boundaries' };
+    expect(
+      codeOf(await agent.modern('resources/read', reading, { 'mcp-name': undefined })),
+    ).toEqual([400, -32020]);
+    expect((await agent.modern('resources/read', reading)).status).toBe(200);
+    const prompt = { name: 'review_performance' };
+    expect(codeOf(await agent.modern('prompts/get', prompt, { 'mcp-name': 'x' }))).toEqual([
+      400, -32020,
+    ]);
+    expect((await agent.modern('prompts/get', prompt)).status).toBe(200);
+  });
+});
+
+describe('an unknown version', () => {
+  it('is refused with those that are spoken', async () => {
+    const asked = { [VERSION]: '2099-01-01' };
+    const headers = { 'mcp-protocol-version': '2099-01-01' };
+    const modern = await agent.modern('tools/list', { _meta: modernMeta(asked) }, headers);
+    const legacy = await agent.legacy('tools/list', {}, { 'mcp-protocol-version': '2025-03-26' });
+    expect([codeOf(modern), codeOf(legacy)]).toEqual([
+      [400, -32022],
+      [400, -32022],
+    ]);
+    expect(modern.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2099-01-01' });
+    expect(legacy.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2025-03-26' });
+  });
+
+  it('in the body only is a mismatch, and a legacy one in _meta is told the modern one', async () => {
+    const mismatch = await agent.modern('tools/list', { _meta: modernMeta({ [VERSION]: 'v9' }) });
+    expect(codeOf(mismatch)).toEqual([400, -32020]);
+    const old = await agent.legacy('tools/list', {
+      _meta: modernMeta({ [VERSION]: '2025-11-25' }),
+    });
+    expect(codeOf(old)).toEqual([400, -32022]);
+    expect(old.body.error?.data['supported']).toEqual(['2026-07-28']);
+  });
+});
+
+describe('the legacy era', () => {
+  it('answers an unknown method without failing the transport', async () => {
+    for (const method of ['server/discover', 'resources/subscribe', 'tasks/list', 'x']) {
+      const { status, body } = await agent.legacy(
+        method,
+        {},
+        { 'mcp-protocol-version': '2025-06-18' },
+      );
+      expect([status, body.error?.code, body.id]).toEqual([200, -32601, 1]);
+    }
+  });
+});
+
+describe('a method named like a forbidden act', () => {
+  it.each(['orders/place', 'rfq/submit', 'quotations/accept', 'stock/reserve', 'payments/send'])(
+    '%s says who can do it, and is on record',
+    async (method) => {
+      verifies('service.5');
+      const { body } = await agent.legacy(method);
+      expect(body.error).toMatchObject({ code: -32601, data: { code: 'boundary_forbidden' } });
+      expect(await callsOf(app, agentId)).toContain(
+        `mcp boundary:${boundaryOf(method)} denied boundary_forbidden`,
+      );
+    },
+  );
+});
+
+describe('the door', () => {
+  it.each(['GET', 'DELETE', 'PUT', 'PATCH'] as const)(
+    'answers %s with 405 and Allow before it asks for a key',
+    async (method) => {
+      const { status, headers } = await app.send({
+        method,
+        url: MCP,
+        headers: { accept: 'text/event-stream' },
+      });
+      expect([status, headers['allow']]).toEqual([405, 'POST']);
+    },
+  );
+
+  it('answers a preflight without a key, and shares with pages of its own only', async () => {
+    const preflight = (origin: string) =>
+      app.send({
+        method: 'OPTIONS',
+        url: MCP,
+        headers: { origin, 'access-control-request-method': 'POST' },
+      });
+    const own = await preflight('https://t.example');
+    expect(own.status).toBe(204);
+    expect(own.headers['access-control-allow-origin']).toBe('https://t.example');
+    for (const name of [
+      'Authorization',
+      'Content-Type',
+      'Accept',
+      'MCP-Protocol-Version',
+      'Mcp-Method',
+      'Mcp-Name',
+      'Mcp-Session-Id',
+      'Last-Event-ID',
+    ])
+      expect(own.headers['access-control-allow-headers']).toContain(name);
+    for (const name of ['WWW-Authenticate', 'Retry-After', 'MCP-Protocol-Version'])
+      expect(own.headers['access-control-expose-headers']).toContain(name);
+    const other = await preflight('https://evil.example');
+    expect(other.status).toBe(204);
+    expect(other.headers).not.toHaveProperty('access-control-allow-origin');
+  });
+
+  it.each<[string, Headers]>([
+    ['another site', { origin: 'https://evil.example' }],
+    ['a part of its name', { origin: 'https://t.example.evil.example' }],
+    ['a file', { origin: 'null' }],
+    ['this machine, which is not where it is served', { origin: 'http://localhost:3000' }],
+    ['a rebound name', { host: 'evil.example' }],
+  ])('refuses a request from %s before it looks at the key', async (_what, headers) => {
+    const { status, body } = await mcpAgent(app, undefined).legacy('ping', {}, headers);
+    expect([status, body.error?.code]).toEqual([403, 40300]);
+    expect(body.error?.data['code']).toBe('origin_not_allowed');
+  });
+
+  it.each<[string, Headers]>([
+    ['its own pages, on any port', { origin: 'https://t.example:8443' }],
+    ['its own host', { host: 't.example' }],
+    ['an address', { host: '192.0.2.7:3000' }],
+    ['a name of the local network', { host: 'tributary:3000' }],
+  ])('takes a request from %s', async (_what, headers) => {
+    expect((await agent.legacy('ping', {}, headers)).status).toBe(200);
+  });
+
+  it('tells pages of this machine from others when it is served there', async () => {
+    const local = await testApp({ PUBLIC_URL: '' });
+    const { key } = await local.agent('acme');
+    const { legacy } = mcpAgent(local, key);
+    for (const origin of ['http://localhost:5173', 'http://127.0.0.1', 'http://[::1]:80'])
+      expect((await legacy('ping', {}, { origin })).status).toBe(200);
+    expect((await legacy('ping', {}, { origin: 'https://evil.example' })).status).toBe(403);
+    await local.close();
+  });
+
+  it('wants a key, and says how', async () => {
+    verifies('errors.5');
+    const none = await mcpAgent(app, undefined).legacy('ping');
+    expect([codeOf(none), none.body.id]).toEqual([[401, 40100], null]);
+    expect(none.headers['www-authenticate']).toBe('Bearer realm="affiliate"');
+    const bad = await mcpAgent(app, 'nonsense').modern('tools/list');
+    expect(codeOf(bad)).toEqual([401, 40100]);
+    expect(bad.headers['www-authenticate']).toBe('Bearer realm="affiliate", error="invalid_token"');
+    expect(bad.text).not.toContain('resource_metadata');
+  });
+
+  it('refuses a key in the URL, in JSON-RPC', async () => {
+    const { key } = await app.agent('acme');
+    const answer = await app.send({ method: 'POST', url: `${MCP}?api_key=${key}`, payload: {} });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      error: { code: 40000, data: { code: 'credential_in_url' } },
+    });
+    expect(answer.text).not.toContain(key);
+  });
+});

@@ -1,0 +1,222 @@
+/** Ways around an approval, each of which was open once. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Outbound } from '#contracts/records/outbound.ts';
+import type { OperationId } from '#contracts/index.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { asAgent, configure, person, post, proposed } from '../../support/world/outreach.ts';
+import { outreachActs } from '../../support/world/outreach-acts.ts';
+
+let app: TestApp;
+let key: string;
+let colleague: string;
+beforeAll(async () => {
+  app = await testApp({ OUTREACH_PER_MINUTE: '100000' });
+  await app.publish([feedProduct('MUG-1')]);
+  await configure(app, 'acme');
+  ({ key } = await app.agent('acme'));
+  ({ key: colleague } = await app.agent('acme'));
+});
+afterAll(() => app.close());
+
+const ask = (id: OperationId, input: Record<string, unknown>, by = key): Promise<Outbound> =>
+  proposed(app, by, id, input);
+const codeOf = async (id: OperationId, input: Record<string, unknown>, by = key) => {
+  const outcome = await asAgent(app, by, id, input);
+  return outcome.ok ? 'done' : outcome.code;
+};
+const CARD = 'https://a.example/card.json';
+const notify = (agent_card_url: string) => ({
+  idempotency_key: freshKey(),
+  agent_card_url,
+  text: 'Hi',
+});
+
+describe('another agent of the same owner', () => {
+  it('may look at a request, and neither put its words into it nor take it back', async () => {
+    const { id } = await ask('requestSocialPost', post());
+    expect(await codeOf('getOutboundRequest', { outbound_id: id }, colleague)).toBe('done');
+    expect(await codeOf('requestSocialPost', post({ revises: id, text: 'Mine' }), colleague)).toBe(
+      'resource_not_found',
+    );
+    const cancel = { outbound_id: id, idempotency_key: freshKey() };
+    expect(await codeOf('cancelOutboundRequest', cancel, colleague)).toBe('resource_not_found');
+    expect(await ask('getOutboundRequest', { outbound_id: id })).toMatchObject({
+      revision: 1,
+      status: 'pending_approval',
+    });
+  });
+});
+
+describe('a channel that was disabled', () => {
+  it('takes no proposals, which could only fail', async () => {
+    const { key: promoter } = await app.agent('closed');
+    await configure(app, 'closed');
+    const { deps } = app.service;
+    const { settings } = outreachActs({ ...deps, now: deps.clock.now });
+    const gone = { type: 'DisableChannel', kind: 'social_post', reason: 'gone' } as const;
+    await settings('closed', gone);
+    expect(await codeOf('requestSocialPost', post(), promoter)).toBe('channel_not_verified');
+    expect(await codeOf('requestAgentNotification', notify(CARD), promoter)).toBe('done');
+  });
+});
+
+describe('one key', () => {
+  it('is one request, whether it proposes or revises first', async () => {
+    const { id } = await ask('requestSocialPost', post());
+    const first = post({ text: 'One' });
+    await ask('requestSocialPost', first);
+    expect(await codeOf('requestSocialPost', { ...first, text: 'Two', revises: id })).toBe(
+      'idempotency_key_reused',
+    );
+    const revision = post({ text: 'Three', revises: id });
+    await ask('requestSocialPost', revision);
+    const { revises: _none, ...fresh } = revision;
+    expect(await codeOf('requestSocialPost', { ...fresh, text: 'Four' })).toBe(
+      'idempotency_key_reused',
+    );
+    expect(await ask('requestSocialPost', revision)).toMatchObject({ id, revision: 2 });
+  });
+
+  it('is another key for another operation', async () => {
+    const { id } = await ask('requestSocialPost', post());
+    const { idempotency_key } = post();
+    const one = await ask('requestSocialPost', post({ idempotency_key }));
+    const two = await ask('requestAgentNotification', { ...notify(CARD), idempotency_key });
+    expect(two.id).not.toBe(one.id);
+    const canceled = await ask('cancelOutboundRequest', { outbound_id: id, idempotency_key });
+    expect(canceled).toMatchObject({ id, status: 'canceled' });
+  });
+
+  it('is one request also when both come at once', async () => {
+    const { id } = await ask('requestSocialPost', post());
+    const both = post({ text: 'One' });
+    const codes = await Promise.all([
+      codeOf('requestSocialPost', both),
+      codeOf('requestSocialPost', { ...both, text: 'Two', revises: id }),
+    ]);
+    expect(codes.sort()).toEqual(['done', 'idempotency_key_reused']);
+  });
+});
+
+describe('an address', () => {
+  it('holds nothing that a person cannot see, and no password', async () => {
+    const bad = [
+      'https://a.example/\u001b[2Jgone',
+      'https://a.example/\u202e',
+      'https://a.example/\u0000',
+      'https://a.example/  status approved',
+      'https://user:pw@a.example/card',
+      'http://a.example/card',
+    ];
+    for (const url of bad)
+      expect(await codeOf('requestAgentNotification', notify(url)), url).toBe('validation_failed');
+    expect(await codeOf('requestAgentNotification', notify(CARD))).toBe('done');
+  });
+});
+
+describe('a disclosure', () => {
+  const said = (text: string) => codeOf('requestSocialPost', post({ text }));
+
+  it('is a whole word, wherever it stands', async () => {
+    expect(await said('#adventure time #ad https://x.example/')).toBe('done');
+    expect(await said('look #adé https://x.example/')).toBe('disclosure_missing');
+    expect(await said('look #ad_x https://x.example/')).toBe('disclosure_missing');
+  });
+
+  it('is needed beside a link without its scheme, too', async () => {
+    expect(await said('see www.shop.example')).toBe('disclosure_missing');
+    expect(await said('see t.example/l/abc')).toBe('disclosure_missing');
+    expect(await said('Mugs at 2.50/piece, e.g. blue. Yes/no?')).toBe('done');
+  });
+
+  it('is beside the link that is meant, and not beside a longer one', async () => {
+    const made = await asAgent(app, key, 'createLink', {
+      idempotency_key: freshKey(),
+      target: { kind: 'product', ref: 'MUG-1' },
+      slug: 'mugs-one',
+    });
+    if (!made.ok) throw new Error(made.code);
+    const { id, short_url } = made.value as { id: string; short_url: string };
+    const text = `${short_url}-two #ad`;
+    expect(await codeOf('requestSocialPost', post({ text, link_ids: [id] }))).toBe(
+      'validation_failed',
+    );
+  });
+});
+
+describe('a webhook', () => {
+  const secretOf = async (channel: object): Promise<string | undefined> => {
+    const channels = [{ kind: 'message', ...channel }];
+    const { body } = await app.desk('POST', '/outreach/hooked', {
+      mode: 'owner_controlled',
+      channels,
+    });
+    return (body as { channels: { webhook_secret?: string }[] }).channels[0]?.webhook_secret;
+  };
+
+  it('never gets a secret again that it, or another receiver, had before', async () => {
+    const one = { adapter: 'webhook', url: 'https://one.example/h' };
+    const seen = [
+      await secretOf(one),
+      await secretOf({ ...one, rotate_secret: true }),
+      await secretOf({ adapter: 'file' }),
+      await secretOf({ adapter: 'webhook', url: 'https://two.example/h' }),
+      await secretOf(one),
+    ];
+    const secrets = seen.filter((secret) => secret !== undefined);
+    expect(secrets).toHaveLength(4);
+    expect(new Set(secrets).size).toBe(4);
+  });
+
+  it('is told of a text that it cannot take before anybody approves it', async () => {
+    const channels = [{ kind: 'message', adapter: 'webhook', url: 'https://hooks.example/in' }];
+    await configure(app, 'hooked', { channels });
+    const agent = await app.agent('hooked');
+    const long = {
+      idempotency_key: freshKey(),
+      channel: 'chat',
+      recipient_ref: 'club',
+      text: '漢'.repeat(7_000),
+    };
+    expect(await codeOf('requestMessage', long, agent.key)).toBe('validation_failed');
+  });
+});
+
+describe('approvers', () => {
+  it('are people: two tokens of one name, however spelled, are one', async () => {
+    await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
+    const agent = await app.agent('twofold');
+    const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
+    const alice = async (name: string): Promise<string> => {
+      const { body } = await app.desk('POST', '/desk-tokens', { name, roles: ['staff'] });
+      return (body as { token: string }).token;
+    };
+    const approve = async (token: string): Promise<string> => {
+      const { body } = await app.send({
+        method: 'POST',
+        url: `/api/desk/v1/approvals/${id}/approve`,
+        key: token,
+        payload: { content_sha256 },
+        headers: { 'idempotency-key': freshKey() },
+      });
+      return (body as { status: string }).status;
+    };
+    expect(await approve(await alice('Alice B'))).toBe('pending_approval');
+    expect(await approve(await alice('alice  b '))).toBe('pending_approval');
+    expect(await approve(await person(app, ['staff']))).toBe('approved');
+  });
+
+  it('find what is at its end by its id alone, and list it by owner', async () => {
+    const staff = await person(app, ['staff']);
+    const get = (path: string) =>
+      app.send({ method: 'GET', url: `/api/desk/v1/approvals${path}`, key: staff });
+    const { id } = await ask('requestSocialPost', post());
+    await ask('cancelOutboundRequest', { outbound_id: id, idempotency_key: freshKey() });
+    expect((await get(`/${id}`)).body).toMatchObject({ request: { status: 'canceled' } });
+    expect((await get(`/${id}?owner_id=acme`)).status).toBe(200);
+    expect((await get('?status=canceled')).body).toMatchObject({
+      errors: [{ pointer: '/owner_id' }],
+    });
+  });
+});

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const DAY_MS = 86_400_000;
+
+type Link = {
+  id: string;
+  code: string;
+  destination_url: string;
+  qr_svg_url: string;
+  qr_png_url: string;
+};
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await testApp({ COUNTRY_HEADER: 'X-Country' });
+  ({ key } = await app.agent('acme'));
+  await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
+});
+afterAll(() => app.close());
+
+const link = async (body: object = {}): Promise<Link> => {
+  const answer = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/links',
+    key,
+    payload: { target: { kind: 'product', ref: 'MUG-1' }, ...body },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body;
+};
+const visit = (
+  path: string,
+  headers: Record<string, string> = {},
+  method: 'GET' | 'HEAD' | 'POST' = 'GET',
+) => app.send({ method, url: path, headers: { 'user-agent': BROWSER, ...headers } });
+
+const visits = async (): Promise<Record<string, unknown>[]> =>
+  (await app.service.deps.log.readAll({ after: 0, limit: 10_000 }))
+    .filter(({ type }) => type === 'VisitRecorded')
+    .map(({ data }) => data as Record<string, unknown>);
+
+describe('a short link', () => {
+  it('leads on once the visit is on record', async () => {
+    const { code, destination_url } = await link();
+    const before = (await visits()).length;
+    const answer = await visit(`/l/${code}`, {
+      'x-country': 'de',
+      referer: 'https://blog.example/a?b',
+    });
+    expect(answer).toMatchObject({
+      status: 302,
+      headers: {
+        location: destination_url,
+        'cache-control': 'no-store',
+        'x-robots-tag': 'noindex, nofollow',
+        'referrer-policy': 'strict-origin-when-cross-origin',
+      },
+    });
+    const recorded = await visits();
+    expect(recorded).toHaveLength(before + 1);
+    expect(recorded.at(-1)).toMatchObject({
+      country: 'DE',
+      device: 'desktop',
+      referrer_host: 'blog.example',
+      trigger: 'link',
+    });
+    expect(recorded.at(-1)).not.toHaveProperty('signals');
+  });
+
+  it('folds the case of its code, and tells a scan from a click', async () => {
+    await link({ slug: 'spring-mugs' });
+    expect((await visit('/l/SPRING-Mugs?via=qr', { 'x-country': 'Germany' })).status).toBe(302);
+    const recorded = (await visits()).at(-1);
+    expect(recorded).toMatchObject({ trigger: 'qr' });
+    expect(recorded).not.toHaveProperty('country');
+  });
+
+  it('leads on whatever some mailer has put behind its address', async () => {
+    const { code, destination_url } = await link();
+    for (const query of ['?via=qr&utm_term=50%off', '?r=%e9', '/', '/?via=qr'])
+      expect((await visit(`/l/${code}${query}`)).headers['location']).toBe(destination_url);
+  });
+
+  it('marks what no person did', async () => {
+    const { code } = await link();
+    const signals = async () => (await visits()).at(-1)?.['signals'];
+    expect((await visit(`/l/${code}`, {}, 'HEAD')).status).toBe(302);
+    expect(await signals()).toEqual(['head']);
+    await visit(`/l/${code}`, { 'sec-purpose': 'prefetch;prerender' });
+    expect(await signals()).toEqual(['prefetch']);
+    await visit(`/l/${code}`, { 'x-moz': 'prefetch' });
+    expect(await signals()).toEqual(['prefetch']);
+    await visit(`/l/${code}`, { 'user-agent': 'Slackbot-LinkExpanding 1.0' });
+    expect(await signals()).toEqual(['preview']);
+    for (const dest of ['image', 'iframe', 'script', 'empty']) {
+      expect((await visit(`/l/${code}`, { 'sec-fetch-dest': dest })).status).toBe(302);
+      expect(await signals()).toEqual(['embedded']);
+    }
+    await visit(`/l/${code}`, { 'sec-fetch-dest': 'document' });
+    expect(await signals()).toBeUndefined();
+  });
+
+  it('that has expired leads to its other target, or says so', async () => {
+    const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
+    const plain = await link({ expires_at });
+    const other = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
+    app.clock.advance(2 * DAY_MS);
+    const before = (await visits()).length;
+    const gone = await visit(`/l/${plain.code}`);
+    expect(gone.status).toBe(410);
+    expect(gone.text).toContain('<h1>This link has ended</h1>');
+    expect(await visits()).toHaveLength(before);
+    const led = await visit(`/l/${other.code}`);
+    expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=mugs' } });
+    expect(await visits()).toHaveLength(before + 1);
+    app.clock.advance(-2 * DAY_MS);
+  });
+
+  it('leads to where the service is now, whatever its address was when the link was made', async () => {
+    const { deps } = app.service;
+    const { origin } = deps;
+    const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
+    const utm = { source: 'a & b', campaign: 'it’s' };
+    const made: { path: string; to: string }[] = [];
+    const from = async (address: string, body: object): Promise<void> => {
+      deps.origin = () => address;
+      const { code, destination_url } = await link(body);
+      made.push({ path: `/l/${code}`, to: destination_url.slice(address.length) });
+    };
+    try {
+      for (const address of [
+        'http://127.0.0.1:3000',
+        'https://old.example',
+        'https://x.example/sub',
+      ])
+        for (const target of [
+          { kind: 'product', ref: 'MUG-1' },
+          { kind: 'category', ref: 'Gifts' },
+          { kind: 'search', ref: '//evil.example/s?x' },
+        ])
+          await from(address, { target, utm, sub_ids: ['s1'] });
+      deps.origin = () => 'http://old.example';
+      const ended = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
+      for (const { path, to } of made)
+        expect((await visit(path)).headers['location']).toBe(`https://t.example${to}`);
+      app.clock.advance(2 * DAY_MS);
+      const { headers } = await visit(`/l/${ended.code}`);
+      expect(headers['location']).toBe('https://t.example/s?q=mugs');
+    } finally {
+      deps.origin = origin;
+      app.clock.set(Date.parse(expires_at) - DAY_MS);
+    }
+  });
+
+  it('whose product is withdrawn leads to its other target, or to a page with a way on', async () => {
+    await app.publish([feedProduct('CUP-1', { title: 'Cup <1>' }), feedProduct('CUP-2')]);
+    const product = { kind: 'product', ref: 'CUP-1' };
+    const plain = await link({ target: product });
+    const other = await link({ target: product, expired_target: { kind: 'search', ref: 'cups' } });
+    expect((await visit(`/l/${other.code}`)).headers['location']).toBe(plain.destination_url);
+    const asked = { sku: 'CUP-1', reason: 'Sold out' };
+    expect((await app.desk('POST', '/products/withdraw', asked)).status).toBe(200);
+    const before = (await visits()).length;
+    const led = await visit(`/l/${other.code}`);
+    expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=cups' } });
+    const on = await visit(`/l/${plain.code}`);
+    expect(on).toMatchObject({ status: 302, headers: { location: plain.destination_url } });
+    expect(await visits()).toHaveLength(before + 2);
+    const page = await visit(new URL(plain.destination_url).pathname);
+    expect(page).toMatchObject({ status: 410, headers: { 'cache-control': 'no-store' } });
+    expect(page.text).toContain('<h1>Cup &lt;1&gt;</h1>');
+    const way = /<a href="(\/c\/[^"]+)">What is still offered/.exec(page.text)?.[1] ?? '';
+    expect((await visit(way)).text).toContain('CUP-2');
+    await app.publish([feedProduct('CUP-1')]);
+    expect((await visit(`/l/${other.code}`)).headers['location']).toBe(plain.destination_url);
+    expect((await visit(new URL(plain.destination_url).pathname)).status).toBe(200);
+  });
+
+  it('that was disabled leads nowhere, and its picture stays', async () => {
+    const { id, code } = await link();
+    const asked = { owner_id: 'acme', reason: 'Season over' };
+    expect((await app.desk('POST', `/links/${id}/disable`, asked)).status).toBe(200);
+    expect((await visit(`/l/${code}`)).status).toBe(410);
+    expect((await visit(`/l/${code}/qr.svg`)).status).toBe(200);
+  });
+
+  it('that there is not, is not found, and nothing is recorded', async () => {
+    const before = (await visits()).length;
+    for (const path of [
+      '/l/nothing-here',
+      '/l/x',
+      '/l/%00',
+      `/l/${'a'.repeat(200)}`,
+      '/l/a/b',
+      '/l/',
+    ]) {
+      const answer = await visit(path);
+      expect([path, answer.status]).toEqual([path, 404]);
+      expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
+    }
+    const posted = await visit('/l/nothing-here', {}, 'POST');
+    expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
+    expect(await visits()).toHaveLength(before);
+  });
+
+  it('does not lead on when the visit cannot be written down', async () => {
+    const { code } = await link();
+    const { log } = app.service.deps;
+    const append = log.append;
+    const { LogUnavailable } = await import('#src/ports/event-log.ts');
+    log.append = () => Promise.reject(new LogUnavailable('fault', 'unknown', 'no disk'));
+    try {
+      const answer = await visit(`/l/${code}`);
+      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+      expect(answer.headers['location']).toBeUndefined();
+    } finally {
+      log.append = append;
+    }
+    expect((await visit(`/l/${code}`)).status).toBe(302);
+  });
+});
+
+describe('the QR code of a short link', () => {
+  it('has the same bytes every time, and need not be sent twice', async () => {
+    const { qr_svg_url, qr_png_url } = await link({ slug: 'winter-mugs' });
+    for (const [url, type] of [
+      [qr_svg_url, 'image/svg+xml; charset=utf-8'],
+      [qr_png_url, 'image/png'],
+    ] as const) {
+      const path = new URL(url).pathname;
+      const answers = [
+        await app.service.server.inject(path),
+        await app.service.server.inject(path),
+      ];
+      expect(answers[0]?.rawPayload.equals(answers[1]?.rawPayload ?? Buffer.alloc(0))).toBe(true);
+      const headers: Record<string, unknown> = answers[0]?.headers ?? {};
+      expect(headers).toMatchObject({
+        'content-type': type,
+        'cache-control': 'public, max-age=86400',
+      });
+      const held = await visit(path, { 'if-none-match': `W/${String(headers['etag'])}, "x"` });
+      expect(held).toMatchObject({ status: 304, text: '' });
+      expect((await visit(path, { 'if-none-match': '"other"' })).status).toBe(200);
+    }
+    expect((await visit('/l/no-such-link/qr.png')).status).toBe(404);
+  });
+});

@@ -1,0 +1,77 @@
+/** Whose a contact is, for how long, and in which space. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clashOf } from '#src/app/leads/claims.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { freshKey, testApp } from '../../support/world/app.ts';
+
+const DAY_MS = 86_400_000;
+const company = { name: 'Corner Shop', country: 'GB' };
+let app: TestApp;
+let acme: string;
+let rival: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  acme = (await app.agent('acme')).key;
+  rival = (await app.agent('rival')).key;
+});
+afterAll(() => app.close());
+
+const submit = async (key: string, email: string): Promise<{ state: string }> => {
+  const answer = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/leads',
+    key,
+    payload: {
+      external_id: freshKey(),
+      company,
+      contact: { name: 'Ada Byron', email },
+      consent: { basis: 'consent', obtained_at: '2026-11-19T09:00:00Z' },
+    },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  expect(answer.status).toBe(201);
+  return answer.body;
+};
+const known = { state: 'rejected', state_reason: 'already_known' };
+
+it('a claim ends with its time, and the contact is anybody’s again', async () => {
+  const email = 'once@buyer.example';
+  expect(await submit(acme, email)).toMatchObject({ state: 'submitted' });
+  app.clock.advance(90 * DAY_MS - 1);
+  expect(await submit(rival, email)).toMatchObject(known);
+  app.clock.advance(1);
+  expect(await submit(rival, email)).toMatchObject({ state: 'submitted' });
+  expect(await submit(acme, email)).toMatchObject(known);
+  app.clock.advance(-90 * DAY_MS);
+});
+
+it('test spaces claim among themselves', async () => {
+  const tests = await app.agent('acme', undefined, 'test');
+  const others = await app.agent('rival', undefined, 'test');
+  const email = 'tried@buyer.example';
+  expect(await submit(tests.key, email)).toMatchObject({ state: 'submitted' });
+  expect(await submit(acme, email)).toMatchObject({ state: 'submitted' });
+  expect(await submit(rival, email)).toMatchObject(known);
+  expect(await submit(others.key, email)).toMatchObject(known);
+});
+
+it('a contact over which too many race is another’s', async () => {
+  const { deps } = app.service;
+  let races = 0;
+  const append: typeof deps.log.append = async () => {
+    races += 1;
+    return { outcome: 'conflict' };
+  };
+  const call = {
+    ownerId: 'acme',
+    actor: 'agt_1',
+    surface: 'rest',
+    operation: 'submitLead',
+    requestId: 'req_1',
+    at: deps.clock.now(),
+  } as const;
+  const claim = { leadId: 'led_1', email: 'raced@buyer.example', expiresAt: call.at + DAY_MS };
+  expect(await clashOf({ ...deps, log: { ...deps.log, append } }, call, claim)).toBe('known');
+  expect(races).toBeGreaterThan(1);
+});

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { submitRfq } from '#src/app/handoffs/buyer.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { TestApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { verifies } from '../../support/source/verifies.ts';
+
+const V1 = '/api/affiliate/v1';
+const VALUE = { amount: 49_690, currency: 'GBP' };
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await testApp();
+  key = (await app.agent('acme')).key;
+  await app.publish([feedProduct('MUG-1')]);
+});
+afterAll(() => app.close());
+
+const post = async <Body>(path: string, payload: object): Promise<Body> => {
+  const headers = { 'idempotency-key': freshKey() };
+  return (await app.send({ method: 'POST', url: V1 + path, key, payload, headers })).body;
+};
+type Handoff = { id: string; review_url: string };
+const handoff = () =>
+  post<Handoff>('/handoffs', { title: 'Mugs', line_items: [{ sku: 'MUG-1', quantity: 48 }] });
+const leadOf = async ({ id }: Handoff): Promise<string> => {
+  const source = { kind: 'handoff', ref: id };
+  const company = { name: 'Shop', country: 'GB' };
+  return (await post<{ id: string }>('/leads', { external_id: freshKey(), source, company })).id;
+};
+const move = (leadId: string, to: string, more = {}) =>
+  app.desk('POST', `/leads/${leadId}/move`, { owner_id: 'acme', to, ...more });
+const sendRfq = ({ review_url }: Handoff, deps: Deps = app.service.deps) =>
+  submitRfq(deps, review_url.slice(review_url.lastIndexOf('/') + 1), {
+    requestId: freshKey(),
+    listRevision: 1,
+    consent: true,
+    contact: { name: 'Bea Buyer', email: 'bea@shop.example' },
+  });
+/** The service as it is, but for what the read model of handoffs answers. */
+const withHandoffs = (answer: () => Promise<undefined>): Deps => {
+  const { deps } = app.service;
+  const get: Deps['readModels']['get'] = (name, scope, rowKey) =>
+    name === 'handoff-leads' ? answer() : deps.readModels.get(name, scope, rowKey);
+  return { ...deps, readModels: { ...deps.readModels, get } };
+};
+const shown = async (leadId: string): Promise<{ state: string } | undefined> => {
+  const answer = await app.send({ method: 'GET', url: `${V1}/leads?limit=100`, key });
+  return (answer.body as { data: { id: string; state: string }[] }).data.find(
+    ({ id }) => id === leadId,
+  );
+};
+const typesOf = async (leadId: string): Promise<string[]> => {
+  const stored = await app.service.deps.log.readStream(`acme-lead_${leadId.slice(4)}`);
+  return stored.map(({ type }) => type);
+};
+
+describe('a lead whose buyer sends the RFQ', () => {
+  it('before staff accepted it is rfq_submitted with the acceptance, and can be won', async () => {
+    verifies('resources.lead');
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    await sendRfq(list);
+    expect(await shown(leadId)).toMatchObject({ state: 'submitted' });
+    const idempotency_key = freshKey();
+    const accept = () =>
+      app.send({
+        method: 'POST',
+        url: `/api/desk/v1/leads/${leadId}/move`,
+        key: app.deskToken,
+        payload: { owner_id: 'acme', to: 'accepted' },
+        headers: { 'idempotency-key': idempotency_key },
+      });
+    const first = await accept();
+    expect(first).toMatchObject({ status: 200, body: { state: 'rfq_submitted' } });
+    expect(await move(leadId, 'won', { value: VALUE })).toMatchObject({ status: 200 });
+    expect((await accept()).text).toBe(first.text);
+    expect(await typesOf(leadId)).toEqual([
+      'LeadSubmitted',
+      'LeadAccepted',
+      'LeadRfqObserved',
+      'LeadWon',
+    ]);
+    const query = `from=2026-11-20&granularity=total&handoff_id=${list.id}`;
+    const numbers = await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key });
+    expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
+  });
+
+  it('before it was submitted is no other', async () => {
+    const list = await handoff();
+    await sendRfq(list);
+    const leadId = await leadOf(list);
+    expect(await shown(leadId)).toMatchObject({ state: 'submitted' });
+    expect(await move(leadId, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
+    expect(await move(leadId, 'lost')).toMatchObject({ body: { state: 'lost' } });
+  });
+
+  it('learns of it at once when it is accepted, with all that name the same list', async () => {
+    const list = await handoff();
+    const leads = [await leadOf(list), await leadOf(list), await leadOf(await handoff())];
+    for (const leadId of leads) await move(leadId, 'accepted');
+    await sendRfq(list);
+    const states = await Promise.all(leads.map(async (leadId) => (await shown(leadId))?.state));
+    expect(states).toEqual(['rfq_submitted', 'rfq_submitted', 'accepted']);
+  });
+
+  it('is told nothing else where its leads cannot be told; they lose nothing, though claims run out', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    await move(leadId, 'accepted');
+    const dead = withHandoffs(() => Promise.reject(new Error('gone')));
+    expect(await sendRfq(list, dead)).toMatchObject({ ok: true });
+    expect(await shown(leadId)).toMatchObject({ state: 'accepted' });
+    app.clock.advance(91 * 86_400_000);
+    expect(await move(leadId, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
+    expect((await typesOf(leadId)).slice(-2)).toEqual(['LeadRfqObserved', 'LeadWon']);
+    app.clock.advance(-91 * 86_400_000);
+  });
+
+  it('learns of it when the buyer, who got no answer, sends once more', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    await move(leadId, 'accepted');
+    await sendRfq(
+      list,
+      withHandoffs(() => Promise.resolve(undefined)),
+    );
+    expect(await shown(leadId)).toMatchObject({ state: 'accepted' });
+    expect(await sendRfq(list)).toMatchObject({ ok: true });
+    expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
+  });
+
+  it('can be won, too, when an amendment named the list', async () => {
+    const [early, late] = [await handoff(), await handoff()];
+    const company = { name: 'Shop', country: 'GB' };
+    const [sent, open] = [freshKey(), freshKey()];
+    await post('/leads', { external_id: sent, company });
+    await post('/leads', { external_id: open, company });
+    await sendRfq(early);
+    const amend = async (external_id: string, { id: ref }: Handoff) =>
+      (
+        await post<{ id: string }>('/leads', {
+          external_id,
+          company,
+          source: { kind: 'handoff', ref },
+        })
+      ).id;
+    const known = await amend(sent, early);
+    const leadId = await amend(open, late);
+    expect(await move(known, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
+    await move(leadId, 'accepted');
+    await sendRfq(late);
+    expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
+    expect(await move(leadId, 'won', { value: VALUE })).toMatchObject({ status: 200 });
+    const query = `from=2026-11-20&granularity=total&handoff_id=${late.id}`;
+    const numbers = await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key });
+    expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
+  });
+});
+
+describe('a move that changes nothing', () => {
+  const moveBy = (idempotencyKey: string, leadId: string, to: string) =>
+    app.send({
+      method: 'POST',
+      url: `/api/desk/v1/leads/${leadId}/move`,
+      key: app.deskToken,
+      payload: { owner_id: 'acme', to },
+      headers: { 'idempotency-key': idempotencyKey },
+    });
+
+  it('is answered on a retry as it was, whatever has happened since', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    for (const to of ['accepted', 'contacted', 'qualified']) await move(leadId, to);
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'qualified');
+    expect(first).toMatchObject({ status: 200, body: { state: 'qualified' } });
+    await sendRfq(list);
+    const retry = await moveBy(again, leadId, 'qualified');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
+    expect(await moveBy(freshKey(), leadId, 'qualified')).toMatchObject({ status: 409 });
+  });
+
+  it('is so also with the RFQ that came meanwhile', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    await move(leadId, 'accepted');
+    const untold = withHandoffs(() => Promise.resolve(undefined));
+    const { log } = app.service.deps;
+    const { append } = log;
+    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
+      if (events[0]?.type === 'RequestBound') {
+        racing.mockRestore();
+        await sendRfq(list, untold);
+      }
+      return append.call(log, stream, expected, events);
+    });
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'accepted');
+    expect(first).toMatchObject({ status: 200, body: { state: 'rfq_submitted' } });
+    await move(leadId, 'lost');
+    const retry = await moveBy(again, leadId, 'accepted');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
+  });
+
+  it('is so also when it would have changed something, but came second', async () => {
+    const list = await handoff();
+    const leadId = await leadOf(list);
+    for (const to of ['accepted', 'contacted']) await move(leadId, to);
+    const { log } = app.service.deps;
+    const { append } = log;
+    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
+      if (events[0]?.type === 'LeadQualified') {
+        racing.mockRestore();
+        await move(leadId, 'qualified');
+      }
+      return append.call(log, stream, expected, events);
+    });
+    const again = freshKey();
+    const first = await moveBy(again, leadId, 'qualified');
+    expect(first).toMatchObject({ status: 200, body: { state: 'qualified' } });
+    await sendRfq(list);
+    expect((await typesOf(leadId)).slice(-2)).toEqual(['LeadQualified', 'LeadRfqObserved']);
+    const retry = await moveBy(again, leadId, 'qualified');
+    expect([retry.status, retry.text]).toEqual([200, first.text]);
+  });
+});

@@ -1,0 +1,394 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { publishedProduct, stockLevel } from '#contracts/events/catalog.ts';
+import type { FeedFormat, FeedItem } from '#src/app/catalog/feed.ts';
+import { feedProduct, readFeed } from '#src/app/catalog/feed.ts';
+import { minorUnits } from '#src/app/catalog/feed-cells.ts';
+
+async function* from(chunks: (string | Buffer)[]) {
+  yield* chunks;
+}
+
+const read = async (format: FeedFormat, ...chunks: (string | Buffer)[]): Promise<FeedItem[]> =>
+  Array.fromAsync(readFeed(format, from(chunks)));
+
+const GOOD = { id: '1', title: 'Mug', price: '0.85 GBP', availability: 'in stock' };
+
+/** One row of the good values with these instead, as CSV with every value quoted. */
+const table = (over: Record<string, string>): string => {
+  const row = { ...GOOD, ...over };
+  const cells = Object.values(row).map((value) => `"${value.replaceAll('"', '""')}"`);
+  return `${Object.keys(row).join(',')}\n${cells.join(',')}\n`;
+};
+
+const faultsOf = async (over: Record<string, string>) => {
+  const items = await read('csv', table(over));
+  return items.map((item) =>
+    'reason' in item ? `${item.line} ${item.column}: ${item.reason}` : item,
+  );
+};
+
+const productOf = (over: object) => {
+  const result = feedProduct({ ...GOOD, ...over });
+  if ('faults' in result) throw new Error(JSON.stringify(result.faults));
+  return result;
+};
+
+describe('a good row', () => {
+  it('becomes a product, with what is not said left out', async () => {
+    expect(await read('csv', table({}))).toEqual([
+      {
+        line: 2,
+        product: {
+          product: {
+            sku: '1',
+            title: 'Mug',
+            description: '',
+            category: 'Uncategorised',
+            currency: 'GBP',
+            moq: 1,
+            increment: 1,
+            price_tiers: [{ min_quantity: 1, unit_price: 85 }],
+          },
+          stock: { level: 'in_stock', available_quantity: null },
+        },
+      },
+    ]);
+  });
+
+  it('may say everything, and stays inside the stored format', () => {
+    const { product, stock } = productOf({
+      description: 'Two\nlines',
+      product_type: 'Kitchen > Mugs',
+      google_product_category: '2169',
+      brand: 'Ada',
+      gtin: '5012345678900',
+      mpn: 'M-1',
+      image_link: 'https://example.com/1.jpg',
+      available_quantity: '97',
+      min_order_quantity: '4',
+      order_increment: '2',
+      price: '0.39 GBP',
+      price_tiers: '1:0.50|4:0.39|48:0.29',
+      origin_country: 'CN',
+      ship_from: 'GB',
+      lead_time_days: '5',
+      certifications: 'FSC | Fair trade',
+      updated_at: '2011-11-21',
+      link: 'ignored',
+      condition: 'new',
+    });
+    expect(publishedProduct.omit({ product_id: true }).strict().parse(product)).toEqual(product);
+    expect(stockLevel.strict().parse(stock)).toEqual({ level: 'in_stock', available_quantity: 97 });
+    expect(product).toMatchObject({
+      category: 'Kitchen > Mugs',
+      price_tiers: [
+        { min_quantity: 1, unit_price: 50 },
+        { min_quantity: 4, unit_price: 39 },
+        { min_quantity: 48, unit_price: 29 },
+      ],
+      certifications: ['FSC', 'Fair trade'],
+      source_updated_at: '2011-11-21',
+    });
+  });
+
+  it.each([
+    [{ availability: 'out of stock', available_quantity: '9' }, 'out_of_stock', 0],
+    [{ availability: 'preorder' }, 'out_of_stock', 0],
+    [{ availability: 'Backorder' }, 'out_of_stock', 0],
+    [{ available_quantity: '0' }, 'out_of_stock', 0],
+    [{ available_quantity: '7', min_order_quantity: '4' }, 'low', 7],
+    [{ available_quantity: '8', min_order_quantity: '4' }, 'in_stock', 8],
+    [{ availability: '', available_quantity: '8' }, 'in_stock', 8],
+  ])('stock of %j is %s', (over, level, available_quantity) => {
+    expect(productOf(over).stock).toEqual({ level, available_quantity });
+  });
+});
+
+describe('money', () => {
+  it.each([
+    ['0.85', 'GBP', 85],
+    ['15', 'GBP', 1500],
+    ['1.5', 'GBP', 150],
+    ['1234', 'JPY', 1234],
+    ['1.234', 'KWD', 1234],
+    ['0.29', 'EUR', 29],
+    ['4503599627.35', 'USD', 450_359_962_735],
+  ])('%s %s is %i minor units', (amount, currency, minor) => {
+    expect(minorUnits(amount, currency)).toBe(minor);
+  });
+
+  it('is exact for every amount', () => {
+    fc.assert(
+      fc.property(fc.nat(999_999_999), fc.nat(99), (major, minor) => {
+        const amount = `${major}.${`${minor}`.padStart(2, '0')}`;
+        expect(minorUnits(amount, 'GBP')).toBe(major * 100 + minor);
+      }),
+    );
+  });
+});
+
+describe('a fault of a value names line, column and reason', () => {
+  it.each([
+    [{ id: '' }, '2 id: is missing'],
+    [{ title: ' ' }, '2 title: is missing'],
+    [{ price: '' }, '2 price: is missing'],
+    [{ title: 'x'.repeat(201) }, '2 title: has 201 characters; at most 200 are allowed'],
+    [{ id: 'x'.repeat(65) }, '2 id: has 65 characters; at most 64 are allowed'],
+    [{ title: 'two\nlines' }, '2 title: must be one line (its row is lines 2 to 3)'],
+    [{ title: 'a\u202eb' }, '2 title: holds control, bidirectional or invisible characters'],
+    [
+      { description: 'a\0b' },
+      '2 description: holds control, bidirectional or invisible characters',
+    ],
+    [{ price: '-1 GBP' }, '2 price: must not be negative, and is "-1"'],
+    [{ price: '0.85' }, '2 price: must be like 0.85 GBP, and is "0.85"'],
+    [{ price: '£0.85' }, '2 price: must be like 0.85 GBP, and is "£0.85"'],
+    [{ price: '0,85 GBP' }, '2 price: must be an amount like 0.85, and is "0,85"'],
+    [{ price: '1e3 GBP' }, '2 price: must be an amount like 0.85, and is "1e3"'],
+    [{ price: '0.855 GBP' }, '2 price: has more decimals than the 2 of GBP: "0.855"'],
+    [{ price: '1.0 JPY' }, '2 price: has more decimals than the 0 of JPY: "1.0"'],
+    [{ price: '1 QQQ' }, '2 price: QQQ is not a currency'],
+    [
+      { min_order_quantity: '1.5' },
+      '2 min_order_quantity: must be a whole number from 1 to 100000000, and is "1.5"',
+    ],
+    [
+      { order_increment: '0' },
+      '2 order_increment: must be a whole number from 1 to 100000000, and is "0"',
+    ],
+    [
+      { min_order_quantity: '5', order_increment: '2' },
+      '2 min_order_quantity: must be a multiple of order_increment: 5 of 2',
+    ],
+    [
+      { available_quantity: '-1' },
+      '2 available_quantity: must be a whole number from 0 to 999999999, and is "-1"',
+    ],
+    [{ price_tiers: '1:0.85|x' }, '2 price_tiers: must be like 4:0.39|48:0.29, and has "x"'],
+    [{ price_tiers: '1:0.85|4:-1' }, '2 price_tiers: must not be negative, and is "-1"'],
+    [
+      { price_tiers: '1:0.85|4:0.80|4:0.70' },
+      '2 price_tiers: quantities must rise: 4 is not above 4',
+    ],
+    [
+      { price_tiers: '1:0.85|4:0.86' },
+      '2 price_tiers: prices must not rise with quantity, and do at 4',
+    ],
+    [
+      { price_tiers: '2:0.85' },
+      '2 price_tiers: begins at 2, so the minimum order of 1 has no price',
+    ],
+    [
+      { price_tiers: '1:0.80' },
+      '2 price_tiers: says another price than price for the minimum order of 1',
+    ],
+    [
+      { availability: 'soon' },
+      '2 availability: must be in_stock, out_of_stock, preorder or backorder',
+    ],
+    [{ availability: '' }, '2 availability: is missing, and so is available_quantity'],
+    [{ gtin: '123' }, '2 gtin: must be 8, 12, 13 or 14 digits'],
+    [{ image_link: 'ftp://x.example/1' }, '2 image_link: must be an http or https address'],
+    [{ ship_from: 'UKX' }, '2 ship_from: must be a country code of two capital letters, like GB'],
+    [
+      { lead_time_days: 'soon' },
+      '2 lead_time_days: must be a whole number from 0 to 3650, and is "soon"',
+    ],
+    [{ updated_at: '21/11/2011' }, '2 updated_at: must be a date or a time, like 2026-11-21'],
+    [
+      { product_type: 'x'.repeat(101) },
+      '2 product_type: has 101 characters; at most 100 are allowed',
+    ],
+  ] as [Record<string, string>, string][])('%j', async (over, expected) => {
+    expect(await faultsOf(over)).toEqual([expected]);
+  });
+
+  it('all that is wrong with a row, not only the first', async () => {
+    expect((await faultsOf({ title: '', price: 'x', gtin: 'y' })).length).toBe(3);
+  });
+});
+
+describe('a file', () => {
+  const HEADER = 'id,title,price,availability';
+  const brief = (items: FeedItem[]) =>
+    items.map((item) => {
+      if ('product' in item) return `${item.line} ${item.product.product.sku}`;
+      if ('reason' in item) return `${item.line} ${item.column ?? '-'}: ${item.reason}`;
+      return `${item.line} unknown ${item.unknown_columns.join(' ')}`;
+    });
+  const good = (id: string): string => `${id},Mug,1 GBP,in_stock`;
+
+  it('keeps the good rows beside the bad ones, each with its line', async () => {
+    const rows = [
+      HEADER,
+      good('1'),
+      '',
+      '2,"two',
+      'lines",1 GBP,in_stock',
+      '3,Mug',
+      '4,Mug,1 GBP,in_stock,more',
+      '5,12" plate,1 GBP,in_stock',
+      '"6"x,Mug,1 GBP,in_stock',
+      good('1'),
+      '7,"A ""good"" one",1 GBP,in_stock',
+      good('8'),
+    ];
+    const expected = [
+      '2 1',
+      '4 title: must be one line (its row is lines 4 to 5)',
+      '6 -: has 2 columns, and the first line 4',
+      '7 -: has 5 columns, and the first line 4',
+      '8 -: has a quote inside a value; double it and quote the value',
+      '9 -: has a quote inside a value; double it and quote the value',
+      '10 id: is that of line 2 again',
+      '11 7',
+      '12 8',
+    ];
+    expect(brief(await read('csv', rows.join('\n')))).toEqual(expected);
+    expect(brief(await read('csv', `\ufeff${rows.join('\r\n')}\r\n`))).toEqual(expected);
+    const bytes = [...Buffer.from(`\ufeff${rows.join('\n')}`)].map((byte) => Buffer.from([byte]));
+    expect(brief(await read('csv', ...bytes))).toEqual(expected);
+  });
+
+  it.each([
+    [
+      'id,title\n1,Mug\n',
+      '1 -: the file has no column price, availability or available_quantity; nothing was read',
+    ],
+    [`${HEADER},title\n`, '1 title: is there twice'],
+    ['', '1 -: the file is empty'],
+  ])('%j is one fault', async (text, expected) => {
+    expect(brief(await read('csv', text))).toEqual([expected]);
+  });
+
+  it('names unknown columns once, and goes on', async () => {
+    const header = 'ID, Title ,price,availability,colour,Image Link';
+    const text = `${header}\n${good('1')},red,\n${good('2')},red,\n`;
+    expect(brief(await read('csv', text))).toEqual(['1 unknown colour', '2 1', '3 2']);
+  });
+
+  it('refuses lost text, whole characters over chunks aside', async () => {
+    const latin = Buffer.from(`${HEADER}\n1,caf\xe9,1 GBP,in_stock\n${good('2')}`, 'latin1');
+    expect(brief(await read('csv', latin))).toEqual([
+      '2 title: holds text that is not valid UTF-8',
+      '3 2',
+    ]);
+    const cut = await read(
+      'csv',
+      `${HEADER}\n1,\ud83c`,
+      '\udf81,1 GBP,in_stock\n2,\ud83c,1 GBP,in_stock',
+    );
+    expect(brief(cut)).toEqual(['2 1', '3 title: holds text that is not valid UTF-8']);
+    expect(feedProduct({ ...GOOD, title: 'a\ud83c' })).toMatchObject({
+      faults: [{ column: 'title' }],
+    });
+  });
+
+  it('may be separated by tabs', async () => {
+    const text = `${HEADER.replaceAll(',', '\t')}\n1\tMug, blue\t1 GBP\tin stock\n`;
+    expect(brief(await read('tsv', text))).toEqual(['2 1']);
+  });
+
+  it('may be objects, one a line, with lists as lists', async () => {
+    const tiers = [
+      { min_quantity: 4, unit_price: 0.39 },
+      { min_quantity: 48, unit_price: '0.29' },
+    ];
+    const object = {
+      ...GOOD,
+      price: '0.39 GBP',
+      min_order_quantity: 4,
+      certifications: ['FSC'],
+      brand: null,
+    };
+    const lines = [
+      `\ufeff${JSON.stringify({ ...object, price_tiers: tiers, colour: 'red' })}\r`,
+      '',
+      '[]',
+      '{"id":',
+      JSON.stringify({ ...GOOD, id: 2, title: ['x'] }),
+      JSON.stringify({ ...GOOD, id: 3, colour: 'blue' }),
+      JSON.stringify({ ...GOOD, id: '1' }),
+    ];
+    const items = await read('ndjson', lines.join('\n'));
+    expect(brief(items)).toEqual([
+      '1 1',
+      '3 -: is not a JSON object',
+      '4 -: is not a JSON object',
+      '5 title: must be text or a number',
+      '6 3',
+      '7 id: is that of line 1 again',
+      '7 unknown colour',
+    ]);
+    expect(items[0]).toMatchObject({
+      product: {
+        product: {
+          price_tiers: [
+            { min_quantity: 4, unit_price: 39 },
+            { min_quantity: 48, unit_price: 29 },
+          ],
+          certifications: ['FSC'],
+        },
+      },
+    });
+    expect(brief(await read('ndjson', '\n'))).toEqual(['1 -: the file is empty']);
+  });
+
+  it('that cannot be read to its end throws', async () => {
+    async function* broken() {
+      yield `${HEADER}\n${good('1')}\n`;
+      throw new Error('disk gone');
+    }
+    await expect(Array.fromAsync(readFeed('csv', broken()))).rejects.toThrow('disk gone');
+  });
+
+  it('no bytes break the reader, and what goes in fits the stored format', async () => {
+    const part = fc.oneof(
+      fc.constantFrom(
+        '"',
+        ',',
+        '\n',
+        '\r\n',
+        '|',
+        ':',
+        '4:0.39',
+        '1 GBP',
+        'in_stock',
+        '\ud800',
+        '\0',
+      ),
+      fc.string({ unit: 'binary', maxLength: 5 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 30 }), async (parts) => {
+        for (const item of await read('csv', `${HEADER}\n${good('1')}\n`, ...parts)) {
+          if (!('product' in item)) continue;
+          publishedProduct.omit({ product_id: true }).strict().parse(item.product.product);
+          expect(item.product.product.title.isWellFormed()).toBe(true);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+const REAL = fileURLToPath(
+  new URL('../../../../shared/data/wholesale/catalog.csv', import.meta.url),
+);
+
+it.skipIf(!existsSync(REAL))(
+  'the 2,961 real rows go in (skipped when ../shared/data/wholesale/catalog.csv is absent)',
+  async () => {
+    const items = await Array.fromAsync(readFeed('csv', createReadStream(REAL)));
+    expect(items.filter((item) => !('product' in item))).toEqual([]);
+    expect(items.length).toBe(2_961);
+    for (const item of items) {
+      if (!('product' in item)) continue;
+      publishedProduct.omit({ product_id: true }).strict().parse(item.product.product);
+      stockLevel.strict().parse(item.product.stock);
+    }
+  },
+);

@@ -1,0 +1,88 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fill } from '#projections/engine/fill.ts';
+import { openTarget } from '#projections/engine/target.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
+import { appendMany, tally, world } from '../../support/world/engine.ts';
+
+let { log, store, end } = world();
+beforeEach(() => ({ log, store, end } = world()));
+afterEach(() => end());
+
+const OWNERS = ['anna', 'boris', 'carla', 'dora', 'emil'];
+
+/** Counts the turns that the event loop gives to others while `work` runs. */
+const withTurns = async (work: (turns: () => number) => Promise<void>): Promise<void> => {
+  let turns = 0;
+  let isOver = false;
+  const others = async (): Promise<void> => {
+    for (; !isOver; turns++) await turn();
+  };
+  const running = others();
+  await work(() => turns);
+  isOver = true;
+  await running;
+};
+
+describe('a fill', () => {
+  test('of a store that wants large batches commits once each, and lets others in between', async () => {
+    const head = await appendMany(log, OWNERS, 600);
+    const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));
+    const targets = await Promise.all(
+      projections.map((p) => openTarget(store, p, `${p.name}@1.1`)),
+    );
+    await withTurns(async (turns) => {
+      const reads: number[] = [];
+      const commits: { space: string; rows: number; turn: number }[] = [];
+      const far: ProjectionStore = {
+        ...store,
+        fillEvents: 2_500,
+        commit(space, batches) {
+          const rows = batches.reduce((sum, { writes }) => sum + writes.length, 0);
+          if (rows > 0) commits.push({ space, rows, turn: turns() });
+          return store.commit(space, batches);
+        },
+      };
+      const watched: typeof log = {
+        ...log,
+        readFold(options) {
+          reads.push(turns());
+          return log.readFold(options);
+        },
+      };
+      expect(await fill({ log: watched, store: far, targets })).toBe(head);
+      // 3,000 events: a batch of 2,500 and the rest, each into three read models.
+      expect(commits.map(({ space, rows }) => `${space} ${rows}`).toSorted()).toEqual([
+        'one@1.1 5',
+        'one@1.1 5',
+        'three@1.1 5',
+        'three@1.1 5',
+        'two@1.1 5',
+        'two@1.1 5',
+      ]);
+      expect(new Set(commits.map((commit) => commit.turn)).size).toBe(commits.length);
+      // In pages of at most 1,000.
+      expect(reads).toHaveLength(4);
+      expect(new Set(reads).size).toBe(reads.length);
+    });
+    for (const { space, projection } of targets)
+      for (const owner of OWNERS)
+        expect(store.peek(space, owner, 'tally'), projection.name).toMatchObject({ count: 600 });
+  });
+
+  test('that is told a size keeps to it', async () => {
+    const head = await appendMany(log, OWNERS, 4);
+    const target = await openTarget(store, tally(), 'tally@1.1');
+    const asked: number[] = [];
+    const watched: typeof log = {
+      ...log,
+      readFold(options) {
+        asked.push(options.limit);
+        return log.readFold(options);
+      },
+    };
+    const far = { ...store, fillEvents: 2_500 };
+    expect(await fill({ log: watched, store: far, targets: [target], batchEvents: 8 })).toBe(head);
+    expect(asked).toEqual([8, 8, 8]);
+  });
+});

@@ -1,0 +1,95 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import type { ProjectionDesk } from '#src/app/read-models/projection-desk.ts';
+import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { projectionDesk } from '#src/wiring/projection-desk.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import { append, world } from '../../support/world/engine.ts';
+
+let { log, start, end } = world();
+let desk: ProjectionDesk;
+/** Readings of the log under way, and the most there were at once. */
+let reading: { now: number; most: number };
+let rechecks: number;
+let fails: boolean;
+
+beforeEach(async () => {
+  ({ log, start, end } = world());
+  reading = { now: 0, most: 0 };
+  rechecks = 0;
+  fails = false;
+  const counted: EventLog = {
+    ...log,
+    async readFold(from) {
+      reading.now += 1;
+      reading.most = Math.max(reading.most, reading.now);
+      await new Promise((turn) => setImmediate(turn));
+      reading.now -= 1;
+      if (fails) throw new Error('no answer');
+      return log.readFold(from);
+    },
+  };
+  const store = memoryStore();
+  await store.goLive('links', 'links@1.1');
+  for (let i = 0; i < 3; i++) await append(log, 'anna');
+  const moved = Array.from({ length: 64 }, (_, partition) => ({
+    partition,
+    from: 0,
+    to: 3,
+    writes: [],
+  }));
+  await store.commit('links@1.1', moved);
+  const builds = catalogBuilds(undefined, log.id);
+  builds.catalog.apply([], 3);
+  const engine = { ...(await start()), recheck: () => void (rechecks += 1) };
+  desk = projectionDesk({
+    ...builds,
+    log: counted,
+    store,
+    engine,
+    logger: pino({ level: 'silent' }),
+  });
+});
+afterEach(() => end());
+
+const done = async (name: string, run: string) => {
+  for (;;) {
+    const state = desk.verify(name, run);
+    if (state.done) return state;
+    await new Promise((turn) => setImmediate(turn));
+  }
+};
+
+describe('verifying', () => {
+  test.each(['links', 'catalog'])(
+    '%s runs once at a time, whoever asks meanwhile',
+    async (name) => {
+      const first = desk.verify(name, 'run-0');
+      for (let n = 1; n < 60; n++) expect(desk.verify(name, `run-${n}`)).toBe(first);
+      expect(await done(name, 'run-59')).toBe(first);
+      expect(first).toMatchObject({ done: true, position: 3, mismatches: [] });
+      expect(reading.most).toBe(1);
+      expect(desk.verify(name, 'run-59')).toBe(first);
+      const second = desk.verify(name, 'another');
+      expect(second).not.toBe(first);
+      expect(await done(name, 'another')).toBe(second);
+    },
+  );
+
+  test('one that failed is told of, and stands in the way of no other', async () => {
+    fails = true;
+    expect(await done('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
+    fails = false;
+    const good = await done('catalog', 'good');
+    expect(good).toMatchObject({ done: true, mismatches: [] });
+    expect(good).not.toHaveProperty('failure');
+  });
+});
+
+test('a catalog that was rebuilt is looked at, so that what the one before could not take is tried', async () => {
+  expect(desk.rebuild('catalog')).toBe(true);
+  expect(desk.rebuild('catalog')).toBe(false);
+  while (rechecks === 0) await new Promise((turn) => setImmediate(turn));
+  expect((await desk.status()).at(0)?.name).toBe('tally');
+});
