@@ -4,6 +4,7 @@ import { getConnection } from './operations/get-connection.ts';
 import { getPerformance } from './operations/get-performance.ts';
 import { listLeads } from './operations/list-leads.ts';
 import * as outreach from './operations/outreach.ts';
+import { readRecord } from './operations/read-record.ts';
 import { searchProducts } from './operations/search-products.ts';
 import { submitLead } from './operations/submit-lead.ts';
 
@@ -29,6 +30,9 @@ export const outreachOperations = {
 
 /** Everything an agent can do. Handlers, tools, skills and the scope matrix are derived from here. */
 export const agentOperations = { ...operations, ...outreachOperations } as const;
+
+/** What an agent can read as a resource of MCP, which is no tool. */
+export const recordOperations = { readRecord } as const;
 
 export type AgentOperations = typeof agentOperations;
 export type OperationId = keyof AgentOperations;

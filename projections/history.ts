@@ -16,6 +16,7 @@ const NOBODYS: ReadonlySet<string> = new Set<EventType>([
   'CodeClaimed',
   'LeadClaimed',
   'LeadClaimReleased',
+  'CallsAudited',
 ]);
 
 /** Which events an owner has, in log order; the log itself holds what they say. */

@@ -9,16 +9,16 @@ import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
-import { activityLog } from '#src/app/pipeline/activity.ts';
-import { keptAnswers } from '#src/app/pipeline/answers.ts';
+import type { App, AppDeps } from '#src/app/app.ts';
+import { openApp } from '#src/app/app.ts';
+import { auditLog } from '#src/app/pipeline/audit.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
 import { recorder } from '#src/app/events/recorder.ts';
 import { visitLog } from '#src/app/links/visits.ts';
-import type { ServerDeps } from '#src/interfaces/server.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
-import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
+import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 import type { Config } from './config.ts';
 import { isRemoteLog } from './config.ts';
@@ -35,7 +35,8 @@ import { openVault } from './wiring/vault.ts';
 import { openViews } from './wiring/views.ts';
 
 export type Core = {
-  deps: ServerDeps;
+  deps: AppDeps;
+  app: App;
   logger: Logger;
   address: ReturnType<typeof addressOf>;
   /** Flushes what requests left behind, and releases the lock. */
@@ -124,16 +125,17 @@ const wire = async (
     ? confirmation({ log, passed, clock, signal, schedule })
     : undefined;
   const records = recorder(log, ids.base62(6));
-  const activity = activityLog({
+  const audit = auditLog({
     recorder: records,
     clock,
     ids,
     schedule,
-    onLost: (error) => logger.error({ err: error }, 'activity was not recorded'),
+    onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
+    handoffOf: (tokenHash) => views.readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
   });
   const counts = await openCounts(config, { role, log, logger, parts });
   const address = addressOf(config);
-  const deps: ServerDeps = {
+  const deps: AppDeps = {
     log,
     readModels: views.readModels,
     credentials: credentialsOf(views.near),
@@ -144,8 +146,7 @@ const wire = async (
     clock,
     ids,
     following,
-    activity,
-    answers: keptAnswers({ log, clock, following, signal }),
+    audit,
     performanceFold,
     classifierVersion: CLASSIFIER_VERSION,
     origin: address.origin,
@@ -157,12 +158,12 @@ const wire = async (
   };
   // Not before all is open: what fails to open has nothing to catch up with.
   parts.defer(() => caughtUp(deps, logger));
-  parts.defer(() => activity.flush());
-  return { deps, logger, address, close: () => parts.disposeAsync() };
+  parts.defer(() => audit.flush());
+  return { deps, app: openApp(deps), logger, address, close: () => parts.disposeAsync() };
 };
 
 /** A log or store that is away must not keep a process from its end. */
-const caughtUp = async ({ log, following }: ServerDeps, logger: Logger): Promise<void> => {
+const caughtUp = async ({ log, following }: AppDeps, logger: Logger): Promise<void> => {
   try {
     await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
   } catch (error) {

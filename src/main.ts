@@ -14,7 +14,7 @@ import { serviceLogger } from './wiring/logger.ts';
 
 export { serviceLogger };
 
-export type Service = Pick<Core, 'deps'> & {
+export type Service = Pick<Core, 'deps' | 'app'> & {
   config: Config;
   server: FastifyInstance;
   /** Sends approved outreach once it is started; close() stops it. */
@@ -50,7 +50,7 @@ export const openService = async (
 };
 
 const serving = async (
-  { deps, logger: log, address }: Core,
+  { deps, app, logger: log, address }: Core,
   config: Config,
   { options, parts }: { options: ServiceOptions; parts: AsyncDisposableStack },
 ): Promise<Omit<Service, 'close'>> => {
@@ -59,11 +59,15 @@ const serving = async (
   const server =
     options.role === 'dispatcher'
       ? healthServer(deps, log, options.instance)
-      : buildServer(deps, { log, trustProxy, countryHeader, instance: options.instance });
+      : buildServer(
+          app,
+          { ...deps, awaited: () => deps.confirmation?.awaited() },
+          { log, trustProxy, countryHeader, instance: options.instance },
+        );
   const dispatcher = dispatcherOf(deps, config, log);
   const erasures = finishingErasures(deps, config, log);
   parts.defer(() => allOf(server.close(), dispatcher.stop(), erasures.stop()));
-  return { deps, config, server, dispatcher, listen: () => address.listen(server) };
+  return { deps, app, config, server, dispatcher, listen: () => address.listen(server) };
 };
 
 /** At once, to stay within the time that a process has to stop; each to its end, whatever the others do. */

@@ -88,6 +88,7 @@ export const showApproval = defineDeskOperation({
   id: 'showApproval',
   kind: 'query',
   roles: ['owner', 'staff', 'auditor'],
+  readsPersonalData: true,
   http: { method: 'GET', path: PATH, status: 200 },
   summary: 'One outreach request, with the exact bytes that would leave',
   guidance: 'Approve with the sha256 shown here: it is bound to these bytes and to no others.',

@@ -4,6 +4,7 @@ import * as catalog from './catalog.ts';
 import * as lists from './lists.ts';
 import * as outreach from './outreach.ts';
 import * as records from './records.ts';
+import { readRfq } from './rfq.ts';
 import * as system from './system.ts';
 
 /**
@@ -28,7 +29,7 @@ export const deskOperations = {
   moveLead: records.moveLead,
   withdrawHandoff: records.withdrawHandoff,
   invalidateHandoff: records.invalidateHandoff,
-  readRfq: records.readRfq,
+  readRfq,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
   configureOutreach: outreach.configureOutreach,

@@ -40,6 +40,30 @@ export const ActivityRecorded = z.object({
 });
 
 /**
+ * Refusals of the desk and of buyers, and the desk's reads of personal data: what no business event and no
+ * agent's record says. Equal calls are one entry with a count.
+ */
+export const CallsAudited = z.object({
+  actor: z.enum(['desk', 'buyer']),
+  /** The desk token that was presented. */
+  token_id: z.string().optional(),
+  /** The handoff whose review link was used. */
+  handoff_id: z.string().optional(),
+  entries: z.array(
+    z.object({
+      operation: z.string(),
+      surface: z.string(),
+      decision: z.enum(['allowed', 'denied', 'refused', 'failed', 'replayed']),
+      code: z.string().optional(),
+      request_id: z.string(),
+      /** Epoch milliseconds of the first. */
+      at: z.number(),
+      count: z.number(),
+    }),
+  ),
+});
+
+/**
  * Ties an idempotency key to one stream and one request, for writes whose stream the key does not name.
  * With a revision: nothing had to be written there, and the answer was the stream up to it. With an
  * answer: no stream holds what was answered.

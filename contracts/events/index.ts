@@ -73,6 +73,7 @@ export const EVENTS = {
   TaskCanceled: task.TaskCanceled,
   VisitRecorded: activity.VisitRecorded,
   ActivityRecorded: activity.ActivityRecorded,
+  CallsAudited: activity.CallsAudited,
   RequestBound: activity.RequestBound,
   SubjectErased: activity.SubjectErased,
 } as const;

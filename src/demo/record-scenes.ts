@@ -1,5 +1,6 @@
 /** Links, lists for buyers and leads, each through the door of who acts. */
-import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/handoffs/buyer.ts';
+import type { BuyerOperationId } from '#contracts/buyer/index.ts';
+import type { Review } from '#src/app/handoffs/review.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { AGENTS, STAFF } from './cast.ts';
@@ -42,42 +43,41 @@ export const handoffScenes = (stage: Stage, recalled: Memory, plot: HandoffPlot)
 
 /** What the buyer does with the list, and what its owner does when it was a mistake. */
 const buyerScenes = (stage: Stage, { handoffs }: Memory, plot: HandoffPlot): Scene[] => {
-  const { deps } = stage.service;
-  const token = () => known(handoffs, plot.name).token;
-  const asked = () => ({ requestId: stage.requestId() });
+  const { buyers } = stage.service.app;
+  const perform = async (id: BuyerOperationId, input: Record<string, unknown>): Promise<Review> => {
+    const caller = { kind: 'buyer' as const, token: known(handoffs, plot.name).token };
+    const incoming = { caller, surface: 'portal' as const, requestId: stage.requestId(), input };
+    return granted(await buyers.performAs(id, incoming), `${id} by the buyer`);
+  };
   const scenes: Scene[] = [];
   let listRevision = 1;
   const { opened, revised, sent, declined, withdrawn } = plot;
   if (opened !== undefined)
     scenes.push({
       day: opened,
-      play: async () => granted(await openHandoff(deps, token(), stage.requestId()), 'opening'),
+      play: () => perform('openHandoff', {}),
     });
   if (revised)
     scenes.push({
       day: revised.day,
       async play() {
         const quantities = new Map(Object.entries(revised.quantities));
-        const said = { ...asked(), listRevision, quantities };
-        const found = granted(await reviseList(deps, token(), said), 'revising');
-        listRevision = found.state.list_revision;
+        const { state } = await perform('reviseList', { list_revision: listRevision, quantities });
+        listRevision = state.list_revision;
       },
     });
   if (sent)
     scenes.push({
       day: sent.day,
       async play() {
-        const said = { ...asked(), listRevision, consent: true, contact: sent.contact };
-        granted(await submitRfq(deps, token(), said), 'sending the RFQ');
+        const { contact } = sent;
+        await perform('submitRfq', { list_revision: listRevision, consent: true, contact });
       },
     });
   if (declined)
     scenes.push({
       day: declined.day,
-      async play() {
-        const said = { ...asked(), reason: declined.reason };
-        granted(await declineHandoff(deps, token(), said), 'declining');
-      },
+      play: () => perform('declineHandoff', { reason: declined.reason }),
     });
   if (withdrawn)
     scenes.push({

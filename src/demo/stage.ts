@@ -8,9 +8,6 @@ import type { OperationId } from '#contracts/index.ts';
 import { agentOperations, outreachOperations } from '#contracts/index.ts';
 import type { Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
-import { dispatchDesk } from '#src/app/pipeline/desk-dispatch.ts';
-import { deskHandlers } from '#src/app/pipeline/desk-handlers.ts';
-import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import type { Service } from '#src/main.ts';
 
@@ -51,7 +48,7 @@ export const granted = <Value>(outcome: Outcome<Value>, what: string): Value => 
 export const ROOT = 'root';
 
 export const openStage = (service: Service): Stage => {
-  const { deps, config } = service;
+  const { deps, app, config } = service;
   const root = readFileSync(join(config.dataDirectory, 'desk.token'), 'utf8').trim();
   const credentials = new Map([[ROOT, root]]);
   const auth: Authenticator = authenticator(deps);
@@ -68,7 +65,7 @@ export const openStage = (service: Service): Stage => {
     return credential;
   };
   const ask = (who: string, id: OperationId, asked: object): Promise<Outcome<unknown>> =>
-    dispatch(deps, id, {
+    app.agents.performAs(id, {
       caller: granted(auth.agent(credentialOf(who)), `the key of ${who}`),
       surface: id in outreachOperations ? 'mcp' : 'rest',
       requestId: deps.ids.uuid(),
@@ -83,7 +80,8 @@ export const openStage = (service: Service): Stage => {
       const input = keyed(deskOperations[id], asked);
       const incoming = { caller, surface: 'desk' as const, requestId: deps.ids.uuid(), input };
       // The registry pairs each answer with its operation; TypeScript cannot follow a key across it.
-      return granted(await dispatchDesk(deps, deskHandlers, id, incoming), id) as never;
+      const outcome = (await app.desk.performAs(id, incoming)) as Outcome<unknown>;
+      return granted(outcome, id) as never;
     },
     async agent(who, id, asked) {
       return granted(await ask(who, id, asked), `${id} by ${who}`) as never;

@@ -70,7 +70,7 @@ const catalogScenes = (stage: Stage): Scene[] => [
 const activityScenes = ({ service }: Stage): Scene[] =>
   Array.from({ length: STORY_DAYS }, (_, i) => ({
     day: i + 0.99,
-    play: () => service.deps.activity.flush(),
+    play: () => service.deps.audit.flush(),
   }));
 
 const UNTOLD: DemoFacts = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };

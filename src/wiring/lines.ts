@@ -11,6 +11,7 @@ import { LogUnavailable } from '#src/ports/event-log.ts';
 /** What stands beside a record of its own, or comes by the thousand: told to who asks for detail. */
 const BESIDE: ReadonlySet<string> = new Set([
   'ActivityRecorded',
+  'CallsAudited',
   'VisitRecorded',
   'RequestBound',
   'LeadClaimed',

@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
-import { deskIdem, dispatchDesk } from '#src/app/pipeline/desk-dispatch.ts';
-import { deskHandlers } from '#src/app/pipeline/desk-handlers.ts';
-import type { DeskDeps } from '#src/app/pipeline/desk-handler.ts';
+import type { AppDeps } from '#src/app/app.ts';
+import { openApp } from '#src/app/app.ts';
+import { deskIdem } from '#src/app/pipeline/desk-rules.ts';
 import { keyIdOf } from '#src/app/access/key-id.ts';
+import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
 import type { Config } from '#src/config.ts';
 import { isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
   kind: 'desk',
-  tokenId: 'system',
+  tokenId: SYSTEM_TOKEN,
   name: 'first start',
   roles: new Set(['operator'] as const),
 };
@@ -24,7 +25,7 @@ const KNOWN_WAIT_MS = 2_000;
  * and kept in the data directory for the command line, readable by us alone. Where processes share
  * a root secret it is derived from that, so that all have the same, and one of them issues it.
  */
-export const ensureRootToken = async (deps: DeskDeps, config: Config): Promise<void> => {
+export const ensureRootToken = async (deps: AppDeps, config: Config): Promise<void> => {
   const { dataDirectory: directory, rootKey } = config;
   const file = join(directory, 'desk.token');
   const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
@@ -36,19 +37,19 @@ export const ensureRootToken = async (deps: DeskDeps, config: Config): Promise<v
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
 };
 
-const issued = async (deps: DeskDeps, idempotency_key: string): Promise<string> => {
-  const outcome = await dispatchDesk(deps, deskHandlers, 'issueDeskToken', {
+const issued = async (deps: AppDeps, idempotency_key: string): Promise<string> => {
+  const outcome = await openApp(deps).desk.performAs('issueDeskToken', {
     caller: CALLER,
     surface: 'cli',
     requestId: deps.ids.uuid(),
     input: { idempotency_key, name: 'root', roles: ['operator', 'staff', 'auditor', 'owner'] },
   });
   if (!outcome.ok) throw new Error(`the first desk token was refused: ${outcome.detail}`);
-  return (outcome.value as { token: string }).token;
+  return outcome.value.token;
 };
 
 /** The first of the derived tokens that nobody revoked, by the log itself: rows may be behind it. */
-const sharedToken = async (deps: DeskDeps): Promise<string> => {
+const sharedToken = async (deps: AppDeps): Promise<string> => {
   for (let generation = 0; ; generation += 1) {
     const key = `root-${generation}`;
     const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);

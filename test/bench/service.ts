@@ -5,10 +5,10 @@ import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Config } from '#src/config.ts';
 import { readConfig } from '#src/config.ts';
-import { buildServer } from '#src/interfaces/server.ts';
-import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { AppDeps } from '#src/app/app.ts';
 import type { Service, ServiceOptions } from '#src/main.ts';
 import { openService, serviceLogger } from '#src/main.ts';
+import { serverOver } from '../support/world/server-over.ts';
 
 const UNLIMITED = '100000000';
 /** Logs that are made by hand have no root.key beside them, and a start makes none for them. */
@@ -37,11 +37,8 @@ export const openBench = (
 };
 
 /** The same routes over deps of which some are replaced: what a control is made of. */
-export const serverWith = (service: Service, replaced: Partial<ServerDeps>): FastifyInstance =>
-  buildServer(
-    { ...service.deps, ...replaced },
-    { log: serviceLogger('error'), trustProxy: false, countryHeader: undefined },
-  );
+export const serverWith = (service: Service, replaced: Partial<AppDeps>): FastifyInstance =>
+  serverOver({ ...service.deps, ...replaced }, serviceLogger('error'));
 
 export const listen = (server: FastifyInstance): Promise<string> =>
   server.listen({ host: '127.0.0.1', port: 0 });

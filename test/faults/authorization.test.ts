@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
 import type { RestOperationId } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
 import type { TestApp } from '../support/world/app.ts';
 import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
 import { person } from '../support/world/outreach.ts';
@@ -105,7 +104,7 @@ describe('scopes', () => {
         const write = operations[id].kind === 'command';
         const input = { ...bodyOf(id), ...(write && { idempotency_key: freshKey() }) };
         const requestId = app.service.deps.ids.uuid();
-        const outcome = await dispatch(app.service.deps, id, {
+        const outcome = await app.service.app.agents.performAs(id, {
           caller,
           surface: 'rest',
           requestId,
@@ -181,7 +180,7 @@ describe('scopes', () => {
       const answer = await call(id, reader.key);
       asked.set(id, String(answer.headers['request-id']));
     }
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     const events = await app.service.deps.log.readOwner('watched', { after: 0, limit: 1_000 });
     const entries = events
       .filter(({ type }) => type === 'ActivityRecorded')

@@ -87,7 +87,7 @@ const allEvents = async () => app.service.deps.log.readAll({ after: 0, limit: 1_
 
 /** What the record of the agent has of attempts, by the act. */
 const onRecord = async (boundary: BoundaryId, surface: Surface): Promise<number> => {
-  await app.service.deps.activity.flush();
+  await app.service.deps.audit.flush();
   const entries = (await allEvents()).flatMap(({ type, data }) =>
     type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],
   );

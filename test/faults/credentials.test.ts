@@ -217,7 +217,7 @@ describe('a key', () => {
     await Promise.all(writers);
     expect(statuses.length).toBeGreaterThan(8);
     expect(new Set(statuses)).toEqual(new Set([401]));
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     const events = await app.service.deps.log.readOwner('busy', { after: answered, limit: 10_000 });
     const late = events.filter(
       ({ meta, type }) =>
@@ -313,7 +313,7 @@ describe('a key in the wrong place', () => {
       expect(JSON.stringify(answer)).not.toContain(key.slice(-49));
       expect(JSON.stringify(answer)).not.toContain(app.deskToken.slice(-49));
     }
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     const events = await app.service.deps.log.readOwner('leaky', { after: 0, limit: 1_000 });
     expect(JSON.stringify(events)).not.toContain(key.slice(-49));
     expect(events.map(({ type }) => type)).not.toContain('LeadSubmitted');

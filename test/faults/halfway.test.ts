@@ -44,7 +44,7 @@ describe('a credential that changes while the body is on its way', () => {
       const { key, keyId } = await app.agent('slow');
       await late(key, `/keys/${keyId}`, path, body);
     }
-    const person = { name: 'Slow', roles: ['operator'] };
+    const person = { name: 'Slow', roles: ['staff'] };
     const { id, token } = (await app.desk('POST', '/desk-tokens', person)).body as {
       id: string;
       token: string;

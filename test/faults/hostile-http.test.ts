@@ -11,6 +11,8 @@ import type { Exchange } from '../support/clients/raw-http.ts';
 import { exchange } from '../support/clients/raw-http.ts';
 import { verifies } from '../support/source/verifies.ts';
 
+/** Refusals are audited; nothing else of them is stored. */
+const AUDIT_RECORDS = new Set(['ActivityRecorded', 'CallsAudited']);
 const V1 = '/api/affiliate/v1';
 const LINK = '{"target":{"kind":"search","ref":"mugs"}}';
 
@@ -22,12 +24,12 @@ let slow: { headers: Promise<Exchange>; body: Promise<Exchange> };
 /** What was written since the test began, beside the record of what agents asked. */
 let written: () => Promise<string[]>;
 const followed = async () => {
-  const { log, activity } = app.service.deps;
+  const { log, audit } = app.service.deps;
   const { position: after } = await log.head();
   return async () => {
-    await activity.flush();
+    await audit.flush();
     const events = await log.readAll({ after, limit: 1_000 });
-    return events.map(({ type }) => type).filter((type) => type !== 'ActivityRecorded');
+    return events.map(({ type }) => type).filter((type) => !AUDIT_RECORDS.has(type));
   };
 };
 

@@ -17,6 +17,8 @@ import {
 import { verifies } from '../support/source/verifies.ts';
 
 // In memory: thousands of refusals, each on record, are no test of the disk.
+/** Refusals are audited; nothing else of them is stored. */
+const AUDIT_RECORDS = new Set(['ActivityRecorded', 'CallsAudited']);
 const SETTINGS = {
   WRITES_PER_MINUTE: '1000000',
   READS_PER_MINUTE: '1000000',
@@ -31,13 +33,13 @@ beforeAll(async () => {
   app = await testApp(SETTINGS);
   ({ key } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1', { category: 'Mugs' })]);
-  const { log, activity } = app.service.deps;
-  await activity.flush();
+  const { log, audit } = app.service.deps;
+  await audit.flush();
   const { position: after } = await log.head();
   written = async () => {
-    await activity.flush();
+    await audit.flush();
     const events = await log.readAll({ after, limit: 10_000 });
-    return events.map(({ type }) => type).filter((type) => type !== 'ActivityRecorded');
+    return events.map(({ type }) => type).filter((type) => !AUDIT_RECORDS.has(type));
   };
 });
 afterAll(async () => {

@@ -143,8 +143,8 @@ const SURFACES: Partial<Record<Surface, { can(id: OperationId): boolean; ask: ty
  * wrote them. Bookkeeping is no record of a call.
  */
 const recordsSince = async (from: number): Promise<number> => {
-  const { activity, log } = app.service.deps;
-  await activity.flush();
+  const { audit, log } = app.service.deps;
+  await audit.flush();
   const events = await log.readAll({ after: from, limit: 10_000 });
   const noted = events.flatMap(({ type, data }) =>
     type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],

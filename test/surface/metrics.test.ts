@@ -1,10 +1,9 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { lagOf } from '#src/app/read-models/lag.ts';
-import { buildServer } from '#src/interfaces/server.ts';
+import { serverOver } from '../support/world/server-over.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
@@ -23,16 +22,14 @@ const sample = (text: string, name: string, labels: Record<string, string> = {})
 };
 
 let app: TestApp;
-let server: ReturnType<typeof buildServer>;
+let server: ReturnType<typeof serverOver>;
 let metrics: Metrics;
 beforeAll(async () => {
   app = await testApp();
   metrics = prometheusMetrics();
   const { deps } = app.service;
-  server = buildServer(
-    { ...deps, log: observedLog(deps.log, metrics, deps.clock.monotonic), metrics },
-    { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
-  );
+  const log = observedLog(deps.log, metrics, deps.clock.monotonic);
+  server = serverOver({ ...deps, log, metrics });
 });
 afterAll(async () => {
   await server.close();
@@ -123,10 +120,8 @@ describe('/metrics', () => {
   it('answers without the lag while the log gives no answer, and says so', async () => {
     const { deps } = app.service;
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
-    const mute = buildServer(
-      { ...deps, log: { ...deps.log, head: away }, metrics: prometheusMetrics() },
-      { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
-    );
+    const log = { ...deps.log, head: away };
+    const mute = serverOver({ ...deps, log, metrics: prometheusMetrics() });
     const { body } = await mute.inject({ method: 'GET', url: '/metrics' });
     expect(sample(body, 'tributary_log_up')).toBe(0);
     expect(body).not.toContain('tributary_projection_lag_events{');

@@ -281,7 +281,7 @@ describe('the record', () => {
       headers: { 'idempotency-key': 'x' },
     });
     await app.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     const answer = await app.desk('GET', '/events?owner_id=audited&limit=1000');
     const { data } = answer.body as {
       data: { type: string; data: { agent_id: string; entries: object[] } }[];

@@ -5,7 +5,7 @@ import { getPerformance } from '#contracts/operations/get-performance.ts';
 import { mintCredential } from '#src/app/pipeline/authenticate.ts';
 import { decimalOf, minorUnits } from '#src/app/catalog/feed-cells.ts';
 import { fingerprintOf, nameOf } from '#src/app/events/hash.ts';
-import { limiter } from '#src/app/pipeline/limiter.ts';
+import { limiter } from '#src/app/limits/limiter.ts';
 import {
   bucketOf,
   calendarOf,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '#src/interfaces/http/by-address.ts';
+import { networkOf } from '#src/app/limits/address-limit.ts';
 
 describe('an address', () => {
   it.each([

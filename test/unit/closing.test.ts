@@ -26,8 +26,8 @@ const BREAKS: [string, (service: Service) => void][] = [
     ({ server }) => server.addHook('preClose', () => Promise.reject(new Error('not in order'))),
   ],
   [
-    'activity',
-    ({ deps }) => vi.spyOn(deps.activity, 'flush').mockRejectedValue(new Error('not in order')),
+    'the audit',
+    ({ deps }) => vi.spyOn(deps.audit, 'flush').mockRejectedValue(new Error('not in order')),
   ],
 ];
 

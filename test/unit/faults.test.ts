@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { attributionQuestion } from '#contracts/skills.ts';
-import { parseInput } from '#src/app/pipeline/agent-dispatch.ts';
+import { parseInput } from '#src/app/pipeline/parse-input.ts';
 import { readInput } from '#src/app/pipeline/input-faults.ts';
 
 const { createHandoff, createLink, getPerformance, listLeads, requestMessage } = agentOperations;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limiter } from '#src/app/pipeline/limiter.ts';
-import { sharedLimiter } from '#src/app/pipeline/shared-limiter.ts';
+import { limiter } from '#src/app/limits/limiter.ts';
+import { sharedLimiter } from '#src/app/limits/shared-limiter.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 
 /** The count by a clock of the test; answers when the test says so. */

@@ -3,11 +3,13 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
+import { followTask } from '#src/app/tasks/follow.ts';
 import { taskWatch } from '#src/app/tasks/watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
 import { failureLines } from '#src/interfaces/http/failed-requests.ts';
-import type { Gate } from '#src/interfaces/http/gate.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
@@ -90,10 +92,16 @@ describe('a stream that breaks', () => {
     const head = async () => {
       throw error;
     };
-    const gate = { again: () => ({ ok: true, value: { ownerId: 'acme' } }) } as unknown as Gate;
-    const streams = taskStreams(server, { log: { head } } as unknown as Deps, gate);
+    const deps = { log: { head } } as unknown as Deps;
+    const admission = { caller: { ownerId: 'acme' } } as Admission<AgentCaller>;
+    const streams = taskStreams(server, {
+      agents: { confirm: () => undefined },
+      watchTasks: (options) => taskWatch(deps, options),
+      followTask: (watch, following) => followTask(deps, watch, following),
+    });
     server.get('/', (_request, reply) => {
-      streams.open(reply, { taskId: 'tsk_1', wrap: (event) => event }, () => {});
+      const opened = { admission, taskId: 'tsk_1', wrap: (event: object) => event };
+      streams.open(reply, { ...opened, release: () => {} });
     });
     const { statusCode, body } = await server.inject('/');
     expect([statusCode, body]).toEqual([200, '']);

@@ -4,7 +4,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
-import { answeredOnce, bindTry } from '../pipeline/idempotency.ts';
+import { answeredOnce, bindTry } from '../events/idempotency.ts';
 import type { Refusal } from '../pipeline/outcome.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';

@@ -1,6 +1,9 @@
 import { BUYER_EVENTS } from '#contracts/boundaries.ts';
-import { agentOperations } from '#contracts/index.ts';
-import type { ToolOperation } from '#contracts/operation.ts';
+import { buyerOperations } from '#contracts/buyer/index.ts';
+import { agentOperations, recordOperations } from '#contracts/index.ts';
+import type { Declared } from '#contracts/operation.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call } from '../pipeline/call.ts';
@@ -10,19 +13,18 @@ const SCHEMA_VERSION = 1;
 
 type Made = { type: string; data: object };
 
-/** Who acts by a review link. */
-export const BUYER = 'buyer';
-
 const OF_BUYERS: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
-/** What each operation of agents may write. */
+/** What each operation of agents, buyers and visitors may write. */
 const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.values<ToolOperation>(agentOperations).map(({ id, writes = [] }) => [id, new Set(writes)]),
+  [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
+    .flatMap((registry) => Object.values<Declared>(registry))
+    .map(({ id, writes = [] }) => [id, new Set(writes)]),
 );
 
 /** What this call must not write: a bug of ours, found before it reaches the log. */
 const isBeyond = ({ operation, actor }: Call, type: string): boolean =>
-  (OF_BUYERS.has(type) && actor !== BUYER) || WRITES.get(operation)?.has(type) === false;
+  (OF_BUYERS.has(type) && actor !== 'buyer') || WRITES.get(operation)?.has(type) === false;
 
 /**
  * Puts who, through what and when on every event: the one place where attribution is set, and where

@@ -4,10 +4,10 @@ import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from '../pipeline/call.ts';
-import type { Writer } from '../pipeline/idempotency.ts';
-import { bind, bindingsOf, bindKey, refusedBy, reused } from '../pipeline/idempotency.ts';
+import type { Writer } from './idempotency.ts';
+import { bind, bindingsOf, bindKey, refusedBy, reused } from './idempotency.ts';
 import type { Done, Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { isRefusal, refuse } from '../pipeline/outcome.ts';
 
 /** A race lost this often in a row is contention that waiting will not cure within one request. */
 const CONFLICT_RETRIES_MAX = 8;
@@ -191,6 +191,3 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
   }
   return refuse('overloaded', 'Too many writers on this record at once.', { retryAfterS: 1 });
 };
-
-const isRefusal = (value: unknown): value is Refusal =>
-  typeof value === 'object' && value !== null && 'ok' in value && value.ok === false;

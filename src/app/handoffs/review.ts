@@ -1,13 +1,16 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
+import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { priceLine, quantitiesIn } from './price-lines.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { readableHandoff } from './render-handoff.ts';
 import { handoffOf } from '../records/streams.ts';
 import { reviewTokenHash } from './review-token.ts';
+import type { BuyerHandler } from './buyer-handler.ts';
+import type { List, TypedQuantities } from './typed-quantities.ts';
+import { isChanged, withQuantities } from './typed-quantities.ts';
 
 /** A handoff as its buyer sees it. */
 export type Review = {
@@ -18,8 +21,14 @@ export type Review = {
   state: HandoffState;
   open: boolean;
   expired: boolean;
-  /** Of lines whose product has another price or stock now than when the list was priced, by line id. */
+  /** Lines whose product has another price or stock now than when the list was priced, by line id. */
   changed: Map<string, LineNow>;
+  /** The published products of an open list, by id; of a closed list none. */
+  products: ReadonlyMap<string, CatalogProduct>;
+  /** The list with the quantities that the buyer entered, where those can be priced. */
+  entered: List;
+  /** Whether an entered quantity differs from the list. */
+  isChanged: boolean;
 };
 
 /** A line as the catalog has its product now. */
@@ -28,10 +37,13 @@ type LineNow =
   | { withdrawn: { reason: string | undefined } };
 
 const TOKEN = /^[0-9a-f]{40}$/;
-export const GONE = 'There is no such list. Check that the link is complete.';
+export const NO_LIST = refuse(
+  'resource_not_found',
+  'There is no such list. Check that the link is complete.',
+);
 
-/** Which handoff a token opens, and whose. */
-export const namedBy = async (
+/** Finds the handoff that a token opens, and its owner. */
+export const findHandoff = async (
   { readModels }: Pick<Deps, 'readModels'>,
   token: string,
 ): Promise<ReviewTokenRow | undefined> =>
@@ -65,29 +77,39 @@ export const changesOf = (
   return changed;
 };
 
+/** Makes what a buyer sees of a list, priced with the quantities that were entered. */
 export const reviewOf = async (
   deps: Deps,
   ownerId: string,
-  state: HandoffState,
+  stored: HandoffState,
+  quantities: TypedQuantities = new Map(),
 ): Promise<Review> => {
-  const at = deps.clock.now();
-  const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  const { catalog, credentials, clock } = deps;
+  const open = isOpen(stored, clock.now());
+  const waiting = stored.status === 'awaiting_buyer' || stored.status === 'in_review';
+  const state = await readableHandoff(deps, stored);
+  const entered = open ? withQuantities(catalog, state, quantities) : state;
   return {
-    handoffId: state.handoff_id,
+    handoffId: stored.handoff_id,
     ownerId,
-    preparedBy: deps.credentials.agent(state.agent_id)?.name ?? state.agent_id,
-    state: await readableHandoff(deps, state),
-    open: isOpen(state, at),
-    expired: waiting && !isOpen(state, at),
-    changed: changesOf(deps.catalog, state.lines),
+    preparedBy: credentials.agent(stored.agent_id)?.name ?? stored.agent_id,
+    state,
+    open,
+    expired: waiting && !open,
+    changed: changesOf(catalog, stored.lines),
+    products: open ? catalog.byId(stored.lines.map(({ product_id }) => product_id)) : new Map(),
+    entered: 'faults' in entered ? state : entered,
+    isChanged: isChanged(state, quantities),
   };
 };
 
 /** The list behind a review link. Changes nothing: mail scanners and chat previews ask, too. */
-export const review = async (deps: Deps, token: string): Promise<Outcome<Review>> => {
-  const named = await namedBy(deps, token);
-  const state = named && (await handoffOf(deps, named.owner, named.handoff_id));
-  return named && state
-    ? done(await reviewOf(deps, named.owner, state))
-    : refuse('resource_not_found', GONE);
+export const reviewHandoff: BuyerHandler<'reviewHandoff'> = async (
+  deps,
+  { quantities },
+  { caller },
+) => {
+  const found = await findHandoff(deps, caller.token);
+  const state = found && (await handoffOf(deps, found.owner, found.handoff_id));
+  return found && state ? done(await reviewOf(deps, found.owner, state, quantities)) : NO_LIST;
 };

@@ -11,7 +11,7 @@ import { createOnce, decideAndAppend, replayOf, traceOf } from '../events/decide
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
-import { bindKey } from '../pipeline/idempotency.ts';
+import { bindKey } from '../events/idempotency.ts';
 import type { Outcome, Refusal } from '../pipeline/outcome.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';

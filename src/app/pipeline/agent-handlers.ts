@@ -1,4 +1,7 @@
+import type { AgentOperations } from '#contracts/index.ts';
 import type { Handlers } from './agent-handler.ts';
+import type { AgentCaller } from './call.ts';
+import type { Pipeline } from './pipeline.ts';
 import { createHandoff } from '../handoffs/create-handoff.ts';
 import { createLink } from '../links/create-link.ts';
 import { getConnection } from '../access/get-connection.ts';
@@ -28,3 +31,5 @@ export const handlers: Handlers = {
   getOutboundRequest,
   cancelOutboundRequest,
 };
+
+export type AgentPipeline = Pipeline<AgentOperations, Handlers, AgentCaller>;

@@ -10,8 +10,9 @@ import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
 import { refusalFor, unavailable } from './failure.ts';
-import type { Done, Outcome, Refusal } from './outcome.ts';
+import type { Refusal } from './outcome.ts';
 import { done, refuse } from './outcome.ts';
+import type { Identified } from './rules.ts';
 
 /**
  * Credentials on this node, followed live: no promise, because every request asks. They throw
@@ -54,15 +55,10 @@ const wellFormed = (credential: string): boolean =>
 const same = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-/** A refusal of a key that is right in itself says whose it is, so that the attempt is on record. */
-export type KeyRefusal = Refusal & {
-  of?: Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>;
-};
-
 /** Never throws: what cannot be known now is refused, and not for the credential's fault. */
 export type Authenticator = {
-  agent(credential: string): Done<AgentCaller> | KeyRefusal;
-  desk(credential: string): Outcome<DeskCaller>;
+  agent(credential: string): Identified<AgentCaller>;
+  desk(credential: string): Identified<DeskCaller>;
 };
 
 /** A test key acts in the test space of its owner. */
@@ -139,7 +135,7 @@ export const authenticator = (deps: {
       if (key?.environment !== environment) return refuse('credential_invalid', INVALID);
       if (!key || !proven('api-key', credential, digest, key.hash))
         return refuse('credential_invalid', INVALID);
-      const of = { ownerId: ownerOf(key), agentId: key.agent_id, keyId };
+      const of = { kind: 'agent' as const, ownerId: ownerOf(key), agentId: key.agent_id, keyId };
       if (key.status === 'revoked')
         return { ...refuse('credential_revoked', 'The key was revoked.'), of };
       if (key.expires_at <= clock.now())
@@ -160,9 +156,11 @@ export const authenticator = (deps: {
       const token = credentials.deskToken(tokenId);
       if (!token || !proven('desk-token', credential, digestOf(credential), token.hash))
         return refuse('credential_invalid', INVALID);
-      if (token.status === 'revoked') return refuse('credential_revoked', 'The token was revoked.');
+      const of = { kind: 'desk' as const, tokenId };
+      if (token.status === 'revoked')
+        return { ...refuse('credential_revoked', 'The token was revoked.'), of };
       if (token.expires_at !== undefined && token.expires_at <= clock.now())
-        return refuse('credential_expired', 'The token has expired.');
+        return { ...refuse('credential_expired', 'The token has expired.'), of };
       return done({
         kind: 'desk',
         tokenId,

@@ -1,9 +1,11 @@
+import type { OperationId } from '#contracts/index.ts';
 import type { Role, Scope } from '#contracts/scopes.ts';
+import type { Outcome } from './outcome.ts';
 
-/** `system` is the service itself, on nobody's call. */
+/** Through what a call came. `system` is the service itself, on no call. */
 export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';
 
-/** An agent behind a valid key. ownerId of a test key is the owner's test space. */
+/** An agent with a valid key. The ownerId of a test key is the owner's test space. */
 export type AgentCaller = {
   kind: 'agent';
   ownerId: string;
@@ -13,7 +15,7 @@ export type AgentCaller = {
   environment: 'live' | 'test';
 };
 
-/** A person behind a desk token; ownerId when the token is bound to one promoter. */
+/** A person with a desk token; ownerId when the token is bound to one promoter. */
 export type DeskCaller = {
   kind: 'desk';
   tokenId: string;
@@ -21,6 +23,13 @@ export type DeskCaller = {
   roles: ReadonlySet<Role>;
   ownerId?: string;
 };
+
+/** The holder of a review link. Which list it opens, and whether any, the operation finds out. */
+export type BuyerCaller = { kind: 'buyer'; token: string };
+
+export type VisitorCaller = { kind: 'visitor' };
+
+export type Caller = AgentCaller | DeskCaller | BuyerCaller | VisitorCaller;
 
 /** One authorized call: who, through what, when, and under which idempotency key. */
 export type Call = {
@@ -44,13 +53,39 @@ export type Call = {
 /** The A2A task that a call makes, pinned into what the call creates. */
 export type TaskRef = { task_id: string; context_id: string };
 
+/** What an interface says of one call beside its input. */
+export type CallOptions = {
+  /** Presented on reads: waits until the read models have reached it. */
+  consistencyToken?: string | undefined;
+  /** The A2A task that this call makes. */
+  task?: TaskRef;
+  /** The answer is sent as a file, which cannot say that there is more. */
+  file?: boolean;
+};
+
 export type AgentCall = Call & {
   caller: AgentCaller;
   task?: TaskRef;
-  /** The answer goes out as a file, in which nothing says that there is more. */
   file?: true;
 };
+
+/** A call over A2A, which lets operations of agents do its work. */
+export type TaskCall = AgentCall & {
+  /**
+   * Performs another operation inside this one, for the same caller. It is neither limited nor audited again:
+   * the first such call is what the audit record of the outer one is about.
+   */
+  within(
+    id: OperationId | 'answerAttributionQuestion',
+    input: Record<string, unknown>,
+    options?: Pick<CallOptions, 'task'>,
+  ): Promise<Outcome<unknown>>;
+  /** Names what the audit record is about, where it is not what this call answers. */
+  auditAs(operation: string, outcome?: Outcome<unknown>): void;
+};
 export type DeskCall = Call & { caller: DeskCaller };
+export type BuyerCall = Call & { caller: BuyerCaller };
+export type VisitorCall = Call & { caller: VisitorCaller };
 
 /** The same call as the cause of an event that is not its own effect, and so not found by its key. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>

@@ -5,8 +5,7 @@ import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
-import type { Activity } from './activity.ts';
-import type { Answers } from './answers.ts';
+import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { Following } from '../read-models/following.ts';
@@ -24,8 +23,7 @@ export type Deps = {
   clock: Clock;
   ids: Ids;
   following: Following;
-  activity: Activity;
-  answers: Answers;
+  audit: Audit;
   /** Where somebody counts. */
   metrics?: Metrics;
   /** Begins a fold of an owner's events into performance rows, for answers as of a position. */

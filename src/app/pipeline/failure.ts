@@ -39,12 +39,13 @@ const remembering = (log: EventLog): { log: EventLog; hasWritten(): boolean } =>
 export const guarded = async <Parts extends { log: EventLog }, Value>(
   deps: Parts,
   work: (deps: Parts) => Promise<Outcome<Value>>,
+  hasWrittenInside: () => boolean = () => false,
 ): Promise<Outcome<Value>> => {
   const { log, hasWritten } = remembering(deps.log);
   try {
     return await work({ ...deps, log });
   } catch (error) {
-    return refusalFor(error, hasWritten());
+    return refusalFor(error, hasWritten() || hasWrittenInside());
   }
 };
 

@@ -12,6 +12,8 @@ export type Refusal = {
   /** Members of the problem beside the standard ones, for example the scope that is missing. */
   extra?: Record<string, unknown>;
   retryAfterS?: number;
+  /** Headers beside those of the problem: what is left of the caller's budget. */
+  headers?: Readonly<Record<string, string>>;
 };
 
 /** Carries a refusal to where only an error comes through: past a handler, or past fastify. */
@@ -86,3 +88,10 @@ export const forbidden = (boundary: BoundaryId): Refusal =>
   refuse('boundary_forbidden', 'No agent can do this here, with whatever key.', {
     extra: { boundary },
   });
+
+export const isRefusal = (value: unknown): value is Refusal =>
+  typeof value === 'object' &&
+  value !== null &&
+  'ok' in value &&
+  value.ok === false &&
+  'code' in value;

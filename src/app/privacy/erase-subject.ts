@@ -3,7 +3,7 @@ import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../leads/claims.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { answeredOnce } from '../pipeline/idempotency.ts';
+import { answeredOnce } from '../events/idempotency.ts';
 import { holdsWords } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';

@@ -1,5 +1,5 @@
 import { lagOf } from './lag.ts';
-import { answeredOnce, bindTry } from '../pipeline/idempotency.ts';
+import { answeredOnce, bindTry } from '../events/idempotency.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 

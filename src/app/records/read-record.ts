@@ -4,8 +4,9 @@ import type { Lead } from '#contracts/records/lead.ts';
 import type { Link } from '#contracts/records/link.ts';
 import type { Product } from '#contracts/records/product.ts';
 import { lead } from '#src/domain/lead.ts';
-import type { AgentCaller } from '../pipeline/call.ts';
-import { awaitToken } from '../pipeline/consistency.ts';
+import type { recordOperations } from '#contracts/index.ts';
+import type { AgentCall, AgentCaller } from '../pipeline/call.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
 import { stateOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
@@ -31,28 +32,28 @@ export const RECORDS = {
 
 export type RecordKind = keyof typeof RECORDS;
 
-type Asked = {
-  caller: AgentCaller;
-  kind: RecordKind;
-  id: string;
-  consistencyToken?: string | undefined;
+export type RecordHandlers = {
+  readRecord(
+    deps: Deps,
+    input: { kind: RecordKind; id: string },
+    call: AgentCall,
+  ): Promise<Outcome<Link | Handoff | Lead | Product>>;
 };
 
 /**
- * A record of the caller's owner, whole, as the log has it; a product as the catalog has it. Another
- * owner's record is not found, like one that never was.
+ * Reads a record of the caller's owner as the log has it; a product as the catalog has it. Another owner's
+ * record is not found, like one that never existed.
  */
-export const readRecord = async (
-  deps: Deps,
-  { caller, kind, id, consistencyToken }: Asked,
-): Promise<Outcome<Link | Handoff | Lead | Product>> => {
+const readRecord: RecordHandlers['readRecord'] = async (deps, { kind, id }, { caller }) => {
   const { scope, id: shape } = RECORDS[kind];
   if (!caller.scopes.has(scope)) return scopeMissing(`Reading a ${kind}`, scope, caller);
-  const behind = await awaitToken(deps, consistencyToken, caller.ownerId);
-  if (behind) return behind;
   const record = shape.test(id) ? await recordOf(deps, caller.ownerId, kind, id) : undefined;
   return record ? done(record) : refuse('resource_not_found', `There is no such ${kind}.`);
 };
+
+export const recordHandlers: RecordHandlers = { readRecord };
+
+export type RecordPipeline = Pipeline<typeof recordOperations, RecordHandlers, AgentCaller>;
 
 const recordOf = async (
   deps: Deps,

@@ -1,6 +1,4 @@
-import type { Deps } from '../pipeline/deps.ts';
-import type { Incoming } from '../pipeline/agent-dispatch.ts';
-import { answerTo, dispatch } from '../pipeline/agent-dispatch.ts';
+import type { TaskCall } from '../pipeline/call.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import { done } from '../pipeline/outcome.ts';
 
@@ -13,15 +11,17 @@ type Digest = { answer: object; cut: boolean };
  * The numbers with as many rows as a task keeps. A page that is too large is asked for again with
  * fewer, so that its cursor goes on behind the last row that is there.
  */
-export const digestOf = async (deps: Deps, incoming: Incoming): Promise<Outcome<Digest>> => {
-  let outcome = await dispatch(deps, 'getPerformance', incoming);
+export const digestOf = async (
+  call: Pick<TaskCall, 'within'>,
+  input: Record<string, unknown>,
+): Promise<Outcome<Digest>> => {
+  let outcome = await call.within('getPerformance', input);
   for (let cut = false; outcome.ok; cut = true) {
     const answer = outcome.value as { data: unknown[] };
     const bytes = Buffer.byteLength(JSON.stringify(answer));
     if (bytes <= ARTIFACT_BYTES_MAX) return done({ answer, cut });
     const limit = Math.floor((answer.data.length * ARTIFACT_BYTES_MAX) / bytes);
-    const input = { ...incoming.input, limit };
-    outcome = await answerTo(deps, 'getPerformance', { ...incoming, input });
+    outcome = await call.within('getPerformance', { ...input, limit });
   }
   return outcome;
 };

@@ -14,7 +14,7 @@ import type { TaskView } from './view.ts';
 import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
 import type { TaskWatch } from './watch.ts';
 
-type Following = {
+export type TaskFollowing = {
   /** Asked before each view: a scope that was taken away binds at once, a key that is gone ends it. */
   callerNow: () => AgentCaller | undefined;
   taskId: string;
@@ -29,7 +29,7 @@ type Following = {
 export async function* followTask(
   deps: Deps,
   watch: TaskWatch,
-  { callerNow, taskId, signal }: Following,
+  { callerNow, taskId, signal }: TaskFollowing,
 ): AsyncGenerator<TaskView> {
   const caller = callerNow();
   if (!caller) return;

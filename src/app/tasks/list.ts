@@ -3,16 +3,14 @@ import { statusAt } from '#src/domain/outbound-state.ts';
 import type { TaskRow, TaskStatus } from '#src/domain/task.ts';
 import { TASK_STATUS_OF, tasksScope } from '#src/domain/task.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
-import { awaitToken } from '../pipeline/consistency.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { guarded } from '../pipeline/failure.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
 import { done } from '../pipeline/outcome.ts';
 import { viewOfRow } from './read.ts';
+import type { TaskHandler } from './task-handler.ts';
 import type { TaskView } from './view.ts';
 
-export type TaskQuery = {
+type TaskQuery = {
   contextId?: string | undefined;
   status?: TaskStatus | undefined;
   pageSize: number;
@@ -37,39 +35,32 @@ const ROWS_PAGE = 1_000;
  * The caller's tasks, the one that changed last first. Their places in the read model are those of
  * their creation, which never change: so they are put in order here, over a bounded number.
  */
-export const listTasks = (
-  deps: Deps,
-  caller: AgentCaller,
-  query: TaskQuery,
-  consistencyToken?: string,
-): Promise<Outcome<TaskPage>> =>
-  guarded(deps, async () => {
-    const { ownerId, agentId } = caller;
-    const behind = await awaitToken(deps, consistencyToken, tasksScope(ownerId, agentId));
-    if (behind) return behind;
-    const { contextId = '', status = '', changedAfter = 0, pageToken = '' } = query;
-    const binding = [ownerId, agentId, 'a2a:ListTasks', contextId, status, String(changedAfter)];
-    let before = Infinity;
-    if (pageToken !== '') {
-      const read = readCursor(deps, binding, pageToken);
-      if (!read.ok) return read;
-      before = read.place;
-    }
-    const found = await matching(deps, caller, query);
-    const rest = found.filter(({ changed }) => changed < before);
-    const shown = rest.slice(0, query.pageSize);
-    const last = shown.at(-1);
-    const more = rest.length > shown.length && last !== undefined;
-    const views = await Promise.all(shown.map((row) => viewOfRow(deps, caller, row)));
-    return done({
-      tasks: views
-        .filter((view) => view !== undefined)
-        .map((view) => (query.includeArtifacts ? view : { ...view, artifacts: [] })),
-      nextPageToken: more ? writeCursor(deps, binding, last.changed) : '',
-      pageSize: query.pageSize,
-      totalSize: found.length,
-    });
+export const listTasks: TaskHandler<'listTasks'> = async (deps, input, { caller }) => {
+  const { ownerId, agentId } = caller;
+  const query = input as TaskQuery;
+  const { contextId = '', status = '', changedAfter = 0, pageToken = '' } = query;
+  const binding = [ownerId, agentId, 'a2a:ListTasks', contextId, status, String(changedAfter)];
+  let before = Infinity;
+  if (pageToken !== '') {
+    const read = readCursor(deps, binding, pageToken);
+    if (!read.ok) return read;
+    before = read.place;
+  }
+  const found = await matching(deps, caller, query);
+  const rest = found.filter(({ changed }) => changed < before);
+  const shown = rest.slice(0, query.pageSize);
+  const last = shown.at(-1);
+  const more = rest.length > shown.length && last !== undefined;
+  const views = await Promise.all(shown.map((row) => viewOfRow(deps, caller, row)));
+  return done({
+    tasks: views
+      .filter((view) => view !== undefined)
+      .map((view) => (query.includeArtifacts ? view : { ...view, artifacts: [] })),
+    nextPageToken: more ? writeCursor(deps, binding, last.changed) : '',
+    pageSize: query.pageSize,
+    totalSize: found.length,
   });
+};
 
 const matching = async (
   deps: Deps,

@@ -1,68 +1,32 @@
-import { attributionQuestion, LEAD_QUESTION_SCOPE, SKILLS } from '#contracts/skills.ts';
-import type { AttributionAnswer } from '#contracts/skills.ts';
-import type { NeededScope } from '#contracts/scopes.ts';
-import { allows } from '#contracts/scopes.ts';
+import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
 import { lead } from '#src/domain/lead.ts';
-import { awaitToken } from '../pipeline/consistency.ts';
 import { stateOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Incoming } from '../pipeline/agent-dispatch.ts';
-import { note, parseInput } from '../pipeline/agent-dispatch.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { handoffOf, leadIdOf, linkOf, streamOf } from '../records/streams.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { chainOf } from './chain.ts';
 import type { Subject } from './subject.ts';
 import { RULE, statementOf } from './statement.ts';
+import type { TaskHandler, TaskInput } from './task-handler.ts';
 
-const ID = 'a2a:attribution_question';
+type Question = TaskInput<'answerAttributionQuestion'>;
 
-type Asking = Omit<Incoming, 'input'>;
-type Question = {
-  link_id?: string;
-  handoff_id?: string;
-  lead_id?: string;
-  external_id?: string;
-  position?: number;
-};
+const NOT_FOUND = refuse('resource_not_found', 'No record of yours has this id or position.');
 
-/** Why something of the owner's is attributed as it is: from the log itself, in its order. */
-export const answerQuestion = async (
-  deps: Deps,
-  asking: Asking,
-  input: Record<string, unknown>,
-): Promise<Outcome<AttributionAnswer>> => {
-  const outcome = await answer(deps, asking, input);
-  note(deps, ID, asking, outcome);
-  return outcome;
-};
-
-const answer = async (
-  deps: Deps,
-  { caller, consistencyToken }: Asking,
-  raw: Record<string, unknown>,
-): Promise<Outcome<AttributionAnswer>> => {
-  const lacks = (needed: NeededScope) =>
-    allows(needed, caller.scopes) ? undefined : scopeMissing(ID, needed, caller);
-  const refused = lacks(SKILLS.attribution_question.scope);
-  if (refused) return refused;
-  const parsed = parseInput({ kind: 'query', input: attributionQuestion }, raw);
-  if ('refusal' in parsed) return parsed.refusal;
-  const behind = await awaitToken(deps, consistencyToken, caller.ownerId);
-  if (behind) return behind;
+/** Answers why something of the owner's is attributed as it is: from the log itself, in its order. */
+export const answerAttributionQuestion: TaskHandler<'answerAttributionQuestion'> = async (
+  deps,
+  input,
+  { caller, operation },
+) => {
   const asOf = deps.following.asOf();
-  const subject = await subjectOf(deps, caller.ownerId, parsed.input);
-  const nobodys = refuse('resource_not_found', 'No record of yours has this id or position.');
-  if (!subject) return nobodys;
-  const unread = subject.kind === 'lead' ? lacks(LEAD_QUESTION_SCOPE) : undefined;
-  if (unread) return unread;
-  const { chain, more } = await chainOf(
-    deps,
-    caller.ownerId,
-    subject,
-    caller.scopes.has(LEAD_QUESTION_SCOPE),
-  );
+  const subject = await subjectOf(deps, caller.ownerId, input);
+  if (!subject) return NOT_FOUND;
+  const mayReadLeads = caller.scopes.has(LEAD_QUESTION_SCOPE);
+  if (subject.kind === 'lead' && !mayReadLeads)
+    return scopeMissing(operation, LEAD_QUESTION_SCOPE, caller);
+  const { chain, more } = await chainOf(deps, caller.ownerId, subject, mayReadLeads);
   return done({
     subject: { kind: subject.kind, id: subject.id },
     statement: statementOf(subject),
@@ -108,5 +72,5 @@ const subjectAt = async (
   const named = [{ lead_id }, { handoff_id }, { link_id }].find((one) =>
     Object.values(one).some((id) => id !== undefined),
   );
-  return named && subjectOf(deps, ownerId, named as Question);
+  return named && subjectOf(deps, ownerId, named);
 };

@@ -3,7 +3,6 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { TaskRef } from '../pipeline/call.ts';
 import { traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { dispatch } from '../pipeline/agent-dispatch.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import { done } from '../pipeline/outcome.ts';
 import { outboundOf } from '../outreach/requests.ts';
@@ -29,17 +28,12 @@ export const makeRecord = async (
   { operation, input }: Operation,
   { task_id, context_id }: TaskRef,
 ): Promise<Outcome<TaskView>> => {
-  const { caller, requestId, message, consistencyToken } = sending;
+  const { call, message } = sending;
+  const { caller } = call;
   const ref = { task_id, context_id };
   const given = input['idempotency_key'];
-  const outcome = await dispatch(deps, operation, {
-    caller,
-    surface: 'a2a',
-    requestId,
-    input: { ...input, idempotency_key: given ?? keyFor(message.messageId) },
-    task: ref,
-    consistencyToken,
-  });
+  const keyed = { ...input, idempotency_key: given ?? keyFor(message.messageId) };
+  const outcome = await call.within(operation, keyed, { task: ref });
   if (!outcome.ok)
     return outcome.code === 'idempotency_key_reused' && given === undefined
       ? messageIdTaken()
@@ -78,7 +72,7 @@ const linked = async (
   record: Outbound | Handoff,
   trace: { position?: number; replayOf?: string },
 ): Promise<Outcome<TaskView>> => {
-  const { caller } = sending;
+  const { caller } = sending.call;
   const row = await rowIfReady(deps, caller, ref.task_id);
   if (row?.record !== record.id) {
     const skill = 'kind' in record ? 'coordinate_promotion' : 'prepare_handoff';

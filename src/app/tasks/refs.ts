@@ -3,7 +3,7 @@ import type { OperationId } from '#contracts/index.ts';
 import type { AgentCaller, TaskRef } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { digestOf, nameOf } from '../events/hash.ts';
-import { idemOf } from '../pipeline/idempotency.ts';
+import { idemOf } from '../events/idempotency.ts';
 import { streamOf } from '../records/streams.ts';
 
 const NAME_CHARS = 12;

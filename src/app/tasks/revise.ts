@@ -4,7 +4,7 @@ import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import { foldOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { idemOf } from '../pipeline/idempotency.ts';
+import { idemOf } from '../events/idempotency.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';
 import type { Ask } from './ask.ts';
@@ -18,7 +18,7 @@ import { keyFor } from './refs.ts';
  */
 export const revision = async (
   deps: Pick<Deps, 'log'>,
-  { caller, message }: Sending,
+  { call: { caller }, message }: Sending,
   record: string,
 ): Promise<{ ask: Ask } | undefined> => {
   const stored = await deps.log.readStream(streamOf(caller.ownerId, 'outbound', record));

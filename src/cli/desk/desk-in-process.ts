@@ -2,9 +2,8 @@
 import { deskOperations } from '#contracts/desk/index.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
-import { dispatchDesk } from '#src/app/pipeline/desk-dispatch.ts';
-import { deskHandlers } from '#src/app/pipeline/desk-handlers.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
+import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import type { Config } from '#src/config.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
 import { openForCommand } from '#src/core.ts';
@@ -32,17 +31,17 @@ const withFirstWrite = (config: Config): Transport => {
   };
 };
 
-/** Whoever holds the files needs no credential to look into them. */
+/** Reads need no credential of a person who holds the files. */
 const READER: DeskCaller = {
   kind: 'desk',
-  tokenId: 'system',
+  tokenId: SYSTEM_TOKEN,
   name: 'command line',
   roles: new Set(['operator', 'staff', 'auditor', 'owner'] as const),
 };
 
 const opened = async (config: Config): Promise<Transport> => {
   const core = await openForCommand(config);
-  const { deps } = core;
+  const { deps, app } = core;
   const problem = (refusal: Refusal, requestId: string, key?: unknown): Failure =>
     refused(problemBody(refusal, { origin: deps.origin(), requestId }), key);
   /** The first write issues the first desk token; a look appends nothing. */
@@ -57,7 +56,7 @@ const opened = async (config: Config): Promise<Transport> => {
       const requestId = deps.ids.uuid();
       const caller = deskOperations[id].kind === 'query' ? READER : await writer(requestId);
       const incoming = { caller, surface: 'cli' as const, requestId, input };
-      const outcome = await dispatchDesk(deps, deskHandlers, id, incoming);
+      const outcome: Outcome<unknown> = await app.desk.performAs(id, incoming);
       if (outcome.ok) return outcome.value;
       throw problem(outcome, requestId, key);
     },

@@ -1,18 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import type { Deps } from '#src/app/pipeline/deps.ts';
-import { keySet } from '#src/app/tasks/jws.ts';
+import type { App } from '#src/app/app.ts';
 import { documentRoute } from '../http/documents.ts';
 import { CARD_PATH, KEYS_PATH, signedCard } from './card.ts';
 
 /** The card, and the key that signed it: public. */
-export const cardRoutes = (server: FastifyInstance, deps: Deps): void => {
-  const { clock, origin } = deps;
+export const cardRoutes = (server: FastifyInstance, app: App): void => {
+  const { origin } = app;
   const serve = (path: string, make: () => object): void => {
-    // Of this process: what is made with the next one may be another card.
-    const since = new Date(clock.now()).toUTCString();
+    // Since the process started: the next one may serve another card.
+    const since = new Date(app.now()).toUTCString();
     const headers = () => ({ 'last-modified': since });
     documentRoute(server, origin, { paths: [path], type: 'application/json', make, headers });
   };
-  serve(CARD_PATH, () => signedCard(deps));
-  serve(KEYS_PATH, () => keySet(deps.secrets));
+  serve(CARD_PATH, () => signedCard(app));
+  serve(KEYS_PATH, () => app.signingKeys());
 };

@@ -3,8 +3,7 @@ import type { NeededScope } from '#contracts/scopes.ts';
 import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
-import { signDocument } from '#src/app/tasks/jws.ts';
+import type { App } from '#src/app/app.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
@@ -59,25 +58,23 @@ export const agentCard = (origin: string, skills: readonly Skill[] = Object.valu
   skills: skills.map(skillOf),
 });
 
-const signed = (deps: Pick<Deps, 'secrets' | 'origin'>, card: object): object => ({
+type Signer = Pick<App, 'sign' | 'origin'>;
+
+const signed = (app: Signer, card: object): object => ({
   ...card,
-  signatures: [signDocument(deps.secrets, card, deps.origin() + KEYS_PATH)],
+  signatures: [app.sign(card, app.origin() + KEYS_PATH)],
 });
 
 /** The public card, signed. */
-export const signedCard = (deps: Pick<Deps, 'secrets' | 'origin'>): object =>
-  signed(deps, agentCard(deps.origin()));
+export const signedCard = (app: Signer): object => signed(app, agentCard(app.origin()));
 
 /** The card for a key: only skills that its scopes open, only examples that they permit. */
-export const extendedCard = (
-  deps: Pick<Deps, 'secrets' | 'origin'>,
-  scopes: ReadonlySet<string>,
-): object => {
+export const extendedCard = (app: Signer, scopes: ReadonlySet<string>): object => {
   const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
   return signed(
-    deps,
+    app,
     agentCard(
-      deps.origin(),
+      app.origin(),
       open.map((skill) => narrowed(skill, scopes)),
     ),
   );

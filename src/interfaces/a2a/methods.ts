@@ -1,19 +1,16 @@
-import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/index.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import type { App } from '#src/app/app.ts';
+import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
+import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
-import { note } from '#src/app/pipeline/agent-dispatch.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import { done, refuse } from '#src/app/pipeline/outcome.ts';
+import { present } from '#src/app/shared/present.ts';
 import { askOf } from '#src/app/tasks/ask.ts';
-import { cancelTask, getTask } from '#src/app/tasks/cancel.ts';
-import { listTasks } from '#src/app/tasks/list.ts';
-import type { taskIntake } from '#src/app/tasks/send.ts';
 import type { TaskView } from '#src/app/tasks/view.ts';
-import type { Policy } from '../http/gate.ts';
-import { policyOf } from '../http/gate.ts';
 import { extendedCard } from './card.ts';
 import { pushUnsupported } from './faults.ts';
 import type { SendParams } from './wire.ts';
@@ -21,53 +18,38 @@ import { anyParams, listParams, sendParams, taskOf, taskParams } from './wire.ts
 
 /** What a method works with. */
 export type Context = {
-  deps: Deps;
-  intake: ReturnType<typeof taskIntake>;
-  caller: AgentCaller;
-  requestId: string;
+  app: App;
+  admission: Admission<AgentCaller>;
   consistencyToken: string | undefined;
-  reply: FastifyReply;
 };
 
 /** What a method gives: a JSON answer, or a task to be followed on a stream. */
 export type Answer = { value: object; follow?: TaskView };
 
 export type Method<Params = never> = {
-  /** Name in the record of what was asked. */
+  /** Name in the audit record. */
   id: string;
   params: z.ZodType<Params>;
-  policy(params: Params): Policy;
+  budget(params: Params): Budget;
   run(context: Context, params: Params): Promise<Outcome<Answer>>;
 };
 
 const define = <Params>(method: Method<Params>): Method => method as unknown as Method;
 
-const answered = (outcome: Outcome<TaskView>, make: (view: TaskView) => Answer): Outcome<Answer> =>
-  outcome.ok ? { ...outcome, value: make(outcome.value) } : outcome;
+const answered = <Value>(
+  outcome: Outcome<Value>,
+  make: (value: Value) => Answer,
+): Outcome<Answer> => (outcome.ok ? { ...outcome, value: make(outcome.value) } : outcome);
 
-/** Outreach has a budget of its own; so has what goes on with a task that may be one. */
-const policyOfMessage = ({ message }: SendParams): Policy => {
+/** Outreach has a budget of its own; so has a message that continues a task, which may be outreach. */
+const budgetOfMessage = ({ message }: SendParams): Budget => {
   const ask = askOf(message);
-  if (ask.kind === 'operation') return policyOf(agentOperations[ask.operation]);
+  if (ask.kind === 'operation') return agentBudget(agentOperations[ask.operation]);
   if (ask.kind === 'question') return 'read';
   return message.taskId !== undefined && message.data ? 'outreach' : 'write';
 };
 
-const SEND = 'a2a:SendMessage';
-
-const noted = (context: Context, id: string, refusal: Refusal): Refusal => {
-  note(context.deps, id, { ...context, surface: 'a2a' }, refusal);
-  return refusal;
-};
-
-const send = async (context: Context, params: SendParams): Promise<Outcome<TaskView>> => {
-  if (params.wantsPush) return noted(context, SEND, pushUnsupported());
-  const [strange] = params.strange;
-  if (strange) return noted(context, SEND, partRefused(strange));
-  const { caller, requestId, consistencyToken } = context;
-  return context.intake({ caller, requestId, consistencyToken, message: params.message });
-};
-
+/** Refuses without an operation: audited where the request ends. */
 const partRefused = ({ index, code }: { index: number; code: string }): Refusal =>
   code === 'content_type'
     ? refuse('validation_failed', 'Send data parts or text parts; files are not taken.', {
@@ -77,11 +59,20 @@ const partRefused = ({ index, code }: { index: number; code: string }): Refusal 
         errors: [{ pointer: `/message/parts/${index}`, code, detail: 'is not taken' }],
       });
 
-// The task is answered as it stands: what waits for a person waits for days, and no answer does.
+const send = async (
+  { app, admission, consistencyToken }: Context,
+  { wantsPush, strange: [strange], message }: SendParams,
+): Promise<Outcome<TaskView>> => {
+  if (wantsPush) return pushUnsupported();
+  if (strange) return partRefused(strange);
+  return app.tasks.perform(admission, 'sendMessage', present(message), { consistencyToken });
+};
+
+// The task is answered as it is: one that waits for a person waits for days, and no answer does.
 const sendMessage = define({
-  id: SEND,
+  id: taskOperations.sendMessage.id,
   params: sendParams,
-  policy: policyOfMessage,
+  budget: budgetOfMessage,
   run: async (context, params: SendParams) =>
     answered(await send(context, params), (view) => ({ value: { task: taskOf(view) } })),
 });
@@ -89,82 +80,64 @@ const sendMessage = define({
 const sendStreamingMessage = define({
   id: 'a2a:SendStreamingMessage',
   params: sendParams,
-  policy: policyOfMessage,
+  budget: budgetOfMessage,
   run: async (context, params: SendParams) =>
     answered(await send(context, params), (view) => ({ value: {}, follow: view })),
 });
 
-const getTaskMethod = define({
-  id: 'a2a:GetTask',
-  params: taskParams,
-  policy: () => 'read',
-  run: async (context, { id }: z.output<typeof taskParams>) =>
-    answered(await getTask(context.deps, context, id), (view) => ({ value: taskOf(view) })),
-});
+/** A method that performs the operation of its name on one task. */
+const onTask = (
+  operation: 'getTask' | 'cancelTask' | 'subscribeToTask',
+  budget: Budget,
+  make: (view: TaskView) => Answer,
+): Method =>
+  define({
+    id: taskOperations[operation].id,
+    params: taskParams,
+    budget: () => budget,
+    run: async ({ app, admission, consistencyToken }, { id }: z.output<typeof taskParams>) =>
+      answered(await app.tasks.perform(admission, operation, { id }, { consistencyToken }), make),
+  });
 
-const listTasksMethod = define({
-  id: 'a2a:ListTasks',
+const listTasks = define({
+  id: taskOperations.listTasks.id,
   params: listParams,
-  policy: () => 'read',
-  async run(context, params: z.output<typeof listParams>) {
-    const { deps, caller, consistencyToken } = context;
-    const { statusTimestampAfter, ...query } = params;
+  budget: () => 'read',
+  async run({ app, admission, consistencyToken }, params: z.output<typeof listParams>) {
+    const { statusTimestampAfter, historyLength: _length, ...query } = params;
     const changedAfter =
       statusTimestampAfter === undefined ? undefined : Date.parse(statusTimestampAfter);
-    const outcome = await listTasks(deps, caller, { ...query, changedAfter }, consistencyToken);
-    note(deps, 'a2a:ListTasks', { ...context, surface: 'a2a' }, outcome);
-    if (!outcome.ok) return outcome;
-    const { tasks, ...page } = outcome.value;
-    return done({ value: { tasks: tasks.map(taskOf), ...page } });
+    const input = present({ ...query, changedAfter });
+    const listed = await app.tasks.perform(admission, 'listTasks', input, { consistencyToken });
+    return answered(listed, ({ tasks, ...page }) => ({
+      value: { tasks: tasks.map(taskOf), ...page },
+    }));
   },
-});
-
-const cancelTaskMethod = define({
-  id: 'a2a:CancelTask',
-  params: taskParams,
-  policy: () => 'write',
-  run: async (context, { id }: z.output<typeof taskParams>) =>
-    answered(await cancelTask(context.deps, context, id), (view) => ({ value: taskOf(view) })),
-});
-
-const subscribeToTask = define({
-  id: 'a2a:SubscribeToTask',
-  params: taskParams,
-  policy: () => 'read',
-  run: async (context, { id }: z.output<typeof taskParams>) =>
-    answered(
-      await getTask(context.deps, context, id, { id: 'a2a:SubscribeToTask', isOpen: true }),
-      (view) => ({ value: {}, follow: view }),
-    ),
 });
 
 const pushConfig = (name: string): Method =>
   define({
     id: `a2a:${name}`,
     params: anyParams,
-    policy: () => 'read',
-    run: async (context) => noted(context, `a2a:${name}`, pushUnsupported()),
+    budget: () => 'read',
+    run: async () => pushUnsupported(),
   });
 
 const getExtendedAgentCard = define({
   id: 'a2a:GetExtendedAgentCard',
   params: anyParams,
-  policy: () => 'read',
-  async run(context) {
-    const { deps, caller } = context;
-    note(deps, 'a2a:GetExtendedAgentCard', { ...context, surface: 'a2a' }, done(null));
-    return done({ value: extendedCard(deps, caller.scopes) });
-  },
+  budget: () => 'read',
+  run: async ({ app, admission }) => done({ value: extendedCard(app, admission.caller.scopes) }),
 });
 
 /** The methods of A2A 1.0, by the names that JSON-RPC gives them. */
 export const METHODS = {
   SendMessage: sendMessage,
   SendStreamingMessage: sendStreamingMessage,
-  GetTask: getTaskMethod,
-  ListTasks: listTasksMethod,
-  CancelTask: cancelTaskMethod,
-  SubscribeToTask: subscribeToTask,
+  GetTask: onTask('getTask', 'read', (view) => ({ value: taskOf(view) })),
+  ListTasks: listTasks,
+  CancelTask: onTask('cancelTask', 'write', (view) => ({ value: taskOf(view) })),
+  SubscribeToTask: onTask('subscribeToTask', 'read', (view) => ({ value: {}, follow: view })),
   CreateTaskPushNotificationConfig: pushConfig('CreateTaskPushNotificationConfig'),
   GetTaskPushNotificationConfig: pushConfig('GetTaskPushNotificationConfig'),
   ListTaskPushNotificationConfigs: pushConfig('ListTaskPushNotificationConfigs'),

@@ -1,159 +1,148 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
+import type { App } from '#src/app/app.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import { consistencyToken } from '#src/app/pipeline/consistency.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
-import { note } from '#src/app/pipeline/agent-dispatch.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { forbidden, refuse } from '#src/app/pipeline/outcome.ts';
-import { taskIntake } from '#src/app/tasks/send.ts';
-import type { Gate } from '../http/gate.ts';
+import { arrivalOf } from '../http/arrival.ts';
 import { originRefusal } from '../http/origin.ts';
+import type { Wire } from './answers.ts';
+import { httpWire, rpcWire } from './answers.ts';
 import { A2A_BASE, A2A_VERSION } from './card.ts';
 import { cardRoutes } from './card-routes.ts';
 import { HTTP_ROUTES } from './http-routes.ts';
-import type { Answer, Context, Method, MethodName } from './methods.ts';
+import type { Method, MethodName } from './methods.ts';
 import { isMethod, METHODS, readParams } from './methods.ts';
+import type { TaskStreams } from './streams.ts';
 import { taskStreams } from './streams.ts';
-import { httpWire, rpcWire } from './answers.ts';
-import type { Wire } from './answers.ts';
 
+/** What a JSON-RPC request is audited as while its method is not known. */
+const RPC_EXCHANGE = 'a2a:JSONRPC';
 const RPC_PATHS = [A2A_BASE, `${A2A_BASE}/`];
 
 type Asked = { name: MethodName; params: unknown };
 
-/** A2A 1.0 over JSON-RPC and over HTTP+JSON: the same methods behind the same door. */
-export const a2aRoutes = (server: FastifyInstance, deps: Deps, gate: Gate): void => {
-  const callers = new WeakMap<FastifyRequest, AgentCaller>();
-  const intake = taskIntake(deps);
-  const streams = taskStreams(server, deps, gate);
-  cardRoutes(server, deps);
+type Admissions = WeakMap<FastifyRequest, Admission<AgentCaller>>;
+type Interface = { app: App; admissions: Admissions; streams: TaskStreams };
 
-  /** Refused before a method ran; on record once it is known who asked. */
-  const refused = (reply: FastifyReply, wire: Wire, refusal: Refusal, id: string): FastifyReply => {
-    const caller = callers.get(reply.request);
-    const told = (caller && gate.admit(reply, caller, 'read')) ?? refusal;
-    // What broke here is in the log of the service; no method has answered.
-    if (caller && PROBLEMS[told.code].status < 500)
-      note(deps, id, { caller, surface: 'a2a', requestId: reply.request.id }, told);
-    return wire.refuse(reply, told, deps.origin());
-  };
-
-  const door =
-    (wire: Wire, id: string) =>
-    (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
-      reply.header('cache-control', 'no-store');
-      readable(request);
-      const stranger = originRefusal(request, deps.origin());
-      const caller = stranger ?? gate.identify(request, { operation: id, surface: 'a2a' });
-      if (!caller.ok) {
-        wire.refuse(reply, caller, deps.origin());
-        return;
-      }
-      callers.set(request, caller.value);
-      next();
-    };
-
-  /** Once the body is read: over JSON-RPC the refusal goes back under the id of the request. */
-  const versioned =
-    (wire: Wire, id: string) =>
-    (request: FastifyRequest, reply: FastifyReply, next: () => void): void => {
-      const version = versionRefusal(request);
-      if (version) refused(reply, wire, version, id);
-      else next();
-    };
-
-  const perform = async (
-    reply: FastifyReply,
-    wire: Wire,
-    { name, params: raw }: Asked,
-  ): Promise<FastifyReply> => {
-    const { request } = reply;
-    const before = callers.get(request);
-    if (!before) throw new Error(`${name} was reached without a caller`);
-    const method: Method = METHODS[name];
-    const surface = { caller: before, surface: 'a2a' as const, requestId: request.id };
-    const fail = (refusal: Refusal): FastifyReply => {
-      note(deps, method.id, surface, refusal);
-      return wire.refuse(reply, refusal, deps.origin());
-    };
-    // Looked up once more after the body has come: what was taken away in between counts.
-    const again = gate.again(request);
-    if (!again.ok) return fail(again);
-    const { value: caller } = again;
-    const read = readParams(method, raw);
-    const overdrawn = gate.admit(reply, caller, read.ok ? method.policy(read.params) : 'read');
-    if (overdrawn) return fail(overdrawn);
-    if (!read.ok) return fail(read);
-    const isStream = name === 'SendStreamingMessage' || name === 'SubscribeToTask';
-    const place = isStream ? streams.reserve(caller) : undefined;
-    if (place && !place.ok) return fail(place);
-    const release = place?.value ?? (() => undefined);
-    try {
-      const token = request.headers['consistency-token'];
-      const context: Context = {
-        deps,
-        intake,
-        caller,
-        requestId: request.id,
-        consistencyToken: token === undefined ? undefined : String(token),
-        reply,
-      };
-      const outcome = await method.run(context, read.params);
-      if (!outcome.ok) {
-        release();
-        return wire.refuse(reply, outcome, deps.origin());
-      }
-      const { value, position, replayOf } = outcome;
-      const at = position ?? deps.following.asOf().position;
-      reply.header('consistency-token', consistencyToken(deps.log.id, at));
-      if (replayOf !== undefined)
-        reply.headers({ 'idempotent-replayed': 'true', 'original-request-id': replayOf });
-      return answer(reply, wire, value, release);
-    } catch (error) {
-      release();
-      throw error;
-    }
-  };
-
-  const answer = (
-    reply: FastifyReply,
-    wire: Wire,
-    { value, follow }: Answer,
-    release: () => void,
-  ): FastifyReply => {
-    if (!follow) return wire.send(reply, value);
-    streams.open(reply, { taskId: follow.id, wrap: wire.event(reply) }, release);
-    return reply;
-  };
-
-  const route = (wire: Wire, id: string, options: Pick<RouteOptions, 'method' | 'url'>) => ({
-    ...options,
-    exposeHeadRoute: false,
-    onRequest: door(wire, id),
-    preHandler: versioned(wire, id),
-    config: {
-      refuse: (reply: FastifyReply, refusal: Refusal) => refused(reply, wire, refusal, id),
-    },
-  });
-
+/** A2A 1.0 over JSON-RPC and over HTTP+JSON: the same methods, performed in the same way. */
+export const a2aRoutes = (server: FastifyInstance, app: App): void => {
+  const a2a: Interface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
+  cardRoutes(server, app);
   for (const url of RPC_PATHS)
     server.route({
-      ...route(rpcWire, 'a2a:JSONRPC', { method: 'POST', url }),
+      ...routeOf(a2a, rpcWire, RPC_EXCHANGE),
+      method: 'POST',
+      url,
       handler: async (request, reply) => {
         const asked = rpcAsked(request.body);
-        if ('refusal' in asked) return refused(reply, rpcWire, asked.refusal, asked.id);
-        return perform(reply, rpcWire, asked);
+        if ('refusal' in asked)
+          return refuseRequest(a2a, reply, { wire: rpcWire, exchange: asked.id }, asked.refusal);
+        return perform(a2a, reply, rpcWire, asked);
       },
     });
   for (const { method, url, name, params } of HTTP_ROUTES)
     server.route({
-      ...route(httpWire, METHODS[name].id, { method, url: A2A_BASE + url }),
+      ...routeOf(a2a, httpWire, METHODS[name].id),
+      method,
+      url: A2A_BASE + url,
       handler: async (request, reply) =>
-        perform(reply, httpWire, { name, params: params(request) }),
+        perform(a2a, reply, httpWire, { name, params: params(request) }),
     });
 };
+
+/** Everything before the handler of a route: who asks, and in which version. */
+const routeOf = (a2a: Interface, wire: Wire, exchange: string) => ({
+  exposeHeadRoute: false,
+  config: {
+    refuse: (reply: FastifyReply, refusal: Refusal) =>
+      refuseRequest(a2a, reply, { wire, exchange }, refusal),
+  },
+  onRequest(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+    reply.header('cache-control', 'no-store');
+    readable(request);
+    const { app, admissions } = a2a;
+    const stranger = originRefusal(request, app.origin());
+    const admitted = stranger ?? app.agents.admit(arrivalOf(request, 'a2a'), { exchange });
+    if (admitted.ok) {
+      admissions.set(request, admitted.value);
+      next();
+    } else wire.refuse(reply, admitted, app.origin());
+  },
+  // Once the body is read: over JSON-RPC the refusal is answered under the id of the request.
+  preHandler(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+    const version = versionRefusal(request);
+    if (version) refuseRequest(a2a, reply, { wire, exchange }, version);
+    else next();
+  },
+});
+
+/** Answers a request that is refused before a method ran; audited once it is known who asked. */
+const refuseRequest = (
+  { app, admissions }: Interface,
+  reply: FastifyReply,
+  { wire, exchange }: { wire: Wire; exchange: string },
+  refusal: Refusal,
+): FastifyReply => {
+  const admission = admissions.get(reply.request);
+  const answered = (admission && app.agents.charge(admission, 'read')) ?? refusal;
+  if (admission) {
+    reply.headers(admission.headers);
+    app.agents.conclude(admission, exchange, answered);
+  }
+  return wire.refuse(reply, answered, app.origin());
+};
+
+const perform = async (
+  { app, admissions, streams }: Interface,
+  reply: FastifyReply,
+  wire: Wire,
+  { name, params: raw }: Asked,
+): Promise<FastifyReply> => {
+  const { request } = reply;
+  const admission = admissions.get(request);
+  if (!admission) throw new Error(`${name} was reached without an admission`);
+  const method: Method = METHODS[name];
+  const fail = (refusal: Refusal): FastifyReply => {
+    app.agents.conclude(admission, method.id, refusal);
+    return wire.refuse(reply, refusal, app.origin());
+  };
+  const revoked = app.agents.confirm(admission);
+  if (revoked) return fail(revoked);
+  const read = readParams(method, raw);
+  const overLimit = app.agents.charge(admission, read.ok ? method.budget(read.params) : 'read');
+  reply.headers(admission.headers);
+  if (overLimit) return fail(overLimit);
+  if (!read.ok) return fail(read);
+  const place = isStream(name) ? streams.reserve(admission.caller) : undefined;
+  if (place && !place.ok) return fail(place);
+  const release = place?.value ?? (() => undefined);
+  try {
+    const token = request.headers['consistency-token'];
+    const consistencyToken = token === undefined ? undefined : String(token);
+    const outcome = await method.run({ app, admission, consistencyToken }, read.params);
+    if (!outcome.ok) {
+      release();
+      return fail(outcome);
+    }
+    app.agents.conclude(admission, method.id, outcome);
+    const { value, replayOf } = outcome;
+    reply.header('consistency-token', app.tokenFor(outcome));
+    if (replayOf !== undefined)
+      reply.headers({ 'idempotent-replayed': 'true', 'original-request-id': replayOf });
+    const { value: result, follow } = value;
+    if (!follow) return wire.send(reply, result);
+    streams.open(reply, { admission, taskId: follow.id, wrap: wire.event(reply), release });
+    return reply;
+  } catch (error) {
+    release();
+    throw error;
+  }
+};
+
+const isStream = (name: MethodName): boolean =>
+  name === 'SendStreamingMessage' || name === 'SubscribeToTask';
 
 /** JSON under the standard's own name, and a request without a body that says it has JSON. */
 const readable = ({ raw: { headers } }: FastifyRequest): void => {
@@ -179,7 +168,7 @@ type Unasked = { refusal: Refusal; id: string };
 const rpcAsked = (body: unknown): Asked | Unasked => {
   const malformed = (detail: string): Unasked => ({
     refusal: refuse('malformed_request', detail),
-    id: 'a2a:JSONRPC',
+    id: RPC_EXCHANGE,
   });
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return malformed('Send one JSON-RPC object; batches are not taken.');
@@ -191,5 +180,5 @@ const rpcAsked = (body: unknown): Asked | Unasked => {
   if (isMethod(method)) return { name: method, params };
   const boundary = boundaryOf(method);
   if (boundary) return { refusal: forbidden(boundary), id: `boundary:${boundary}` };
-  return { refusal: refuse('route_not_found', 'No method has this name.'), id: 'a2a:JSONRPC' };
+  return { refusal: refuse('route_not_found', 'No method has this name.'), id: RPC_EXCHANGE };
 };

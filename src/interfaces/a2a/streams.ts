@@ -2,51 +2,114 @@ import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
+import type { App } from '#src/app/app.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
 import { refusalFor } from '#src/app/pipeline/failure.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
-import { followTask } from '#src/app/tasks/follow.ts';
 import type { TaskView } from '#src/app/tasks/view.ts';
-import { taskWatch } from '#src/app/tasks/watch.ts';
+import type { TaskWatch } from '#src/app/tasks/watch.ts';
 import { noteFailure } from '../http/failed-requests.ts';
-import type { Gate } from '../http/gate.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
 /** Proxies close what is silent for a minute. */
 const HEARTBEAT_MS = 25_000;
 
-type Opened = { taskId: string; wrap(event: object): object };
+type Opened = {
+  admission: Admission<AgentCaller>;
+  taskId: string;
+  /** Puts an event into the form of its binding. */
+  wrap(event: object): object;
+  /** Frees the place that was reserved. */
+  release(): void;
+};
 
-/** Tasks followed over server-sent events: a few per key, each for a while, none beyond the server. */
-export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => {
-  const open = new Map<AbortController, { request: FastifyRequest; told: Promise<void> }>();
-  const perKey = new Map<string, number>();
-  const stopping = new AbortController();
-  const endAll = (): void => {
-    for (const stream of open.keys()) stream.abort();
-  };
-  const watch = taskWatch(deps, {
-    signal: stopping.signal,
-    onEnd(error) {
-      if (error !== undefined) for (const { request } of open.values()) broke(request, error);
-      endAll();
-    },
-  });
-  server.addHook('preClose', async () => {
-    stopping.abort();
-    endAll();
-    await Promise.all([...open.values()].map(({ told }) => told));
-  });
+type StreamApp = Pick<App, 'watchTasks' | 'followTask'> & {
+  agents: Pick<App['agents'], 'confirm'>;
+};
 
-  const tell = async (reply: FastifyReply, opened: Opened, signal: AbortSignal): Promise<void> => {
-    const { taskId, wrap } = opened;
-    const { raw, request } = reply;
-    const callerNow = (): AgentCaller | undefined => {
-      const again = gate.again(request);
-      return again.ok ? again.value : undefined;
+/** Tasks followed over server-sent events: a few per key, each for a limited time, none after the server stops. */
+export class TaskStreams {
+  readonly #app: StreamApp;
+  readonly #watch: TaskWatch;
+  readonly #open = new Map<AbortController, { request: FastifyRequest; written: Promise<void> }>();
+  readonly #perKey = new Map<string, number>();
+  readonly #stopping = new AbortController();
+
+  constructor(app: StreamApp) {
+    this.#app = app;
+    this.#watch = app.watchTasks({
+      signal: this.#stopping.signal,
+      onEnd: (error) => {
+        if (error !== undefined)
+          for (const { request } of this.#open.values()) noteBroken(request, error);
+        this.#endAll();
+      },
+    });
+  }
+
+  /** Ends every stream; resolves when all have been written to their end. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#endAll();
+    await Promise.all([...this.#open.values()].map(({ written }) => written));
+  }
+
+  /** Takes a place for the key; the caller frees it by calling the result, unless a stream is opened. */
+  reserve({ keyId }: Pick<AgentCaller, 'keyId'>): Outcome<() => void> {
+    const count = this.#perKey.get(keyId) ?? 0;
+    if (count >= LIMITS.STREAMS_PER_KEY_MAX)
+      return refuse('rate_limited', `At most ${LIMITS.STREAMS_PER_KEY_MAX} streams a key.`, {
+        retryAfterS: 1,
+      });
+    this.#perKey.set(keyId, count + 1);
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      const left = (this.#perKey.get(keyId) ?? 1) - 1;
+      if (left === 0) this.#perKey.delete(keyId);
+      else this.#perKey.set(keyId, left);
     };
+    return { ok: true, value: release };
+  }
+
+  /** Answers with the task and then its changes, until it ends, the client leaves or the server stops. */
+  open(reply: FastifyReply, opened: Opened): void {
+    const ending = new AbortController();
+    const limit = setTimeout(() => ending.abort(), LIMITS.STREAM_MS_MAX).unref();
+    reply.hijack();
+    const { raw, request } = reply;
+    raw.on('close', () => ending.abort());
+    raw.writeHead(200, {
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      // The connection ends with the stream, also while the server stops.
+      connection: 'close',
+    });
+    const written = this.#write(reply, opened, ending.signal)
+      .catch((error: unknown) => noteBroken(request, error))
+      .finally(() => {
+        clearTimeout(limit);
+        opened.release();
+        this.#open.delete(ending);
+        raw.end();
+      });
+    this.#open.set(ending, { request, written });
+    if (this.#stopping.signal.aborted) ending.abort();
+  }
+
+  #endAll(): void {
+    for (const stream of this.#open.keys()) stream.abort();
+  }
+
+  async #write({ raw }: FastifyReply, opened: Opened, signal: AbortSignal): Promise<void> {
+    const { admission, taskId, wrap } = opened;
+    const callerNow = (): AgentCaller | undefined =>
+      this.#app.agents.confirm(admission) ? undefined : admission.caller;
     const write = async (text: string): Promise<void> => {
       if (!raw.write(text) && !signal.aborted)
         await once(raw, 'drain', { signal }).catch(() => undefined);
@@ -55,70 +118,30 @@ export const taskStreams = (server: FastifyInstance, deps: Deps, gate: Gate) => 
       if (callerNow()) raw.write(':\n\n');
       else raw.end();
     };
-    const heart = setInterval(beat, HEARTBEAT_MS).unref();
+    const heartbeat = setInterval(beat, HEARTBEAT_MS).unref();
     try {
       let before: TaskView | undefined;
-      for await (const view of followTask(deps, watch, { callerNow, taskId, signal })) {
+      const views = this.#app.followTask(this.#watch, { callerNow, taskId, signal });
+      for await (const view of views) {
         const events = before ? updatesOf(view, before) : [{ task: taskOf(view) }];
         before = view;
         for (const event of events) await write(`data: ${JSON.stringify(wrap(event))}\n\n`);
       }
     } finally {
-      clearInterval(heart);
+      clearInterval(heartbeat);
     }
-  };
+  }
+}
 
-  return {
-    /** Takes a place for the key; call `release` unless the stream is opened. */
-    reserve({ keyId }: AgentCaller): Outcome<() => void> {
-      const count = perKey.get(keyId) ?? 0;
-      if (count >= LIMITS.STREAMS_PER_KEY_MAX)
-        return refuse('rate_limited', `At most ${LIMITS.STREAMS_PER_KEY_MAX} streams a key.`, {
-          retryAfterS: 1,
-        });
-      perKey.set(keyId, count + 1);
-      let isHeld = true;
-      const release = (): void => {
-        if (!isHeld) return;
-        isHeld = false;
-        const left = (perKey.get(keyId) ?? 1) - 1;
-        if (left === 0) perKey.delete(keyId);
-        else perKey.set(keyId, left);
-      };
-      return { ok: true, value: release };
-    },
-
-    /** Answers with the task and then its news, until its end, the client's, or ours. */
-    open(reply: FastifyReply, opened: Opened, release: () => void): void {
-      const ending = new AbortController();
-      const limit = setTimeout(() => ending.abort(), LIMITS.STREAM_MS_MAX).unref();
-      reply.hijack();
-      const { raw } = reply;
-      raw.on('close', () => ending.abort());
-      raw.writeHead(200, {
-        ...(reply.getHeaders() as OutgoingHttpHeaders),
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-        // Not to be used again: it ends when the stream does, also while the server stops.
-        connection: 'close',
-      });
-      const told = tell(reply, opened, ending.signal)
-        .catch((error: unknown) => broke(reply.request, error))
-        .finally(() => {
-          clearTimeout(limit);
-          release();
-          open.delete(ending);
-          raw.end();
-        });
-      open.set(ending, { request: reply.request, told });
-      if (stopping.signal.aborted) ending.abort();
-    },
-  };
+/** Streams that end when the server closes. */
+export const taskStreams = (server: FastifyInstance, app: StreamApp): TaskStreams => {
+  const streams = new TaskStreams(app);
+  server.addHook('preClose', () => streams.stop());
+  return streams;
 };
 
-/** A stream that has begun can be told of no error: it ends, and the log of the service says why. */
-const broke = (request: FastifyRequest, error: unknown): void => {
+/** A stream that has begun can answer no error: it ends, and the log of the service says why. */
+const noteBroken = (request: FastifyRequest, error: unknown): void => {
   try {
     noteFailure(request, refusalFor(error).code);
   } catch {

@@ -17,10 +17,10 @@ type Health = {
   waiting: string[] | null;
 };
 
-type Looked = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
+export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
 
 /** Where the log stands and how far it is folded here; null is what a log that is away cannot tell. */
-const healthOf = async (deps: Looked): Promise<Health> => {
+const healthOf = async (deps: HealthDeps): Promise<Health> => {
   const folded = deps.following.asOf().position;
   try {
     const { position } = await deps.log.head();
@@ -45,7 +45,11 @@ const healthOf = async (deps: Looked): Promise<Health> => {
  * what waits for whoever folds it, is told and makes no process unready: the rest works, and no other process would
  * do better.
  */
-export const healthRoutes = (server: FastifyInstance, deps: Looked, instance?: string): void => {
+export const healthRoutes = (
+  server: FastifyInstance,
+  deps: HealthDeps,
+  instance?: string,
+): void => {
   server.get('/livez', (_request, reply) =>
     reply.header('cache-control', 'no-store').send({ status: 'live', instance }),
   );

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -30,13 +30,9 @@ export type HttpOptions = {
   trustProxy: boolean | string;
   /** Told of every attempt at an act beyond the bounds, so that it is on record. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
-  door?: Door;
   /** What a request with a credential waits for before it is looked at. */
   awaited?: () => Promise<void> | undefined;
 };
-
-/** Answers what needs no route, before fastify makes a request and a reply of it; false leaves it. */
-export type Door = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Answers a refusal as a problem. */
 export const sendProblem = (
@@ -48,7 +44,11 @@ export const sendProblem = (
   return (
     reply
       .code(PROBLEMS[refusal.code].status)
-      .headers({ ...problemHeaders(refusal, origin), 'request-id': reply.request.id })
+      .headers({
+        ...refusal.headers,
+        ...problemHeaders(refusal, origin),
+        'request-id': reply.request.id,
+      })
       // A buffer: to a text fastify would add a charset, which this media type does not have.
       .send(
         Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
@@ -97,16 +97,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
     exposeHeadRoutes: true,
-    // Fastify would give a server that it makes no door.
-    serverFactory: (route) =>
-      createServer(
-        SERVER,
-        inTurn(
-          awaiting(options.awaited, (request, response) => {
-            if (stopping || !options.door?.(request, response)) route(request, response);
-          }),
-        ),
-      ),
+    serverFactory: (route) => createServer(SERVER, inTurn(awaiting(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {
       sendProblem(reply, refusalFor(error), origin());
     },

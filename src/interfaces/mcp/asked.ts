@@ -1,11 +1,12 @@
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { App } from '#src/app/app.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { Era, Fault, Params } from './wire.ts';
 
 /** One request of a known caller, on its way to the method that answers it. */
 export type Asked = {
-  deps: Deps;
-  caller: AgentCaller;
+  app: App;
+  admission: Admission<AgentCaller>;
   requestId: string;
   era: Era;
   params: Params;
@@ -20,5 +21,4 @@ export type Answered = {
   headers?: Record<string, string>;
 };
 
-/** Whether the road below has put the call on record; otherwise whoever asked the method does. */
-export type Answer = (Answered | Fault) & { onRecord?: true };
+export type Answer = Answered | Fault;

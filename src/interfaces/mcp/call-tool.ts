@@ -1,13 +1,10 @@
 import type { BoundaryId } from '#contracts/boundaries.ts';
 import { boundaryOf } from '#contracts/boundaries.ts';
 import type { InputFault } from '#contracts/problems.ts';
-import { consistencyToken } from '#src/app/pipeline/consistency.ts';
-import type { Incoming } from '#src/app/pipeline/agent-dispatch.ts';
-import { answerTo, dispatch, note } from '#src/app/pipeline/agent-dispatch.ts';
+import type { Budget } from '#src/app/pipeline/admission.ts';
+import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { forbidden, refuse } from '#src/app/pipeline/outcome.ts';
-import type { Policy } from '../http/gate.ts';
-import { policyOf } from '../http/gate.ts';
 import type { Answer, Asked } from './asked.ts';
 import type { Fitted } from './fit.ts';
 import { fitted, truncationNote } from './fit.ts';
@@ -20,13 +17,13 @@ import { problemOf } from './wording.ts';
 export const toolAsked = ({ name }: Record<string, unknown>): About => {
   const tool = typeof name === 'string' ? toolNamed(name) : undefined;
   return tool
-    ? { operation: tool.id, policy: policyOf(tool.operation) }
-    : { operation: 'mcp:tools/call', policy: 'read' };
+    ? { operation: tool.id, budget: agentBudget(tool.operation) }
+    : { operation: 'mcp:tools/call', budget: 'read' };
 };
 
-type About = { operation: string; policy: Policy };
+type About = { operation: string; budget: Budget };
 
-/** tools/call: the same road as REST, under the name of the tool. */
+/** tools/call: performs the operation that has the tool's name, as REST does. */
 export const callTool = async (asked: Asked): Promise<Answer> => {
   const { name, arguments: input = {} } = asked.params;
   if (typeof name !== 'string') return invalidParams('/params/name', 'required', 'names the tool');
@@ -34,24 +31,25 @@ export const callTool = async (asked: Asked): Promise<Answer> => {
   if (!tool) return unknownTool(asked, boundaryOf(name));
   if (!isRecord(input))
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
-  const incoming = incomingOf(asked, input);
-  const outcome = await dispatch(asked.deps, tool.id, incoming);
+  const { app, admission, requestId, consistencyToken } = asked;
+  const options = { consistencyToken };
+  const outcome = await app.agents.perform(admission, tool.id, input, options);
   if (!outcome.ok) return refused(asked, outcome);
+  const { caller } = admission;
   const fit = await fitted(outcome, (limit) =>
-    answerTo(asked.deps, tool.id, { ...incoming, input: { ...input, limit } }),
+    app.agents.performInside(tool.id, {
+      caller,
+      surface: 'mcp',
+      requestId,
+      input: { ...input, limit },
+      ...options,
+    }),
   );
-  return fit.ok ? { ...success(asked, tool, fit), onRecord: true } : refused(asked, fit);
+  return fit.ok ? success(asked, tool, fit) : refused(asked, fit);
 };
 
 const refused = (asked: Asked, refusal: Refusal): Answer =>
-  isForModel(refusal)
-    ? { ok: true, result: refusedResult(asked, refusal), onRecord: true }
-    : { ...faultOf(refusal), onRecord: true };
-
-const incomingOf = (
-  { caller, requestId, consistencyToken: token }: Asked,
-  input: Record<string, unknown>,
-): Incoming => ({ caller, surface: 'mcp', requestId, input, consistencyToken: token });
+  isForModel(refusal) ? { ok: true, result: refusedResult(asked, refusal) } : faultOf(refusal);
 
 /** One of the five acts is answered to the model, which is then told who can do it. */
 const unknownTool = (asked: Asked, boundary: BoundaryId | undefined): Answer => {
@@ -60,10 +58,9 @@ const unknownTool = (asked: Asked, boundary: BoundaryId | undefined): Answer => 
       code: -32602,
       status: 200,
     });
-  const { deps, caller, requestId } = asked;
   const refusal = forbidden(boundary);
-  note(deps, `boundary:${boundary}`, { caller, surface: 'mcp', requestId }, refusal);
-  return { ok: true, result: refusedResult(asked, refusal), onRecord: true };
+  asked.app.agents.conclude(asked.admission, `boundary:${boundary}`, refusal);
+  return { ok: true, result: refusedResult(asked, refusal) };
 };
 
 const ARGUMENTS = '/params/arguments';
@@ -77,20 +74,19 @@ export const refusedArguments = (told: Told, refusal: Refusal): string | undefin
   return refusedResult(told, { ...refusal, errors: own });
 };
 
-type Told = Pick<Asked, 'deps' | 'requestId' | 'era'>;
+type Told = Pick<Asked, 'app' | 'requestId' | 'era'>;
 
 /** A problem for the model: as text alone, because clients check structuredContent even on errors. */
-const refusedResult = ({ deps, requestId, era }: Told, refusal: Refusal): string => {
-  const text = JSON.stringify(problemOf(refusal, { origin: deps.origin(), requestId }));
+const refusedResult = ({ app, requestId, era }: Told, refusal: Refusal): string => {
+  const text = JSON.stringify(problemOf(refusal, { origin: app.origin(), requestId }));
   const members = { content: [{ type: 'text', text }], isError: true };
   return JSON.stringify(resultOf(era, members, { meta: { requestId } }));
 };
 
 /** Around a record that is JSON text already: written twice, made once. */
-const success = ({ deps, requestId, era }: Asked, tool: Tool, fit: Fitted): Answer => {
+const success = ({ app, requestId, era }: Asked, tool: Tool, fit: Fitted): Answer => {
   const { outcome, json, cuts, how } = fit;
-  const at = outcome.position ?? deps.following.asOf().position;
-  const token = consistencyToken(deps.log.id, at);
+  const token = app.tokenFor(outcome);
   const { replayOf } = outcome;
   const truncated = cuts.length > 0;
   const meta = {

@@ -1,4 +1,4 @@
-import type { Policy } from '../http/gate.ts';
+import type { Budget } from '#src/app/pipeline/admission.ts';
 import type { Answer, Asked } from './asked.ts';
 import { callTool, toolAsked } from './call-tool.ts';
 import { getPrompt, promptList } from './prompts.ts';
@@ -19,7 +19,7 @@ import { INSTRUCTIONS } from './wording.ts';
 export type Method = {
   eras: readonly Era[];
   /** What a call is recorded as and counted against; a read under the method's own name by default. */
-  about?(params: Params): { operation: string; policy: Policy };
+  about?(params: Params): { operation: string; budget: Budget };
   answer(asked: Asked): Answer | Promise<Answer>;
 };
 
@@ -35,13 +35,14 @@ const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object
   const spelled = new WeakMap<ReadonlySet<string>, string>();
   return {
     eras: BOTH,
-    answer({ era, caller: { scopes }, params: { cursor } }) {
+    answer({ era, admission, params: { cursor } }) {
       if (cursor !== undefined)
         return invalidParams(
           '/params/cursor',
           'cursor_invalid',
           'there is one page, without a cursor',
         );
+      const { scopes } = admission.caller;
       let granted = spelled.get(scopes);
       if (granted === undefined) {
         granted = [...scopes].sort().join(' ');

@@ -2,9 +2,8 @@ import type { Rates } from '#contracts/limits.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { allows, SCOPES } from '#contracts/scopes.ts';
 import type { Scope } from '#contracts/scopes.ts';
-import { consistencyToken as consistencyTokenAt } from '#src/app/pipeline/consistency.ts';
 import type { RecordKind } from '#src/app/records/read-record.ts';
-import { RECORDS, readRecord } from '#src/app/records/read-record.ts';
+import { RECORDS } from '#src/app/records/read-record.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
@@ -119,14 +118,14 @@ const OWN: Caching = { ttlMs: 0, cacheScope: 'private' };
 
 /** resources/read: a document, or a record of the caller's own. */
 export const readResource = async (asked: Asked): Promise<Answer> => {
-  const { deps, era, params } = asked;
+  const { app, era, params } = asked;
   const { uri } = params;
   if (typeof uri !== 'string')
     return invalidParams('/params/uri', 'required', 'names the resource');
   const document = DOCUMENTS.find((entry) => entry.uri === uri);
   if (document) {
     const { mimeType, text } = document;
-    const contents = [{ uri, mimeType, text: text(deps.origin(), deps.limits) }];
+    const contents = [{ uri, mimeType, text: text(app.origin(), app.limits) }];
     return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
   }
   const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
@@ -134,17 +133,21 @@ export const readResource = async (asked: Asked): Promise<Answer> => {
 };
 
 const readOwn = async (asked: Asked, template: Template, uri: string): Promise<Answer> => {
-  const { deps, caller, era, requestId, consistencyToken } = asked;
+  const { app, admission, era, requestId, consistencyToken } = asked;
   const { kind, path, untrusted } = template;
   const id = uri.slice(path.length);
-  // Taken before the question is: an answer may know more than it says, never less.
-  const { position } = deps.following.asOf();
-  const outcome = await readRecord(deps, { caller, kind, id, consistencyToken });
+  // Made before the record is read: the record may be newer than the token says, never older.
+  const token = app.tokenFor();
+  const outcome = await app.records.perform(
+    admission,
+    'readRecord',
+    { kind, id },
+    { consistencyToken },
+  );
   if (!outcome.ok)
     return outcome.code === 'resource_not_found' ? notFound(asked, uri) : faultOf(outcome);
   const text = JSON.stringify(outcome.value);
   const contents = [{ uri, mimeType: JSON_TYPE, text, _meta: { untrusted } }];
-  const token = consistencyTokenAt(deps.log.id, position);
   const parts = { caching: OWN, meta: { requestId, consistencyToken: token } };
   return {
     ok: true,

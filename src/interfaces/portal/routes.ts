@@ -5,9 +5,10 @@ import { docRoutes } from './docs/doc-routes.ts';
 import { errorPages, notFoundPage } from './layout/error-pages.ts';
 import { PORTAL_HEADERS, PUBLIC_PAGE } from './layout/headers.ts';
 import { sendPage } from './layout/layout.ts';
-import type { PortalDeps } from './portal-deps.ts';
+import type { App } from '#src/app/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { productRoutes } from './links/product-routes.ts';
+import type { LinkOptions } from './links/redirect.ts';
 import { linkRoutes } from './links/redirect.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
 import { startPage } from './docs/start-page.ts';
@@ -16,23 +17,23 @@ import { startPage } from './docs/start-page.ts';
 const FOR_GOOD = 'public, max-age=31536000, immutable';
 
 /** Pages for people: short links, what they lead to, buyers' lists, and what all this is. */
-export const portalRoutes = (server: FastifyInstance, deps: PortalDeps): void => {
+export const portalRoutes = (server: FastifyInstance, app: App, options: LinkOptions): void => {
   // In a scope of its own, so that forms are taken and pages are answered here and nowhere else.
   void server.register(async (scope) => {
     errorPages(scope);
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(PORTAL_HEADERS);
     });
-    await scope.register(async (links) => linkRoutes(links, deps), { prefix: '/l' });
-    await scope.register((reviews) => reviewRoutes(reviews, deps), { prefix: '/h' });
-    productRoutes(scope, deps);
-    problemRoutes(scope, deps);
-    docRoutes(scope, deps);
+    await scope.register(async (links) => linkRoutes(links, app, options), { prefix: '/l' });
+    await scope.register((reviews) => reviewRoutes(reviews, app), { prefix: '/h' });
+    productRoutes(scope, app);
+    problemRoutes(scope, app);
+    docRoutes(scope, app);
     assetRoutes(scope);
   });
 };
 
-const problemRoutes = (scope: FastifyInstance, { origin }: PortalDeps): void => {
+const problemRoutes = (scope: FastifyInstance, { origin }: App): void => {
   scope.get('/', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, startPage()));
 
   scope.get('/problems', (_request, reply) =>

@@ -5,7 +5,6 @@ import { toWebRequest } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { createLink } from '#contracts/operations/create-link.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
-import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
 import type { Bench } from '../bench.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Role, Started, Target } from '../children.ts';
@@ -41,7 +40,7 @@ export const mcpServer: Role<{ directory: string }, Told> = async ({ directory }
 /** The same handler behind the SDK's stateless server, with the same credential looked at. */
 export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }) => {
   const { service, key } = await openStocked(directory);
-  const { deps } = service;
+  const { deps, app } = service;
   const { agent } = authenticator(deps);
   const make = (authorization: string): McpServer => {
     const caller = agent(authorization.slice('Bearer '.length));
@@ -51,9 +50,9 @@ export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }
     server.registerTool('create_link', schemas, async (input) => {
       const requestId = deps.ids.uuid();
       const asked = { caller: caller.value, surface: 'mcp', requestId, input } as const;
-      const outcome = await dispatch(deps, 'createLink', asked);
+      const outcome = await app.agents.performAs('createLink', asked);
       if (!outcome.ok) throw new Error(outcome.detail);
-      const value = outcome.value as Record<string, unknown>;
+      const { value } = outcome;
       return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value };
     });
     return server;

@@ -1,7 +1,7 @@
 /** L: from the commit to the read model, in process, at about 2,000 writes a second. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
-import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
+import { openApp } from '#src/app/app.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import type { Service } from '#src/main.ts';
 import type { AppendResult, Position } from '#src/ports/event-log.ts';
@@ -50,12 +50,13 @@ export type MadeLink = { owner: string; id: string; position: Position };
 /** Creates links by the command of an agent, over `log`; without HTTP, which is measured elsewhere. */
 export const linkMaker = async (service: Service, log: Deps['log']) => {
   const key = await deskOf(service).agent('acme');
-  const deps: Deps = { ...service.deps, log };
+  const deps = { ...service.deps, log };
+  const { agents } = openApp(deps);
   const found = authenticator(deps).agent(key);
   if (!found.ok) throw new Error(found.detail);
   const caller = found.value;
   return async (n: number): Promise<MadeLink> => {
-    const outcome = await dispatch(deps, 'createLink', {
+    const outcome = await agents.performAs('createLink', {
       caller,
       surface: 'rest',
       requestId: `bench-${n}`,

@@ -5,7 +5,7 @@ import { runProjections } from '#projections/engine/run.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
-import type { ServerDeps } from '#src/interfaces/server.ts';
+import type { AppDeps } from '#src/app/app.ts';
 import type { Service } from '#src/main.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
@@ -50,7 +50,7 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
 };
 
 /** A second log and its own read models, with a transaction for every append. */
-const commitEach = async (directory: string): Promise<Partial<ServerDeps>> => {
+const commitEach = async (directory: string): Promise<Partial<AppDeps>> => {
   const log = sqliteEventLog({ directory: join(directory, 'each'), commit: 'each' });
   const store = sqliteStore({ file: join(directory, 'each', 'views.db') });
   const { signal } = new AbortController();
@@ -58,10 +58,7 @@ const commitEach = async (directory: string): Promise<Partial<ServerDeps>> => {
   return { log, following };
 };
 
-const replacedFor = async (
-  store: Store,
-  { deps, config }: Service,
-): Promise<Partial<ServerDeps>> => {
+const replacedFor = async (store: Store, { deps, config }: Service): Promise<Partial<AppDeps>> => {
   if (store === 'each') return commitEach(config.dataDirectory);
   if (store === 'sqlite') return {};
   // No read model follows a log that keeps nothing.

@@ -57,7 +57,7 @@ const countedIds = (): Ids => {
     `01900000-0000-7000-${kind}-${n.toString(16).padStart(12, '0')}`;
   return {
     uuid() {
-      if (new Error('who').stack?.includes('/app/activity.ts'))
+      if (new Error('who').stack?.includes('/app/pipeline/audit.ts'))
         return uuidOf((besides += 1), '9000');
       return uuidOf((uuids += 1), '8000');
     },
@@ -92,12 +92,12 @@ const ASKED: readonly Asking[] = [
 ];
 
 const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> => {
-  const { activity, log, following } = service.deps;
+  const { audit, log, following } = service.deps;
   const told: string[] = [];
   const pages = [...ASKED, { url: facts.review_path ?? '/', as: 'buyer' as const }];
   for (const { url, as, accept } of pages) {
     // What was asked before is written by real time, and counted in some answers.
-    await activity.flush();
+    await audit.flush();
     expect(await following.passed((await log.head()).position, PATIENT_MS)).toBe(true);
     const key = { agent: facts.api_key, staff: deskToken, buyer: undefined }[as];
     const { statusCode, body } = await service.server.inject({

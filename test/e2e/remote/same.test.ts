@@ -96,8 +96,8 @@ const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
 
 /** What an agent asked is written in batches, by real time: here after each request. */
 const settled = async ({ service }: TestApp): Promise<void> => {
-  const { activity, log, following } = service.deps;
-  await activity.flush();
+  const { audit, log, following } = service.deps;
+  await audit.flush();
   expect(await following.passed((await log.head()).position, 5_000)).toBe(true);
 };
 

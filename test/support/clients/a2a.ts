@@ -171,7 +171,7 @@ export const confirmed = (): OutboundCommand => ({
 
 /** What is on record of this app's calls over A2A, after everything noted is written. */
 export const activityOf = async (app: TestApp, owner = 'acme') => {
-  await app.service.deps.activity.flush();
+  await app.service.deps.audit.flush();
   const events = await app.service.deps.log.readOwner(owner, { after: 0, limit: 10_000 });
   return events.flatMap(({ type, data }) =>
     type === 'ActivityRecorded'

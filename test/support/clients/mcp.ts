@@ -98,8 +98,8 @@ export type Entry = EventData<'ActivityRecorded'>['entries'][number];
 
 /** What the record says an agent's calls were, reads and refusals, in order of writing. */
 export const activityOf = async (app: TestApp, agentId: string): Promise<Entry[]> => {
-  const { activity, log } = app.service.deps;
-  await activity.flush();
+  const { audit, log } = app.service.deps;
+  await audit.flush();
   const events = await log.readAll({ after: 0, limit: 10_000, types: ['ActivityRecorded'] });
   return events
     .map(({ data }) => data as EventData<'ActivityRecorded'>)

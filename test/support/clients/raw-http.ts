@@ -116,6 +116,8 @@ export const halfway = async (
   ];
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
+  // Before the first await: a refusal may close the connection while the event happens.
+  const closed = once(socket, 'close');
   let text = '';
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString();
@@ -125,6 +127,6 @@ export const halfway = async (
   while (!text.includes('100 Continue')) await once(socket, 'data');
   await happens();
   socket.write(body.slice(5));
-  await once(socket, 'close');
+  await closed;
   return text;
 };

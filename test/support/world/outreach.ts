@@ -2,7 +2,6 @@ import type { OperationId } from '#contracts/index.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
-import { dispatch } from '#src/app/pipeline/agent-dispatch.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import type { TestApp } from './app.ts';
 import { freshKey } from './app.ts';
@@ -39,7 +38,7 @@ export const person = async (
   return token;
 };
 
-/** An agent's call on the one road, below every interface. */
+/** An agent's call, performed by the pipeline below every interface. */
 export const asAgent = (
   app: TestApp,
   key: string,
@@ -47,11 +46,12 @@ export const asAgent = (
   input: Record<string, unknown>,
   surface: Surface = 'mcp',
 ): Promise<Outcome<never>> => {
-  const { deps } = app.service;
+  const { deps, app: application } = app.service;
   const caller = authenticator(deps).agent(key);
   if (!caller.ok) throw new Error(caller.code);
   const requestId = deps.ids.uuid();
-  return dispatch(deps, id, { caller: caller.value, surface, requestId, input }) as never;
+  const incoming = { caller: caller.value, surface, requestId, input };
+  return application.agents.performAs(id, incoming) as never;
 };
 
 /** The request that the call left behind. Throws when it was refused. */

@@ -90,7 +90,7 @@ describe('A2A 1.0', () => {
       seen.push({ asked: step, status, type: headers['content-type'], body: told });
     }
     const text = settled(JSON.stringify(seen, null, 2));
-    await expect(`${text}\n`).toMatchFileSnapshot(`../golden/a2a/${binding}.json`);
+    await expect(`${text}\n`).toMatchFileSnapshot(`../../golden/a2a/${binding}.json`);
   });
 
   it('streams what it streamed', async () => {
@@ -113,7 +113,7 @@ describe('A2A 1.0', () => {
     const { body } = await stream;
     const last = body.split('\n\n').at(-2) ?? '';
     expect(last).toContain('TASK_STATE_CANCELED');
-    await expect(`${settled(last)}\n`).toMatchFileSnapshot('../golden/a2a/stream.txt');
+    await expect(`${settled(last)}\n`).toMatchFileSnapshot('../../golden/a2a/stream.txt');
   });
 
   it('says nothing to a model that was not looked at: change these with care', async () => {
@@ -124,7 +124,7 @@ describe('A2A 1.0', () => {
       ...Object.fromEntries(Object.values(SKILLS).map((skill) => [skill.id, digest(skill)])),
     };
     await expect(`${JSON.stringify(words, null, 2)}\n`).toMatchFileSnapshot(
-      '../golden/a2a/words.json',
+      '../../golden/a2a/words.json',
     );
   });
 });

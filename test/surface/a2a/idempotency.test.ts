@@ -1,6 +1,5 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildServer } from '#src/interfaces/server.ts';
+import { serverOver } from '../../support/world/server-over.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { TestApp } from '../../support/world/app.ts';
 import { freshKey } from '../../support/world/app.ts';
@@ -181,10 +180,8 @@ describe('while the list of tasks is being filled', () => {
       if (name === 'tasks') throw new ReadModelRebuilding('tasks');
       return deps.readModels.get(name, ...rest);
     };
-    const server = buildServer(
-      { ...deps, readModels: { ...deps.readModels, get: get as typeof deps.readModels.get } },
-      { log: pino({ level: 'silent' }), trustProxy: false, countryHeader: undefined },
-    );
+    const readModels = { ...deps.readModels, get: get as typeof deps.readModels.get };
+    const server = serverOver({ ...deps, readModels });
     const send = async (payload: object, path = '/message:send') => {
       const headers = { ...VERSION, authorization: `Bearer ${key}` };
       const answer = await server.inject({ method: 'POST', url: BASE + path, headers, payload });

@@ -34,7 +34,7 @@ const post = async (path: string, payload: object): Promise<{ id: string; short_
   return answer.body;
 };
 const history = async () => {
-  await app.service.deps.activity.flush();
+  await app.service.deps.audit.flush();
   return app.service.deps.log.readOwner('acme', { after: 0, limit: 10_000 });
 };
 const visitsOf = async () => (await history()).filter(({ type }) => type === 'VisitRecorded');

@@ -120,7 +120,7 @@ describe('the wire', () => {
     for (const [index, step] of stepsOf(version).entries())
       transcript.push(exchange(await send(agent, version, step, index + 1)));
     const text = `${JSON.stringify(transcript, undefined, 2)}\n`;
-    await expect(text).toMatchFileSnapshot(`../golden/mcp/${version}.json`);
+    await expect(text).toMatchFileSnapshot(`../../golden/mcp/${version}.json`);
   });
 });
 
@@ -136,7 +136,7 @@ describe('the words that a model reads', () => {
       resources: await listOf('resources/list'),
     };
     await expect(`${JSON.stringify(words, undefined, 2)}\n`).toMatchFileSnapshot(
-      '../golden/mcp/words.json',
+      '../../golden/mcp/words.json',
     );
   });
 });

@@ -147,6 +147,7 @@ describe('a short link', () => {
           await from(address, { target, utm, sub_ids: ['s1'] });
       deps.origin = () => 'http://old.example';
       const ended = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
+      deps.origin = origin;
       for (const { path, to } of made)
         expect((await visit(path)).headers['location']).toBe(`https://t.example${to}`);
       app.clock.advance(2 * DAY_MS);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { submitRfq } from '#src/app/handoffs/buyer.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
+import type { AppDeps } from '#src/app/app.ts';
 import type { TestApp } from '../../support/world/app.ts';
 import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { buyerOver } from '../../support/world/server-over.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
@@ -31,17 +31,16 @@ const leadOf = async ({ id }: Handoff): Promise<string> => {
 };
 const move = (leadId: string, to: string, more = {}) =>
   app.desk('POST', `/leads/${leadId}/move`, { owner_id: 'acme', to, ...more });
-const sendRfq = ({ review_url }: Handoff, deps: Deps = app.service.deps) =>
-  submitRfq(deps, review_url.slice(review_url.lastIndexOf('/') + 1), {
-    requestId: freshKey(),
-    listRevision: 1,
+const sendRfq = ({ review_url }: Handoff, deps: AppDeps = app.service.deps) =>
+  buyerOver(deps, review_url).send({
+    list_revision: 1,
     consent: true,
     contact: { name: 'Bea Buyer', email: 'bea@shop.example' },
   });
 /** The service as it is, but for what the read model of handoffs answers. */
-const withHandoffs = (answer: () => Promise<undefined>): Deps => {
+const withHandoffs = (answer: () => Promise<undefined>): AppDeps => {
   const { deps } = app.service;
-  const get: Deps['readModels']['get'] = (name, scope, rowKey) =>
+  const get: AppDeps['readModels']['get'] = (name, scope, rowKey) =>
     name === 'handoff-leads' ? answer() : deps.readModels.get(name, scope, rowKey);
   return { ...deps, readModels: { ...deps.readModels, get } };
 };

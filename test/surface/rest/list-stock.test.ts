@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { reviseList } from '#src/app/handoffs/buyer.ts';
 import type { TestApp } from '../../support/world/app.ts';
 import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { buyerOver } from '../../support/world/server-over.ts';
 
 let app: TestApp;
 let key: string;
@@ -37,8 +37,8 @@ it('warns, and takes it back, as the buyer changes one of the lines', async () =
   const { review_url } = await handoff(50, 50);
   const token = review_url.slice(review_url.lastIndexOf('/') + 1);
   const revise = async (listRevision: number, quantities: [string, string][]) => {
-    const asked = { requestId: freshKey(), listRevision, quantities: new Map(quantities) };
-    const outcome = await reviseList(app.service.deps, token, asked);
+    const input = { list_revision: listRevision, quantities: new Map(quantities) };
+    const outcome = await buyerOver(app.service.deps, review_url).revise(input);
     if (!outcome.ok) throw new Error(outcome.detail);
     // What stands on the list is what holds now: nothing of it is news.
     expect(outcome.value.changed).toEqual(new Map());

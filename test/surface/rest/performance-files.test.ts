@@ -82,7 +82,7 @@ describe('a file without limit and cursor', () => {
   });
 
   it('is one call: one entry on record, one of the limit', async () => {
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     const entries = async () => {
       const { body } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
       const { data } = body as {
@@ -100,7 +100,7 @@ describe('a file without limit and cursor', () => {
       Number(/r=(\d+)/.exec((await ask(ASKED, CSV)).headers['ratelimit'] ?? '')?.[1]);
     const first = await left();
     expect(await left()).toBeGreaterThanOrEqual(first - 1);
-    await app.service.deps.activity.flush();
+    await app.service.deps.audit.flush();
     expect(await entries()).toBe(before + 2);
   });
 });

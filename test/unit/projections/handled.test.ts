@@ -14,6 +14,7 @@ const ALONE: EventType[] = [
   'RequestBound',
   'VisitRecorded',
   'ActivityRecorded',
+  'CallsAudited',
 ];
 
 const STORIES: readonly (readonly EventType[])[] = [

@@ -70,7 +70,7 @@ const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html =>
 };
 
 const formRow = (line: Line, view: ReviewView, writer: Writer): Html => {
-  const product = view.products.get(line.product_id);
+  const product = view.review.products.get(line.product_id);
   const remarks = remarksOn(line, view, writer);
   const priced = view.priced.lines.get(line.line_id) ?? { ...line, quantity: 0 };
   return html`<tr role="row" data-product="${line.product_id}"
@@ -106,7 +106,7 @@ const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
 /** What the reader should know of a line before sending it, as things stand now. */
 export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[] => {
   const now = view.review.changed.get(line.line_id);
-  const product = view.products.get(line.product_id);
+  const product = view.review.products.get(line.product_id);
   if (now && 'withdrawn' in now) return [noLongerOffered(now.withdrawn.reason)];
   const priced = view.priced.lines.get(line.line_id) ?? line;
   const warnings = priced === line && now ? now.warnings : (priced.warnings ?? []);

@@ -2,29 +2,37 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import formbody from '@fastify/formbody';
 import { LIMITS } from '#contracts/limits.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import { declineHandoff, openHandoff, reviseList, submitRfq } from '#src/app/handoffs/buyer.ts';
-import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import type { App } from '#src/app/app.ts';
 import type { Review } from '#src/app/handoffs/review.ts';
-import { review } from '#src/app/handoffs/review.ts';
-import { reviewTokenHash } from '#src/app/handoffs/review-token.ts';
-import { isChanged, withQuantities } from '#src/app/handoffs/typed-quantities.ts';
-import { tooMany } from '#src/interfaces/http/by-address.ts';
-import { sendProblem, wrongMethod } from '#src/interfaces/http/http.ts';
-import { notFoundPage, sendErrorPage, UNAVAILABLE } from '../layout/error-pages.ts';
-import { agentRefusal, isForeign } from './guard.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
+import type { BuyerCaller } from '#src/app/pipeline/call.ts';
+import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
+import { refuse } from '#src/app/pipeline/outcome.ts';
+import { arrivalOf } from '../../http/arrival.ts';
+import { refusalFor, sendProblem, wrongMethod } from '../../http/http.ts';
+import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
 import { NO_FAULTS } from '../layout/parts.ts';
-import type { PortalDeps } from '../portal-deps.ts';
+import { agentRefusal, isForeign } from './guard.ts';
+import type { EnteredFields } from './review-form-fields.ts';
+import {
+  besideQuantities,
+  declineInput,
+  fieldsOf,
+  isWorthKeeping,
+  quantitiesInput,
+  quantitiesOf,
+  revisionOf,
+  rfqInput,
+} from './review-form-fields.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
 import type { ReviewView, Told } from './review-view.ts';
-import { readTotals } from './review-view.ts';
 
 type ByToken = { Params: { token: string } };
-type Request = FastifyRequest<ByToken>;
-type Typed = ReadonlyMap<string, string>;
-type Act = (token: string, typed: Typed, requestId: string) => Promise<Outcome<Review>>;
+type BuyerAdmission = Admission<BuyerCaller>;
+type Act = (admission: BuyerAdmission, fields: EnteredFields) => Promise<Outcome<Review>>;
 
 const NO_LIST = 'There is no such list. Check that the link is complete.';
 const FOREIGN = {
@@ -36,137 +44,127 @@ const TOO_OFTEN = {
   detail: 'So much came from this link that it has to wait a moment. Nothing was changed.',
 };
 
-/** The pages behind a review link. Whoever holds the link is the buyer; GET changes nothing. */
-export const reviewRoutes = async (scope: FastifyInstance, deps: PortalDeps): Promise<void> => {
+/** The button that each address is for, and the operation that a refusal of it is audited as. */
+const BUTTONS = {
+  open: 'openHandoff',
+  quantities: 'reviseList',
+  decline: 'declineHandoff',
+  send: 'submitRfq',
+  enter: 'portal:enter',
+} as const;
+
+const buttonOf = ({ routeOptions }: FastifyRequest): string => {
+  const name = routeOptions.url?.split('/').at(-1) ?? '';
+  return Object.entries(BUTTONS).find(([button]) => button === name)?.[1] ?? 'reviewHandoff';
+};
+
+/** The pages behind a review link. The holder of the link is the buyer; GET changes nothing. */
+export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { buyers, origin } = app;
+  const admissions = new WeakMap<FastifyRequest, BuyerAdmission>();
+  const conclude = (request: FastifyRequest, refusal: Refusal): void => {
+    const admission = admissions.get(request);
+    if (admission) buyers.conclude(admission, buttonOf(request), refusal);
+  };
+  const admissionOf = (request: FastifyRequest): BuyerAdmission => {
+    const admission = admissions.get(request);
+    if (!admission) throw new Error('a review page was reached without an admission');
+    return admission;
+  };
   // Forms only: a JSON body here is a program's.
   scope.removeAllContentTypeParsers();
   await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers(PRIVATE_HEADERS);
-    const refusal = agentRefusal(request);
-    if (refusal) return sendProblem(reply, refusal, deps.origin());
-    if (isForeign(request, deps.origin())) return sendErrorPage(reply, 403, FOREIGN);
+    const { token } = request.params as Partial<ByToken['Params']>;
+    const arrival = { ...arrivalOf(request, 'portal'), credential: token };
+    const admitted = buyers.admit(arrival, { exchange: buttonOf(request) });
+    if (admitted.ok && token !== undefined) admissions.set(request, admitted.value);
+    const refusal = admitted.ok ? agentRefusal(request) : admitted;
+    if (refusal) {
+      conclude(request, refusal);
+      return sendProblem(reply, refusal, origin());
+    }
+    if (!isForeign(request, origin())) return undefined;
+    conclude(request, refuse('origin_not_allowed', FOREIGN.detail));
+    return sendErrorPage(reply, 403, FOREIGN);
   });
+  scope.addHook('onError', async (request, _reply, error) => conclude(request, refusalFor(error)));
   scope.setNotFoundHandler(
-    (_request, reply) => wrongMethod(reply, deps.origin()) ?? notFoundPage(reply, NO_LIST),
+    (_request, reply) => wrongMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
   );
 
-  scope.get<ByToken>('/:token', async ({ params }, reply) => {
-    const found = await review(deps, params.token);
-    if (!found.ok) return refused(reply, found);
-    return sendPage(reply, 200, reviewPage(viewOf(deps, params.token, found.value)));
+  scope.get<ByToken>('/:token', async (request, reply) => {
+    const quantities = new Map();
+    const shown = await buyers.perform(admissionOf(request), 'reviewHandoff', { quantities });
+    if (!shown.ok) return sendRefusal(reply, shown);
+    return sendPage(reply, 200, reviewPage(viewOf(request.params.token, shown.value)));
   });
 
-  // Each act is an event that every later look reads.
-  const tooOften = (token: string): Refusal | undefined => {
-    const verdict = deps.buyerActs.take(reviewTokenHash(token));
-    return verdict.allowed ? undefined : tooMany(verdict, deps.buyerActs);
-  };
-
-  scope.post<ByToken>('/:token/open', async ({ params, id }, reply) => {
-    const refusal = tooOften(params.token);
-    if (refusal) return sendErrorPage(later(reply, refusal), 429, TOO_OFTEN);
-    const outcome = await openHandoff(deps, params.token, id);
-    // A list that was closed meanwhile cannot be opened: nothing that the page would tell anybody.
-    if (!outcome.ok && outcome.code !== 'state_conflict') return refused(reply, outcome);
+  scope.post<ByToken>('/:token/open', async (request, reply) => {
+    const admission = admissionOf(request);
+    const overLimit = buyers.charge(admission, 'buyer');
+    if (overLimit) {
+      conclude(request, overLimit);
+      return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
+    }
+    const outcome = await buyers.perform(admission, 'openHandoff', {});
+    // A list that was closed meanwhile cannot be opened, and the page has nothing to say about it.
+    if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();
   });
 
-  for (const [name, act] of Object.entries(actsOf(deps))) {
-    // Where a reader stands whose form was not taken: loading that address again shows the list.
+  for (const [name, act] of Object.entries(actsOf(app))) {
+    // The address of a form that was refused: loading it again shows the list.
     scope.get<ByToken>(`/:token/${name}`, async ({ params }, reply) =>
       reply.redirect(`/h/${encodeURIComponent(params.token)}`, 303),
     );
     scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
-      const typed = typedIn(request);
+      const fields = fieldsOf(request.body);
       const { token } = request.params;
-      const outcome = tooOften(token) ?? (await act(token, typed, request.id));
-      if (!outcome.ok) return again(deps, reply, { token, typed, outcome });
-      const kept = beside(typed);
-      // What was typed beside the quantities stands in no address that a redirect could lead to.
+      const admission = admissionOf(request);
+      const overLimit = buyers.charge(admission, 'buyer');
+      if (overLimit) conclude(request, overLimit);
+      const outcome = overLimit ?? (await act(admission, fields));
+      if (!outcome.ok) return showAgain(app, reply, { admission, fields, refusal: outcome });
+      const kept = besideQuantities(fields);
+      // A redirect has no place for what was entered beside the quantities.
       if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
         return reply.redirect(`/h/${token}`, 303);
-      const view = viewOf(deps, token, outcome.value, kept);
+      const view = viewOf(token, outcome.value, kept);
       return sendPage(reply, 200, reviewPage({ ...view, told: 'saved' }));
     });
   }
 };
 
-const actsOf = (deps: PortalDeps): Record<'quantities' | 'decline' | 'send' | 'enter', Act> => {
-  const quantities: Act = (token, typed, requestId) =>
-    reviseList(deps, token, {
-      requestId,
-      listRevision: revisionIn(typed),
-      quantities: quantitiesIn(typed),
-    });
-  const send: Act = (token, typed, requestId) => {
-    const totals = typed.get('totals');
-    return submitRfq(deps, token, {
-      requestId,
-      listRevision: revisionIn(typed),
-      quantities: quantitiesIn(typed),
-      ...(totals !== undefined && { shown: readTotals(totals) }),
-      consent: typed.get('consent') === 'yes',
-      contact: {
-        name: said(typed, 'name'),
-        email: said(typed, 'email'),
-        ...(said(typed, 'company') !== '' && { company: said(typed, 'company') }),
-        ...(said(typed, 'phone') !== '' && { phone: said(typed, 'phone') }),
-      },
-    });
-  };
+const actsOf = ({ buyers }: App): Record<Exclude<keyof typeof BUTTONS, 'open'>, Act> => {
+  const quantities: Act = (admission, fields) =>
+    buyers.perform(admission, 'reviseList', quantitiesInput(fields));
+  const send: Act = (admission, fields) => buyers.perform(admission, 'submitRfq', rfqInput(fields));
   return {
     quantities,
     send,
-    decline: (token, typed, requestId) =>
-      declineHandoff(deps, token, {
-        requestId,
-        reason: said(typed, 'reason').replaceAll(/\s+/g, ' '),
-      }),
-    // In which field it was pressed is not told: quantities are shown priced before they are sent.
-    async enter(token, typed, requestId) {
-      const now = await review(deps, token);
-      if (!now.ok) return now;
-      const act = isChanged(now.value.state, quantitiesIn(typed)) ? quantities : send;
-      return act(token, typed, requestId);
+    decline: (admission, fields) =>
+      buyers.perform(admission, 'declineHandoff', declineInput(fields)),
+    // The browser does not say in which field Enter was pressed: changed quantities are shown priced first.
+    async enter(admission, fields) {
+      const shown = await lookAt(buyers, admission, quantitiesOf(fields));
+      if (!shown.ok) return shown;
+      return (shown.value.isChanged ? quantities : send)(admission, fields);
     },
   };
 };
 
-const BESIDE = ['name', 'email', 'company', 'phone', 'consent', 'reason'];
-const QUANTITY = 'quantity.';
-
-const said = (typed: Typed, name: string): string => typed.get(name)?.trim() ?? '';
-
-const quantitiesIn = (typed: Typed): Typed =>
-  new Map(
-    [...typed].flatMap(([name, value]) =>
-      name.startsWith(QUANTITY) ? [[name.slice(QUANTITY.length), value] as const] : [],
-    ),
-  );
-
-/** What was typed beside the quantities. */
-const beside = (typed: Typed): Typed =>
-  new Map([...typed].filter(([name]) => !name.startsWith(QUANTITY)));
-
-/** A form that only shows what it was filled with has nothing to lose. */
-const isWorthKeeping = (typed: Typed, { state: { buyer } }: Review): boolean =>
-  BESIDE.some((name) => said(typed, name) !== (name === 'company' ? (buyer.company ?? '') : ''));
-
-/** A form without a readable revision is of no list that there is: the reader looks again. */
-const revisionIn = (typed: Typed): number => {
-  const digits = typed.get('list_revision') ?? '';
-  return /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+/** Reads the list again within the request of an act, which is audited by that act. */
+const lookAt = (
+  buyers: App['buyers'],
+  { caller, arrival }: BuyerAdmission,
+  quantities: EnteredFields,
+): Promise<Outcome<Review>> => {
+  const { surface, requestId } = arrival;
+  const input = { quantities };
+  return buyers.performInside('reviewHandoff', { caller, surface, requestId, input });
 };
-
-/** The fields of a form by name; of a name that came twice, the first. */
-const typedIn = ({ body }: Request): Typed =>
-  new Map(
-    Object.entries((body ?? {}) as Record<string, unknown>).map(([name, value]) => [
-      name,
-      String(Array.isArray(value) ? value[0] : value),
-    ]),
-  );
 
 const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([
   'validation_failed',
@@ -174,30 +172,32 @@ const ON_THE_LIST: ReadonlySet<ProblemCode> = new Set([
   'rate_limited',
 ]);
 
-/** The page once more, with what stands in the way of the act. */
-const again = async (
-  deps: PortalDeps,
+type Refused = { admission: BuyerAdmission; fields: EnteredFields; refusal: Refusal };
+
+/** Shows the page again, with the reason why the act was refused. */
+const showAgain = async (
+  { buyers }: App,
   reply: FastifyReply,
-  { token, typed, outcome }: { token: string; typed: Typed; outcome: Refusal },
+  { admission, fields, refusal }: Refused,
 ): Promise<FastifyReply> => {
-  const { code } = outcome;
-  if (!ON_THE_LIST.has(code)) return refused(reply, outcome);
-  const now = await review(deps, token);
-  if (!now.ok) return refused(reply, now);
-  const { open, state } = now.value;
+  const { code } = refusal;
+  if (!ON_THE_LIST.has(code)) return sendRefusal(reply, refusal);
+  const { token } = admission.caller;
+  const shown = await lookAt(buyers, admission, quantitiesOf(fields));
+  if (!shown.ok) return sendRefusal(reply, shown);
+  const { open, state } = shown.value;
   if (code === 'validation_failed' && open) {
-    const faults = faultsOf(outcome.errors ?? [], state.lines);
-    const view = viewOf(deps, token, now.value, typed);
-    return sendPage(reply, 422, reviewPage({ ...view, faults }));
+    const faults = faultsOf(refusal.errors ?? [], state.lines);
+    return sendPage(reply, 422, reviewPage({ ...viewOf(token, shown.value, fields), faults }));
   }
   const status = code === 'rate_limited' ? 429 : 409;
-  later(reply, outcome);
-  if (open && revisionIn(typed) === state.list_revision) {
-    const view = viewOf(deps, token, now.value, typed);
-    return sendPage(reply, status, reviewPage({ ...view, told: toldOf(outcome) }));
+  withRetryAfter(reply, refusal);
+  if (open && revisionOf(fields) === state.list_revision) {
+    const view = viewOf(token, shown.value, fields);
+    return sendPage(reply, status, reviewPage({ ...view, told: toldOf(refusal) }));
   }
-  // Quantities typed into another list are dropped: the reader must see the one that stands.
-  const view = viewOf(deps, token, now.value, beside(typed));
+  // Quantities that were entered into another revision are dropped: the reader must see the present list.
+  const view = viewOf(token, { ...shown.value, entered: state }, besideQuantities(fields));
   return sendPage(reply, status, reviewPage({ ...view, told: 'outrun' }));
 };
 
@@ -206,29 +206,16 @@ const toldOf = ({ code, extra }: Refusal): Told => {
   return extra?.['rejected'] === 'too_many_revisions' ? 'spent' : 'other_total';
 };
 
-const viewOf = (
-  deps: PortalDeps,
-  token: string,
-  found: Review,
-  typed: Typed = new Map(),
-): ReviewView => {
-  const { open, state } = found;
-  const asTyped = open ? withQuantities(deps.catalog, state, quantitiesIn(typed)) : state;
-  const { lines, totals } = 'faults' in asTyped ? state : asTyped;
+const viewOf = (token: string, review: Review, typed: EnteredFields = new Map()): ReviewView => {
+  const { lines, totals } = review.entered;
   return {
-    review: found,
+    review,
     token,
-    products: open ? deps.catalog.byId(state.lines.map(({ product_id }) => product_id)) : new Map(),
     typed,
     faults: NO_FAULTS,
     priced: { lines: new Map(lines.map((line) => [line.line_id, line])), totals },
   };
 };
 
-const later = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
+const withRetryAfter = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
   retryAfterS === undefined ? reply : reply.header('retry-after', String(retryAfterS));
-
-const refused = (reply: FastifyReply, { code, detail }: Refusal): Promise<FastifyReply> =>
-  code === 'resource_not_found'
-    ? notFoundPage(reply, detail)
-    : sendErrorPage(reply, 503, UNAVAILABLE);

@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
 import type { Review } from '#src/app/handoffs/review.ts';
-import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import type { Faults } from '../layout/parts.ts';
@@ -9,8 +8,6 @@ import type { Faults } from '../layout/parts.ts';
 export type ReviewView = {
   review: Review;
   token: string;
-  /** Products of the list that are published now, by id. */
-  products: ReadonlyMap<string, CatalogProduct>;
   /** Values of a form that was not taken, by field. */
   typed: ReadonlyMap<string, string>;
   faults: Faults;

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import { marked } from 'marked';
+import type { App } from '#src/app/app.ts';
 import type { Rates } from '#contracts/limits.ts';
 import type { DocPage } from '#src/interfaces/text/docs.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
@@ -8,7 +9,6 @@ import { notFoundPage } from '../layout/error-pages.ts';
 import { PUBLIC_PAGE } from '../layout/headers.ts';
 import type { Page } from '../layout/layout.ts';
 import { sendPage } from '../layout/layout.ts';
-import type { PortalDeps } from '../portal-deps.ts';
 
 const indexPage = (): Page => ({
   title: 'Documentation',
@@ -40,7 +40,7 @@ const maker = (rates: Rates) => {
 };
 
 /** Pages of documentation, for people and, as Markdown, for programs. */
-export const docRoutes = (scope: FastifyInstance, { origin, limits }: PortalDeps): void => {
+export const docRoutes = (scope: FastifyInstance, { origin, limits }: App): void => {
   const made = maker(limits);
 
   scope.get('/docs', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, indexPage()));

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
-import { LogUnavailable } from '#src/ports/event-log.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { PROBLEM_TYPE } from '#src/interfaces/http/problem.ts';
 import type { Page } from './layout.ts';
 import { layout, sendPage } from './layout.ts';
@@ -53,8 +52,6 @@ const OUR_FAULT = {
 /** Pages instead of problems for what a person meets; faults of ours go on to who logs them. */
 export const errorPages = (scope: FastifyInstance): void => {
   scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
-    if (error instanceof LogUnavailable || error instanceof ReadModelRebuilding)
-      return sendErrorPage(reply, 503, UNAVAILABLE);
     const status = error.statusCode ?? 500;
     if (status < 400 || status >= 500) throw error;
     return sendErrorPage(reply, status, BODY_FAULTS[status] ?? UNREADABLE);
@@ -68,6 +65,15 @@ export const errorPages = (scope: FastifyInstance): void => {
     return (await layout(errorPage(reply.statusCode, OUR_FAULT))).toString();
   });
 };
+
+/** Answers a refusal that is not about a form: the page says what is not there, or not now. */
+export const sendRefusal = (
+  reply: FastifyReply,
+  { code, detail }: Pick<Refusal, 'code' | 'detail'>,
+): Promise<FastifyReply> =>
+  code === 'resource_not_found'
+    ? notFoundPage(reply, detail)
+    : sendErrorPage(reply, 503, UNAVAILABLE);
 
 export const notFoundPage = (reply: FastifyReply, what: string): Promise<FastifyReply> =>
   sendErrorPage(reply, 404, { title: 'Not found', detail: what });

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
-import type { CatalogProduct, ProductHits } from '#src/ports/catalog.ts';
+import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
+import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
@@ -10,8 +11,6 @@ const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of st
 
 const INDICATIVE =
   'Prices are indicative, and stock is a signal. Staff control both; nothing here is an offer.';
-
-export type Crumb = { name: string; category: string | undefined };
 
 /** One published product, for whom a link led here. */
 export const productPage = (product: CatalogProduct, crumbs: readonly Crumb[]): Page => {
@@ -86,18 +85,14 @@ const trail = (crumbs: readonly Crumb[]): Html =>
 
 export const categoryHref = (category: string): string => `/c/${encodeURIComponent(category)}`;
 
-export type Listing = {
+export type ListingView = Listing & {
   heading: string;
-  crumbs: readonly Crumb[];
   words: string;
-  hits: ProductHits;
-  page: number;
-  pages: number;
   href(page: number): string;
 };
 
 /** Products of a category or of a search, page by page. */
-export const listingPage = (listing: Listing): Page => {
+export const listingPage = (listing: ListingView): Page => {
   const { heading, crumbs, words, hits, page, pages, href } = listing;
   const writer = writerFor(HOUSE_LOCALE);
   return {

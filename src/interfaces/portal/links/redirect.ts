@@ -1,17 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { CodeRow } from '#src/ports/rows.ts';
-import { notFoundPage, sendErrorPage } from '../layout/error-pages.ts';
-import { sendTagged } from '#src/interfaces/http/documents.ts';
-import { wrongMethod } from '#src/interfaces/http/http.ts';
+import type { App } from '#src/app/app.ts';
+import { present } from '#src/app/shared/present.ts';
+import { sendTagged } from '../../http/documents.ts';
+import { wrongMethod } from '../../http/http.ts';
+import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { LINK_HEADERS } from '../layout/headers.ts';
-import type { PortalDeps } from '../portal-deps.ts';
 import { qrPng, qrSvg } from './qr.ts';
+import { admitVisitor } from './visitor.ts';
 
 type ByCode = { Params: { code: string }; Querystring: { via?: unknown } };
 
-const CODE = /^[a-z0-9-]{3,64}$/;
-/** What links lead to, whatever an address had before it. */
-const PAGE = /\/(?:[pc]\/[^/]+|s)$/;
+export type LinkOptions = {
+  /** Header in which a proxy in front names the visitor's country; two letters, otherwise ignored. */
+  countryHeader?: string | undefined;
+};
+
 const COUNTRY = /^[A-Za-z]{2}$/;
 const PURPOSES = ['sec-purpose', 'purpose', 'x-moz'];
 const NO_LINK = 'There is no such link. Check that it is complete.';
@@ -19,26 +22,9 @@ const NO_LINK = 'There is no such link. Check that it is complete.';
 /** Long enough to spare a printer's layout its reloads; a code leads to one place for ever. */
 const PICTURE_CACHE = 'public, max-age=86400';
 
-/** Short links: a visit, then the way on. And the picture of each. */
-export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
-  const find = async (code: string): Promise<{ code: string; row: CodeRow } | undefined> => {
-    const folded = code.toLowerCase();
-    if (!CODE.test(folded)) return undefined;
-    const row = await deps.readModels.get<CodeRow>('codes', folded, '');
-    return row && { code: folded, row };
-  };
-
-  /** undefined when the link leads nowhere any more. */
-  const targetOf = (row: CodeRow, at: number): string | undefined => {
-    if (row.disabled) return undefined;
-    if (row.expires_at !== undefined && row.expires_at <= at) return row.expired_url;
-    // Without another target, the product's page says that it is withdrawn, and knows a way on.
-    if (row.expired_url === undefined) return row.destination_url;
-    const { product_id } = row.dims;
-    const isWithdrawn = product_id !== undefined && deps.catalog.withdrawn([product_id]).size > 0;
-    return isWithdrawn ? row.expired_url : row.destination_url;
-  };
-
+/** Short links: each follows its destination and records the visit. And the picture of each. */
+export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOptions): void => {
+  const { visitors, origin } = app;
   // Some mailers end every address with a slash.
   for (const url of ['/:code', '/:code/'])
     scope.route<ByCode>({
@@ -46,38 +32,35 @@ export const linkRoutes = (scope: FastifyInstance, deps: PortalDeps): void => {
       url,
       handler: async (request, reply) => {
         reply.headers(LINK_HEADERS);
-        const found = await find(request.params.code);
-        if (!found) return notFoundPage(reply, NO_LINK);
-        const target = targetOf(found.row, deps.clock.now());
-        if (target === undefined) return gone(reply);
-        await deps.visits.record(found.row, visitOf(request, deps.countryHeader));
-        return reply.redirect(hereOf(target, deps.origin()), 302);
+        const input = visitOf(request, options);
+        const followed = await visitors.perform(
+          admitVisitor(app, request, 'visitLink'),
+          'visitLink',
+          input,
+        );
+        if (!followed.ok) return sendRefusal(reply, followed);
+        const { target } = followed.value;
+        return target === undefined ? gone(reply) : reply.redirect(target, 302);
       },
     });
 
   const pictures = { 'qr.svg': qrSvg, 'qr.png': qrPng } as const;
   for (const [name, draw] of Object.entries(pictures))
     scope.get<ByCode>(`/:code/${name}`, async (request, reply) => {
-      const found = await find(request.params.code);
-      if (!found) return notFoundPage(reply.headers(LINK_HEADERS), NO_LINK);
+      const { code } = request.params;
+      const found = await visitors.perform(admitVisitor(app, request, 'locateLink'), 'locateLink', {
+        code,
+      });
+      if (!found.ok) return sendRefusal(reply.headers(LINK_HEADERS), found);
       // A promoter shows the picture on pages of its own.
       reply.header('cross-origin-resource-policy', 'cross-origin');
-      return sendTagged(reply, draw(`${deps.origin()}/l/${found.code}?via=qr`), PICTURE_CACHE);
+      return sendTagged(reply, draw(found.value.url), PICTURE_CACHE);
     });
 
   scope.setNotFoundHandler((_request, reply) => {
     reply.headers(LINK_HEADERS);
-    return wrongMethod(reply, deps.origin()) ?? notFoundPage(reply, NO_LINK);
+    return wrongMethod(reply, origin()) ?? notFoundPage(reply, NO_LINK);
   });
-};
-
-/**
- * A target is a page of this service, under the address that the service had when the link was made:
- * it is sought under the present one, so that a link outlives a move and leads to no other host.
- */
-const hereOf = (target: string, origin: string): string => {
-  const { pathname, search } = new URL(target);
-  return origin + (PAGE.exec(pathname)?.[0] ?? '/') + search;
 };
 
 const gone = (reply: FastifyReply): Promise<FastifyReply> =>
@@ -89,19 +72,22 @@ const gone = (reply: FastifyReply): Promise<FastifyReply> =>
 const first = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value;
 
-const visitOf = (request: FastifyRequest<ByCode>, countryHeader: string | undefined) => {
+const visitOf = (
+  request: FastifyRequest<ByCode>,
+  { countryHeader }: LinkOptions,
+): Record<string, unknown> => {
   const { headers } = request;
   const purposes = PURPOSES.flatMap((name) => first(headers[name]) ?? []);
   const country = countryHeader && first(headers[countryHeader.toLowerCase()]);
-  return {
-    requestId: request.id,
+  return present({
+    code: request.params.code,
     method: request.method,
     address: request.ip,
-    userAgent: headers['user-agent'],
+    user_agent: headers['user-agent'],
     purpose: purposes.length > 0 ? purposes.join(' ') : undefined,
     dest: first(headers['sec-fetch-dest']),
     referrer: headers.referer,
     country: country && COUNTRY.test(country) ? country.toUpperCase() : undefined,
-    viaQr: request.query.via === 'qr',
-  };
+    via_qr: request.query.via === 'qr',
+  });
 };

@@ -3,11 +3,11 @@ import type { EventData } from '#contracts/events/index.ts';
 import type { AppendResult, EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import { attribute } from '../events/attribution.ts';
-import type { AgentCaller, Call } from './call.ts';
-import { digestOf } from '../events/hash.ts';
-import type { Done, Outcome, Refusal } from './outcome.ts';
-import { done, refuse, Refused } from './outcome.ts';
+import { attribute } from './attribution.ts';
+import type { AgentCaller, Call } from '../pipeline/call.ts';
+import { digestOf } from './hash.ts';
+import type { Done, Outcome, Refusal } from '../pipeline/outcome.ts';
+import { done, refuse, Refused } from '../pipeline/outcome.ts';
 
 /** What a call writes with. */
 export type Writer = { log: EventLog; ids: Ids };

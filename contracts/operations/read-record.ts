@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { defineToolOperation } from '../operation.ts';
+
+/**
+ * One record by its id, as MCP shows resources. Its scope depends on the kind of record. The id is stored in
+ * audit records.
+ */
+export const readRecord = defineToolOperation({
+  id: 'mcp:resources/read',
+  kind: 'query',
+  scope: null,
+  summary: 'Read one record by its id',
+  guidance: 'The resource templates say which kinds there are.',
+  input: z.strictObject({
+    kind: z.enum(['link', 'handoff', 'lead', 'product']),
+    id: z.string(),
+  }),
+  output: z.looseObject({ id: z.string() }),
+  problems: [
+    'scope_missing',
+    'resource_not_found',
+    'consistency_token_invalid',
+    'consistency_timeout',
+  ],
+  examples: [],
+});

@@ -1,0 +1,149 @@
+/** The application as its interfaces see it: a pipeline for each kind of actor, and a few named queries. */
+import { buyerOperations } from '#contracts/buyer/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import type { DeskOperations } from '#contracts/desk/index.ts';
+import { agentOperations, recordOperations } from '#contracts/index.ts';
+import type { Rates } from '#contracts/limits.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import { visitorOperations } from '#contracts/visitor/index.ts';
+import type { SharedCount } from '#src/ports/limits.ts';
+import { buyerHandlers } from './handoffs/buyer.ts';
+import type { BuyerPipeline } from './handoffs/buyer-handler.ts';
+import type { VisitorDeps, VisitorPipeline } from './links/visitor-handler.ts';
+import { visitorHandlers } from './links/visitor-handlers.ts';
+import type { AgentPipeline } from './pipeline/agent-handlers.ts';
+import { handlers } from './pipeline/agent-handlers.ts';
+import { agentRules } from './pipeline/agent-rules.ts';
+import { authenticator } from './pipeline/authenticate.ts';
+import type { DeskCaller } from './pipeline/call.ts';
+import { consistencyToken } from './pipeline/consistency.ts';
+import type { DeskDeps, DeskHandlers } from './pipeline/desk-handler.ts';
+import { deskHandlers } from './pipeline/desk-handlers.ts';
+import { deskRules } from './pipeline/desk-rules.ts';
+import type { Limiter } from './limits/limiter.ts';
+import { limiter } from './limits/limiter.ts';
+import type { Outcome } from './pipeline/outcome.ts';
+import { Pipeline } from './pipeline/pipeline.ts';
+import { buyerRules, visitorRules } from './pipeline/public-rules.ts';
+import { sharedLimiter } from './limits/shared-limiter.ts';
+import { recordHandlers } from './records/read-record.ts';
+import type { RecordPipeline } from './records/read-record.ts';
+import { followTask } from './tasks/follow.ts';
+import type { TaskFollowing } from './tasks/follow.ts';
+import { keySet, signDocument } from './tasks/jws.ts';
+import type { TaskPipeline } from './tasks/task-handler.ts';
+import { taskHandlers } from './tasks/task-handlers.ts';
+import { taskRules } from './tasks/task-rules.ts';
+import type { TaskView } from './tasks/view.ts';
+import type { TaskWatch } from './tasks/watch.ts';
+import { taskWatch } from './tasks/watch.ts';
+
+export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
+
+export type AppDeps = DeskDeps &
+  VisitorDeps & {
+    /** Where other processes serve the same clients: what they take is counted there. */
+    counts?: SharedCount;
+  };
+
+export type App = {
+  agents: AgentPipeline;
+  /** What agents read as resources of MCP. */
+  records: RecordPipeline;
+  tasks: TaskPipeline;
+  desk: DeskPipeline;
+  buyers: BuyerPipeline;
+  visitors: VisitorPipeline;
+  /** The public origin, without a slash at the end; never taken from a request. */
+  origin(): string;
+  limits: Rates;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Token of the position that an answer reflects: of its own write, or of the read models now. */
+  tokenFor(outcome?: Outcome<unknown>): string;
+  /** Signs a document as strangers can check it with `signingKeys`; `keysUrl` is where those are served. */
+  sign(document: object, keysUrl: string): object;
+  signingKeys(): object;
+  /** Watches the log for news of tasks. */
+  watchTasks(options: Parameters<typeof taskWatch>[1]): TaskWatch;
+  /** A task as each of its events leaves it, until it ends. */
+  followTask(watch: TaskWatch, following: TaskFollowing): AsyncGenerator<TaskView>;
+};
+
+export const openApp = (deps: AppDeps): App => {
+  const { clock, limits, counts: count, audit, secrets, log, following } = deps;
+  const limited = (name: string, perMinute: number): Limiter =>
+    count
+      ? sharedLimiter(perMinute, clock.monotonic, { count, name })
+      : limiter(perMinute, clock.monotonic);
+  const limiters = {
+    failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
+    unauthenticated: limited('unauthenticated', LIMITS.UNAUTHENTICATED_PER_MINUTE),
+  };
+  const budgets = {
+    read: limited('read', limits.readsPerMinute),
+    write: limited('write', limits.writesPerMinute),
+    outreach: limited('outreach', limits.outreachPerMinute),
+  };
+  const acts = limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE);
+  const credentials = authenticator(deps);
+  const rules = agentRules(deps, credentials, budgets);
+  const shared = { deps, audit, limiters };
+  const agents: AgentPipeline = new Pipeline({
+    ...shared,
+    registry: agentOperations,
+    handlers,
+    rules,
+  });
+  const tasks: TaskPipeline = new Pipeline({
+    ...shared,
+    registry: taskOperations,
+    handlers: taskHandlers(),
+    rules: taskRules(deps, rules, { agents, tasks: () => tasks }),
+  });
+  const desk: DeskPipeline = new Pipeline({
+    ...shared,
+    registry: deskOperations,
+    handlers: deskHandlers,
+    rules: deskRules(deps, credentials, {
+      read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),
+      write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
+    }),
+  });
+  return {
+    agents,
+    records: new Pipeline({
+      ...shared,
+      registry: recordOperations,
+      handlers: recordHandlers,
+      rules,
+    }),
+    tasks,
+    desk,
+    buyers: new Pipeline({
+      ...shared,
+      registry: buyerOperations,
+      handlers: buyerHandlers,
+      rules: buyerRules(deps, acts),
+    }),
+    visitors: new Pipeline({
+      ...shared,
+      registry: visitorOperations,
+      handlers: visitorHandlers,
+      rules: visitorRules(deps),
+    }),
+    origin: deps.origin,
+    limits,
+    now: clock.now,
+    tokenFor: (outcome) =>
+      consistencyToken(
+        log.id,
+        (outcome?.ok ? outcome.position : undefined) ?? following.asOf().position,
+      ),
+    sign: (document, keysUrl) => signDocument(secrets, document, keysUrl),
+    signingKeys: () => keySet(secrets),
+    watchTasks: (options) => taskWatch(deps, options),
+    followTask: (watch, followed) => followTask(deps, watch, followed),
+  };
+};

@@ -1,0 +1,78 @@
+import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
+import type { VisitorHandler } from '../links/visitor-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+
+const PAGE_PRODUCTS = 24;
+
+/** One step of a category's path; `category` where the catalog has a page for it. */
+export type Crumb = { name: string; category: string | undefined };
+
+/** A product that is published, or was withdrawn, and the path to its category. */
+export type ShownProduct = {
+  product: CatalogProduct;
+  withdrawn: boolean;
+  crumbs: readonly Crumb[];
+};
+
+/** One page of products; `page` is the last one where a later one was asked for. */
+export type Listing = {
+  hits: ProductHits;
+  page: number;
+  pages: number;
+  crumbs: readonly Crumb[];
+};
+
+const NO_PRODUCT = refuse('resource_not_found', 'This product is not offered, or not any more.');
+const NO_CATEGORY = refuse(
+  'resource_not_found',
+  'There is no such category, or no product in it any more.',
+);
+
+/** `Stationery > Pens` as two steps. */
+const crumbsOf = (catalog: Catalog, category: string): Crumb[] => {
+  const names = category.split(' > ');
+  return names.map((name, index) => {
+    const path = names.slice(0, index + 1).join(' > ');
+    return { name, category: catalog.hasCategory(path) ? path : undefined };
+  });
+};
+
+export const viewProduct: VisitorHandler<'viewProduct'> = async ({ catalog }, { product_id }) => {
+  const published = catalog.byId([product_id]).get(product_id);
+  const product = published ?? catalog.withdrawn([product_id]).get(product_id)?.product;
+  if (!product) return NO_PRODUCT;
+  const crumbs = crumbsOf(catalog, product.category);
+  return done({ product, withdrawn: published === undefined, crumbs });
+};
+
+const listingOf = (
+  catalog: Catalog,
+  query: Pick<ProductSearch, 'q' | 'category'>,
+  asked: number,
+): Omit<Listing, 'crumbs'> => {
+  const find = (page: number) =>
+    catalog.search({
+      ...query,
+      sort: 'relevance',
+      limit: PAGE_PRODUCTS,
+      offset: (page - 1) * PAGE_PRODUCTS,
+      facets: [],
+    });
+  const first = find(asked);
+  const pages = Math.max(1, Math.ceil(first.total / PAGE_PRODUCTS));
+  // Products may have left the catalog since the link to a later page was made.
+  const page = Math.min(asked, pages);
+  return { hits: page === asked ? first : find(page), page, pages };
+};
+
+export const viewCategory: VisitorHandler<'viewCategory'> = async (
+  { catalog },
+  { category, page },
+) => {
+  if (!catalog.hasCategory(category)) return NO_CATEGORY;
+  const crumbs = crumbsOf(catalog, category).slice(0, -1);
+  return done({ ...listingOf(catalog, { category }, page), crumbs });
+};
+
+export const viewSearch: VisitorHandler<'viewSearch'> = async ({ catalog }, { words, page }) =>
+  done({ ...listingOf(catalog, words === '' ? {} : { q: words }, page), crumbs: [] });

@@ -1,0 +1,18 @@
+import type { z } from 'zod';
+import type { BuyerOperationId, BuyerOperations } from '#contracts/buyer/index.ts';
+import type { BuyerCall, BuyerCaller } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Review } from './review.ts';
+
+export type BuyerHandler<Id extends BuyerOperationId> = (
+  deps: Deps,
+  input: z.output<BuyerOperations[Id]['input']>,
+  call: BuyerCall,
+) => Promise<Outcome<Review>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type BuyerHandlers = { [Id in BuyerOperationId]: BuyerHandler<Id> };
+
+export type BuyerPipeline = Pipeline<BuyerOperations, BuyerHandlers, BuyerCaller>;

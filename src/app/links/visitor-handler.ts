@@ -1,0 +1,35 @@
+import type { z } from 'zod';
+import type { VisitorOperations } from '#contracts/visitor/index.ts';
+import type { Listing, ShownProduct } from '../catalog/view-products.ts';
+import type { VisitorCall, VisitorCaller } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { Visits } from './visits.ts';
+
+export type VisitorDeps = Deps & { visits: Visits };
+
+/** What each operation answers, for the page that shows it. */
+type Answers = {
+  visitLink: { target?: string };
+  locateLink: { code: string; url: string };
+  viewProduct: ShownProduct;
+  viewCategory: Listing;
+  viewSearch: Listing;
+};
+
+export type VisitorHandler<Id extends keyof VisitorOperations> = (
+  deps: VisitorDeps,
+  input: z.output<VisitorOperations[Id]['input']>,
+  call: VisitorCall,
+) => Promise<Outcome<Answers[Id]>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type VisitorHandlers = { [Id in keyof VisitorOperations]: VisitorHandler<Id> };
+
+export type VisitorPipeline = Pipeline<
+  VisitorOperations,
+  VisitorHandlers,
+  VisitorCaller,
+  VisitorDeps
+>;

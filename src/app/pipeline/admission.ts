@@ -1,0 +1,24 @@
+import type { Caller, Surface } from './call.ts';
+
+/** What a call is counted against: names of the RateLimit fields. */
+export type Budget = 'read' | 'write' | 'outreach' | 'buyer';
+
+/** What an interface knows of a request before its body is read. */
+export type Arrival = {
+  surface: Surface;
+  requestId: string;
+  /** A bearer token, or the token of a review link; undefined when none was presented. */
+  credential: string | undefined;
+  /** The client's address. Counts refused credentials; never stored. */
+  address: string;
+};
+
+/** A request whose caller is known and within its limits. */
+export type Admission<C extends Caller> = {
+  readonly arrival: Arrival;
+  caller: C;
+  /** To be sent with the answer: what is left of the budget, and when the key ends. */
+  headers: Readonly<Record<string, string>>;
+  /** Whether an audit record of the request has been made; each request has at most one. */
+  isAudited: boolean;
+};

@@ -1,0 +1,127 @@
+import type { ToolOperation } from '#contracts/operation.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Declared } from '#contracts/operation.ts';
+import type { NeededScope, Scope } from '#contracts/scopes.ts';
+import { allows } from '#contracts/scopes.ts';
+import { fingerprintOf } from '../events/hash.ts';
+import { DAY_MS } from '../shared/time.ts';
+import { tooMany } from '../limits/address-limit.ts';
+import type { Authenticator } from './authenticate.ts';
+import type { AgentCall, AgentCaller, Call } from './call.ts';
+import type { Deps } from './deps.ts';
+import { idemOf } from '../events/idempotency.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { refuse, scopeMissing } from './outcome.ts';
+import { parseInput } from './parse-input.ts';
+import { isRecorded } from './pipeline.ts';
+import type { ActorRules, Incoming } from './rules.ts';
+
+export type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
+
+type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
+
+/** The budget that an operation takes from: outreach has one of its own. */
+export const agentBudget = ({
+  kind,
+  openWorld,
+}: Pick<AgentOperation, 'kind' | 'openWorld'>): keyof AgentLimiters => {
+  if (kind === 'query') return 'read';
+  return openWorld ? 'outreach' : 'write';
+};
+
+const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
+
+/** RateLimit-Policy of each budget, and what a caller has left of it. */
+export const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
+  const policies = new Map<string, string>();
+  for (const [name, { perMinute }] of Object.entries<Limiter>(limiters))
+    policies.set(name, `"${name}";q=${perMinute};w=60`);
+  return (key: string, budget: Name) => {
+    const limiter = limiters[budget];
+    const verdict = limiter.take(key);
+    const headers: Record<string, string> = {
+      'ratelimit-policy': policies.get(budget) ?? '',
+      ratelimit: `"${budget}";r=${verdict.remaining};t=${verdict.windowS}`,
+    };
+    return verdict.allowed ? { headers } : { headers, refusal: tooMany(verdict, limiter) };
+  };
+};
+
+/** What every call of an agent has in common, whatever it performs. */
+export const agentCall = (
+  deps: Pick<Deps, 'clock'>,
+  { caller, surface, requestId }: Pick<Incoming<AgentCaller>, 'caller' | 'surface' | 'requestId'>,
+  { id, scope }: { id: string; scope: NeededScope },
+): Call & { caller: AgentCaller } => {
+  const used = scopeUsed(scope, caller);
+  return {
+    caller,
+    ownerId: caller.ownerId,
+    actor: caller.agentId,
+    keyId: caller.keyId,
+    surface,
+    operation: id,
+    ...(used !== undefined && { scope: used }),
+    requestId,
+    at: deps.clock.now(),
+  };
+};
+
+/** Agents: an API key, scopes, budgets by key, idempotency keys, an audit record of all that is no event. */
+export const agentRules = (
+  deps: Deps,
+  authenticator: Authenticator,
+  limiters: AgentLimiters,
+): ActorRules<AgentCaller, AgentOperation, Deps> => {
+  const take = rateLimits(limiters);
+
+  /** A key that ends says so in every answer (RFC 9745, RFC 8594): since when, and until when. */
+  const endOf = ({ keyId }: AgentCaller): Record<string, string> => {
+    const key = deps.credentials.key(keyId);
+    if (!key) return {};
+    const ends = key.status === 'rotating' || key.expires_at - deps.clock.now() < SUNSET_NOTICE_MS;
+    return {
+      ...(key.rotated_at !== undefined && {
+        deprecation: `@${Math.floor(key.rotated_at / 1000)}`,
+      }),
+      ...(ends && { sunset: new Date(key.expires_at).toUTCString() }),
+    };
+  };
+
+  return {
+    identify({ credential }) {
+      if (credential === undefined)
+        return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
+      return authenticator.agent(credential);
+    },
+    authorize: ({ id, scope }, caller) =>
+      allows(scope, caller.scopes) ? undefined : scopeMissing(id, scope, caller),
+    budgetFor: agentBudget,
+    charge(caller, budget) {
+      const taken = take(caller.keyId, budget as keyof AgentLimiters);
+      return taken.refusal ? taken : { headers: { ...taken.headers, ...endOf(caller) } };
+    },
+    parse: parseInput,
+    callFor(incoming, { operation, input }): AgentCall {
+      const { task, file } = incoming;
+      const base = {
+        ...agentCall(deps, incoming, operation),
+        ...(task && { task }),
+        ...(file && { file: true as const }),
+      };
+      if (!('idempotency_key' in input)) return base;
+      const { idempotency_key, ...fields } = input as { idempotency_key: string };
+      return {
+        ...base,
+        idem: idemOf(incoming.caller, operation.id, idempotency_key),
+        fingerprint: fingerprintOf(operation.id, fields),
+      };
+    },
+    awaitedScope: ({ kind }, { ownerId }) => (kind === 'query' ? ownerId : undefined),
+    subjectOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
+    isAudited: (_operation, outcome) => !isRecorded(outcome),
+  };
+};
+
+const scopeUsed = (needed: NeededScope, { scopes }: AgentCaller): Scope | undefined =>
+  [needed ?? []].flat().find((name) => scopes.has(name));

@@ -1,0 +1,168 @@
+import type { EventData } from '#contracts/events/index.ts';
+import type { ProblemCode } from '#contracts/problems.ts';
+import type { ReviewTokenRow } from '#src/ports/rows.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
+import { attribute } from '../events/attribution.ts';
+import type { Recorder } from '../events/recorder.ts';
+import { DAY_MS } from '../shared/time.ts';
+import type { AuditAppend, AuditEntry } from './audit-queue.ts';
+import { AuditQueue } from './audit-queue.ts';
+import type { AgentCaller, Surface } from './call.ts';
+import type { Outcome } from './outcome.ts';
+
+/** Who an audit record is about. A buyer is known by the hash of the review link's token. */
+export type AuditSubject =
+  | ({ kind: 'agent' } & Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>)
+  | { kind: 'desk'; tokenId: string }
+  | { kind: 'buyer'; tokenHash: string };
+
+export type AuditedCall = { operation: string; surface: Surface; requestId: string };
+
+/**
+ * The record of calls that no business event records: reads, refusals, replays. Those of an agent or a desk
+ * token are stored within a second, refusals at once; those of a review link are counted for a minute, so
+ * that a link cannot grow the log.
+ */
+export type Audit = {
+  record(subject: AuditSubject, call: AuditedCall, outcome: Outcome<unknown>): void;
+  /** Resolves when everything recorded so far is durable, or could not be written. */
+  flush(): Promise<void>;
+};
+
+export type AuditDeps = {
+  recorder: Recorder;
+  clock: Clock;
+  ids: Ids;
+  /** Runs `task` after `ms`; injected so that tests need not wait. */
+  schedule(task: () => void, ms: number): void;
+  onLost(error: unknown): void;
+  /** Finds the handoff behind the hash of a review token. */
+  handoffOf(tokenHash: string): Promise<ReviewTokenRow | undefined>;
+};
+
+const GATHER_MS = 1_000;
+const BUYER_GATHER_MS = 60_000;
+
+/** Owner of what the desk does for nobody in particular. */
+export const DESK = 'desk';
+
+const decisionFor = (code: ProblemCode): AuditEntry['decision'] => {
+  if (code === 'scope_missing' || code === 'role_missing' || code === 'boundary_forbidden')
+    return 'denied';
+  return code.startsWith('storage') || code === 'overloaded' || code === 'internal_error'
+    ? 'failed'
+    : 'refused';
+};
+
+const resultOf = (outcome: Outcome<unknown>): Pick<AuditEntry, 'decision' | 'code'> => {
+  if (!outcome.ok) return { decision: decisionFor(outcome.code), code: outcome.code };
+  return { decision: outcome.replayOf === undefined ? 'allowed' : 'replayed' };
+};
+
+type Target = { ownerId: string; actor: string; stream: string };
+type Recorded = { type: 'ActivityRecorded' | 'CallsAudited'; data: object };
+
+/** Attributes the event to the service itself, and names the day's stream of its subject. */
+const appendFor = (
+  { clock, ids }: Pick<AuditDeps, 'clock' | 'ids'>,
+  { ownerId, actor, stream }: Target,
+  event: Recorded,
+): AuditAppend => {
+  const at = clock.now();
+  const call = { ownerId, actor, surface: 'system' as const, operation: 'recordActivity', at };
+  const events = attribute({ ...call, requestId: ids.uuid() }, [event], ids);
+  return { stream: `${ownerId}-${stream}_${Math.floor(at / DAY_MS)}`, events };
+};
+
+const isUrgent = ({ decision }: AuditEntry): boolean =>
+  decision === 'denied' || decision === 'refused';
+
+const agentQueue = (deps: AuditDeps) =>
+  new AuditQueue<Pick<AgentCaller, 'ownerId' | 'agentId'>>({
+    ...deps,
+    gatherMs: GATHER_MS,
+    isUrgent,
+    toAppend({ subject: { ownerId, agentId }, entries }) {
+      // Each entry of an agent has the key that was shown.
+      const data = { agent_id: agentId, entries: [...entries.values()] };
+      const stream = `activity_${agentId.slice(agentId.indexOf('_') + 1)}`;
+      return appendFor(
+        deps,
+        { ownerId, actor: agentId, stream },
+        { type: 'ActivityRecorded', data },
+      );
+    },
+  });
+
+const deskQueue = (deps: AuditDeps) =>
+  new AuditQueue<{ tokenId: string }>({
+    ...deps,
+    gatherMs: GATHER_MS,
+    isUrgent,
+    toAppend({ subject: { tokenId }, entries }) {
+      const data: EventData<'CallsAudited'> = {
+        actor: 'desk',
+        token_id: tokenId,
+        entries: [...entries.values()],
+      };
+      const target = { ownerId: DESK, actor: `desk:${tokenId}`, stream: `audit_${tokenId}` };
+      return appendFor(deps, target, { type: 'CallsAudited', data });
+    },
+  });
+
+const buyerQueue = (deps: AuditDeps) =>
+  new AuditQueue<{ tokenHash: string }>({
+    ...deps,
+    gatherMs: BUYER_GATHER_MS,
+    isUrgent: () => false,
+    async toAppend({ subject: { tokenHash }, entries }) {
+      const found = await deps.handoffOf(tokenHash);
+      // A token that opens nothing is nobody's.
+      if (!found) return undefined;
+      const { owner: ownerId, handoff_id } = found;
+      const data: EventData<'CallsAudited'> = {
+        actor: 'buyer',
+        handoff_id,
+        entries: [...entries.values()],
+      };
+      const stream = `audit_${handoff_id.slice(handoff_id.indexOf('_') + 1)}`;
+      return appendFor(deps, { ownerId, actor: 'buyer', stream }, { type: 'CallsAudited', data });
+    },
+  });
+
+export const auditLog = (deps: AuditDeps): Audit => {
+  const agents = agentQueue(deps);
+  const desk = deskQueue(deps);
+  const buyers = buyerQueue(deps);
+  return {
+    record(subject, { operation, surface, requestId }, outcome) {
+      const { decision, code } = resultOf(outcome);
+      const entry: AuditEntry = {
+        operation,
+        surface,
+        request_id: requestId,
+        decision,
+        ...(code !== undefined && { code }),
+        at: deps.clock.now(),
+        count: 1,
+      };
+      const like = `${surface}/${operation}/${decision}/${code ?? ''}`;
+      switch (subject.kind) {
+        case 'agent': {
+          const { ownerId, agentId, keyId } = subject;
+          const keyed = { ...entry, key_id: keyId };
+          agents.add(`${ownerId}/${agentId}`, subject, `${keyId}/${like}`, keyed);
+          break;
+        }
+        case 'desk':
+          desk.add(subject.tokenId, subject, like, entry);
+          break;
+        case 'buyer':
+          buyers.add(subject.tokenHash, subject, like, entry);
+      }
+    },
+    async flush() {
+      await Promise.all([agents.flush(), desk.flush(), buyers.flush()]);
+    },
+  };
+};

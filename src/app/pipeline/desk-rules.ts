@@ -1,0 +1,71 @@
+import type { DeskOperation } from '#contracts/operation.ts';
+import { digestOf, fingerprintOf } from '../events/hash.ts';
+import type { AgentLimiters } from './agent-rules.ts';
+import { rateLimits } from './agent-rules.ts';
+import { DESK } from './audit.ts';
+import type { Authenticator } from './authenticate.ts';
+import type { DeskCall, DeskCaller } from './call.ts';
+import type { DeskDeps } from './desk-handler.ts';
+import { boundElsewhere, tyingLog } from '../events/idempotency.ts';
+import { refuse } from './outcome.ts';
+import { parseInput } from './parse-input.ts';
+import type { ActorRules } from './rules.ts';
+
+/**
+ * Stands for a process that holds the files of the log itself. It needs no credential, and its reads are not
+ * audited: a command that reads a data directory must not write to it.
+ */
+export const SYSTEM_TOKEN = 'system';
+
+/** Hash of what a desk key stands for: it belongs to one token, for one operation. */
+export const deskIdem = (
+  { tokenId }: Pick<DeskCaller, 'tokenId'>,
+  operation: string,
+  idempotencyKey: string,
+): string => digestOf('desk', tokenId, operation, idempotencyKey);
+
+/** People at the desk: a desk token, roles, budgets by token, idempotency keys, refusals and reads audited. */
+export const deskRules = (
+  deps: DeskDeps,
+  authenticator: Authenticator,
+  limiters: Pick<AgentLimiters, 'read' | 'write'>,
+): ActorRules<DeskCaller, DeskOperation, DeskDeps> => {
+  const take = rateLimits(limiters);
+  return {
+    identify({ credential }) {
+      if (credential === undefined)
+        return refuse('credential_missing', 'Send Authorization: Bearer <DESK_TOKEN>.');
+      return authenticator.desk(credential);
+    },
+    authorize: ({ id, roles }, caller) =>
+      roles.some((role) => caller.roles.has(role))
+        ? undefined
+        : refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`),
+    budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
+    charge: ({ tokenId }, budget) => take(tokenId, budget === 'read' ? 'read' : 'write'),
+    parse: parseInput,
+    callFor({ caller, surface, requestId }, { operation: { id }, input }): DeskCall {
+      const base: DeskCall = {
+        caller,
+        ownerId: DESK,
+        actor: `desk:${caller.tokenId}`,
+        surface,
+        operation: id,
+        requestId,
+        at: deps.clock.now(),
+      };
+      if (!('idempotency_key' in input)) return base;
+      const { idempotency_key, ...fields } = input as { idempotency_key: string };
+      const idem = deskIdem(caller, id, idempotency_key);
+      return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
+    },
+    awaitedScope: () => undefined,
+    async claimKey(guardedDeps, call) {
+      const refusal = await boundElsewhere(deps, call);
+      // A desk key is one request's for whichever owner; the claims of single owners are not enough.
+      return refusal ?? { ...guardedDeps, log: tyingLog(guardedDeps, call, DESK) };
+    },
+    subjectOf: ({ tokenId }) => (tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId }),
+    isAudited: ({ readsPersonalData = false }, { ok }) => !ok || readsPersonalData,
+  };
+};

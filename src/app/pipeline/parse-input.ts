@@ -1,0 +1,61 @@
+import type { z } from 'zod';
+import { LIMITS } from '#contracts/limits.ts';
+import type { Declared } from '#contracts/operation.ts';
+import { CREDENTIAL_PATTERN } from './authenticate.ts';
+import { readInput } from './input-faults.ts';
+import type { Refusal } from './outcome.ts';
+import { refuse } from './outcome.ts';
+import { secretsIn } from './secrets-in.ts';
+
+type Parsable = Pick<Declared, 'kind' | 'input'>;
+
+/**
+ * Validates an input against the operation's schema: every fault with its pointer. A command of an agent
+ * or at the desk needs its idempotency key, and no field of it may hold a credential.
+ */
+export const parseInput = (
+  operation: Parsable,
+  raw: Record<string, unknown>,
+): { input: object } | { refusal: Refusal } => {
+  if (operation.kind === 'command') {
+    const refusal = refuseKey(operation.input, raw['idempotency_key']);
+    if (refusal) return { refusal };
+  }
+  const read = parseFields(operation, raw);
+  if ('refusal' in read || operation.kind === 'query') return read;
+  return CREDENTIAL_PATTERN.test(JSON.stringify(read.input))
+    ? {
+        refusal: refuse('secret_in_payload', 'A field holds something shaped like a key.', {
+          errors: secretsIn(read.input),
+        }),
+      }
+    : read;
+};
+
+/** Validates the fields alone, for operations that no key makes idempotent. */
+export const parseFields = (
+  operation: Parsable,
+  raw: Record<string, unknown>,
+): { input: object } | { refusal: Refusal } => {
+  const read = readInput(operation.input as z.ZodType<object>, raw);
+  if (!('faults' in read)) return { input: read.value };
+  const errors = read.faults;
+  const isQuery = operation.kind === 'query';
+  const count = new Set(errors.map(({ pointer }) => pointer)).size;
+  const what = isQuery ? 'parameter' : 'field';
+  const detail = `${count} ${what}${count === 1 ? ' is' : 's are'} not valid.`;
+  return {
+    refusal: refuse(isQuery ? 'parameter_invalid' : 'validation_failed', detail, { errors }),
+  };
+};
+
+const refuseKey = (input: z.ZodType, key: unknown): Refusal | undefined => {
+  if (key === undefined) return refuse('idempotency_key_required', 'The write came without a key.');
+  const shape = (input as Partial<z.ZodObject>).shape?.['idempotency_key'];
+  return shape && '_zod' in shape && !(shape as z.ZodType).safeParse(key).success
+    ? refuse(
+        'idempotency_key_invalid',
+        `Send one key of 1 to ${LIMITS.IDEMPOTENCY_KEY_CHARS_MAX} of A-Z a-z 0-9 . _ : ~ + / = -.`,
+      )
+    : undefined;
+};

@@ -1,0 +1,249 @@
+import type { Declared } from '#contracts/operation.ts';
+import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { RequestOutcome } from '#src/ports/metrics.ts';
+import { limitByAddress } from '../limits/address-limit.ts';
+import type { Admission, Arrival, Budget } from './admission.ts';
+import type { Audit } from './audit.ts';
+import type { Call, CallOptions, Caller, Surface } from './call.ts';
+import { awaitOwnWrite, awaitToken } from './consistency.ts';
+import type { Deps } from './deps.ts';
+import { guarded } from './failure.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Outcome, Refusal } from './outcome.ts';
+import { done, isRefusal, refuse } from './outcome.ts';
+import type { ActorRules, Incoming, Trail } from './rules.ts';
+
+type Registry = Readonly<Record<string, Declared>>;
+// A handler takes the input and the call of its own operation; the registry pairs the two.
+type AnyHandlers<R> = { [Id in keyof R]: (...args: never[]) => Promise<Outcome<unknown>> };
+
+type Parts<R extends Registry, H, C extends Caller, D extends Deps> = {
+  deps: D;
+  registry: R;
+  handlers: H;
+  rules: ActorRules<C, R[keyof R], D>;
+  audit: Audit;
+  /** By address: callers without a credential, and refused credentials. */
+  limiters: Record<'unauthenticated' | 'failed', Limiter>;
+};
+
+/** What an exchange without an operation is audited as, when its credential is refused. */
+type Unnamed = { exchange: string };
+
+/** Surfaces whose requests may hold any operation: each call is counted, beside the request. */
+const COUNTED_BY_CALL: ReadonlySet<Surface> = new Set(['mcp', 'a2a']);
+
+const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
+
+type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) => infer Result
+  ? Result
+  : never;
+
+/**
+ * The one way from every interface to every use case, made once for each kind of actor with its registry:
+ * `admit` before the body of a request is read, `perform` after it.
+ */
+export class Pipeline<
+  R extends Registry,
+  H extends AnyHandlers<R>,
+  C extends Caller,
+  D extends Deps = Deps,
+> {
+  readonly #parts: Parts<R, H, C, D>;
+
+  constructor(parts: Parts<R, H, C, D>) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Identifies the caller, takes the call from its budget and checks its scope or role. Where the body names
+   * the operation, the caller is identified only, and `charge` follows. A refusal is audited here.
+   */
+  admit(arrival: Arrival, about: keyof R | Unnamed): Outcome<Admission<C>> {
+    const { rules } = this.#parts;
+    const operation = typeof about === 'object' ? undefined : this.operationOf(about);
+    const identified = rules.identify(arrival);
+    if (!identified.ok) {
+      const { of, ...refusal } = identified;
+      const answered = this.#limitRefused(arrival, refusal);
+      const name = operation?.id ?? (about as Unnamed).exchange;
+      if (of) this.#parts.audit.record(of, { ...arrival, operation: name }, answered);
+      return answered;
+    }
+    const caller = identified.value;
+    const admission: Admission<C> = { arrival, caller, headers: {}, isAudited: false };
+    if (!operation) return done(admission);
+    const refusal =
+      this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller);
+    if (!refusal) return done(admission);
+    this.conclude(admission, operation.id, refusal);
+    return { ...refusal, headers: admission.headers };
+  }
+
+  /** Takes one call from a budget of the caller. The refusal is not audited yet. */
+  charge(admission: Admission<C>, budget: Budget): Refusal | undefined {
+    const { headers, refusal } = this.#parts.rules.charge(admission.caller, budget);
+    admission.headers = headers;
+    return refusal && { ...refusal, headers };
+  }
+
+  /**
+   * Performs an operation and audits it. The credential is looked up again: what was revoked while the body
+   * came, counts. Throws, audited as an internal error, what is a bug of the service.
+   */
+  async perform<Id extends keyof R & keyof H>(
+    admission: Admission<C>,
+    id: Id,
+    input: Record<string, unknown>,
+    options: CallOptions = {},
+  ): Promise<Awaited<Performed<H, Id>>> {
+    const refusal = this.confirm(admission);
+    if (refusal) {
+      this.conclude(admission, this.operationOf(id).id, refusal);
+      return refusal as never;
+    }
+    admission.isAudited = true;
+    const { caller, arrival } = admission;
+    const { surface, requestId } = arrival;
+    const incoming = { ...options, caller, surface, requestId, input };
+    return (await this.#performAudited(id, incoming)) as never;
+  }
+
+  /** Performs an operation for a caller that this process vouches for itself: a command, the demo. */
+  async performAs<Id extends keyof R & keyof H>(
+    id: Id,
+    incoming: Incoming<C>,
+  ): Promise<Awaited<Performed<H, Id>>> {
+    return (await this.#performAudited(id, incoming)) as never;
+  }
+
+  /** Performs a call inside another one, which is neither limited nor audited again. */
+  async performInside<Id extends keyof R & keyof H>(
+    id: Id,
+    incoming: Incoming<C>,
+  ): Promise<Awaited<Performed<H, Id>>> {
+    return (await this.#run(id, incoming, {})) as never;
+  }
+
+  /**
+   * Audits a request that ends without perform: a malformed body, an unknown method, a read of the protocol
+   * itself. Does nothing when the request was audited before.
+   */
+  conclude(admission: Admission<C>, operation: string, outcome: Outcome<unknown>): void {
+    if (admission.isAudited) return;
+    admission.isAudited = true;
+    this.#record(admission.caller, { ...admission.arrival, operation }, outcome);
+  }
+
+  /** Looks the credential up again: the refusal when it was revoked since. The caller has its present scopes. */
+  confirm(admission: Admission<C>): Refusal | undefined {
+    const identified = this.#parts.rules.identify(admission.arrival);
+    if (!identified.ok) {
+      const { of: _of, ...refusal } = identified;
+      return refusal;
+    }
+    admission.caller = identified.value;
+    return undefined;
+  }
+
+  budgetFor(id: keyof R): Budget {
+    return this.#parts.rules.budgetFor(this.operationOf(id));
+  }
+
+  operationOf<Id extends keyof R>(id: Id): R[Id] {
+    return this.#parts.registry[id];
+  }
+
+  async #performAudited(id: keyof R & keyof H, incoming: Incoming<C>): Promise<Outcome<unknown>> {
+    const { rules, deps } = this.#parts;
+    const operation = this.operationOf(id);
+    const { caller, surface } = incoming;
+    const trail: Trail = {};
+    let outcome: Outcome<unknown> = INTERNAL_ERROR;
+    try {
+      outcome = await this.#run(id, incoming, trail);
+      return outcome;
+    } finally {
+      const audited = trail.inner ?? { id: trail.operation ?? operation.id, outcome };
+      if (trail.inner ? !isRecorded(trail.inner.outcome) : rules.isAudited(operation, outcome))
+        this.#record(caller, { ...incoming, operation: audited.id }, audited.outcome);
+      if (COUNTED_BY_CALL.has(surface)) {
+        const called = { surface, operation: audited.id, outcome: countedAs(audited.outcome) };
+        deps.metrics?.called(called);
+      }
+    }
+  }
+
+  /** Everything from a known caller to the outcome, except limits and audit. */
+  async #run(
+    id: keyof R & keyof H,
+    incoming: Incoming<C>,
+    trail: Trail,
+  ): Promise<Outcome<unknown>> {
+    const { rules, deps } = this.#parts;
+    const operation = this.operationOf(id);
+    const { caller } = incoming;
+    const refusal = rules.authorize(operation, caller);
+    if (refusal) return refusal;
+    const parsed = rules.parse(operation, incoming.input);
+    if ('refusal' in parsed) return parsed.refusal;
+    const { input } = parsed;
+    const call = rules.callFor(incoming, { operation, input, trail });
+    const work = async (guardedDeps: D): Promise<Outcome<unknown>> => {
+      const scope = rules.awaitedScope(operation, caller);
+      const lagging =
+        scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
+      if (lagging) return lagging;
+      const claimed = (await rules.claimKey?.(guardedDeps, call)) ?? guardedDeps;
+      if (isRefusal(claimed)) return claimed;
+      // TypeScript cannot follow a key from the registry to the handlers.
+      const handler = this.#parts.handlers[id] as unknown as AnyHandler<D>;
+      const outcome = await handler(claimed, input, call);
+      if (!outcome.ok) return requireDeclared(operation, outcome);
+      if (outcome.json === undefined) requireOutput(operation, outcome.value);
+      await awaitOwnWrite(deps, outcome.position);
+      return outcome;
+    };
+    return guarded(deps, work, () => trail.inner !== undefined && isRecorded(trail.inner.outcome));
+  }
+
+  #record(
+    caller: C,
+    call: { operation: string; surface: Surface; requestId: string },
+    outcome: Outcome<unknown>,
+  ): void {
+    const subject = this.#parts.rules.subjectOf(caller);
+    if (subject) this.#parts.audit.record(subject, call, outcome);
+  }
+
+  #limitRefused({ credential, address }: Arrival, refusal: Refusal): Refusal {
+    const { unauthenticated, failed } = this.#parts.limiters;
+    if (refusal.code === 'agent_suspended') return refusal;
+    return limitByAddress(credential === undefined ? unauthenticated : failed, address, refusal);
+  }
+}
+
+type AnyHandler<D> = (deps: D, input: object, call: Call) => Promise<Outcome<unknown>>;
+
+/** A write that happened is recorded by its events; everything else needs an audit record. */
+export const isRecorded = (outcome: Outcome<unknown>): boolean =>
+  outcome.ok && outcome.position !== undefined && outcome.replayOf === undefined;
+
+const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
+  if (outcome.ok) return 'ok';
+  return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
+};
+
+const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
+
+/** A code that the operation does not declare would surprise a client: it is a bug of the service. */
+const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): Refusal => {
+  if (problems.includes(refusal.code) || universal.has(refusal.code)) return refusal;
+  throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
+};
+
+const requireOutput = ({ id, output }: Declared, value: unknown): void => {
+  const result = output.safeParse(value);
+  if (!result.success)
+    throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
+};

@@ -1,0 +1,59 @@
+import type { Declared } from '#contracts/operation.ts';
+import { reviewTokenHash } from '../handoffs/review-token.ts';
+import type { VisitorDeps } from '../links/visitor-handler.ts';
+import { tooMany } from '../limits/address-limit.ts';
+import type { BuyerCall, BuyerCaller, Caller, VisitorCall, VisitorCaller } from './call.ts';
+import type { Deps } from './deps.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { done } from './outcome.ts';
+import { parseFields } from './parse-input.ts';
+import type { ActorRules, Incoming } from './rules.ts';
+
+const noHeaders = { headers: {} };
+
+/** A call of somebody whom no credential names: for whose records it is, the operation finds out. */
+const publicCall = <C extends Caller>(
+  deps: Pick<Deps, 'clock'>,
+  { caller, surface, requestId }: Incoming<C>,
+  { id }: Declared,
+) => ({
+  caller,
+  ownerId: '',
+  actor: caller.kind,
+  surface,
+  operation: id,
+  requestId,
+  at: deps.clock.now(),
+});
+
+/** Buyers: the review link is the credential; acts are limited by link, refusals audited by link. */
+export const buyerRules = (deps: Deps, acts: Limiter): ActorRules<BuyerCaller, Declared, Deps> => ({
+  identify: ({ credential = '' }) => done({ kind: 'buyer', token: credential }),
+  authorize: () => undefined,
+  budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'buyer'),
+  charge({ token }, budget) {
+    if (budget === 'read') return noHeaders;
+    const verdict = acts.take(reviewTokenHash(token));
+    return verdict.allowed ? noHeaders : { ...noHeaders, refusal: tooMany(verdict, acts) };
+  },
+  parse: parseFields,
+  callFor: (incoming, { operation }): BuyerCall => publicCall(deps, incoming, operation),
+  awaitedScope: () => undefined,
+  subjectOf: ({ token }) => ({ kind: 'buyer', tokenHash: reviewTokenHash(token) }),
+  isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
+});
+
+/** Visitors: anybody, without a limit and without an audit record. A visit is an event of its own. */
+export const visitorRules = (
+  deps: VisitorDeps,
+): ActorRules<VisitorCaller, Declared, VisitorDeps> => ({
+  identify: () => done({ kind: 'visitor' }),
+  authorize: () => undefined,
+  budgetFor: () => 'read',
+  charge: () => noHeaders,
+  parse: parseFields,
+  callFor: (incoming, { operation }): VisitorCall => publicCall(deps, incoming, operation),
+  awaitedScope: () => undefined,
+  subjectOf: () => undefined,
+  isAudited: () => false,
+});

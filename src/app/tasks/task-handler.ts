@@ -1,0 +1,32 @@
+import type { z } from 'zod';
+import type { TaskOperationId, TaskOperations } from '#contracts/tasks/index.ts';
+import type { AttributionAnswer } from '#contracts/skills.ts';
+import type { AgentCaller, TaskCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import type { Pipeline } from '../pipeline/pipeline.ts';
+import type { TaskPage } from './list.ts';
+import type { TaskView } from './view.ts';
+
+/** What each operation answers, before the protocol gives it its form. */
+type Answers = {
+  sendMessage: TaskView;
+  getTask: TaskView;
+  subscribeToTask: TaskView;
+  listTasks: TaskPage;
+  cancelTask: TaskView;
+  answerAttributionQuestion: AttributionAnswer;
+};
+
+export type TaskInput<Id extends TaskOperationId> = z.output<TaskOperations[Id]['input']>;
+
+export type TaskHandler<Id extends TaskOperationId> = (
+  deps: Deps,
+  input: TaskInput<Id>,
+  call: TaskCall,
+) => Promise<Outcome<Answers[Id]>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type TaskHandlers = { [Id in TaskOperationId]: TaskHandler<Id> };
+
+export type TaskPipeline = Pipeline<TaskOperations, TaskHandlers, AgentCaller>;

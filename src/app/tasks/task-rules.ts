@@ -1,0 +1,73 @@
+import type { OperationId } from '#contracts/index.ts';
+import type { TaskOperation } from '#contracts/operation.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import { tasksScope } from '#src/domain/task.ts';
+import { fingerprintOf } from '../events/hash.ts';
+import type { AgentPipeline } from '../pipeline/agent-handlers.ts';
+import { agentCall } from '../pipeline/agent-rules.ts';
+import type { AgentCaller, TaskCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { idemOf } from '../events/idempotency.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import { parseFields } from '../pipeline/parse-input.ts';
+import type { ActorRules, Incoming, Trail } from '../pipeline/rules.ts';
+import { present } from '../shared/present.ts';
+import type { TaskPipeline } from './task-handler.ts';
+
+const QUESTION = 'answerAttributionQuestion';
+
+type Pipelines = { agents: AgentPipeline; tasks(): TaskPipeline };
+
+/** The key of a message is its messageId, and the rest of the message is what the key stands for. */
+const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
+  const { messageId, ...message } = input as { messageId: string };
+  return {
+    idem: idemOf(caller, operation, messageId),
+    fingerprint: fingerprintOf(operation, present(message)),
+  };
+};
+
+/** Agents over A2A: as over every protocol, but for calls that let operations of agents do their work. */
+export const taskRules = (
+  deps: Deps,
+  agentRules: Pick<
+    ActorRules<AgentCaller, TaskOperation, Deps>,
+    'identify' | 'authorize' | 'charge' | 'subjectOf'
+  >,
+  { agents, tasks }: Pipelines,
+): ActorRules<AgentCaller, TaskOperation, Deps> => {
+  const within = (incoming: Incoming<AgentCaller>, trail: Trail): TaskCall['within'] => {
+    const { caller, surface, requestId, consistencyToken } = incoming;
+    const perform = (id: OperationId | typeof QUESTION, inner: Incoming<AgentCaller>) =>
+      id === QUESTION ? tasks().performInside(id, inner) : agents.performInside(id, inner);
+    return async (id, input, options) => {
+      const inner = { caller, surface, requestId, consistencyToken, input, ...options };
+      const outcome: Outcome<unknown> = await perform(id, inner);
+      trail.inner ??= { id: id === QUESTION ? taskOperations[id].id : id, outcome };
+      return outcome;
+    };
+  };
+  return {
+    identify: agentRules.identify,
+    authorize: agentRules.authorize,
+    charge: agentRules.charge,
+    subjectOf: agentRules.subjectOf,
+    budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
+    parse: parseFields,
+    callFor: (incoming, { operation, input, trail }): TaskCall => ({
+      ...agentCall(deps, incoming, operation),
+      ...(operation.idempotency === 'key' && keyOfMessage(incoming.caller, operation.id, input)),
+      within: within(incoming, trail),
+      auditAs(audited, outcome) {
+        if (outcome) trail.inner ??= { id: audited, outcome };
+        else trail.operation = audited;
+      },
+    }),
+    awaitedScope({ id }, { ownerId, agentId }) {
+      if (id === taskOperations.sendMessage.id) return undefined;
+      return id === taskOperations[QUESTION].id ? ownerId : tasksScope(ownerId, agentId);
+    },
+    // What is written to a task's own stream is no business event: the audit record is the record of the call.
+    isAudited: () => true,
+  };
+};

@@ -1,0 +1,68 @@
+/** What a buyer entered into the form of a list, by the names of its fields. */
+import type { Review } from '#src/app/handoffs/review.ts';
+import { readTotals } from './review-view.ts';
+
+export type EnteredFields = ReadonlyMap<string, string>;
+
+const BESIDE = ['name', 'email', 'company', 'phone', 'consent', 'reason'];
+const QUANTITY = 'quantity.';
+
+/** The fields of a body by name; of a name that was sent twice, the first. */
+export const fieldsOf = (body: unknown): EnteredFields =>
+  new Map(
+    Object.entries((body ?? {}) as Record<string, unknown>).map(([name, value]) => [
+      name,
+      String(Array.isArray(value) ? value[0] : value),
+    ]),
+  );
+
+const textOf = (fields: EnteredFields, name: string): string => fields.get(name)?.trim() ?? '';
+
+export const quantitiesOf = (fields: EnteredFields): EnteredFields =>
+  new Map(
+    [...fields].flatMap(([name, value]) =>
+      name.startsWith(QUANTITY) ? [[name.slice(QUANTITY.length), value] as const] : [],
+    ),
+  );
+
+/** The fields that are not quantities. */
+export const besideQuantities = (fields: EnteredFields): EnteredFields =>
+  new Map([...fields].filter(([name]) => !name.startsWith(QUANTITY)));
+
+/** Whether something was entered that the form does not show by itself. */
+export const isWorthKeeping = (fields: EnteredFields, { state: { buyer } }: Review): boolean =>
+  BESIDE.some((name) => textOf(fields, name) !== (name === 'company' ? (buyer.company ?? '') : ''));
+
+/** Revision 0 is of no list: a form without a readable one was not made from a list. */
+export const revisionOf = (fields: EnteredFields): number => {
+  const digits = fields.get('list_revision') ?? '';
+  return /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+};
+
+/** Input of reviseList. */
+export const quantitiesInput = (fields: EnteredFields): Record<string, unknown> => ({
+  list_revision: revisionOf(fields),
+  quantities: quantitiesOf(fields),
+});
+
+/** Input of declineHandoff. */
+export const declineInput = (fields: EnteredFields): Record<string, unknown> => ({
+  reason: textOf(fields, 'reason').replaceAll(/\s+/g, ' '),
+});
+
+/** Input of submitRfq. */
+export const rfqInput = (fields: EnteredFields): Record<string, unknown> => {
+  const totals = fields.get('totals');
+  const [company, phone] = [textOf(fields, 'company'), textOf(fields, 'phone')];
+  return {
+    ...quantitiesInput(fields),
+    ...(totals !== undefined && { shown: readTotals(totals) }),
+    consent: fields.get('consent') === 'yes',
+    contact: {
+      name: textOf(fields, 'name'),
+      email: textOf(fields, 'email'),
+      ...(company !== '' && { company }),
+      ...(phone !== '' && { phone }),
+    },
+  };
+};

@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import type { AppDeps } from '#src/app/app.ts';
+import { openApp } from '#src/app/app.ts';
+import { buildServer } from '#src/interfaces/server.ts';
+
+/** The routes of the service over dependencies of which some are replaced. */
+export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): FastifyInstance =>
+  buildServer(
+    openApp(deps),
+    { ...deps, awaited: () => deps.confirmation?.awaited() },
+    { log, trustProxy: false, countryHeader: undefined },
+  );
+
+/** The same for what the buyer of a list does, without a form. */
+export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
+  const { buyers } = openApp(deps);
+  const token = reviewUrl.slice(reviewUrl.lastIndexOf('/') + 1);
+  const request = { caller: { kind: 'buyer' as const, token }, surface: 'portal' as const };
+  const requestId = () => deps.ids.uuid();
+  return {
+    revise: (input: Record<string, unknown>) =>
+      buyers.performAs('reviseList', { ...request, requestId: requestId(), input }),
+    send: (input: Record<string, unknown>) =>
+      buyers.performAs('submitRfq', { ...request, requestId: requestId(), input }),
+  };
+};
