@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { asOf, id, line, time } from './fields.ts';
-import type { OperationId } from './index.ts';
-import { agentOperations } from './index.ts';
+import { agentOperations, type OperationId } from './index.ts';
 import type { OutboundKind } from './records/outbound.ts';
-import type { NeededScope, Scope } from './scopes.ts';
-import { OUTBOUND_SCOPES } from './scopes.ts';
+import { type NeededScope, OUTBOUND_SCOPES, type Scope } from './scopes.ts';
 
 /** What an agent can ask for over A2A. The operations do the work; a skill names them as one task. */
 export type Skill = {

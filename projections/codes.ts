@@ -1,5 +1,4 @@
-import { LINK_EVENTS } from '#contracts/events/index.ts';
-import type { LinkEventType } from '#contracts/events/index.ts';
+import { LINK_EVENTS, type LinkEventType } from '#contracts/events/index.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';
 import type { Projection } from './projection.ts';

@@ -5,8 +5,7 @@ import type {
   EventType,
   KeyEventType,
 } from '#contracts/events/index.ts';
-import type { AgentState, KeyState } from '#src/domain/access.ts';
-import { agent, apiKey } from '#src/domain/access.ts';
+import { agent, type AgentState, apiKey, type KeyState } from '#src/domain/access.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';

@@ -1,5 +1,4 @@
-import type { ErasureRow } from '#src/ports/rows.ts';
-import { ALL_ERASURES } from '#src/ports/rows.ts';
+import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';
 import type { Projection } from './projection.ts';
 

@@ -1,5 +1,4 @@
-import { HANDOFF_EVENTS } from '#contracts/events/index.ts';
-import type { HandoffEventType } from '#contracts/events/index.ts';
+import { HANDOFF_EVENTS, type HandoffEventType } from '#contracts/events/index.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { Position } from '#src/ports/event-log.ts';

@@ -1,7 +1,5 @@
-import type { EventType } from '#contracts/events/index.ts';
-import { EVENTS } from '#contracts/events/index.ts';
-import type { HistoryRow } from '#src/ports/rows.ts';
-import { historyBlockOf } from '#src/ports/rows.ts';
+import { EVENTS, type EventType } from '#contracts/events/index.ts';
+import { historyBlockOf, type HistoryRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
 /** Up to here entries are copied with each event: an array that grows takes half as many places more. */

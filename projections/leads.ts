@@ -1,5 +1,4 @@
-import { LEAD_EVENTS } from '#contracts/events/index.ts';
-import type { LeadEventType } from '#contracts/events/index.ts';
+import { LEAD_EVENTS, type LeadEventType } from '#contracts/events/index.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import type { Position } from '#src/ports/event-log.ts';

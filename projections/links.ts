@@ -1,7 +1,5 @@
-import { LINK_EVENTS } from '#contracts/events/index.ts';
-import type { LinkEventType } from '#contracts/events/index.ts';
-import type { LinkState } from '#src/domain/link.ts';
-import { link } from '#src/domain/link.ts';
+import { LINK_EVENTS, type LinkEventType } from '#contracts/events/index.ts';
+import { link, type LinkState } from '#src/domain/link.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { happened } from './happened.ts';
 import type { Projection } from './projection.ts';

@@ -1,10 +1,7 @@
-import { OUTBOUND_EVENTS } from '#contracts/events/index.ts';
-import type { OutboundEventType } from '#contracts/events/index.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { isSettled, outboundEvolve } from '#src/domain/outbound-state.ts';
+import { OUTBOUND_EVENTS, type OutboundEventType } from '#contracts/events/index.ts';
+import { isSettled, outboundEvolve, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { OpenOutboundRow } from '#src/ports/rows.ts';
-import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
+import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import { happened } from './happened.ts';
 import type { Projection } from './projection.ts';
 

@@ -1,5 +1,4 @@
-import type { OwnerRow } from '#src/ports/rows.ts';
-import { ALL_OWNERS } from '#src/ports/rows.ts';
+import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
 /** Every owner, from the first request for access on: a row each, and none per record. */

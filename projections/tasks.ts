@@ -1,7 +1,6 @@
 import { OUTBOUND_EVENTS, TASK_EVENTS } from '#contracts/events/index.ts';
 import type { OutboundEventType, TaskEventType } from '#contracts/events/index.ts';
-import type { TaskRow, TaskStatus } from '#src/domain/task.ts';
-import { tasksScope } from '#src/domain/task.ts';
+import { type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Projection } from './projection.ts';
 

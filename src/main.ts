@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
-import type { ServerOptions } from '#src/interfaces/server.ts';
-import { buildServer } from '#src/interfaces/server.ts';
+import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
-import type { Core, CoreOptions } from './core.ts';
-import { openCore } from './core.ts';
+import { type Core, type CoreOptions, openCore } from './core.ts';
 import { dispatcherOf } from './wiring/outreach-dispatcher.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
 import { finishingErasures } from './wiring/erasures.ts';

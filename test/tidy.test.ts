@@ -106,7 +106,7 @@ describe('the house', () => {
       'console.log(1)',
       'x as any',
       '// TODO later',
-      "import { a, type B } from './b.ts';",
+      "import { type A, type B } from './b.ts';",
       'export default 1;',
     ];
     const planted = words.map((text, i) => ({ path: `src/planted-${i}.ts`, text }));

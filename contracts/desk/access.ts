@@ -13,8 +13,7 @@ import {
 } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineDeskOperation } from '../operation.ts';
-import type { ProblemCode } from '../problems.ts';
-import { WRITE_PROBLEMS } from '../problems.ts';
+import { type ProblemCode, WRITE_PROBLEMS } from '../problems.ts';
 import { ROLE_NAMES, SCOPE_NAMES } from '../scopes.ts';
 
 const reason = line(500).describe('Shown to whoever asks why');

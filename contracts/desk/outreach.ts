@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { idempotencyKey, line, ownerId, url } from '../fields.ts';
-import type { DeskOperation } from '../operation.ts';
-import { defineDeskOperation } from '../operation.ts';
+import { defineDeskOperation, type DeskOperation } from '../operation.ts';
 import { APPROVAL_MODES, OUTBOUND_KINDS } from '../records/outbound.ts';
 import { DESK_WRITE_PROBLEMS } from './access.ts';
 

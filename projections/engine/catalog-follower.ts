@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
-import type { Catalog } from '#src/ports/catalog.ts';
-import { PoisonEvent } from '#src/ports/catalog.ts';
+import { type Catalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { Parked } from './target.ts';
 

@@ -2,11 +2,9 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
 import { build } from './adoption.ts';
 import { isBehind } from './advance.ts';
-import type { Following } from './following.ts';
-import { setTargets } from './following.ts';
+import { type Following, setTargets } from './following.ts';
 import { isLater, ofVersion, spaceToFill } from './spaces.ts';
-import type { Target } from './target.ts';
-import { moveOn, openTarget } from './target.ts';
+import { moveOn, openTarget, type Target } from './target.ts';
 
 /* How the loop finds out that a space is lost, or answers no more, and what becomes of it. */
 

@@ -1,10 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { Folding } from './advance.ts';
-import { advance } from './advance.ts';
+import { advance, type Folding } from './advance.ts';
 import { router } from './fold.ts';
-import type { Target } from './target.ts';
-import { lowest, moveOn } from './target.ts';
+import { lowest, moveOn, type Target } from './target.ts';
 
 export type Filling = Folding & {
   log: Pick<EventLog, 'readFold'>;

@@ -1,14 +1,11 @@
 import type { Position } from '#src/ports/event-log.ts';
 import { adoptWaiting, build, refuseWaiting } from './adoption.ts';
 import { advance } from './advance.ts';
-import type { Look } from './checking.ts';
-import { check, lose, refillLost } from './checking.ts';
-import type { Following } from './following.ts';
-import { setTargets } from './following.ts';
+import { check, type Look, lose, refillLost } from './checking.ts';
+import { type Following, setTargets } from './following.ts';
 import type { Mail } from './mailbox.ts';
 import { liveSpace, spaceToFill } from './spaces.ts';
-import type { Target } from './target.ts';
-import { lowest, moveOn, openTarget } from './target.ts';
+import { lowest, moveOn, openTarget, type Target } from './target.ts';
 
 const MOVE_ON_EVENTS = 10_000;
 

@@ -4,8 +4,7 @@ import type { CatalogFollower } from './catalog-follower.ts';
 import { router } from './fold.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Progress } from './status.ts';
-import type { Target } from './target.ts';
-import { lowest } from './target.ts';
+import { lowest, type Target } from './target.ts';
 
 export type FollowingOptions = Omit<RunOptions, 'catalog'> & {
   catalog?: CatalogFollower;

@@ -1,19 +1,17 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
-import type {
-  Found,
-  ListQuery,
-  LocalStore,
-  ReadModels,
-  RemoteStore,
-  Row,
-  Space,
-} from '#src/ports/read-model.ts';
 import {
-  PARTITIONS,
+  type Found,
+  type ListQuery,
+  type LocalStore,
   partitionOf,
+  PARTITIONS,
   ReadModelParked,
   ReadModelRebuilding,
+  type ReadModels,
+  type RemoteStore,
+  type Row,
+  type Space,
 } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { Engine } from './run.ts';

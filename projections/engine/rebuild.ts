@@ -4,8 +4,7 @@ import type { Projection } from '../projection.ts';
 import { fill } from './fill.ts';
 import type { Engine } from './run.ts';
 import { builds, dropOthers, nextSpace } from './spaces.ts';
-import type { Parked, Target } from './target.ts';
-import { openTarget } from './target.ts';
+import { openTarget, type Parked, type Target } from './target.ts';
 
 /** A build that must not go live: the spaces that answer go on answering. */
 export class RebuildRefused extends Error {

@@ -3,19 +3,14 @@ import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { adopt } from './adoption.ts';
 import { catalogFollower } from './catalog-follower.ts';
-import type { Look } from './checking.ts';
-import { lookAt } from './checking.ts';
+import { type Look, lookAt } from './checking.ts';
 import { foldMail, settle, startFollowing, stopFollowing } from './follower.ts';
-import type { Following } from './following.ts';
-import { following, reached, rowsReached } from './following.ts';
-import type { Mailbox } from './mailbox.ts';
-import { mailbox } from './mailbox.ts';
-import type { RunOptions } from './run-options.ts';
-import { RECHECK_MS } from './run-options.ts';
+import { following, type Following, reached, rowsReached } from './following.ts';
+import { mailbox, type Mailbox } from './mailbox.ts';
+import { RECHECK_MS, type RunOptions } from './run-options.ts';
 import type { Progress, ProjectionStatus } from './status.ts';
 import { catalogStatus, targetStatus, unbornStatus } from './status.ts';
-import type { Parked, Target } from './target.ts';
-import { foldedUpTo, owed } from './target.ts';
+import { foldedUpTo, owed, type Parked, type Target } from './target.ts';
 import { waiters } from './waiters.ts';
 
 export type Engine = {

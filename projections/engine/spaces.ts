@@ -1,7 +1,6 @@
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
-import type { Projection } from '../projection.ts';
-import { spaceOf } from '../projection.ts';
+import { type Projection, spaceOf } from '../projection.ts';
 
 type Versioned = Pick<Projection, 'name' | 'version'>;
 

@@ -1,6 +1,5 @@
 import type { Position } from '#src/ports/event-log.ts';
-import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 
 /** A partition that stopped before an event its fold could not take. */

@@ -1,12 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
-import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import { fill } from './fill.ts';
-import type { Target } from './target.ts';
-import { openTarget } from './target.ts';
+import { openTarget, type Target } from './target.ts';
 
 type Found = { rows: number; digest: string };
 

@@ -1,7 +1,6 @@
 /** What every log adapter does to an event: check it before it is written and when it is read. */
 import { EVENTS } from '#contracts/events/index.ts';
-import type { NewEvent, StoredEvent } from '#src/ports/event-log.ts';
-import { AppendTooLarge } from '#src/ports/event-log.ts';
+import { AppendTooLarge, type NewEvent, type StoredEvent } from '#src/ports/event-log.ts';
 
 /** Of data and attribution. A stream is read whole: a giant would cost every later command. */
 const EVENT_BYTES_MAX = 1_048_576;

@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
-import type { Config } from '#src/config.ts';
-import { readConfig } from '#src/config.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Config, readConfig } from '#src/config.ts';
 
 /** What every command takes. */
 export type Common = { data?: string; json?: boolean; idempotencyKey?: string };

@@ -2,14 +2,10 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
-import type { ProductInput } from '#src/app/catalog/feed.ts';
-import { readFeed } from '#src/app/catalog/feed.ts';
-import type { Agent } from './cast.ts';
-import { AGENTS, OWNERS, STAFF } from './cast.ts';
-import type { Memory, Scene } from './scenes.ts';
-import { known } from './scenes.ts';
-import type { Stage } from './stage.ts';
-import { ROOT } from './stage.ts';
+import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
+import { type Agent, AGENTS, OWNERS, STAFF } from './cast.ts';
+import { known, type Memory, type Scene } from './scenes.ts';
+import { ROOT, type Stage } from './stage.ts';
 
 const FEED = join(import.meta.dirname, '../../contracts/examples/demo-catalog.csv');
 

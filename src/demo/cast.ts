@@ -1,6 +1,5 @@
 /** Who plays: two promoters with their agents, the house's staff, and what becomes of each. */
-import type { Scope } from '#contracts/scopes.ts';
-import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { type Scope, SCOPE_NAMES } from '#contracts/scopes.ts';
 
 export const STAFF = 'Mara, staff';
 

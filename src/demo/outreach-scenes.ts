@@ -1,8 +1,7 @@
 /** Outreach that agents propose: a post that the owner sends back, its second version, a mail refused. */
 import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
 import { DEMO_AGENT, OWNERS } from './cast.ts';
-import type { Memory, Scene } from './scenes.ts';
-import { known } from './scenes.ts';
+import { known, type Memory, type Scene } from './scenes.ts';
 import type { Stage } from './stage.ts';
 
 const PERSON = OWNERS.northwind;

@@ -7,10 +7,8 @@ import { AGENTS, STAFF } from './cast.ts';
 import type { HandoffPlot } from './handoffs.ts';
 import type { LeadPlot } from './leads.ts';
 import type { LinkPlot } from './links.ts';
-import type { Memory, Scene } from './scenes.ts';
-import { known } from './scenes.ts';
-import type { Stage } from './stage.ts';
-import { granted } from './stage.ts';
+import { known, type Memory, type Scene } from './scenes.ts';
+import { granted, type Stage } from './stage.ts';
 
 export const linkScene = (stage: Stage, { links }: Memory, plot: LinkPlot): Scene => ({
   day: plot.day,

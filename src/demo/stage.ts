@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
-import type { OperationId } from '#contracts/index.ts';
-import { agentOperations, outreachOperations } from '#contracts/index.ts';
-import type { Authenticator } from '#src/app/pipeline/authenticate.ts';
-import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { agentOperations, type OperationId, outreachOperations } from '#contracts/index.ts';
+import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import type { Service } from '#src/main.ts';
 

@@ -1,6 +1,5 @@
 import type { AgentEventType, EventData, EventOf, KeyEventType } from '#contracts/events/index.ts';
-import type { Decider } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, type Decider, reject } from './decider.ts';
 
 /* An agent and its review; then its keys. Two streams, two deciders, one subject. */
 

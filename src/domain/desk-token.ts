@@ -1,6 +1,5 @@
 import type { DeskTokenEventType, EventData, EventOf } from '#contracts/events/index.ts';
-import type { Decider } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, type Decider, reject } from './decider.ts';
 
 type Event = EventOf<DeskTokenEventType>;
 

@@ -1,6 +1,5 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
-import type { Decider, Decision } from './decider.ts';
-import { accept, later, reject } from './decider.ts';
+import { accept, type Decider, type Decision, later, reject } from './decider.ts';
 import type { MostRevisions } from './handoff-list.ts';
 import {
   changeOf,

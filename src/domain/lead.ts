@@ -1,6 +1,5 @@
 import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
-import type { Decider } from './decider.ts';
-import { accept, later, reject } from './decider.ts';
+import { accept, type Decider, later, reject } from './decider.ts';
 import type { LeadContent, LeadSource } from './lead-amendment.ts';
 import { amended, amendment, isSettled, OPTIONAL } from './lead-amendment.ts';
 import type { LeadState, LeadStatus, StaffMove } from './lead-state.ts';

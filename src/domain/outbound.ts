@@ -1,6 +1,5 @@
 import type { EventData, EventOf, OutboundEventType } from '#contracts/events/index.ts';
-import type { Decider, Decision } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, type Decider, type Decision, reject } from './decider.ts';
 import { deciderFor, isAtItsEnd, outboundEvolve } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
 import { isOneName } from './person.ts';

@@ -1,6 +1,5 @@
 import type { EventData, EventOf, TaskEventType } from '#contracts/events/index.ts';
-import type { Decider } from './decider.ts';
-import { accept, reject } from './decider.ts';
+import { accept, type Decider, reject } from './decider.ts';
 import type { OutboundStatus } from './outbound-state.ts';
 
 type Event = EventOf<TaskEventType>;

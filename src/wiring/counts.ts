@@ -2,8 +2,7 @@
 import type { Logger } from 'pino';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
-import type { Config } from '#src/config.ts';
-import { areRemoteViews, isRemoteLog } from '#src/config.ts';
+import { areRemoteViews, type Config, isRemoteLog } from '#src/config.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Role } from './roles.ts';

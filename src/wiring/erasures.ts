@@ -2,8 +2,7 @@
 import type { Logger } from 'pino';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
-import type { Config } from '#src/config.ts';
-import { isRemoteLog } from '#src/config.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
 
 /** Each question to a vault on a server is a round trip, at every start of every process. */
 const REMOTE_NEWEST = 100;

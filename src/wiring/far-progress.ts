@@ -6,8 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/run.ts';
 import type { ProjectionStatus } from '#projections/engine/status.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { RemoteStore } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 
 const LOOK_MS_FIRST = 4;
 const LOOK_MS_MAX = 50;

@@ -5,8 +5,7 @@
  */
 import type { Logger } from 'pino';
 import type { AppendTold } from '#src/adapters/observed-log.ts';
-import type { Position } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 /** What stands beside a record of its own, or comes by the thousand: told to who asks for detail. */
 const BESIDE: ReadonlySet<string> = new Set([

@@ -5,8 +5,7 @@ import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
-import { LogCorrupted } from '#src/ports/event-log.ts';
+import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
 import { subscriptionLines } from './lines.ts';
 
 export type LogVerification = {

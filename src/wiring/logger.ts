@@ -1,6 +1,5 @@
 /** Where the lines of a running service go. */
-import { pino } from 'pino';
-import type { Logger } from 'pino';
+import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
 
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');

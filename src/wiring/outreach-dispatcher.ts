@@ -3,8 +3,7 @@ import type { Logger } from 'pino';
 import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
-import { dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { dispatcher, type Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import type { Engine } from '#projections/engine/run.ts';
-import type { Verification } from '#projections/engine/verify.ts';
-import { verify, verifyCatalog } from '#projections/engine/verify.ts';
+import { type Verification, verify, verifyCatalog } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';

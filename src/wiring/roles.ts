@@ -1,6 +1,5 @@
 /** What a process of the service does. */
-import type { Config } from '#src/config.ts';
-import { areRemoteViews, isRemoteLog } from '#src/config.ts';
+import { areRemoteViews, type Config, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 export const ROLES = ['all', 'api', 'projector', 'dispatcher'] as const;

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
-import type { AppDeps } from '#src/app/app.ts';
-import { openApp } from '#src/app/app.ts';
+import { type AppDeps, openApp } from '#src/app/app.ts';
 import { deskIdem } from '#src/app/pipeline/desk-rules.ts';
 import { keyIdOf } from '#src/app/access/key-id.ts';
 import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
-import type { Config } from '#src/config.ts';
-import { isRemoteLog } from '#src/config.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
   kind: 'desk',

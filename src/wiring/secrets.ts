@@ -1,8 +1,6 @@
 import { requireLogFile } from '#src/adapters/sqlite/log/log-open.ts';
-import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
-import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { Config } from '#src/config.ts';
-import { isRemoteLog } from '#src/config.ts';
+import { hasRoot, systemSecrets, type SystemSecrets } from '#src/adapters/system/secrets.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 /** In memory nothing outlives the process, so the root may be anybody's. */

@@ -4,24 +4,21 @@ import type { Logger } from 'pino';
 import { pairedEngines, pairedReadModels, pairedStores } from '#projections/engine/pair.ts';
 import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
-import type { Engine } from '#projections/engine/run.ts';
-import { runProjections } from '#projections/engine/run.ts';
+import { type Engine, runProjections } from '#projections/engine/run.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Following } from '#src/app/read-models/following.ts';
-import type { Config } from '#src/config.ts';
-import { areRemoteViews } from '#src/config.ts';
+import { areRemoteViews, type Config } from '#src/config.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
 import { closedSoonAfter } from './ending.ts';
 import { farProgress } from './far-progress.ts';
-import type { Role } from './roles.ts';
-import { foldsAll } from './roles.ts';
+import { foldsAll, type Role } from './roles.ts';
 import { sparing } from './told.ts';
 
 export type Views = {

@@ -1,6 +1,5 @@
 /** Processes of their own for what is measured and for the load, spoken to over IPC. */
-import type { ChildProcess } from 'node:child_process';
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import type { Order, Sample } from './load.ts';
 import { interleaved, median } from './measure.ts';

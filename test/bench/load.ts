@@ -3,8 +3,7 @@
  * autocannon needs 2.5 times the CPU for each request, and on a machine with two cores the fastest
  * control would measure the generator instead of the server.
  */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { percentile } from './measure.ts';
 

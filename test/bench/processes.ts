@@ -8,12 +8,9 @@ import type { Load, Loaded, Started, Target } from './children.ts';
 import { compared, start, startLoad } from './children.ts';
 import type { Call } from './load.ts';
 import { interleaved, middleOf } from './measure.ts';
-import type { ReadTold } from './rows/read.ts';
-import { READS } from './rows/read.ts';
-import type { Settings } from './rows/remote.ts';
-import { withServers } from './rows/remote.ts';
-import type { Row } from './table.ts';
-import { rowOf } from './table.ts';
+import { READS, type ReadTold } from './rows/read.ts';
+import { type Settings, withServers } from './rows/remote.ts';
+import { type Row, rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
 import { callsFor } from './rows/write.ts';
 

@@ -3,11 +3,9 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
-import type { Config } from '#src/config.ts';
-import { readConfig } from '#src/config.ts';
+import { type Config, readConfig } from '#src/config.ts';
 import type { AppDeps } from '#src/app/app.ts';
-import type { Service, ServiceOptions } from '#src/main.ts';
-import { openService, serviceLogger } from '#src/main.ts';
+import { openService, type Service, serviceLogger, type ServiceOptions } from '#src/main.ts';
 import { serverOver } from '../support/world/server-over.ts';
 
 const UNLIMITED = '100000000';

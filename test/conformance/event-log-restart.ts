@@ -1,7 +1,6 @@
 /** What a log on a server promises when that server goes away and comes back, in mid-run. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, type FoldEvent, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, follow, positionsOf, printOf } from './log-events.ts';
 
 export type ServerUnderTest = {

@@ -1,8 +1,7 @@
 /** The part of the port's definition that is about `subscribe`. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, follow, positionsOf, printOf, several } from './log-events.ts';
 
 export const subscriptions = (log: () => EventLog): void => {

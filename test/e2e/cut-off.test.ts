@@ -2,12 +2,10 @@
 import { setTimeout as later } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, testApp } from '../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
 import { until } from '../support/clients/cli.ts';
 import { linkTo } from '../support/clients/link.ts';
-import type { LogServer } from '../support/eventstoredb/log-server.ts';
-import { endLogServers, logServer } from '../support/eventstoredb/log-server.ts';
+import { endLogServers, logServer, type LogServer } from '../support/eventstoredb/log-server.ts';
 
 const SETTINGS = { READ_MODEL_URL: 'memory:', ROOT_KEY: Buffer.alloc(32, 9).toString('base64') };
 const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;

@@ -1,14 +1,12 @@
 /** SIGTERM: what was taken is answered in full, what comes late is told so, and nothing is lost. */
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';
 import { directories } from '../support/processes/directories.ts';
-import type { Answered } from '../support/clients/journal.ts';
-import { httpClient, writeOf } from '../support/clients/journal.ts';
+import { type Answered, httpClient, writeOf } from '../support/clients/journal.ts';
 
 const { fresh, removeAll } = directories('drain-');
 afterAll(async () => {

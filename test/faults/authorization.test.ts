@@ -1,13 +1,10 @@
 /** Who may do what: decisions against a table of its own, written from the specification. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operations } from '#contracts/index.ts';
-import type { RestOperationId } from '#contracts/index.ts';
+import { operations, type RestOperationId } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { person } from '../support/world/outreach.ts';
-import type { Problem } from '../support/world/problems.ts';
-import { expectProblem } from '../support/world/problems.ts';
+import { expectProblem, type Problem } from '../support/world/problems.ts';
 import { verifies } from '../support/source/verifies.ts';
 
 // Not taken from the registry: the registry is what is judged here.

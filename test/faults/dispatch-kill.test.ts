@@ -9,13 +9,11 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import { envelopeOf } from '#src/app/outreach/envelope.ts';
 import { readConfig } from '#src/config.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
-import type { Service } from '#src/main.ts';
-import { openService } from '#src/main.ts';
+import { openService, type Service } from '#src/main.ts';
 import { endChildren, runCli, serveChild } from '../support/processes/child-service.ts';
 import { directories } from '../support/processes/directories.ts';
 import { outreachActs } from '../support/world/outreach-acts.ts';
-import type { Received } from '../support/world/receivers.ts';
-import { endReceivers, receiver } from '../support/world/receivers.ts';
+import { endReceivers, type Received, receiver } from '../support/world/receivers.ts';
 
 const { fresh, removeAll } = directories('dispatch-');
 afterEach(endReceivers);

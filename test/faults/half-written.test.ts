@@ -2,8 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { EventType } from '#contracts/events/index.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { atDesk } from '../support/world/desk-scenes.ts';
 
 let app: TestApp;

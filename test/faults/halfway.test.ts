@@ -1,8 +1,7 @@
 /** Credentials that change while the body of a request is on its way: what holds then counts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BASE, HANDOFF } from '../support/clients/a2a.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { halfway } from '../support/clients/raw-http.ts';
 
 let app: TestApp;

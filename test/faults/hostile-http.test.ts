@@ -4,11 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { testApp } from '../support/world/app.ts';
+import { testApp, type TestApp } from '../support/world/app.ts';
 import { expectProblem } from '../support/world/problems.ts';
-import type { Exchange } from '../support/clients/raw-http.ts';
-import { exchange } from '../support/clients/raw-http.ts';
+import { exchange, type Exchange } from '../support/clients/raw-http.ts';
 import { verifies } from '../support/source/verifies.ts';
 
 /** Refusals are audited; nothing else of them is stored. */

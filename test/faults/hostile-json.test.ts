@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { placeOf } from '#contracts/places.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { expectProblem, prototypeNames } from '../support/world/problems.ts';
 import type { Path, Place, Schema } from '../support/world/schema-values.ts';
 import {

@@ -9,8 +9,7 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { toolName } from '#contracts/places.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
 import { message, rpc, sent } from '../support/clients/a2a.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { asAgent, configure, person } from '../support/world/outreach.ts';
 

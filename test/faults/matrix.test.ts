@@ -5,13 +5,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { OperationId } from '#contracts/index.ts';
-import { operations } from '#contracts/index.ts';
+import { type OperationId, operations } from '#contracts/index.ts';
 import { placeOf, toolName } from '#contracts/places.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
 import { rpc } from '../support/clients/a2a.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { configure } from '../support/world/outreach.ts';
 import { verifies } from '../support/source/verifies.ts';

@@ -1,13 +1,11 @@
 /** Several processes over one Redis: correct by the checkpoint alone, whoever folds and whoever reads. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/rebuild.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
-import type { RemoteStore } from '#src/ports/read-model.ts';
+import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { awaitPassed, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
-import type { RedisWorld } from '../support/redis/redis-world.ts';
-import { more, redisWorld, underLoad } from '../support/redis/redis-world.ts';
+import { more, redisWorld, type RedisWorld, underLoad } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 /** A rebuild's space is left to others after three looks of 50 ms; a busy machine may be later. */

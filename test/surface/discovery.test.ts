@@ -5,8 +5,7 @@ import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { testApp } from '../support/world/app.ts';
+import { testApp, type TestApp } from '../support/world/app.ts';
 import { verifies } from '../support/source/verifies.ts';
 
 const ORIGIN = 'https://t.example';

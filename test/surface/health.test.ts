@@ -2,8 +2,7 @@
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { healthRoutes } from '#src/interfaces/http/health.ts';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 
 const BYTES = 900;
 /** Events are of the time 0. */

@@ -4,12 +4,10 @@ import { observedStore } from '#src/adapters/observed-store.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { lagOf } from '#src/app/read-models/lag.ts';
 import { serverOver } from '../support/world/server-over.ts';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { testApp } from '../support/world/app.ts';
+import { testApp, type TestApp } from '../support/world/app.ts';
 
 /** The sample of this name with these labels; NaN when there is none. */
 const sample = (text: string, name: string, labels: Record<string, string> = {}): number => {

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { freshKey, testApp } from '../support/world/app.ts';
+import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
 const LEADS = '/api/affiliate/v1/leads';
 const CONNECTION = '/api/affiliate/v1/connection';

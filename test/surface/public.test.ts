@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { facetValuesMax } from '#src/adapters/sqlite/catalog/filter.ts';
-import type { TestApp } from '../support/world/app.ts';
-import { testApp } from '../support/world/app.ts';
+import { testApp, type TestApp } from '../support/world/app.ts';
 import { mcpAgent } from '../support/clients/mcp.ts';
 import { verifies } from '../support/source/verifies.ts';
 

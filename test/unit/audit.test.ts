@@ -4,8 +4,7 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import { done } from '#src/app/pipeline/outcome.ts';
 import { recorder } from '#src/app/events/recorder.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 
 type Entries = { request_id: string; operation: string; count: number }[];
 type Illness = 'well' | 'full' | 'lost answer' | 'lost request';

@@ -2,8 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '#src/config.ts';
-import type { Service } from '#src/main.ts';
-import { openService } from '#src/main.ts';
+import { openService, type Service } from '#src/main.ts';
 import { directories } from '../support/processes/directories.ts';
 
 const { fresh, removeAll } = directories('closing-');

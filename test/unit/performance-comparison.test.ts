@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import type { Metric } from '#contracts/records/performance.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { bucketOf, dateOf, dayOf } from '#src/app/performance/calendar.ts';

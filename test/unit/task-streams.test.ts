@@ -10,8 +10,7 @@ import { followTask } from '#src/app/tasks/follow.ts';
 import { taskWatch } from '#src/app/tasks/watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
 import { failureLines } from '#src/interfaces/http/failed-requests.ts';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, type FoldEvent, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
 
 const AWAY = new LogUnavailable('fault', 'no', 'away');

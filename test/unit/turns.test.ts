@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Query } from '#src/app/performance/aggregate.ts';
-import { aggregate, inOrder } from '#src/app/performance/aggregate.ts';
+import { aggregate, inOrder, type Query } from '#src/app/performance/aggregate.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 
 const query: Query = {

@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
-import type { Endpoint } from './a2a-card.ts';
-import { endpointOf, rpcAnswer } from './a2a-card.ts';
+import { type Endpoint, endpointOf, rpcAnswer } from './a2a-card.ts';
 import type { GuardedRequest } from './guarded-request.ts';
 import { faultOf, jsonOf, safeId } from './http-result.ts';
 

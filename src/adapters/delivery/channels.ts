@@ -2,8 +2,7 @@ import type { Channels } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { a2aChannel } from './a2a.ts';
 import { fileChannel } from './file.ts';
-import type { GuardOptions } from './guarded-request.ts';
-import { guardedRequest } from './guarded-request.ts';
+import { guardedRequest, type GuardOptions } from './guarded-request.ts';
 import { webhookChannel } from './webhook.ts';
 
 /** The three ways out: the outbox directory, and what goes over one guarded request. */

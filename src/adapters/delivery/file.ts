@@ -1,6 +1,5 @@
 /** The outbox: a directory from which people or programs of the house take what was approved. */
-import type { FileHandle } from 'node:fs/promises';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { type FileHandle, link, open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 

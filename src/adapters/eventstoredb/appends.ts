@@ -13,8 +13,7 @@ import { failureOf, isWorthRepeating, noAnswer, readError, textOf } from './fail
 import { positionOf, positionOfEvent } from './positions.ts';
 import type { Reads } from './reads.ts';
 import { dataOf } from './records.ts';
-import type { Timing } from './timing.ts';
-import { waits } from './timing.ts';
+import { type Timing, waits } from './timing.ts';
 
 const APPENDS_MAX = 4_096;
 const BYTES_MAX = 67_108_864;

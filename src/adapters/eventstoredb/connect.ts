@@ -1,15 +1,13 @@
 /** The way to the server: what the URL must be, whether the server answers, and which log it is. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStoreDBClient } from '@eventstore/db-client';
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { type EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { hostsOf } from '../hosts.ts';
 import { openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import type { Reads } from './reads.ts';
-import type { Timing } from './timing.ts';
-import { waits } from './timing.ts';
+import { type Timing, waits } from './timing.ts';
 
 /** No dash, so no owner's; its type begins with `$`, so it is never an event of the log. */
 const IDENTITY_STREAM = 'tributary_log';

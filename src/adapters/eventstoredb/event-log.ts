@@ -3,19 +3,16 @@
  * for ours by its stream's name and its attribution. One log of it in a process: the client's
  * appends share their fate (C4), which costs repetitions.
  */
-import type { EventLog, Position } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
-import type { Upcasts } from '../event-codec.ts';
-import { encodeAppend, UPCASTS } from '../event-codec.ts';
+import { encodeAppend, UPCASTS, type Upcasts } from '../event-codec.ts';
 import { appends } from './appends.ts';
 import { awaitServer, clientOf } from './connect.ts';
 import { eventStoreKeyVault } from './key-vault.ts';
 import { reads } from './reads.ts';
 import { foldedOf, storedOf } from './records.ts';
 import { subscription } from './subscription.ts';
-import type { Timing } from './timing.ts';
-import { TIMING } from './timing.ts';
+import { TIMING, type Timing } from './timing.ts';
 import { tombstones } from './tombstones.ts';
 
 export type EventStoreLogOptions = {

@@ -1,7 +1,6 @@
 /** What an error of the client means for the log. */
 import { ErrorType } from '@eventstore/db-client';
-import type { Position } from '#src/ports/event-log.ts';
-import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import { LogCorrupted, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 /**
  * - conflict: the stream is not where it was expected.

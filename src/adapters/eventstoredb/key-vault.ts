@@ -5,8 +5,7 @@
  * in the server's files, and can be read in `$all` by whoever may read that, until the next scavenge
  * takes them away; that has to be run on each node.
  */
-import type { KeyObject } from 'node:crypto';
-import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { jsonEvent } from '@eventstore/db-client';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -15,8 +14,7 @@ import type { EncodedEvent } from '../event-codec.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
-import type { Found } from './kept-keys.ts';
-import { keptKeys } from './kept-keys.ts';
+import { type Found, keptKeys } from './kept-keys.ts';
 import type { Reads } from './reads.ts';
 import type { tombstones } from './tombstones.ts';
 

@@ -1,6 +1,5 @@
 /** Positions of the port on EventStoreDB's: byte offsets of its log, as numbers. */
-import type { ReadPosition } from '@eventstore/db-client';
-import { START } from '@eventstore/db-client';
+import { type ReadPosition, START } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
 
 /**

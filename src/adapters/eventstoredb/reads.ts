@@ -1,19 +1,15 @@
 /** Reads: bounded in number and in time, repeated while that may help. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStoreDBClient } from '@eventstore/db-client';
-import { BACKWARDS, END } from '@eventstore/db-client';
-import type { Position } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { BACKWARDS, END, type EventStoreDBClient } from '@eventstore/db-client';
+import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { drained } from './drain.ts';
 import { failureOf, isWorthRepeating, NoPlace, orNoPlace, readError } from './failures.ts';
 import type { Wanted } from './feed.ts';
 import { gate } from './gate.ts';
 import { positionOfEvent, startAt } from './positions.ts';
-import type { OurRecord, Recorded } from './records.ts';
-import { isOurs } from './records.ts';
+import { isOurs, type OurRecord, type Recorded } from './records.ts';
 import { scanned } from './scan.ts';
-import type { Timing } from './timing.ts';
-import { waits } from './timing.ts';
+import { type Timing, waits } from './timing.ts';
 
 /**
  * A server serves 100 calls of a connection at once and lets the next ones wait, appends among them

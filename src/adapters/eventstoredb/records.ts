@@ -1,8 +1,7 @@
 /** Events of ours as EventStoreDB keeps them, and which of its records those are. */
 import type { AllStreamRecordedEvent, EventData, RecordedEvent } from '@eventstore/db-client';
 import type { FoldEvent, Meta, StoredEvent } from '#src/ports/event-log.ts';
-import type { EncodedEvent, Upcasts } from '../event-codec.ts';
-import { readEvent, upcastData } from '../event-codec.ts';
+import { type EncodedEvent, readEvent, upcastData, type Upcasts } from '../event-codec.ts';
 import { positionOfEvent } from './positions.ts';
 
 export type Recorded = RecordedEvent | AllStreamRecordedEvent;

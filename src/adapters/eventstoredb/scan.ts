@@ -2,8 +2,7 @@
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
 import { noAnswer } from './failures.ts';
-import type { Wanted } from './feed.ts';
-import { openFeed } from './feed.ts';
+import { openFeed, type Wanted } from './feed.ts';
 import { positionOfEvent } from './positions.ts';
 import type { Recorded } from './records.ts';
 

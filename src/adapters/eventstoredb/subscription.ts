@@ -7,12 +7,9 @@ import type { FoldEvent, Position, SubscriptionItem } from '#src/ports/event-log
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { isNoPlace, isTooSlow, textOf } from './failures.ts';
-import type { Feed } from './feed.ts';
-import { openFeed } from './feed.ts';
-import type { Recorded } from './records.ts';
-import { foldedOf, isOurs } from './records.ts';
-import type { Timing } from './timing.ts';
-import { waits } from './timing.ts';
+import { type Feed, openFeed } from './feed.ts';
+import { foldedOf, isOurs, type Recorded } from './records.ts';
+import { type Timing, waits } from './timing.ts';
 
 const BATCH_EVENTS_MAX = 500;
 const QUEUE_EVENTS_MAX = 4_096;

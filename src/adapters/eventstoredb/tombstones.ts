@@ -1,11 +1,9 @@
 /** Hard deletes: nothing can be read from the stream any more, nor written to it, for ever. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStoreDBClient } from '@eventstore/db-client';
-import { ANY } from '@eventstore/db-client';
+import { ANY, type EventStoreDBClient } from '@eventstore/db-client';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { failureOf, isWorthRepeating, noAnswer, readError, textOf } from './failures.ts';
-import type { Timing } from './timing.ts';
-import { waits } from './timing.ts';
+import { type Timing, waits } from './timing.ts';
 
 /**
  * Resolves when it is deleted; false when somebody else had done it before. Throws LogUnavailable:

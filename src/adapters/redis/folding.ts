@@ -3,10 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PartitionBatch, ProjectionStore, Row, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
-import type { Keys } from './keys.ts';
-import { fieldOf, jsonOf, rowOf, scopeAndKey, valueOf } from './keys.ts';
-import type { Client } from './scripts.ts';
-import { AT, COMMIT, EVERYTHING, LOAD, run, together } from './scripts.ts';
+import { fieldOf, jsonOf, type Keys, rowOf, scopeAndKey, valueOf } from './keys.ts';
+import { AT, type Client, COMMIT, EVERYTHING, LOAD, run, together } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 import { warmRows } from './warm-rows.ts';
 

@@ -3,8 +3,7 @@ import { connect } from './connect.ts';
 import { folding } from './folding.ts';
 import { keysOf } from './keys.ts';
 import { reading } from './reading.ts';
-import type { Versioned } from './spaces.ts';
-import { spaceTable } from './spaces.ts';
+import { spaceTable, type Versioned } from './spaces.ts';
 
 export type RedisStoreOptions = {
   /** redis:// or rediss://; any node of a cluster. */

@@ -1,14 +1,10 @@
 import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { recentlyUsed } from '../recently-used.ts';
-import type { Connections } from './connect.ts';
-import { bytesOf } from './connect.ts';
-import type { Gate } from './gate.ts';
-import { gate } from './gate.ts';
-import type { Keys } from './keys.ts';
-import { fieldOf, orderRange, placeOf, rowOf } from './keys.ts';
-import type { Script } from './scripts.ts';
-import { FIND, PAGE, run } from './scripts.ts';
+import { bytesOf, type Connections } from './connect.ts';
+import { gate, type Gate } from './gate.ts';
+import { fieldOf, type Keys, orderRange, placeOf, rowOf } from './keys.ts';
+import { FIND, PAGE, run, type Script } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 
 /** Characters of all answers kept: as rows some 100 MiB at the worst. */

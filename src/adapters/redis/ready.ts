@@ -1,8 +1,7 @@
 /** Whether a Redis may be used at all, and what to look at when it may not. */
 import { StartupError } from '#src/ports/startup-error.ts';
 import { shownUrl } from './address.ts';
-import type { Client } from './scripts.ts';
-import { run, script } from './scripts.ts';
+import { type Client, run, script } from './scripts.ts';
 
 const TRIAL_KEYS = ['hash', 'order', 'text'].map((name) => `tributary:{trial}:${name}`);
 /** A little of all that is asked of Redis later on. */

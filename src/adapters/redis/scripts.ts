@@ -3,8 +3,7 @@
  * a script alone and writes it down as one, so that a crash keeps all of it or none.
  */
 import { createHash } from 'node:crypto';
-import type { Redis } from 'ioredis';
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { SORT_DIGITS } from './keys.ts';
 
 export type Client = Redis | Cluster;

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
 import type { Keys } from './keys.ts';
-import type { Client } from './scripts.ts';
-import { ADD_SPACE, BEGIN, CLEAR, REMOVE_SPACE, run } from './scripts.ts';
+import { ADD_SPACE, BEGIN, CLEAR, type Client, REMOVE_SPACE, run } from './scripts.ts';
 
 export type Versioned = { name: string; version: number };
 

@@ -2,18 +2,15 @@ import type { z } from 'zod';
 import type { agent as agentRecord } from '#contracts/desk/access.ts';
 import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
 import { agent } from '#src/domain/access.ts';
-import type { AgentRow } from '#src/ports/rows.ts';
-import { accessScope } from '#src/ports/rows.ts';
+import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { pageOf } from '../read-models/listing.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 
 type AgentRecord = z.output<typeof agentRecord>;
 

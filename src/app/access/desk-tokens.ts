@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/desk/index.ts';
-import type { DeskTokenState } from '#src/domain/desk-token.ts';
-import { deskToken } from '#src/domain/desk-token.ts';
+import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { done, refuse } from '../pipeline/outcome.ts';

@@ -1,20 +1,15 @@
 import type { z } from 'zod';
 import type { key as keyRecord } from '#contracts/desk/access.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { KeyState } from '#src/domain/access.ts';
-import { apiKey } from '#src/domain/access.ts';
-import type { KeyRow } from '#src/ports/rows.ts';
-import { accessScope } from '#src/ports/rows.ts';
+import { apiKey, type KeyState } from '#src/domain/access.ts';
+import { accessScope, type KeyRow } from '#src/ports/rows.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { unkeyed } from '../pipeline/call.ts';
+import { type DeskCall, unkeyed } from '../pipeline/call.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { listing, pageOf } from '../read-models/listing.ts';
-import type { Outcome, Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS, HOUR_MS, iso, renderAsOf } from '../shared/time.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { keyIdOf } from './key-id.ts';
 
 type KeyRecord = z.output<typeof keyRecord>;

@@ -1,9 +1,7 @@
 import type { CellFault, Cells } from './feed-cells.ts';
 import { NotUtf8, columnsOf, headerFault, requireUtf8 } from './feed-file.ts';
-import type { ProductInput } from './feed-product.ts';
-import { KNOWN_COLUMNS, productOf } from './feed-product.ts';
-import type { TableRecord } from './feed-table.ts';
-import { recordsOf } from './feed-table.ts';
+import { KNOWN_COLUMNS, type ProductInput, productOf } from './feed-product.ts';
+import { recordsOf, type TableRecord } from './feed-table.ts';
 import { scanJson } from '../shared/json-scan.ts';
 
 export type { ProductInput } from './feed-product.ts';

@@ -1,12 +1,10 @@
 import { product as productDecider } from '#src/domain/product.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
-import type { Position } from '#src/ports/event-log.ts';
+import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answeredOnce, bindTry } from '../events/idempotency.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
 

@@ -1,13 +1,10 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { Decider } from '#src/domain/decider.ts';
-import type { Position, StoredEvent } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import { attribute } from './attribution.ts';
 import type { Call } from '../pipeline/call.ts';
-import type { Writer } from './idempotency.ts';
-import { bind, bindingsOf, bindKey, refusedBy, reused } from './idempotency.ts';
-import type { Done, Refusal } from '../pipeline/outcome.ts';
-import { isRefusal, refuse } from '../pipeline/outcome.ts';
+import { bind, bindingsOf, bindKey, refusedBy, reused, type Writer } from './idempotency.ts';
+import { type Done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 
 /** A race lost this often in a row is contention that waiting will not cure within one request. */
 const CONFLICT_RETRIES_MAX = 8;

@@ -1,7 +1,6 @@
 import type { HistoryEntry, HistoryRow } from '#src/ports/rows.ts';
 import { historyBlockOf, historyEntries } from '#src/ports/rows.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 

@@ -3,8 +3,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import { withErasedWords } from '../privacy/plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
-import type { DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
 
 const render = ({ position, stream, revision, id, type, data, meta }: StoredEvent) => ({
   position,

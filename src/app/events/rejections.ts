@@ -1,6 +1,5 @@
 import type { ProblemCode } from '#contracts/problems.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import type { RejectedBy } from './decide-and-append.ts';
 
 /** The problem that each rejection of one decider becomes. A missing one does not compile. */

@@ -10,14 +10,11 @@ import { observeRfq } from '../leads/observe-rfq.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
-import type { Outcome, Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
-import type { Review } from './review.ts';
-import { changesOf, findHandoff, NO_LIST, reviewHandoff, reviewOf } from './review.ts';
-import type { List } from './typed-quantities.ts';
-import { isOther, withQuantities } from './typed-quantities.ts';
+import { changesOf, findHandoff, NO_LIST, type Review, reviewHandoff, reviewOf } from './review.ts';
+import { isOther, type List, withQuantities } from './typed-quantities.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';

@@ -1,12 +1,9 @@
 import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import type { ProblemByRejection } from '../events/rejections.ts';
-import { refuseRejected } from '../events/rejections.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');

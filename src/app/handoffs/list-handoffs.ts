@@ -1,6 +1,5 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { UNOPENED } from '../privacy/sealed-texts.ts';
 import { pageOf } from '../read-models/listing.ts';

@@ -9,8 +9,7 @@ import { readableHandoff } from './render-handoff.ts';
 import { handoffOf } from '../records/streams.ts';
 import { reviewTokenHash } from './review-token.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
-import type { List, TypedQuantities } from './typed-quantities.ts';
-import { isChanged, withQuantities } from './typed-quantities.ts';
+import { isChanged, type List, type TypedQuantities, withQuantities } from './typed-quantities.ts';
 
 /** A handoff as its buyer sees it. */
 export type Review = {

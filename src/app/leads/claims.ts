@@ -1,8 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { attribute } from '../events/attribution.ts';
-import type { Call } from '../pipeline/call.ts';
-import { unkeyed } from '../pipeline/call.ts';
+import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 

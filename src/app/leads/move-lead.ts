@@ -1,13 +1,9 @@
 import type { StaffMove } from '#src/domain/lead-state.ts';
-import type { LeadCommand, LeadRejection } from '#src/domain/lead.ts';
-import { lead } from '#src/domain/lead.ts';
+import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import type { ProblemByRejection } from '../events/rejections.ts';
-import { refuseRejected } from '../events/rejections.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { releaseBehind, releaseClaim } from './claims.ts';
 import { observeRfq } from './observe-rfq.ts';

@@ -1,9 +1,7 @@
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
-import type { Call } from '../pipeline/call.ts';
-import { unkeyed } from '../pipeline/call.ts';
-import type { Written } from '../events/decide-and-append.ts';
-import { decideAndAppend, stateOf } from '../events/decide-and-append.ts';
+import { type Call, unkeyed } from '../pipeline/call.ts';
+import { decideAndAppend, stateOf, type Written } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 

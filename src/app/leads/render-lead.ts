@@ -3,8 +3,7 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Opened } from '../privacy/sealed-texts.ts';
-import { openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
+import { type Opened, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
 

@@ -1,8 +1,7 @@
 import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { LeadCommand, LeadRejection } from '#src/domain/lead.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
+import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import { clashOf, releaseBehind, releaseClaim } from './claims.ts';
@@ -11,8 +10,7 @@ import { decideAndAppend, stateOf, traceOf } from '../events/decide-and-append.t
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
 import { showLead } from './render-lead.ts';
 import { present } from '../shared/present.ts';

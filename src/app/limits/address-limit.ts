@@ -1,7 +1,6 @@
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { Limiter, Verdict } from './limiter.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;

@@ -1,10 +1,7 @@
-import type { LinkRejection } from '#src/domain/link.ts';
-import { link } from '#src/domain/link.ts';
+import { link, type LinkRejection } from '#src/domain/link.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import type { ProblemByRejection } from '../events/rejections.ts';
-import { refuseRejected } from '../events/rejections.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 

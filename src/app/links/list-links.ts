@@ -1,6 +1,5 @@
 import type { LinkState } from '#src/domain/link.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
-import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { done } from '../pipeline/outcome.ts';
 import { pageOf } from '../read-models/listing.ts';
 import { renderAsOf } from '../shared/time.ts';

@@ -2,8 +2,7 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/domain/access.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
-import { outreach } from '#src/domain/outreach.ts';
+import { outreach, type OutreachChannel, type OutreachState } from '#src/domain/outreach.ts';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Call } from '../pipeline/call.ts';
 import { decideAndAppend, stateOf } from '../events/decide-and-append.ts';

@@ -2,8 +2,7 @@ import { DISCLOSURES } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import { linkOf } from '../records/streams.ts';
 import { DAY_MS, endFault, epoch } from '../shared/time.ts';
 

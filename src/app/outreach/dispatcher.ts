@@ -2,12 +2,10 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { OpenOutboundRow } from '#src/ports/rows.ts';
-import { OPEN_OUTBOUND } from '#src/ports/rows.ts';
+import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { listing } from '../read-models/listing.ts';
-import type { SendingDeps } from './sending.ts';
-import { lookAt } from './sending.ts';
+import { lookAt, type SendingDeps } from './sending.ts';
 import { EVERYBODY } from './settings.ts';
 
 export type Dispatcher = {

@@ -1,6 +1,5 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { statusAt } from '#src/domain/outbound-state.ts';
+import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { iso } from '../shared/time.ts';
 
 /** A request as the contract shows it, as of `at`. */

@@ -1,5 +1,4 @@
-import { allows } from '#contracts/scopes.ts';
-import type { Scope } from '#contracts/scopes.ts';
+import { allows, type Scope } from '#contracts/scopes.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
@@ -7,8 +6,7 @@ import type { AgentCall } from '../pipeline/call.ts';
 import { decideAndAppend, stateOf, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, scopeMissing } from '../pipeline/outcome.ts';
+import { done, type Refusal, scopeMissing } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { notFound, refusalOf } from './propose.ts';
 import { renderOutbound } from './render.ts';

@@ -1,9 +1,7 @@
 /** One look at one request: what is due is done, with the log written before and after. */
 import { hash } from 'node:crypto';
-import type { OutboundCommand } from '#src/domain/outbound.ts';
-import { outbound } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { isAtItsEnd } from '#src/domain/outbound-state.ts';
+import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
+import { isAtItsEnd, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
 import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';

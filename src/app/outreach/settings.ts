@@ -4,8 +4,7 @@ import { outreach } from '#src/domain/outreach.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
 /** The owner under whom the halt that binds everybody stands. */
 export const EVERYBODY = 'desk';

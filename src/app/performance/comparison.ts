@@ -1,6 +1,5 @@
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import type { Bucket, Query } from './aggregate.ts';
-import { aggregate, bucketIn, emptySum, placeOf } from './aggregate.ts';
+import { aggregate, type Bucket, bucketIn, emptySum, placeOf, type Query } from './aggregate.ts';
 import { inTurns } from '../shared/turns.ts';
 import { yearsOn } from './calendar.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
-import type { PerformanceRow } from '#contracts/records/performance.ts';
-import { performanceRow } from '#contracts/records/performance.ts';
+import { performanceRow, type PerformanceRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { bindingOf, readCursorOf, writeCursor } from '../read-models/cursor.ts';
@@ -9,8 +8,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { listing } from '../read-models/listing.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
+import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import type { Bucket, Query } from './aggregate.ts';
 import {
   addTo,

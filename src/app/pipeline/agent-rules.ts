@@ -1,8 +1,7 @@
 import type { ToolOperation } from '#contracts/operation.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
-import type { NeededScope, Scope } from '#contracts/scopes.ts';
-import { allows } from '#contracts/scopes.ts';
+import { allows, type NeededScope, type Scope } from '#contracts/scopes.ts';
 import { fingerprintOf } from '../events/hash.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { tooMany } from '../limits/address-limit.ts';

@@ -1,6 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
-import type { NewEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { LogUnavailable, type NewEvent } from '#src/ports/event-log.ts';
 import type { Recorder } from '../events/recorder.ts';
 
 export type AuditEntry = EventData<'CallsAudited'>['entries'][number];

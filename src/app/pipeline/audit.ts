@@ -5,8 +5,7 @@ import type { Clock, Ids } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { DAY_MS } from '../shared/time.ts';
-import type { AuditAppend, AuditEntry } from './audit-queue.ts';
-import { AuditQueue } from './audit-queue.ts';
+import { type AuditAppend, type AuditEntry, AuditQueue } from './audit-queue.ts';
 import type { AgentCaller, Surface } from './call.ts';
 import type { Outcome } from './outcome.ts';
 

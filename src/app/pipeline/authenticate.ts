@@ -10,8 +10,7 @@ import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
 import { refusalFor, unavailable } from './failure.ts';
-import type { Refusal } from './outcome.ts';
-import { done, refuse } from './outcome.ts';
+import { done, type Refusal, refuse } from './outcome.ts';
 import type { Identified } from './rules.ts';
 
 /**

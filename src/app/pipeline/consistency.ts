@@ -1,8 +1,7 @@
 import { LIMITS } from '#contracts/limits.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Deps } from './deps.ts';
-import type { Refusal } from './outcome.ts';
-import { refuse } from './outcome.ts';
+import { type Refusal, refuse } from './outcome.ts';
 
 /** A write's answer waits this long, at most, for the read models; the token covers the rest. */
 const OWN_WRITE_WAIT_MS = 50;

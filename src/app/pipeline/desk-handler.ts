@@ -3,8 +3,7 @@ import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import type { DeskCall } from './call.ts';
 import type { Deps } from './deps.ts';
-import type { Outcome } from './outcome.ts';
-import { refuse } from './outcome.ts';
+import { type Outcome, refuse } from './outcome.ts';
 import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
 /** The desk also runs the projections. */

@@ -1,7 +1,6 @@
 import type { DeskOperation } from '#contracts/operation.ts';
 import { digestOf, fingerprintOf } from '../events/hash.ts';
-import type { AgentLimiters } from './agent-rules.ts';
-import { rateLimits } from './agent-rules.ts';
+import { type AgentLimiters, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';

@@ -1,9 +1,7 @@
 /** What a store that could not do its part means for the caller. */
-import type { EventLog } from '#src/ports/event-log.ts';
-import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
+import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { Outcome, Refusal } from './outcome.ts';
-import { refuse, Refused } from './outcome.ts';
+import { type Outcome, type Refusal, refuse, Refused } from './outcome.ts';
 
 /** A person has to do something first: sooner than that, nobody need ask. */
 const PARKED_RETRY_S = 60;

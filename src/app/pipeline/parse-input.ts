@@ -3,8 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { readInput } from './input-faults.ts';
-import type { Refusal } from './outcome.ts';
-import { refuse } from './outcome.ts';
+import { type Refusal, refuse } from './outcome.ts';
 import { secretsIn } from './secrets-in.ts';
 
 type Parsable = Pick<Declared, 'kind' | 'input'>;

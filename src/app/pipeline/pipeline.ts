@@ -9,8 +9,7 @@ import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
 import { guarded } from './failure.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { Outcome, Refusal } from './outcome.ts';
-import { done, isRefusal, refuse } from './outcome.ts';
+import { done, isRefusal, type Outcome, type Refusal, refuse } from './outcome.ts';
 import type { ActorRules, Incoming, Trail } from './rules.ts';
 
 type Registry = Readonly<Record<string, Declared>>;

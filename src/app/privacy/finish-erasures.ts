@@ -1,6 +1,5 @@
 /** Erasures that did not come to their end: the event is on record, and the key is there. */
-import type { ErasureRow } from '#src/ports/rows.ts';
-import { ALL_ERASURES } from '#src/ports/rows.ts';
+import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { turn } from '../shared/turns.ts';
 

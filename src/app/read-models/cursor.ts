@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import { digestOf } from '../events/hash.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
 /**
  * Opaque and signed: a cursor holds where a listing stands and is bound to the owner and the query,

@@ -1,11 +1,9 @@
 import { testSpaceOf } from '#contracts/spaces.ts';
-import type { OwnerRow } from '#src/ports/rows.ts';
-import { ALL_OWNERS } from '#src/ports/rows.ts';
+import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { listing } from '../read-models/listing.ts';
 import { streamOf } from './streams.ts';
-import type { DeskDeps } from '../pipeline/desk-handler.ts';
-import { mayActFor } from '../pipeline/desk-handler.ts';
+import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
 
 /** As many reads of the log are under way at once as this, twice. */
 const OWNERS_AT_ONCE = 32;

@@ -1,7 +1,6 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import type { LinkState } from '#src/domain/link.ts';
-import { link } from '#src/domain/link.ts';
+import { link, type LinkState } from '#src/domain/link.ts';
 import { stateOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { nameOf } from '../events/hash.ts';

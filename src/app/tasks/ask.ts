@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import type { BoundaryId } from '#contracts/boundaries.ts';
-import { boundaryOf } from '#contracts/boundaries.ts';
-import type { OperationId } from '#contracts/index.ts';
-import { agentOperations } from '#contracts/index.ts';
+import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
+import { agentOperations, type OperationId } from '#contracts/index.ts';
 import type { OutboundKind } from '#contracts/records/outbound.ts';
 import type { SkillId } from '#contracts/skills.ts';
 import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/skills.ts';

@@ -1,17 +1,14 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
-import { isTerminal, task } from '#src/domain/task.ts';
-import type { TaskRow } from '#src/domain/task.ts';
+import { isTerminal, task, type TaskRow } from '#src/domain/task.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { TaskCall } from '../pipeline/call.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
 import { rowOf, viewOfRow } from './read.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './refs.ts';
 import type { TaskHandler } from './task-handler.ts';
-import type { TaskView } from './view.ts';
-import { viewOfOutbound, viewOfTask } from './view.ts';
+import { type TaskView, viewOfOutbound, viewOfTask } from './view.ts';
 
 /** Answers the caller's task as it is now. */
 export const getTask: TaskHandler<'getTask'> = async (deps, { id }, { caller }) => {

@@ -1,6 +1,5 @@
 import type { TaskCall } from '../pipeline/call.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
 
 /** An answer is kept with its task: as large as a tool's result, and no larger. */
 export const ARTIFACT_BYTES_MAX = 32_768;

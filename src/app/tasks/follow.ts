@@ -1,7 +1,6 @@
 import { handoff } from '#src/domain/handoff.ts';
 import { outbound } from '#src/domain/outbound.ts';
-import { isTerminal, task } from '#src/domain/task.ts';
-import type { TaskRow } from '#src/domain/task.ts';
+import { isTerminal, task, type TaskRow } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import { foldOf } from '../events/decide-and-append.ts';
@@ -10,8 +9,7 @@ import { renderOutbound } from '../outreach/render.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { streamOf } from '../records/streams.ts';
 import { permitted, rowOf, wholeViewOfRow } from './read.ts';
-import type { TaskView } from './view.ts';
-import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
+import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
 import type { TaskWatch } from './watch.ts';
 
 export type TaskFollowing = {

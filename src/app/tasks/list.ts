@@ -1,7 +1,5 @@
-import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { statusAt } from '#src/domain/outbound-state.ts';
-import type { TaskRow, TaskStatus } from '#src/domain/task.ts';
-import { TASK_STATUS_OF, tasksScope } from '#src/domain/task.ts';
+import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import type { Deps } from '../pipeline/deps.ts';

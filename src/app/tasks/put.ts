@@ -1,17 +1,14 @@
 import type { EventData } from '#contracts/events/index.ts';
-import type { TaskCommand } from '#src/domain/task.ts';
-import { task } from '#src/domain/task.ts';
+import { task, type TaskCommand } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { TaskCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
 import type { TaskMessage } from './ask.ts';
 import { permitted, rowIfReady, viewOfRow } from './read.ts';
 import { messageIdTaken, taskEnded } from './refusals.ts';
 import { taskStream } from './refs.ts';
-import type { TaskView } from './view.ts';
-import { viewOfTask } from './view.ts';
+import { type TaskView, viewOfTask } from './view.ts';
 
 /** A message, and the call that brought it. */
 export type Sending = { call: TaskCall; message: TaskMessage };

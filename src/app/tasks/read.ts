@@ -1,7 +1,6 @@
 import { allows } from '#contracts/scopes.ts';
 import { SKILLS } from '#contracts/skills.ts';
-import type { TaskRow } from '#src/domain/task.ts';
-import { task, tasksScope } from '#src/domain/task.ts';
+import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import { stateOf } from '../events/decide-and-append.ts';
@@ -11,8 +10,7 @@ import { outboundOf } from '../outreach/requests.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffOf } from '../records/streams.ts';
 import { taskStream } from './refs.ts';
-import type { TaskView } from './view.ts';
-import { viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
+import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
 
 const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 

@@ -3,18 +3,15 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { TaskRef } from '../pipeline/call.ts';
 import { traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Outcome } from '../pipeline/outcome.ts';
-import { done } from '../pipeline/outcome.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
 import { outboundOf } from '../outreach/requests.ts';
 import { handoffOf } from '../records/streams.ts';
 import type { Ask } from './ask.ts';
-import type { Sending } from './put.ts';
-import { put } from './put.ts';
+import { put, type Sending } from './put.ts';
 import { rowIfReady, viewOfRow } from './read.ts';
 import { messageIdTaken } from './refusals.ts';
 import { keyFor } from './refs.ts';
-import type { TaskView } from './view.ts';
-import { viewOfHandoff, viewOfOutbound } from './view.ts';
+import { type TaskView, viewOfHandoff, viewOfOutbound } from './view.ts';
 
 type Operation = Extract<Ask, { kind: 'operation' }>;
 

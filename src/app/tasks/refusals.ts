@@ -1,5 +1,4 @@
-import type { Refusal } from '../pipeline/outcome.ts';
-import { refuse } from '../pipeline/outcome.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
 /* What the A2A standard has a name for: `reason` goes with the code of the catalogue. */
 

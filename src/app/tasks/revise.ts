@@ -7,8 +7,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import { idemOf } from '../events/idempotency.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';
-import type { Ask } from './ask.ts';
-import { askOf } from './ask.ts';
+import { type Ask, askOf } from './ask.ts';
 import type { Sending } from './put.ts';
 import { keyFor } from './refs.ts';
 

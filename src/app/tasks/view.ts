@@ -1,13 +1,10 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
-import type { SkillId } from '#contracts/skills.ts';
-import { isSkill, SKILLS } from '#contracts/skills.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
+import { isSkill, type SkillId, SKILLS } from '#contracts/skills.ts';
+import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { deciderFor } from '#src/domain/outbound-state.ts';
-import type { TaskState, TaskStatus } from '#src/domain/task.ts';
-import { TASK_STATUS_OF } from '#src/domain/task.ts';
+import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
 import type { TaskRef } from '../pipeline/call.ts';
 import { iso } from '../shared/time.ts';
 import { guideTo } from './ask.ts';

@@ -4,10 +4,8 @@ import type { agent } from '#contracts/desk/access.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Scope } from '#contracts/scopes.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
-import type { Common } from '../command.ts';
-import { leaf, names, write } from '../command.ts';
-import type { Answer, Asked } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, leaf, names, write } from '../command.ts';
+import { type Answer, type Asked, atDesk } from '../desk/desk-client.ts';
 import { finish, table } from '../terminal/output.ts';
 
 type Agent = z.output<typeof agent>;

@@ -1,12 +1,9 @@
 import { createInterface } from 'node:readline/promises';
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { visible } from '#src/app/outreach/visible.ts';
-import type { Common } from '../command.ts';
-import { leaf, whole, write } from '../command.ts';
-import type { Answer, Asked, Desk } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, leaf, whole, write } from '../command.ts';
+import { type Answer, type Asked, atDesk, type Desk } from '../desk/desk-client.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { finish, note, styled, table } from '../terminal/output.ts';
 

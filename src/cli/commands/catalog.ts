@@ -1,16 +1,12 @@
-import { accessSync, constants, createReadStream, statSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { accessSync, constants, createReadStream, type Stats, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { FeedFault, FeedFormat, FeedItem, ProductInput } from '#src/app/catalog/feed.ts';
 import { readFeed } from '#src/app/catalog/feed.ts';
-import type { Common } from '../command.ts';
-import { write } from '../command.ts';
-import type { Desk } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, write } from '../command.ts';
+import { atDesk, type Desk } from '../desk/desk-client.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { count, finish, note, plural } from '../terminal/output.ts';
-import type { Progress } from '../terminal/progress.ts';
-import { progress } from '../terminal/progress.ts';
+import { progress, type Progress } from '../terminal/progress.ts';
 
 /** Below the desk's limit on products, and well below its limit on the bytes of a body. */
 const BATCH_PRODUCTS = 250;

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
-import type { Common } from '../command.ts';
-import { configOf, leaf } from '../command.ts';
+import { type Common, configOf, leaf } from '../command.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { finish } from '../terminal/output.ts';
 

@@ -11,17 +11,14 @@ import {
   isThere,
   requireOwnDirectory,
 } from '#src/adapters/system/directory.ts';
-import type { Config } from '#src/config.ts';
-import { isRemoteLog, shownUrl } from '#src/config.ts';
+import { type Config, isRemoteLog, shownUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { Common } from '../command.ts';
-import { configOf, leaf } from '../command.ts';
+import { type Common, configOf, leaf } from '../command.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { count, note, say, styled, table } from '../terminal/output.ts';
-import type { RunningServer } from '../service/server-file.ts';
 import { readsCheck } from '../service/reads-check.ts';
 import { serverChecks } from '../service/server-checks.ts';
-import { findProcess } from '../service/server-file.ts';
+import { findProcess, type RunningServer } from '../service/server-file.ts';
 import { unreadableSubjects, unreadableText } from '../service/unreadable.ts';
 
 type Check = { name: string; state: 'ok' | 'warning' | 'fault'; detail: string };

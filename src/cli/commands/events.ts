@@ -1,11 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Common } from '../command.ts';
-import { leaf, whole } from '../command.ts';
-import type { Asked, Desk } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
-import type { ShownEvent } from '../terminal/event-line.ts';
-import { eventCells } from '../terminal/event-line.ts';
+import { type Common, leaf, whole } from '../command.ts';
+import { type Asked, atDesk, type Desk } from '../desk/desk-client.ts';
+import { eventCells, type ShownEvent } from '../terminal/event-line.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { note, say, table } from '../terminal/output.ts';
 

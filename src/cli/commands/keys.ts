@@ -2,10 +2,8 @@ import type { Command } from 'commander';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Role } from '#contracts/scopes.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
-import type { Common } from '../command.ts';
-import { leaf, names, whole, write } from '../command.ts';
-import type { Answer } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, leaf, names, whole, write } from '../command.ts';
+import { type Answer, atDesk } from '../desk/desk-client.ts';
 import { finish, note, table } from '../terminal/output.ts';
 
 const days = whole(1, LIMITS.KEY_DAYS_MAX);

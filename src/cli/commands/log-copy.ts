@@ -3,19 +3,16 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { CopiedKeys } from '#src/app/transfer/copy-keys.ts';
-import { copyKeys } from '#src/app/transfer/copy-keys.ts';
+import { type CopiedKeys, copyKeys } from '#src/app/transfer/copy-keys.ts';
 import type { CopyPhase, CopySource, CopyTarget } from '#src/app/transfer/copy-log.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
 import { readConfig, shownUrl } from '#src/config.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { AppendTooLarge, LogUnavailable } from '#src/ports/event-log.ts';
+import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { finish, plural } from '../terminal/output.ts';
-import type { Progress } from '../terminal/progress.ts';
-import { progress } from '../terminal/progress.ts';
+import { progress, type Progress } from '../terminal/progress.ts';
 
 type Options = { json?: boolean };
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { isRemoteLog } from '#src/config.ts';
-import type { Common } from '../command.ts';
-import { configOf, leaf } from '../command.ts';
+import { type Common, configOf, leaf } from '../command.ts';
 import { hasLog, noData } from '../service/data-directory.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 import { logCopyCommand } from './log-copy.ts';

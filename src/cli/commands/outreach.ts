@@ -1,10 +1,7 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
-import type { Common } from '../command.ts';
-import { leaf, whole, write } from '../command.ts';
-import type { Answer, Asked } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, leaf, whole, write } from '../command.ts';
+import { type Answer, type Asked, atDesk } from '../desk/desk-client.ts';
 import { finish, table } from '../terminal/output.ts';
 
 type Settings = Answer<'getOutreach'>;

@@ -1,10 +1,7 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { minorUnits } from '#src/app/catalog/feed-cells.ts';
-import type { Common } from '../command.ts';
-import { write } from '../command.ts';
-import type { Answer, Asked } from '../desk/desk-client.ts';
-import { atDesk } from '../desk/desk-client.ts';
+import { type Common, write } from '../command.ts';
+import { type Answer, type Asked, atDesk } from '../desk/desk-client.ts';
 import { finish } from '../terminal/output.ts';
 
 type Money = { amount: number; currency: string };

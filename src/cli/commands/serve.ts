@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { ROLES } from '#src/wiring/roles.ts';
 import { leaf, whole } from '../command.ts';
 import type { ServeOptions } from '../service/serving.ts';

@@ -8,15 +8,11 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { present } from '#src/app/shared/present.ts';
 import type { Config } from '#src/config.ts';
-import type { Common } from '../command.ts';
-import { configOf } from '../command.ts';
-import type { Transport } from './desk-transport.ts';
-import { tokenIn } from './desk-transport.ts';
+import { type Common, configOf } from '../command.ts';
+import { tokenIn, type Transport } from './desk-transport.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
-import type { Refused } from '../terminal/problem-text.ts';
-import { refused } from '../terminal/problem-text.ts';
-import type { RunningServer } from '../service/server-file.ts';
-import { findProcess, findServer } from '../service/server-file.ts';
+import { refused, type Refused } from '../terminal/problem-text.ts';
+import { findProcess, findServer, type RunningServer } from '../service/server-file.ts';
 
 type Input<Id extends DeskOperationId> = z.input<DeskOperations[Id]['input']>;
 /** The key of a write is made here, unless the caller has one. */

@@ -9,8 +9,7 @@ import { problemBody } from '#src/interfaces/http/problem.ts';
 import { openForCommand } from '#src/core.ts';
 import { ensureRootToken } from '#src/wiring/root-token.ts';
 import { hasLog, noData } from '../service/data-directory.ts';
-import type { Transport } from './desk-transport.ts';
-import { tokenIn } from './desk-transport.ts';
+import { tokenIn, type Transport } from './desk-transport.ts';
 import type { Failure } from '../terminal/exit.ts';
 import { refused } from '../terminal/problem-text.ts';
 

@@ -1,8 +1,7 @@
 /** What lies in a data directory, for commands that must make none. */
 import { join } from 'node:path';
 import { isThere } from '#src/adapters/system/directory.ts';
-import type { Config } from '#src/config.ts';
-import { isRemoteLog } from '#src/config.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
 
 /** Whether there is a log to look into: a server has one always. Throws Failure when nobody can tell. */

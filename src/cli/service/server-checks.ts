@@ -1,7 +1,6 @@
 /** What the servers of a service say to doctor: the same that a start would ask them. */
 import { pino } from 'pino';
-import type { Config } from '#src/config.ts';
-import { areRemoteViews, isRemoteLog, shownUrl } from '#src/config.ts';
+import { areRemoteViews, type Config, isRemoteLog, shownUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { openLog } from '#src/wiring/log.ts';
 

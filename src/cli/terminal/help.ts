@@ -1,6 +1,5 @@
 /** How help is written and asked for: what a command cannot do without stands in its usage. */
-import { Help } from 'commander';
-import type { Command, HelpConfiguration } from 'commander';
+import { type Command, Help, type HelpConfiguration } from 'commander';
 
 const { prototype: usual } = Help;
 

@@ -1,6 +1,5 @@
 import { CONTRACT_VERSION } from '#contracts/places.ts';
-import type { NeededScope } from '#contracts/scopes.ts';
-import { allows } from '#contracts/scopes.ts';
+import { allows, type NeededScope } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 import type { App } from '#src/app/app.ts';

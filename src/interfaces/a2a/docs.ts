@@ -1,6 +1,5 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { SKILLS } from '#contracts/skills.ts';
-import type { Skill } from '#contracts/skills.ts';
+import { type Skill, SKILLS } from '#contracts/skills.ts';
 import { json, scopeText } from '../text/markdown.ts';
 import { A2A_BASE, A2A_VERSION, CARD_PATH, KEYS_PATH } from './card.ts';
 

@@ -1,7 +1,5 @@
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { problemBody } from '../http/problem.ts';
 import { inTaskWords } from './wording.ts';
 

@@ -6,15 +6,13 @@ import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
-import { done, refuse } from '#src/app/pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { present } from '#src/app/shared/present.ts';
 import { askOf } from '#src/app/tasks/ask.ts';
 import type { TaskView } from '#src/app/tasks/view.ts';
 import { extendedCard } from './card.ts';
 import { pushUnsupported } from './faults.ts';
-import type { SendParams } from './wire.ts';
-import { anyParams, listParams, sendParams, taskOf, taskParams } from './wire.ts';
+import { anyParams, listParams, sendParams, type SendParams, taskOf, taskParams } from './wire.ts';
 
 /** What a method works with. */
 export type Context = {

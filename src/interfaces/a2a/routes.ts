@@ -3,19 +3,15 @@ import { boundaryOf } from '#contracts/boundaries.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { forbidden, refuse } from '#src/app/pipeline/outcome.ts';
+import { forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { originRefusal } from '../http/origin.ts';
-import type { Wire } from './answers.ts';
-import { httpWire, rpcWire } from './answers.ts';
+import { httpWire, rpcWire, type Wire } from './answers.ts';
 import { A2A_BASE, A2A_VERSION } from './card.ts';
 import { cardRoutes } from './card-routes.ts';
 import { HTTP_ROUTES } from './http-routes.ts';
-import type { Method, MethodName } from './methods.ts';
-import { isMethod, METHODS, readParams } from './methods.ts';
-import type { TaskStreams } from './streams.ts';
-import { taskStreams } from './streams.ts';
+import { isMethod, type Method, type MethodName, METHODS, readParams } from './methods.ts';
+import { taskStreams, type TaskStreams } from './streams.ts';
 
 /** What a JSON-RPC request is audited as while its method is not known. */
 const RPC_EXCHANGE = 'a2a:JSONRPC';

@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { LIMITS } from '#contracts/limits.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
+import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { problemBody, problemHeaders } from './problem.ts';

@@ -1,8 +1,7 @@
 /** The line of a request that could not be served. No other has one: it would cost what a read does. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
+import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 
 const codes = new WeakMap<FastifyRequest, ProblemCode>();
 const errors = new WeakMap<FastifyRequest, Error>();

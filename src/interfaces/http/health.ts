@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import type { Statuses } from '#src/app/read-models/lag.ts';
-import { behindOf, lagOf } from '#src/app/read-models/lag.ts';
+import { behindOf, lagOf, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** How many events the read models may be behind and the process still be ready. */

@@ -1,8 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { ScanFault } from '#src/app/shared/json-scan.ts';
-import { scanJson } from '#src/app/shared/json-scan.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type ScanFault, scanJson } from '#src/app/shared/json-scan.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 /** A body as JSON, or why it is not taken; with what it says all the same, where that can be read. */
 export const parseJson = (

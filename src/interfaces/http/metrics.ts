@@ -4,8 +4,7 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import type { Statuses } from '#src/app/read-models/lag.ts';
-import { lagOf } from '#src/app/read-models/lag.ts';
+import { lagOf, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '../rest/request.ts';
 

@@ -1,5 +1,4 @@
-import type { InputFault, ProblemCode } from '#contracts/problems.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
+import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';

@@ -1,15 +1,11 @@
-import type { BoundaryId } from '#contracts/boundaries.ts';
-import { boundaryOf } from '#contracts/boundaries.ts';
+import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Budget } from '#src/app/pipeline/admission.ts';
 import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { forbidden, refuse } from '#src/app/pipeline/outcome.ts';
+import { forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import type { Answer, Asked } from './asked.ts';
-import type { Fitted } from './fit.ts';
-import { fitted, truncationNote } from './fit.ts';
-import type { Tool } from './tools.ts';
-import { toolNamed } from './tools.ts';
+import { fitted, type Fitted, truncationNote } from './fit.ts';
+import { type Tool, toolNamed } from './tools.ts';
 import { faultOf, invalidParams, isForModel, isRecord, META, resultOf, SERVER } from './wire.ts';
 import { problemOf } from './wording.ts';
 

@@ -1,7 +1,6 @@
 import { afterText, fieldsTable, json, scopeText } from '../text/markdown.ts';
 import { MCP_PATH } from './documents.ts';
-import { TOOLS } from './tools.ts';
-import type { Tool } from './tools.ts';
+import { type Tool, TOOLS } from './tools.ts';
 import { VERSIONS } from './wire.ts';
 import { INSTRUCTIONS, inToolWords } from './wording.ts';
 

@@ -3,13 +3,11 @@ import { boundaryOf } from '#contracts/boundaries.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { done, forbidden, refuse } from '#src/app/pipeline/outcome.ts';
+import { done, forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import type { Answer } from './asked.ts';
 import { refusedArguments } from './call-tool.ts';
 import { headerEra, metaOf, modernFault, spokenIn } from './era.ts';
-import type { Method } from './methods.ts';
-import { methodNamed } from './methods.ts';
+import { type Method, methodNamed } from './methods.ts';
 import type { Era, Fault, Message, RpcId } from './wire.ts';
 import { faultOf, idOf, readMessage } from './wire.ts';
 

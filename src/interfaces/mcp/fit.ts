@@ -1,6 +1,5 @@
 import type { Done, Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
-import type { Cut } from './budget.ts';
-import { withinBudget } from './budget.ts';
+import { type Cut, withinBudget } from './budget.ts';
 
 /** An outcome as its result shows it: the record as JSON text, and what of it is missing. */
 export type Fitted = { ok: true; outcome: Done<unknown>; json: string; cuts: Cut[]; how?: string };

@@ -1,9 +1,7 @@
 import type { Rates } from '#contracts/limits.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import { allows, SCOPES } from '#contracts/scopes.ts';
-import type { Scope } from '#contracts/scopes.ts';
-import type { RecordKind } from '#src/app/records/read-record.ts';
-import { RECORDS } from '#src/app/records/read-record.ts';
+import { allows, type Scope, SCOPES } from '#contracts/scopes.ts';
+import { type RecordKind, RECORDS } from '#src/app/records/read-record.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
@@ -12,8 +10,7 @@ import type { Answer, Asked } from './asked.ts';
 import { toolSchema } from './schema.ts';
 import { TOOLS } from './tools.ts';
 import { untrustedIn } from './untrusted.ts';
-import type { Caching } from './wire.ts';
-import { faultOf, invalidParams, resultOf } from './wire.ts';
+import { type Caching, faultOf, invalidParams, resultOf } from './wire.ts';
 
 type Document = {
   uri: string;

@@ -10,8 +10,7 @@ import { negotiate } from '../rest/accept.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
 import { handle, noId, refusedCall, UNREAD } from './engine.ts';
 import { isOwnOrigin, originRefusal } from '../http/origin.ts';
-import type { Fault, RpcId } from './wire.ts';
-import { answerBody, errorText, faultOf, idOf } from './wire.ts';
+import { answerBody, errorText, type Fault, faultOf, idOf, type RpcId } from './wire.ts';
 import { problemOf } from './wording.ts';
 
 const ALLOWED_HEADERS =

@@ -1,10 +1,8 @@
-import type { OperationId } from '#contracts/index.ts';
-import { agentOperations } from '#contracts/index.ts';
+import { agentOperations, type OperationId } from '#contracts/index.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { allows } from '#contracts/scopes.ts';
-import type { Schema } from './schema.ts';
-import { toolSchema } from './schema.ts';
+import { type Schema, toolSchema } from './schema.ts';
 import { untrustedIn } from './untrusted.ts';
 import { inToolWords, titleOf, UNTRUSTED_NOTE } from './wording.ts';
 

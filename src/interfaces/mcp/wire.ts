@@ -1,8 +1,6 @@
 import { CONTRACT_VERSION } from '#contracts/places.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 /** JSON-RPC 2.0 as MCP speaks it. Rules and versions: the specification of 2026-07-28 and before. */
 export const MODERN = '2026-07-28';

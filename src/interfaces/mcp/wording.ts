@@ -2,8 +2,7 @@ import { agentOperations } from '#contracts/index.ts';
 import { OF_FILE_LIMIT, OF_FILES } from '#contracts/operations/get-performance.ts';
 import { toolName } from '#contracts/places.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import type { ProblemBody } from '../http/problem.ts';
-import { problemBody } from '../http/problem.ts';
+import { problemBody, type ProblemBody } from '../http/problem.ts';
 
 /*
  * Every word that a model reads of us and that is not in the contract. Constants all: nothing that a

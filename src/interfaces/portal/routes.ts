@@ -8,8 +8,7 @@ import { sendPage } from './layout/layout.ts';
 import type { App } from '#src/app/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { productRoutes } from './links/product-routes.ts';
-import type { LinkOptions } from './links/redirect.ts';
-import { linkRoutes } from './links/redirect.ts';
+import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
 import { startPage } from './docs/start-page.ts';
 

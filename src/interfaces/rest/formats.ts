@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
-import type { Dimension, PerformanceRow } from '#contracts/records/performance.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { type Dimension, METRICS, type PerformanceRow } from '#contracts/records/performance.ts';
 import { decimalOf } from '#src/app/catalog/feed-cells.ts';
 import type { Done } from '#src/app/pipeline/outcome.ts';
 import { inTurns } from '#src/app/shared/turns.ts';

@@ -1,6 +1,5 @@
 import type { HeaderObject, ReferenceObject } from 'openapi3-ts/oas31';
-import type { AnswerHeader } from '#contracts/headers.ts';
-import { ANSWER_HEADERS } from '#contracts/headers.ts';
+import { ANSWER_HEADERS, type AnswerHeader } from '#contracts/headers.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 
 /** Headers that a document names, once each, and whether its answers pass the agents' gate. */

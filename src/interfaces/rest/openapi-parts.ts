@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { PROBLEM_CODES, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
-import type { NamedHeaders } from './openapi-headers.ts';
-import { problemHeaders } from './openapi-headers.ts';
+import { type NamedHeaders, problemHeaders } from './openapi-headers.ts';
 
 /** A zod schema as JSON Schema 2020-12; named ones become references into components. */
 export const jsonSchema = (

@@ -2,8 +2,7 @@ import type { OperationObject, ResponseObject, SchemaObject } from 'openapi3-ts/
 import { OpenApiBuilder } from 'openapi3-ts/oas31';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
-import type { Rates } from '#contracts/limits.ts';
-import { DEFAULT_RATES, publishedLimits } from '#contracts/limits.ts';
+import { DEFAULT_RATES, publishedLimits, type Rates } from '#contracts/limits.ts';
 import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {
   AGENT_BASE,
@@ -17,8 +16,7 @@ import {
 import { SCOPES } from '#contracts/scopes.ts';
 import { afterText } from '../text/markdown.ts';
 import { successHeaders } from './openapi-headers.ts';
-import type { Shared } from './openapi-parts.ts';
-import { jsonSchema, problemResponses, problemSchema } from './openapi-parts.ts';
+import { jsonSchema, problemResponses, problemSchema, type Shared } from './openapi-parts.ts';
 
 type AnyOperation = (Operation | DeskOperation) & {
   scope?: string | null;

@@ -4,8 +4,7 @@ import type { HttpMethod } from '#contracts/operation.ts';
 import { placeOf } from '#contracts/places.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { kindsOf, readQuery } from './query.ts';
 
 /** What a route needs of an operation, of either registry. */

@@ -1,21 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import type { DeskOperationId } from '#contracts/desk/index.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
-import type { RestOperationId } from '#contracts/index.ts';
-import { operations } from '#contracts/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { operations, type RestOperationId } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { App } from '#src/app/app.ts';
 import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
 import type { CallOptions, Caller, Surface } from '#src/app/pipeline/call.ts';
-import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
-import { isRefusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { refusalFor, sendProblem } from '../http/http.ts';
 import { negotiate } from './accept.ts';
 import { fileOf } from './formats.ts';
-import type { Routed } from './request.ts';
-import { inputReader, routePath } from './request.ts';
+import { inputReader, type Routed, routePath } from './request.ts';
 
 /** Imports may be larger than an agent's call; the socket's own limits stay. */
 const IMPORT_BYTES_MAX = 1_048_576;

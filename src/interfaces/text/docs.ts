@@ -1,7 +1,6 @@
 import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
 import { outreachOperations } from '#contracts/index.ts';
-import type { Rates } from '#contracts/limits.ts';
-import { LIMITS } from '#contracts/limits.ts';
+import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';

@@ -1,10 +1,8 @@
 /** The guarded request against real sockets: whom it speaks to, and what it says of the end. */
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Address } from '#src/adapters/delivery/addresses.ts';
-import { isPublic } from '#src/adapters/delivery/addresses.ts';
-import type { GuardOptions } from '#src/adapters/delivery/guarded-request.ts';
-import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
+import { type Address, isPublic } from '#src/adapters/delivery/addresses.ts';
+import { guardedRequest, type GuardOptions } from '#src/adapters/delivery/guarded-request.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
 

@@ -1,8 +1,7 @@
 /** What the client and the server do to appends, and that each is stored once all the same. */
 import { describe, expect, test } from 'vitest';
 import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { AppendTooLarge, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
+import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { AppendFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { bound, printOf, several } from '../../conformance/log-events.ts';

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
-import type { StandIn } from '../../support/eventstoredb/start.ts';
-import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
+import { endStandIns, standIn, type StandIn } from '../../support/eventstoredb/start.ts';
 
 let server: StandIn;
 beforeAll(async () => {

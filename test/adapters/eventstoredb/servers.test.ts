@@ -7,8 +7,7 @@ import type { EventLog } from '#src/ports/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
 import { restartConformance } from '../../conformance/event-log-restart.ts';
 import { rulesConformance } from '../../conformance/eventstoredb-rules.ts';
-import type { VaultUnderTest } from '../../conformance/key-vault.ts';
-import { keyVaultConformance } from '../../conformance/key-vault.ts';
+import { keyVaultConformance, type VaultUnderTest } from '../../conformance/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 import type { RealServer } from '../../support/eventstoredb/eventstoredb-command.ts';
 import {

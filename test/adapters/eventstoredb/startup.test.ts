@@ -1,7 +1,6 @@
 /** The start: a server that cannot be used is told within five seconds, with what to check. */
 import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,7 @@
 /** What the client and the server do to subscriptions, and that nothing is missed or told twice. */
-import type { AllStreamResolvedEvent } from '@eventstore/db-client';
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { type AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
-import type { EventLog, SubscriptionItem } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, NO_STREAM, type SubscriptionItem } from '#src/ports/event-log.ts';
 import type { Drop } from '../../support/eventstoredb/stand-in/state.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { bound, follow, positionsOf, several } from '../../conformance/log-events.ts';

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RedisLimits } from '#src/adapters/redis/limits.ts';
-import { redisLimits } from '#src/adapters/redis/limits.ts';
+import { redisLimits, type RedisLimits } from '#src/adapters/redis/limits.ts';
 import type { Limiter } from '#src/app/limits/limiter.ts';
 import { sharedLimiter } from '#src/app/limits/shared-limiter.ts';
 import { StartupError } from '#src/ports/startup-error.ts';

@@ -1,12 +1,10 @@
-import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { requireServer } from '#src/adapters/redis/connect.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { RemoteStore } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import type { TestRedis } from '../../support/redis/redis-server.ts';
 import {
   endRedis,

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { chanceOf } from '../../bench/chance.ts';
-import type { Content } from '../../support/world/products.ts';
-import { content, history, MUCH } from '../../support/world/products.ts';
+import { content, type Content, history, MUCH } from '../../support/world/products.ts';
 
 const chance = chanceOf(8);
 const PRODUCTS = 400;

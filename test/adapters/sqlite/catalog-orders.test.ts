@@ -3,8 +3,7 @@ import { keptRows } from '#src/adapters/sqlite/catalog/shown.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import { chanceOf } from '../../bench/chance.ts';
-import type { Content, Stock } from '../../support/world/products.ts';
-import { content, history, T0 } from '../../support/world/products.ts';
+import { content, type Content, history, type Stock, T0 } from '../../support/world/products.ts';
 
 const chance = chanceOf(20);
 const PRODUCTS = 1_000;

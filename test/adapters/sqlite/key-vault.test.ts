@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
-import type { VaultUnderTest } from '../../conformance/key-vault.ts';
-import { keyVaultConformance } from '../../conformance/key-vault.ts';
+import { keyVaultConformance, type VaultUnderTest } from '../../conformance/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const { fresh, removeAll } = directories('vault-');

@@ -3,11 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { SqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
+import { sqliteEventLog, type SqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound } from '../../conformance/log-events.ts';
 

@@ -1,8 +1,7 @@
 /** What may wait to be written, in bytes: each is counted while it waits, and no longer. */
 import { afterAll, expect, test } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import type { EventLog, NewEvent } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, type NewEvent, NO_STREAM } from '#src/ports/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound } from '../../conformance/log-events.ts';
 

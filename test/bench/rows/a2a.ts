@@ -1,10 +1,8 @@
 /** A: a handoff over A2A SendMessage, against the same handoff over REST on the same server. */
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
-import type { Role, Target } from '../children.ts';
-import { compared, sampled, start, startLoad } from '../children.ts';
-import type { Call } from '../load.ts';
-import { ID } from '../load.ts';
+import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
+import { type Call, ID } from '../load.ts';
 import { AGENTS, deskOf, listen, openBench, serverWith } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';

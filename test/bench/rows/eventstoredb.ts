@@ -13,14 +13,12 @@ import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { startAt } from '#src/adapters/eventstoredb/positions.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
 import { follow, metaAt } from '../../conformance/log-events.ts';
 import type { Bench } from '../bench.ts';
 import { interleaved, middleOf } from '../measure.ts';
-import type { Row } from '../table.ts';
-import { rowOf } from '../table.ts';
+import { type Row, rowOf } from '../table.ts';
 
 const IN_FLIGHT = [16, 64, 256];
 const APPENDS = 6_000;

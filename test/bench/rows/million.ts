@@ -2,12 +2,9 @@
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import { EVENTS as EVENTS_BY_TYPE } from '#contracts/events/index.ts';
 import type { Million } from '../bench.ts';
-import type { Chance } from '../chance.ts';
-import { chanceOf } from '../chance.ts';
-import type { Role } from '../children.ts';
-import { start } from '../children.ts';
-import type { MadeEvent } from '../made-log.ts';
-import { madeLog } from '../made-log.ts';
+import { type Chance, chanceOf } from '../chance.ts';
+import { type Role, start } from '../children.ts';
+import { type MadeEvent, madeLog } from '../made-log.ts';
 import { makeViews } from '../made-views.ts';
 import { openBench } from '../service.ts';
 import { temporaryDirectory } from '../temporary.ts';

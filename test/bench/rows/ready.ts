@@ -1,7 +1,6 @@
 /** S: from the fork of the process to a service that listens, with a million events behind it. */
 import type { Bench } from '../bench.ts';
-import type { Role } from '../children.ts';
-import { start } from '../children.ts';
+import { type Role, start } from '../children.ts';
 import { interleaved, middleOf } from '../measure.ts';
 import { openBench } from '../service.ts';
 import { rowOf } from '../table.ts';

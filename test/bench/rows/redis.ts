@@ -8,10 +8,8 @@ import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench, Context } from '../bench.ts';
 import type { Load, Started, Target } from '../children.ts';
 import { compared, sampled, start, startLoad } from '../children.ts';
-import type { ReadTold } from './read.ts';
-import { READS } from './read.ts';
-import type { Row } from '../table.ts';
-import { rowOf } from '../table.ts';
+import { READS, type ReadTold } from './read.ts';
+import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 const SAMPLE_MS = 1_200;

@@ -6,18 +6,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Position } from '#src/ports/event-log.ts';
-import type { ReadModels } from '#src/ports/read-model.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { ReadModelRebuilding, type ReadModels } from '#src/ports/read-model.ts';
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench } from '../bench.ts';
-import type { Role } from '../children.ts';
-import { start } from '../children.ts';
+import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';
-import type { MemberAsked, Settings } from './remote.ts';
-import { withServers } from './remote.ts';
+import { type MemberAsked, type Settings, withServers } from './remote.ts';
 import { openBench } from '../service.ts';
-import type { Row } from '../table.ts';
-import { rowOf } from '../table.ts';
+import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { linkMaker, notedLog, paced, PER_SECOND, spread } from './visible.ts';
 

@@ -1,8 +1,7 @@
 /** The real catalog where the machine has it, and products made from its words. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readFeed } from '#src/app/catalog/feed.ts';
-import type { ProductInput } from '#src/app/catalog/feed.ts';
+import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
 import type { Chance } from '../chance.ts';
 import { temporaryDirectory } from '../temporary.ts';
 

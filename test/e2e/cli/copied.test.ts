@@ -1,13 +1,11 @@
 /** A command acts on the directory that it was given, and its token goes to no stranger. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeServerFile } from '#src/cli/service/server-file.ts';
-import type { Server } from '../../support/clients/cli.ts';
-import { json, killAll, lastLine, run, serve } from '../../support/clients/cli.ts';
+import { json, killAll, lastLine, run, serve, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-cli-copied-');

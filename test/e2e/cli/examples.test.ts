@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations, operations } from '#contracts/index.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
-import type { Server } from '../../support/clients/cli.ts';
-import { killAll, serve } from '../../support/clients/cli.ts';
+import { killAll, serve, type Server } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 
 const directory = directories('tributary-examples-');

@@ -1,6 +1,5 @@
 /** The official A2A client against a listening service, over both bindings. */
-import type { Task } from '@a2a-js/sdk';
-import { AgentCard, Role, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { AgentCard, Role, type Task, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import {
   ClientFactory,
@@ -9,8 +8,7 @@ import {
   RestTransportFactory,
 } from '@a2a-js/sdk/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey } from '../../support/world/app.ts';
+import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   act,

@@ -2,8 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey } from '../../support/world/app.ts';
+import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   act,

@@ -1,8 +1,7 @@
 /** The buyer's side as buyers meet it: the real service, in a real browser. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import type { Visitor } from '../../support/clients/browser.ts';
 import {
   answered,

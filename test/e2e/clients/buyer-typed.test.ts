@@ -1,8 +1,7 @@
 /** What a buyer has typed goes along with whatever is pressed, with script and without. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import {
   answered,
   DESKTOP,

@@ -12,8 +12,7 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations } from '#contracts/index.ts';
 import { toolName } from '#contracts/places.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
 import { configure } from '../../support/world/outreach.ts';
 import { verifies } from '../../support/source/verifies.ts';

@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { MCP } from '../../support/clients/mcp.ts';
-import type { KeyProxy } from '../../support/clients/mcp-proxy.ts';
-import { keyProxy } from '../../support/clients/mcp-proxy.ts';
+import { keyProxy, type KeyProxy } from '../../support/clients/mcp-proxy.ts';
 
 const SUITE = join(
   dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json'))),

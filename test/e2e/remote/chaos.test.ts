@@ -3,8 +3,7 @@ import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct } from '../../support/world/app.ts';
-import type { Slot } from '../../support/processes/chaos.ts';
-import { processBlows, serverBlows, slot } from '../../support/processes/chaos.ts';
+import { processBlows, serverBlows, slot, type Slot } from '../../support/processes/chaos.ts';
 import type { Load } from '../../support/processes/chaos-clients.ts';
 import {
   expectOnce,
@@ -18,8 +17,7 @@ import { agentKey, atDesk } from '../../support/processes/child-service.ts';
 import { ended, start, until } from '../../support/clients/cli.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 /**
  * Faults in all; they come in rounds, each with its own seed and healed before the next. One each

@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import type { ChildService } from '../../support/processes/child-service.ts';
-import { atDesk, serveChild } from '../../support/processes/child-service.ts';
+import { atDesk, type ChildService, serveChild } from '../../support/processes/child-service.ts';
 import { ended, lastLine, start, until } from '../../support/clients/cli.ts';
 import { linesOf, linesOn } from '../../support/processes/log-lines.ts';
 import { endReceivers, receiver } from '../../support/world/receivers.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 10_000;
 const MANY = 12;

@@ -3,12 +3,10 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import type { ChildService } from '../../support/processes/child-service.ts';
-import { agentKey, runCli } from '../../support/processes/child-service.ts';
+import { agentKey, type ChildService, runCli } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const WRITES = 40;
 const SOON_MS = 10_000;

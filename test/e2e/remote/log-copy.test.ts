@@ -8,15 +8,13 @@ import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
 import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, NO_STREAM, type StoredEvent } from '#src/ports/event-log.ts';
 import { testApp } from '../../support/world/app.ts';
 import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
 import { ended, lastLine, until } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound, several } from '../../conformance/log-events.ts';
-import type { LogServer } from '../../support/eventstoredb/log-server.ts';
-import { endLogServers, logServer } from '../../support/eventstoredb/log-server.ts';
+import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
 
 const temporary = directories('tributary-copy-');
 let target: LogServer;

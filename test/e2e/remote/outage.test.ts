@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct } from '../../support/world/app.ts';
-import type { ChildService } from '../../support/processes/child-service.ts';
-import { agentKey, atDesk } from '../../support/processes/child-service.ts';
+import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import type { RemoteWorld, Said } from '../../support/processes/remote.ts';

@@ -9,8 +9,7 @@ import { directories } from '../../support/processes/directories.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';
 import type { TestRedis } from '../../support/redis/redis-server.ts';
 import { hasRedis, ON_REDIS, startRedis } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const EXIT_MS_MAX = 5_000;
 const CANNOT_START = 3;

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Ids } from '#src/ports/system.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
 

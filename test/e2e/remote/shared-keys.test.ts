@@ -9,10 +9,8 @@ import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { copyKeys } from '#src/app/transfer/copy-keys.ts';
 import { readConfig } from '#src/config.ts';
 import { openSecrets } from '#src/wiring/secrets.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey, testApp } from '../../support/world/app.ts';
-import type { LogServer } from '../../support/eventstoredb/log-server.ts';
-import { endLogServers, logServer } from '../../support/eventstoredb/log-server.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 const LEADS = '/api/affiliate/v1/leads';

@@ -1,11 +1,9 @@
 /** What is one over all processes of a log: the limit of a key; and what each tells of itself. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChildService } from '../../support/processes/child-service.ts';
-import { agentKey, serveChild } from '../../support/processes/child-service.ts';
+import { agentKey, type ChildService, serveChild } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const PER_MINUTE = 600;
 

@@ -1,6 +1,5 @@
 /** Two settings move the service to EventStoreDB and Redis; a server that is not there is told. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChildService } from '../../support/processes/child-service.ts';
@@ -8,8 +7,7 @@ import { ended, json, start, startMs } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { freePort } from '../../support/processes/free-port.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const temporary = directories('tributary-start-');
 const EXIT_MS_MAX = 5_000;

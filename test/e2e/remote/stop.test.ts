@@ -1,11 +1,9 @@
 /** Redis gives no answer: that keeps no process from its end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChildService } from '../../support/processes/child-service.ts';
-import { agentKey } from '../../support/processes/child-service.ts';
+import { agentKey, type ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 10_000;
 /** Half of what ends a process by force. */

@@ -1,10 +1,8 @@
 /** A2A as tests speak it: messages, both bindings without a socket, and outreach driven by hand. */
-import type { OutboundCommand } from '#src/domain/outbound.ts';
-import { outbound } from '#src/domain/outbound.ts';
+import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import { decideAndAppend, stateOf } from '#src/app/events/decide-and-append.ts';
 import { streamOf } from '#src/app/records/streams.ts';
-import type { TestApp } from '../world/app.ts';
-import { feedProduct, freshKey, testApp } from '../world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { configure } from '../world/outreach.ts';
 
 export const BASE = '/api/affiliate/a2a';

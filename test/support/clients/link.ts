@@ -1,6 +1,5 @@
 /** A link to a server that can be cut without a word to either end, and mended. */
-import type { AddressInfo, Socket } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 
 type Link = {

@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders, Server } from 'node:http';
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export type KeyProxy = { url: string; close(): Promise<void> };

@@ -1,10 +1,8 @@
 /** Real servers of EventStoreDB, started by the command that the tester names. */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { env } from 'node:process';
-import type { ResolvedEvent } from '@eventstore/db-client';
-import { BACKWARDS, END, EventStoreDBClient } from '@eventstore/db-client';
+import { BACKWARDS, END, EventStoreDBClient, type ResolvedEvent } from '@eventstore/db-client';
 import { until } from '../clients/cli.ts';
 import { freePort } from '../processes/free-port.ts';
 import type { LogServer } from './log-server.ts';

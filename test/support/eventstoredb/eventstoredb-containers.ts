@@ -1,8 +1,7 @@
 /** The makers' own servers, where docker answers. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { env } from 'node:process';
 
 export type Container = { url: string; restart(): Promise<void>; stop(): Promise<void> };

@@ -4,8 +4,7 @@ import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventsto
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { StandIn } from './start.ts';
-import { endStandIns, standIn } from './start.ts';
+import { endStandIns, standIn, type StandIn } from './start.ts';
 
 /** Repetitions follow at once; nothing gives up before the test does. */
 const PATIENT: Partial<Timing> = {

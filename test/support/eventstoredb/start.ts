@@ -1,6 +1,5 @@
 /** Starts the stand-in for EventStoreDB, and tells it what to do. */
-import type { ChildProcess } from 'node:child_process';
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Command, Stats } from './stand-in/state.ts';

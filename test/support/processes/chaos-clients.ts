@@ -4,10 +4,8 @@ import { expect } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Slot } from './chaos.ts';
-import type { Client, Journal } from '../clients/journal.ts';
-import { httpClient, newJournal, writeOf } from '../clients/journal.ts';
-import type { RemoteWorld, Said } from './remote.ts';
-import { ask } from './remote.ts';
+import { type Client, httpClient, type Journal, newJournal, writeOf } from '../clients/journal.ts';
+import { ask, type RemoteWorld, type Said } from './remote.ts';
 
 export type Load = {
   client: Client;

@@ -1,11 +1,8 @@
 /** Processes of the service, each with its role, on EventStoreDB or its stand-in, and a real Redis. */
-import type { ChildService } from './child-service.ts';
-import { endChildren, serveChild } from './child-service.ts';
+import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
-import type { LogServer } from '../eventstoredb/log-server.ts';
-import { endLogServers, logServer } from '../eventstoredb/log-server.ts';
-import type { TestRedis } from '../redis/redis-server.ts';
-import { endRedis, startRedis } from '../redis/redis-server.ts';
+import { endLogServers, logServer, type LogServer } from '../eventstoredb/log-server.ts';
+import { endRedis, startRedis, type TestRedis } from '../redis/redis-server.ts';
 
 const temporary = directories('tributary-remote-');
 /** All processes of a service derive their keys from one root. */

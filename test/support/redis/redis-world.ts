@@ -6,15 +6,12 @@ import { redisRoll } from '#src/adapters/redis/roll.ts';
 import { setOf, sharedEngine } from '#src/wiring/shares.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
 import type { RunOptions } from '#projections/engine/run-options.ts';
-import type { Engine } from '#projections/engine/run.ts';
-import { runProjections } from '#projections/engine/run.ts';
+import { type Engine, runProjections } from '#projections/engine/run.ts';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { ReadModels, RemoteStore } from '#src/ports/read-model.ts';
-import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { Tally } from '../world/engine.ts';
-import { append, tally } from '../world/engine.ts';
+import { ReadModelRebuilding, type ReadModels, type RemoteStore } from '#src/ports/read-model.ts';
+import { append, tally, type Tally } from '../world/engine.ts';
 
 /** One process: its connections, its engine, its readers. */
 export type Process = {

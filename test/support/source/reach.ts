@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SourceFile } from './tree.ts';
-import { importsOf, ROOT } from './tree.ts';
+import { importsOf, ROOT, type SourceFile } from './tree.ts';
 
 const isOurs = (path: string): boolean => /^(contracts|src|projections)\/.*\.ts$/.test(path);
 

@@ -170,8 +170,8 @@ export const BANS: Ban[] = [
   { pattern: /\bas any\b/, instead: 'a type' },
   { pattern: /\b(?:TODO|FIXME|XXX)\b/, instead: 'an issue' },
   {
-    pattern: /import \{[^}]*\btype [A-Z]/,
-    instead: 'import type { … }: the inline form still loads the file',
+    pattern: /import \{ type [^,}]+(?:, type [^,}]+)* \}/,
+    instead: 'import type { … }: an import of inline types only still loads the file',
   },
   {
     pattern: /^export default /m,

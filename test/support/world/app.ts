@@ -5,8 +5,7 @@ import type { InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
-import type { Service } from '#src/main.ts';
-import { openService } from '#src/main.ts';
+import { openService, type Service } from '#src/main.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 
 /** A clock that tests move by hand. */

@@ -1,7 +1,6 @@
 /** Every write at the desk, each with what somebody does to the same record afterwards. */
 import type { DeskOperationId } from '#contracts/desk/index.ts';
-import type { TestApp } from './app.ts';
-import { feedProduct, freshKey } from './app.ts';
+import { feedProduct, freshKey, type TestApp } from './app.ts';
 import { FILES, post, proposed } from './outreach.ts';
 import { outreachActs } from './outreach-acts.ts';
 

@@ -7,13 +7,11 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
-import { dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { dispatcher, type DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
 import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { Schedule, Via } from './outreach-acts.ts';
-import { outreachActs } from './outreach-acts.ts';
+import { outreachActs, type Schedule, type Via } from './outreach-acts.ts';
 
 const START = Date.parse('2026-11-20T10:00:00Z');
 

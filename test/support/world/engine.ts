@@ -2,11 +2,9 @@
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { RunOptions } from '#projections/engine/run-options.ts';
-import type { Engine, NearEngine } from '#projections/engine/run.ts';
-import { runProjections } from '#projections/engine/run.ts';
+import { type Engine, type NearEngine, runProjections } from '#projections/engine/run.ts';
 import type { Projection } from '#projections/projection.ts';
-import type { EventLog, NewEvent, Position } from '#src/ports/event-log.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
+import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 
 export type Tally = { count: number; last: Position; sort: number };

@@ -1,7 +1,6 @@
 /** Engines of several processes over one far store, all in memory: any of it may fail at any time. */
 import type { RunOptions } from '#projections/engine/run-options.ts';
-import type { Engine } from '#projections/engine/run.ts';
-import { runProjections } from '#projections/engine/run.ts';
+import { type Engine, runProjections } from '#projections/engine/run.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
@@ -10,8 +9,7 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
 import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import type { Tally } from './engine.ts';
-import { append, tally } from './engine.ts';
+import { append, tally, type Tally } from './engine.ts';
 
 /** Positions of a log that keeps records of its own between ours, and checkpoints behind the last. */
 const STEP = 10;

@@ -4,13 +4,10 @@ import type { Call } from '#src/app/pipeline/call.ts';
 import { decideAndAppend, stateOf } from '#src/app/events/decide-and-append.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
 import { settingsStream } from '#src/app/outreach/settings.ts';
-import type { AgentCommand } from '#src/domain/access.ts';
-import { agent } from '#src/domain/access.ts';
-import type { OutboundCommand } from '#src/domain/outbound.ts';
-import { outbound } from '#src/domain/outbound.ts';
+import { agent, type AgentCommand } from '#src/domain/access.ts';
+import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
-import { outreach } from '#src/domain/outreach.ts';
+import { outreach, type OutreachChannel, type OutreachCommand } from '#src/domain/outreach.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 

@@ -3,8 +3,7 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { Surface } from '#src/app/pipeline/call.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
-import type { TestApp } from './app.ts';
-import { freshKey } from './app.ts';
+import { freshKey, type TestApp } from './app.ts';
 
 /** Channels that need nothing but the outbox. */
 export const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({

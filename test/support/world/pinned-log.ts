@@ -3,11 +3,9 @@
  * back, and stories that end in each way. What it folds to is pinned in pinned-rows.test.ts.
  */
 import type { EventData } from '#contracts/events/index.ts';
-import type { Given } from './fold.ts';
-import { happened, MIDNIGHT } from './fold.ts';
+import { type Given, happened, MIDNIGHT } from './fold.ts';
 import { OUTREACH, RECORD, TASKS } from './pinned-outreach.ts';
-import type { Told } from './pinned-story.ts';
-import { HOUR_MS, story } from './pinned-story.ts';
+import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const DIMS = {
   campaign: 'autumn',

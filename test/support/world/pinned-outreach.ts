@@ -1,8 +1,7 @@
 /** The other half of the pinned log: outreach, tasks of A2A, and what is kept as record. */
 import type { EventData } from '#contracts/events/index.ts';
 import { MIDNIGHT } from './fold.ts';
-import type { Told } from './pinned-story.ts';
-import { HOUR_MS, story } from './pinned-story.ts';
+import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const ofRequest = (n: number) => ({ outbound_id: `out_${n}`, agent_id: 'agt_1' });
 const SHA = 'ab'.repeat(32);

@@ -1,6 +1,5 @@
 /** Receivers of outreach on loopback sockets, that answer or break as a test wants. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createRawServer } from 'node:net';

@@ -1,6 +1,5 @@
 /** Lists for buyers and what can be done with their links, without a browser. */
-import type { TestApp } from './app.ts';
-import { freshKey } from './app.ts';
+import { freshKey, type TestApp } from './app.ts';
 
 export const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 /** What can be sent to a list. */

@@ -1,7 +1,6 @@
 /** Arbitrary values of a schema, and values that are nearly of it. */
 import fc from 'fast-check';
-import type { Path, Schema } from './schema-values.ts';
-import { placesOf, withValue } from './schema-values.ts';
+import { type Path, placesOf, type Schema, withValue } from './schema-values.ts';
 
 const STRANGE = [
   '',

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { AppDeps } from '#src/app/app.ts';
-import { openApp } from '#src/app/app.ts';
+import { type AppDeps, openApp } from '#src/app/app.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 
 /** The routes of the service over dependencies of which some are replaced. */

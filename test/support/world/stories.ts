@@ -1,7 +1,6 @@
 /** Events of a small business, complete, with as little in them as they may have. */
 import type { EventData } from '#contracts/events/index.ts';
-import type { Given } from './fold.ts';
-import { happened, MIDNIGHT } from './fold.ts';
+import { type Given, happened, MIDNIGHT } from './fold.ts';
 
 export const AGENT = 'agt_1';
 export const DIMS = { campaign: 'autumn', channel: 'email', sub_ids: ['a'] };

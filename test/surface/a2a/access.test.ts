@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey } from '../../support/world/app.ts';
+import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   activityOf,

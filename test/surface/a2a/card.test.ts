@@ -1,6 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
-import type { AgentCard } from '@a2a-js/sdk';
-import { canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { type AgentCard, canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { agentOperations } from '#contracts/index.ts';
 import { SKILLS } from '#contracts/skills.ts';

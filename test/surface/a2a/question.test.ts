@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attributionAnswer } from '#contracts/skills.ts';
-import type { AttributionAnswer } from '#contracts/skills.ts';
+import { attributionAnswer, type AttributionAnswer } from '#contracts/skills.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey } from '../../support/world/app.ts';
+import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   artifactOf,

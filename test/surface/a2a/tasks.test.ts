@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey } from '../../support/world/app.ts';
+import { freshKey, type TestApp } from '../../support/world/app.ts';
 import {
   a2aApp,
   act,

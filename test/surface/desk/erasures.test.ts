@@ -6,11 +6,9 @@ import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
 import { openService } from '#src/main.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
-import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
+import { type ListQuery, partitionOf, type ReadModels } from '#src/ports/read-model.ts';
 import { ALL_ERASURES } from '#src/ports/rows.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey, testApp } from '../../support/world/app.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 let app: TestApp;
 beforeAll(async () => {

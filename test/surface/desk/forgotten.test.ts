@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { awaitOwnWrite } from '#src/app/pipeline/consistency.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/app/handoffs/review-token.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { mcpAgent } from '../../support/clients/mcp.ts';
 import { CONTACT, reviews } from '../../support/world/reviews.ts';
 

@@ -1,11 +1,8 @@
 /** A write at the desk, sent again with its key: the same answer, whatever has happened since, and nothing done. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { DeskOperationId } from '#contracts/desk/index.ts';
-import { deskOperations } from '#contracts/desk/index.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
-import type { Scene } from '../../support/world/desk-scenes.ts';
-import { atDesk, deskScenes, turn } from '../../support/world/desk-scenes.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { atDesk, deskScenes, type Scene, turn } from '../../support/world/desk-scenes.ts';
 import { configure } from '../../support/world/outreach.ts';
 
 const HOUR_MS = 3_600_000;

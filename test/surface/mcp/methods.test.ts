@@ -4,10 +4,8 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { toolsMarkdown } from '#src/interfaces/mcp/docs.ts';
 import { TOOLS } from '#src/interfaces/mcp/tools.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
-import type { McpAgent, McpAnswer } from '../../support/clients/mcp.ts';
-import { listIn, mcpAgent } from '../../support/clients/mcp.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { listIn, mcpAgent, type McpAgent, type McpAnswer } from '../../support/clients/mcp.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 let app: TestApp;

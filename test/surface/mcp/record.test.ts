@@ -1,13 +1,11 @@
 /** MCP and REST are one road: the same keys, limits and decisions, and one entry of the record each. */
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations } from '#contracts/index.ts';
 import { toolName } from '#contracts/places.ts';
 import { consistencyToken } from '#src/app/pipeline/consistency.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import type { McpAgent } from '../../support/clients/mcp.ts';
 import { activityOf, callsOf, MCP, mcpAgent, toldBy } from '../../support/clients/mcp.ts';
 import { configure } from '../../support/world/outreach.ts';

@@ -1,9 +1,7 @@
 /** A message whose JSON cannot be taken as it is: who is told, and under which id. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { testApp } from '../../support/world/app.ts';
-import type { McpAgent } from '../../support/clients/mcp.ts';
-import { mcpAgent, modernMeta } from '../../support/clients/mcp.ts';
+import { testApp, type TestApp } from '../../support/world/app.ts';
+import { mcpAgent, type McpAgent, modernMeta } from '../../support/clients/mcp.ts';
 
 let app: TestApp;
 let agent: McpAgent;

@@ -2,11 +2,9 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
-import { agentOperations } from '#contracts/index.ts';
-import type { OperationId } from '#contracts/index.ts';
+import { agentOperations, type OperationId } from '#contracts/index.ts';
 import type { ToolEntry } from '#src/interfaces/mcp/tools.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import type { McpAgent, RpcResult } from '../../support/clients/mcp.ts';
 import { listIn, mcpAgent, toldBy } from '../../support/clients/mcp.ts';
 import { configure } from '../../support/world/outreach.ts';

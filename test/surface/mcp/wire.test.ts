@@ -1,8 +1,7 @@
 /** The envelope: which requests are taken, in which era, and how the others are refused. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { testApp } from '../../support/world/app.ts';
+import { testApp, type TestApp } from '../../support/world/app.ts';
 import type { Headers, McpAgent } from '../../support/clients/mcp.ts';
 import { callsOf, MCP, mcpAgent, modernMeta } from '../../support/clients/mcp.ts';
 import { verifies } from '../../support/source/verifies.ts';

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OperationId } from '#contracts/index.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { asAgent, configure, person, post, proposed } from '../../support/world/outreach.ts';
 import { outreachActs } from '../../support/world/outreach-acts.ts';
 

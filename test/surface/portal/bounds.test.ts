@@ -1,8 +1,7 @@
 /** What a link takes: how often its list is changed, what that writes, and how much comes in a minute. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { CONTACT, reviews } from '../../support/world/reviews.ts';
 
 let app: TestApp;

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { CONTACT, reviews } from '../../support/world/reviews.ts';
 
 const DAY_MS = 86_400_000;

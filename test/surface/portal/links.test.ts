@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const DAY_MS = 86_400_000;

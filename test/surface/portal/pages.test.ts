@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROBLEM_CODES } from '#contracts/problems.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 
 let app: TestApp;
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RFQ_CONSENT } from '#src/app/handoffs/buyer.ts';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { ACTS, CONTACT, reviews } from '../../support/world/reviews.ts';
 
 let app: TestApp;

@@ -1,7 +1,6 @@
 /** What a buyer sends is what the page showed, and what is new of it is told to all who read it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { CONTACT, reviews } from '../../support/world/reviews.ts';
 
 let app: TestApp;

@@ -1,8 +1,7 @@
 /** Whose a contact is, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clashOf } from '#src/app/leads/claims.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey, testApp } from '../../support/world/app.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const DAY_MS = 86_400_000;
 const company = { name: 'Corner Shop', country: 'GB' };

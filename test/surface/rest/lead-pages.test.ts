@@ -1,7 +1,6 @@
 /** Pages of leads by a filter that matches few: the store is asked in larger steps, and no lead is lost. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey, testApp } from '../../support/world/app.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const URL = '/api/affiliate/v1/leads';
 let app: TestApp;

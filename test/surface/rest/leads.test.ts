@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { nameOf } from '#src/app/events/hash.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { freshKey, testApp } from '../../support/world/app.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const URL = '/api/affiliate/v1/leads';

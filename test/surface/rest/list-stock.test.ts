@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { buyerOver } from '../../support/world/server-over.ts';
 
 let app: TestApp;

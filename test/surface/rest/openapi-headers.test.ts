@@ -1,7 +1,6 @@
 /** Whatever an answer carries stands in the contract: headers, statuses and members of a problem. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, testApp } from '../../support/world/app.ts';
+import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 type Referable = { $ref?: string };

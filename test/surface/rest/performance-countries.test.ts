@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Query } from '#src/app/performance/aggregate.ts';
-import { aggregate, emptySum, addTo } from '#src/app/performance/aggregate.ts';
+import { addTo, aggregate, emptySum, type Query } from '#src/app/performance/aggregate.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';

@@ -6,8 +6,7 @@ import { METRICS } from '#contracts/records/performance.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const V1 = '/api/affiliate/v1';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 Chrome/140 Safari/537.36';

@@ -1,10 +1,8 @@
 /** Reads that are repeated: each sees what happened since, and is checked, limited, counted and audited. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApp } from '../../support/world/app.ts';
-import { feedProduct, freshKey, testApp } from '../../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { activityOf } from '../../support/clients/mcp.ts';
-import type { RawAnswer } from '../../support/clients/raw-http.ts';
-import { exchange } from '../../support/clients/raw-http.ts';
+import { exchange, type RawAnswer } from '../../support/clients/raw-http.ts';
 
 const V1 = '/api/affiliate/v1';
 const LEADS = `${V1}/leads`;

@@ -1,7 +1,6 @@
 /** Files that are no feed, and rows that say a thing twice: told with the likeliest cause. */
 import { describe, expect, it } from 'vitest';
-import type { FeedFormat, FeedItem } from '#src/app/catalog/feed.ts';
-import { readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;

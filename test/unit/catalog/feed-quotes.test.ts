@@ -1,8 +1,7 @@
 /** Quotes where none may be: no line after them is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FeedFormat, FeedItem } from '#src/app/catalog/feed.ts';
-import { readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;

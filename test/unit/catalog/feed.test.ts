@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { publishedProduct, stockLevel } from '#contracts/events/catalog.ts';
-import type { FeedFormat, FeedItem } from '#src/app/catalog/feed.ts';
-import { feedProduct, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type FeedItem, feedProduct, readFeed } from '#src/app/catalog/feed.ts';
 import { minorUnits } from '#src/app/catalog/feed-cells.ts';
 
 async function* from(chunks: (string | Buffer)[]) {

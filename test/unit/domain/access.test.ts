@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentCommand } from '#src/domain/access.ts';
-import { agent, apiKey } from '#src/domain/access.ts';
+import { agent, type AgentCommand, apiKey } from '#src/domain/access.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const request = {

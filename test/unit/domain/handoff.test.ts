@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { HandoffCommand } from '#src/domain/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
-import { handoff } from '#src/domain/handoff.ts';
+import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 import { verifies } from '../../support/source/verifies.ts';
 

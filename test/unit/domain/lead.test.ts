@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { LeadCommand } from '#src/domain/lead.ts';
 import type { LeadState, StaffMove } from '#src/domain/lead-state.ts';
-import { lead, stateAt } from '#src/domain/lead.ts';
+import { lead, type LeadCommand, stateAt } from '#src/domain/lead.ts';
 import type { LeadSource } from '#src/domain/lead-amendment.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 

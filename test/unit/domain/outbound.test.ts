@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { OutboundCommand } from '#src/domain/outbound.ts';
-import { outbound } from '#src/domain/outbound.ts';
-import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { isAtItsEnd, statusAt } from '#src/domain/outbound-state.ts';
+import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
+import { isAtItsEnd, type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 import { verifies } from '../../support/source/verifies.ts';
 

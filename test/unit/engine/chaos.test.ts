@@ -3,8 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 import { tally } from '../../support/world/engine.ts';
-import type { FarProcess, FarWorld } from '../../support/world/far-world.ts';
-import { farWorld } from '../../support/world/far-world.ts';
+import { type FarProcess, farWorld, type FarWorld } from '../../support/world/far-world.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 
 const SEEDS = 60;

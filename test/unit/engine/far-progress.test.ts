@@ -1,8 +1,7 @@
 /** How far others have folded, as a process that folds nothing tells it. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Position } from '#src/ports/event-log.ts';
-import type { RemoteStore } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { farProgress } from '#src/wiring/far-progress.ts';
 import { append, appendMany, awaitPassed, world } from '../../support/world/engine.ts';
 

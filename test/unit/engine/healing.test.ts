@@ -8,8 +8,7 @@ import { moveOn, openTarget } from '#projections/engine/target.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { SubscriptionItem } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, PARTITIONS, type ProjectionStore } from '#src/ports/read-model.ts';
 import {
   append,
   appendMany,
@@ -18,8 +17,7 @@ import {
   tally,
   world as near,
 } from '../../support/world/engine.ts';
-import type { FarProcess, FarWorld } from '../../support/world/far-world.ts';
-import { farWorld } from '../../support/world/far-world.ts';
+import { type FarProcess, farWorld, type FarWorld } from '../../support/world/far-world.ts';
 
 const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
 const EVEN = ALL.filter((n) => n % 2 === 0);

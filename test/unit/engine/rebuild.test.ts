@@ -5,8 +5,7 @@ import { verify } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import type { Tally } from '../../support/world/engine.ts';
 import {
   append,

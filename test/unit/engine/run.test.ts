@@ -2,11 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { Catalog } from '#src/ports/catalog.ts';
-import { PoisonEvent } from '#src/ports/catalog.ts';
+import { type Catalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
+import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import {
   append,
   appendMany,

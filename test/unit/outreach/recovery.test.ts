@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { backOffMs } from '#src/app/outreach/sending.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { dispatching } from '../../support/world/dispatching.ts';
 import { HOUR_MS } from '../../support/world/outreach-acts.ts';
 

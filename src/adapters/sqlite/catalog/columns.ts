@@ -1,5 +1,4 @@
-import type { Coded, Counted, Facts } from './facts.ts';
-import { CODED, COUNTED } from './facts.ts';
+import { CODED, type Coded, COUNTED, type Counted, type Facts } from './facts.ts';
 import { grown, ROWS_AT_FIRST, tierColumn } from './tiers.ts';
 
 /**

@@ -1,5 +1,4 @@
-import type { EventData } from '#contracts/events/index.ts';
-import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
+import { type EventData, PRODUCT_EVENTS } from '#contracts/events/index.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 

@@ -1,6 +1,5 @@
 import { lowerBound } from '#src/adapters/lower-bound.ts';
-import type { Bits } from './bits.ts';
-import { addRow, bitsFor, hasRow, removeRow } from './bits.ts';
+import { addRow, type Bits, bitsFor, hasRow, removeRow } from './bits.ts';
 
 /**
  * A column put in order, and the sets of its first rows at 32 places: which rows lie between two

@@ -4,8 +4,7 @@ import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts
 import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import { decodeProduct, decodeProducts } from './fold.ts';
 import type { Ranks } from './select.ts';
-import type { KeptRows } from './shown.ts';
-import { keptRows } from './shown.ts';
+import { keptRows, type KeptRows } from './shown.ts';
 
 /** Decoded products kept: about 20 MB when full. Searches need none of them. */
 const PRODUCTS_KEPT_MAX = 10_000;

@@ -2,13 +2,10 @@ import type { ProductSearch } from '#src/ports/catalog.ts';
 import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
 import type { Coded } from './facts.ts';
-import type { Counts } from './filter.ts';
-import { conditionsOf, countedValues, filteredRows } from './filter.ts';
+import { conditionsOf, countedValues, type Counts, filteredRows } from './filter.ts';
 import { marking } from './marks.ts';
-import type { Ordered } from './ordering.ts';
-import { ordering } from './ordering.ts';
-import type { Ranks, Selected } from './select.ts';
-import { selecting } from './select.ts';
+import { type Ordered, ordering } from './ordering.ts';
+import { type Ranks, type Selected, selecting } from './select.ts';
 import type { CatalogText, Matches } from './text.ts';
 
 type FacetField = ProductSearch['facets'][number];

@@ -1,8 +1,7 @@
 /** In which rows words stand, and how much is seen of them in each: from the file, or from memory. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { Columns } from './columns.ts';
-import type { Places, wordPlaces } from './places.ts';
-import { GROUP } from './places.ts';
+import { GROUP, type Places, type wordPlaces } from './places.ts';
 import type { Vocabulary } from './words.ts';
 
 const NOTHING: Seen = { rows: new Uint32Array(0), seen: new Uint8Array(0) };

@@ -1,12 +1,9 @@
 import type { ProductSearch } from '#src/ports/catalog.ts';
-import type { Bits } from './bits.ts';
-import { countRows, keepCommon, rowsOfBits } from './bits.ts';
+import { type Bits, countRows, keepCommon, rowsOfBits } from './bits.ts';
 import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
-import type { Condition } from './filter.ts';
-import { filteredRows, isOfOneCurrency, roomFor } from './filter.ts';
-import type { Order } from './orders.ts';
-import { firstOf, orderBy, rowsBetween } from './orders.ts';
+import { type Condition, filteredRows, isOfOneCurrency, roomFor } from './filter.ts';
+import { firstOf, type Order, orderBy, rowsBetween } from './orders.ts';
 
 /** Place of each row in an order that the file's indexes keep. */
 export type Ranks = {

@@ -2,10 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { recentlyUsed } from '#src/adapters/recently-used.ts';
 import type { Columns } from './columns.ts';
 import { wordPlaces } from './places.ts';
-import type { Near, Seen } from './seen.ts';
-import { inFile, inPlaces } from './seen.ts';
-import type { Vocabulary } from './words.ts';
-import { wordsOf } from './words.ts';
+import { inFile, inPlaces, type Near, type Seen } from './seen.ts';
+import { type Vocabulary, wordsOf } from './words.ts';
 
 /** Rows rising, and beside each its score: the higher, the better the match. */
 export type Matches = { rows: Uint32Array; scores: Float64Array };

@@ -1,16 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { CatalogProduct } from '#src/ports/catalog.ts';
-import { PoisonEvent } from '#src/ports/catalog.ts';
+import { type CatalogProduct, PoisonEvent } from '#src/ports/catalog.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { codeOf, textOf } from '../failure.ts';
 import type { Columns } from './columns.ts';
-import type { Facts } from './facts.ts';
-import { factsOf } from './facts.ts';
-import type { Kept } from './fold.ts';
-import { decodeProduct, encodeProduct, fold, isFolded, productIdOf } from './fold.ts';
+import { type Facts, factsOf } from './facts.ts';
+import { decodeProduct, encodeProduct, fold, isFolded, type Kept, productIdOf } from './fold.ts';
 import { inTransaction } from '../transaction.ts';
-import type { Vocabulary } from './words.ts';
-import { wordsOf } from './words.ts';
+import { type Vocabulary, wordsOf } from './words.ts';
 
 type Before = Kept & { row: number };
 

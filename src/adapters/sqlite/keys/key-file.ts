@@ -1,8 +1,7 @@
 /** keys.db: what lies in it, and that nothing of a destroyed key stays there. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { Recording } from '../log/committer.ts';
-import type { StoreKind } from '../open.ts';
-import { openStore } from '../open.ts';
+import { openStore, type StoreKind } from '../open.ts';
 
 // Rows in the order they came, never moved from page to page: where SQLite moves a row it leaves, now
 // and then, a copy behind in room that is free, and a key destroyed later would live on in it. That

@@ -1,5 +1,4 @@
-import type { KeyObject } from 'node:crypto';
-import { createSecretKey } from 'node:crypto';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type { KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
@@ -12,10 +11,8 @@ import {
   unwrapKey,
   wrapKey,
 } from '#src/adapters/sealing.ts';
-import type { CommitResult } from '../log/committer.ts';
-import { committer } from '../log/committer.ts';
-import type { Commits } from '../log/commits.ts';
-import { threadCommits } from '../log/commits.ts';
+import { type CommitResult, committer } from '../log/committer.ts';
+import { type Commits, threadCommits } from '../log/commits.ts';
 import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
 import { keyWriter } from './key-writer.ts';
 import { fileAt } from '../log/log-file.ts';

@@ -4,8 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { CommitResult, Recording, Records } from './committer.ts';
-import { committer } from './committer.ts';
+import { type CommitResult, committer, type Recording, type Records } from './committer.ts';
 import { textOf } from '../failure.ts';
 import { KEY_RECORDING, openKeyFile } from '../keys/key-file.ts';
 import { checkpointer } from './checkpoint.ts';

@@ -1,7 +1,6 @@
 /** A connection that writes what it is handed, and says what became of it. It decides nothing. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { Failure } from '../failure.ts';
-import { failureOf, textOf } from '../failure.ts';
+import { type Failure, failureOf, textOf } from '../failure.ts';
 
 /** Values of whole records one after another: a message is copied, and flat it is copied sooner. */
 export type Records = SQLInputValue[];

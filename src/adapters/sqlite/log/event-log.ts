@@ -1,23 +1,17 @@
 /** The embedded log: one directory, one process, every acknowledged event on the disk. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EventLog } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
-import type { Upcasts } from '#src/adapters/event-codec.ts';
-import { encodeAppend, UPCASTS } from '#src/adapters/event-codec.ts';
+import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
+import { encodeAppend, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
 import { subscribers } from '#src/adapters/subscribers.ts';
 import { threadCommits } from './commits.ts';
 import { lockDirectory } from '../lock.ts';
 import { markKeeper } from './log-mark.ts';
-import type { OpenedLog } from './log-open.ts';
-import { openLog, orRefuse } from './log-open.ts';
+import { type OpenedLog, openLog, orRefuse } from './log-open.ts';
 import { logReader } from './log-reader.ts';
-import type { Staged } from './log-transaction.ts';
-import { logTransaction } from './log-transaction.ts';
-import type { WriterOptions } from './log-writer.ts';
-import { logWriter } from './log-writer.ts';
-import type { Verification } from './log-verify.ts';
-import { verifyLog } from './log-verify.ts';
+import { logTransaction, type Staged } from './log-transaction.ts';
+import { logWriter, type WriterOptions } from './log-writer.ts';
+import { type Verification, verifyLog } from './log-verify.ts';
 import { streamHeads } from './stream-heads.ts';
 import { streamIndex } from './stream-index.ts';
 

@@ -2,8 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { EVENTS } from '#contracts/events/index.ts';
 import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
-import type { Upcasts } from '#src/adapters/event-codec.ts';
-import { readEvent, UPCASTS, upcastData } from '#src/adapters/event-codec.ts';
+import { readEvent, upcastData, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
 import { reading } from '../failure.ts';
 import type { FoldRow, FullRow } from './log-records.ts';
 import {

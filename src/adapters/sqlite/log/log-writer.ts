@@ -2,8 +2,7 @@
  * The appends that come while a commit is under way share the next one (group commit: 19 times the
  * speed at 256 in flight). No timer: the slower the disk, the more of them share.
  */
-import type { AppendResult } from '#src/ports/event-log.ts';
-import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import { type AppendResult, LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 import type { Commits } from './commits.ts';
 import type { CommitResult } from './committer.ts';
 import { textOf } from '../failure.ts';

@@ -1,8 +1,7 @@
 /** streams.db: where a stream begins, by a hash of its name. Rebuilt from the log at will. */
 import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import type { StoreKind } from '../open.ts';
-import { openStore } from '../open.ts';
+import { openStore, type StoreKind } from '../open.ts';
 import { inTransaction } from '../transaction.ts';
 
 export type StreamEntry = { hash: number; streamId: number };

@@ -1,7 +1,6 @@
 /** Last revision of a stream: the recent ones in memory, any other by one look into an index. */
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position } from '#src/ports/event-log.ts';
-import { LogCorrupted } from '#src/ports/event-log.ts';
+import { LogCorrupted, type Position } from '#src/ports/event-log.ts';
 import { reading } from '../failure.ts';
 import type { StreamIndex } from './stream-index.ts';
 

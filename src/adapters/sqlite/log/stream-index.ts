@@ -6,8 +6,7 @@ import { hash as digest } from 'node:crypto';
 import { LogCorrupted } from '#src/ports/event-log.ts';
 import { failureOf, textOf } from '../failure.ts';
 import type { LogReader } from './log-reader.ts';
-import type { StreamEntry } from './stream-file.ts';
-import { streamFile } from './stream-file.ts';
+import { type StreamEntry, streamFile } from './stream-file.ts';
 
 /** 52 bits, which a double holds. */
 const hashOfName = (name: string): number =>

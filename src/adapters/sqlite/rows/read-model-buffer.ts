@@ -1,5 +1,4 @@
-import type { Row } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { PARTITIONS, type Row } from '#src/ports/read-model.ts';
 
 /** A row in its place; null: deleted, and the file does not know yet. */
 export type Cell = {

@@ -2,8 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Space } from '#src/ports/read-model.ts';
 import { rowBuffer } from './read-model-buffer.ts';
 import { guardedFile } from './read-model-guard.ts';
-import type { KnownSpace, Spaces } from './read-model-spaces.ts';
-import { spaceTable } from './read-model-spaces.ts';
+import { type KnownSpace, type Spaces, spaceTable } from './read-model-spaces.ts';
 
 export type SqliteStoreOptions = {
   file: string;

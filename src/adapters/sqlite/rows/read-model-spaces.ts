@@ -1,6 +1,5 @@
 import type { Position } from '#src/ports/event-log.ts';
-import type { Space } from '#src/ports/read-model.ts';
-import { PARTITIONS } from '#src/ports/read-model.ts';
+import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
 import type { GuardedFile } from './read-model-guard.ts';
 
 /** A space and its checkpoints: in memory, and ahead of the file in those partitions that `moved`. */

@@ -4,10 +4,8 @@ import type { ListQuery, LocalStore, PartitionBatch, Row, Space } from '#src/por
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import { failureOf } from '../failure.ts';
 import type { Cell } from './read-model-buffer.ts';
-import type { SqliteStoreOptions } from './read-model-gathered.ts';
-import { gathered } from './read-model-gathered.ts';
-import type { KnownSpace } from './read-model-spaces.ts';
-import { noCheckpoints } from './read-model-spaces.ts';
+import { gathered, type SqliteStoreOptions } from './read-model-gathered.ts';
+import { type KnownSpace, noCheckpoints } from './read-model-spaces.ts';
 
 /**
  * Read models that outlive the process. A commit changes memory; SQLite gets what has gathered,

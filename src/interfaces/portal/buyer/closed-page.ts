@@ -1,12 +1,10 @@
 import { html } from 'hono/html';
 import type { Review } from '#src/app/handoffs/review.ts';
 import type { Html, Page } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
-import { writerFor } from '../layout/money.ts';
+import { type Writer, writerFor } from '../layout/money.ts';
 import { notice } from '../layout/parts.ts';
 import { lineTable } from './review-lines.ts';
-import type { ReviewView } from './review-view.ts';
-import { ownerOf, totalsIn } from './review-view.ts';
+import { ownerOf, type ReviewView, totalsIn } from './review-view.ts';
 
 /** The reason of a list that was open when its subject was erased. */
 const ERASED = 'erased';

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { refuse } from '#src/app/pipeline/outcome.ts';
+import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 

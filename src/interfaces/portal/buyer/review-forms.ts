@@ -3,10 +3,8 @@ import { RFQ_CONSENT } from '#src/app/handoffs/buyer.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
-import type { Faults } from '../layout/parts.ts';
-import { describedBy, field, invalid, plural } from '../layout/parts.ts';
-import type { Line, ReviewView } from './review-view.ts';
-import { totalsField, totalsIn } from './review-view.ts';
+import { describedBy, type Faults, field, invalid, plural } from '../layout/parts.ts';
+import { type Line, type ReviewView, totalsField, totalsIn } from './review-view.ts';
 
 /**
  * One form around all that can be typed, so that whichever button is pressed takes everything along.

@@ -1,12 +1,10 @@
 import { html } from 'hono/html';
-import type { Warning } from '#contracts/records/handoff.ts';
-import { WARNINGS } from '#contracts/records/handoff.ts';
+import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, invalid } from '../layout/parts.ts';
-import type { Line, ReviewView, Totals } from './review-view.ts';
-import { totalsIn } from './review-view.ts';
+import { type Line, type ReviewView, type Totals, totalsIn } from './review-view.ts';
 
 /** Digits of the largest quantity that a list can hold. */
 const QUANTITY_CHARS_MAX = 9;

@@ -2,13 +2,11 @@ import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { closedPage } from './closed-page.ts';
 import type { Html, Page } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
-import { writerFor } from '../layout/money.ts';
+import { type Writer, writerFor } from '../layout/money.ts';
 import { facts, faultSummary, notice, plural } from '../layout/parts.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
-import type { ReviewView, Told } from './review-view.ts';
-import { ownerOf, totalsIn } from './review-view.ts';
+import { ownerOf, type ReviewView, type Told, totalsIn } from './review-view.ts';
 
 /** What the holder of a review link sees. */
 export const reviewPage = (view: ReviewView): Page =>

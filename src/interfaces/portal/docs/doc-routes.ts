@@ -3,12 +3,10 @@ import { html, raw } from 'hono/html';
 import { marked } from 'marked';
 import type { App } from '#src/app/app.ts';
 import type { Rates } from '#contracts/limits.ts';
-import type { DocPage } from '#src/interfaces/text/docs.ts';
-import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
+import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';
 import { notFoundPage } from '../layout/error-pages.ts';
 import { PUBLIC_PAGE } from '../layout/headers.ts';
-import type { Page } from '../layout/layout.ts';
-import { sendPage } from '../layout/layout.ts';
+import { type Page, sendPage } from '../layout/layout.ts';
 
 const indexPage = (): Page => ({
   title: 'Documentation',

@@ -1,6 +1,5 @@
 import { html } from 'hono/html';
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEM_CODES, PROBLEMS } from '#contracts/problems.ts';
+import { PROBLEM_CODES, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
 import type { Page } from '../layout/layout.ts';
 import { facts } from '../layout/parts.ts';

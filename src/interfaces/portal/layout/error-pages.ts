@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { PROBLEM_TYPE } from '#src/interfaces/http/problem.ts';
-import type { Page } from './layout.ts';
-import { layout, sendPage } from './layout.ts';
+import { layout, type Page, sendPage } from './layout.ts';
 
 const RETRY_AFTER_S = 5;
 

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
-import type { AssetName } from './asset-files.ts';
-import { assetHref } from './asset-files.ts';
+import { assetHref, type AssetName } from './asset-files.ts';
 
 /** Markup in which every value was escaped. */
 export type Html = ReturnType<typeof html>;

@@ -3,8 +3,7 @@ import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Html, Page } from '../layout/layout.ts';
-import type { Writer } from '../layout/money.ts';
-import { HOUSE_LOCALE, writerFor } from '../layout/money.ts';
+import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
 import { facts, pager, plural } from '../layout/parts.ts';
 
 const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of stock' } as const;

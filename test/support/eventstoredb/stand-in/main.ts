@@ -6,14 +6,12 @@ import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } from '@grpc/grpc-js';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { append, batchAppend, leaderElsewhere } from './appends.ts';
 import { faultQueue } from './faults.ts';
 import { read } from './reads.ts';
-import type { Command, State, Stats } from './state.ts';
-import { freshStats, SETTINGS } from './state.ts';
+import { type Command, freshStats, SETTINGS, type State, type Stats } from './state.ts';
 import { openStore } from './store.ts';
 import { ERRORS, nameOf, streamDeleted } from './wire.ts';
 

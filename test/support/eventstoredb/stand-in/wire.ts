@@ -3,8 +3,7 @@ import shared from '@eventstore/db-client/generated/shared_pb.js';
 import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Metadata, status as codes } from '@grpc/grpc-js';
-import type { Decision, Expected, Kept, Proposed } from './store.ts';
-import { TOMBSTONE } from './store.ts';
+import { type Decision, type Expected, type Kept, type Proposed, TOMBSTONE } from './store.ts';
 
 type BatchAppendReq = InstanceType<typeof streams.BatchAppendReq>;
 type BatchAppendResp = InstanceType<typeof streams.BatchAppendResp>;
