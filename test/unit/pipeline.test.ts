@@ -1,0 +1,326 @@
+/*
+ * What the pipeline promises of every operation, whoever calls it and over whatever surface. The rules of
+ * each actor are the real ones; the handlers answer what the row says.
+ */
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buyerOperations } from '#contracts/buyer/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { agentOperations, recordOperations } from '#contracts/index.ts';
+import type { Actor, Declared } from '#contracts/operation.ts';
+import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import { visitorOperations } from '#contracts/visitor/index.ts';
+import { limiter } from '#src/app/limits/limiter.ts';
+import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
+import { agentRules } from '#src/app/pipeline/agent-rules.ts';
+import type { Audit } from '#src/app/pipeline/audit.ts';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import type { Caller, Surface } from '#src/app/pipeline/call.ts';
+import { deskRules } from '#src/app/pipeline/desk-rules.ts';
+import { done, type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
+import { Pipeline } from '#src/app/pipeline/pipeline.ts';
+import { buyerRules, visitorRules } from '#src/app/pipeline/public-rules.ts';
+import type { ActorRules } from '#src/app/pipeline/rules.ts';
+import { taskRules } from '#src/app/tasks/task-rules.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
+
+type Registry = Readonly<Record<string, Declared>>;
+/** A pipeline as the table uses it: of any registry, for any caller. */
+type AnyPipeline = Pipeline<Registry, Record<string, () => Promise<Outcome<unknown>>>, Caller>;
+type AuditRecord = Parameters<Audit['record']>;
+
+/** Which actor may call the operations of a registry, and over which surfaces. */
+const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: Surface[] }> = {
+  agent: { registry: agentOperations, actor: 'agent', surfaces: ['rest', 'mcp', 'a2a'] },
+  record: { registry: recordOperations, actor: 'agent', surfaces: ['mcp'] },
+  task: { registry: taskOperations, actor: 'agent', surfaces: ['a2a'] },
+  desk: { registry: deskOperations, actor: 'desk', surfaces: ['desk', 'cli'] },
+  buyer: { registry: buyerOperations, actor: 'buyer', surfaces: ['portal'] },
+  visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
+};
+
+/** Valid inputs of operations that have no example in their contract. */
+const INPUTS: Record<string, object> = {
+  readRecord: { kind: 'link', id: 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n' },
+  sendMessage: { messageId: 'm1', otherParts: '' },
+  getTask: { id: 't' },
+  subscribeToTask: { id: 't' },
+  cancelTask: { id: 't' },
+  listTasks: { pageSize: 1, includeArtifacts: false },
+  answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
+  reviewHandoff: { quantities: new Map() },
+  openHandoff: {},
+  reviseList: { list_revision: 0, quantities: new Map() },
+  declineHandoff: { reason: '' },
+  submitRfq: {
+    list_revision: 0,
+    quantities: new Map(),
+    consent: true,
+    contact: { name: 'B', email: 'b@shop.example' },
+  },
+  visitLink: { code: 'c', method: 'GET', address: '::1', via_qr: false },
+  locateLink: { code: 'c' },
+  viewProduct: { product_id: 'p' },
+  viewCategory: { category: 'c', page: 1 },
+  viewSearch: { words: 'w', page: 1 },
+};
+
+type Row = { registry: string; id: string; surface: Surface };
+/** The operations of each registry, over each surface of its actor. */
+const GROUPS = Object.entries(REGISTRIES).flatMap(([registry, { registry: all, surfaces }]) =>
+  surfaces.map((surface) => ({
+    registry,
+    surface,
+    rows: Object.keys(all).map((id): Row => ({ registry, id, surface })),
+  })),
+);
+type Group = (typeof GROUPS)[number];
+
+/** Checks each operation of a group; a failure names the operation. */
+const checkEach =
+  (check: (row: Row) => void | Promise<void>) =>
+  async ({ rows }: Group): Promise<void> => {
+    expect(rows.length).toBeGreaterThan(0);
+    for (const row of rows)
+      try {
+        await check(row);
+      } catch (error) {
+        throw new Error(`${row.id}: ${(error as Error).message}`, { cause: error });
+      }
+  };
+
+const operationIn = ({ registry, id }: Row): Declared => {
+  const operation = REGISTRIES[registry]?.registry[id];
+  if (!operation) throw new Error(`no ${id}`);
+  return operation;
+};
+
+const inputFor = (row: Row): Record<string, unknown> => {
+  const { examples = [] } = operationIn(row) as Declared & { examples?: { input: object }[] };
+  const input = INPUTS[row.id] ?? examples[0]?.input ?? {};
+  return 'idempotency_key' in input ? { ...input, idempotency_key: freshKey() } : { ...input };
+};
+
+const PER_MINUTE = 3;
+let app: TestApp;
+let credentials: Record<Actor, string | undefined>;
+beforeAll(async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  const { key } = await app.agent('acme');
+  credentials = {
+    agent: key,
+    desk: app.deskToken,
+    buyer: 'a-review-token',
+    visitor: undefined,
+    system: undefined,
+  };
+});
+afterAll(() => app.close());
+
+/** A pipeline of one registry, with handlers that do `work`, and the audit records that it makes. */
+const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) => {
+  const deps = { ...app.service.deps };
+  const clock = () => 0;
+  const few = () => limiter(PER_MINUTE, clock);
+  const accounts = authenticator(deps);
+  const agents = agentRules(deps, accounts, { read: few(), write: few(), outreach: few() });
+  const none = () => {
+    throw new Error('no call inside a call here');
+  };
+  const rules: Record<string, unknown> = {
+    agent: agents,
+    record: agents,
+    task: taskRules(deps, agents, { agents: {} as never, tasks: none }),
+    desk: deskRules(deps, accounts, { read: few(), write: few() }),
+    buyer: buyerRules(deps, few()),
+    visitor: visitorRules(deps),
+  };
+  const registry = REGISTRIES[name]?.registry ?? {};
+  const records: AuditRecord[] = [];
+  const record: Audit['record'] = (...audited) => void records.push(audited);
+  const pipeline: AnyPipeline = new Pipeline({
+    deps,
+    registry,
+    handlers: Object.fromEntries(Object.keys(registry).map((id) => [id, work])),
+    rules: rules[name] as ActorRules<Caller, Declared, typeof deps>,
+    audit: { record, flush: async () => {} },
+    limiters: { unauthenticated: few(), failed: few() },
+  });
+  return { pipeline, records };
+};
+
+const arrivalAt = (surface: Surface, credential: string | undefined): Arrival => ({
+  surface,
+  requestId: app.service.deps.ids.uuid(),
+  credential,
+  address: '192.0.2.1',
+});
+
+const admit = (pipeline: AnyPipeline, row: Row): Outcome<Admission<Caller>> => {
+  const actor = REGISTRIES[row.registry]?.actor ?? 'system';
+  return pipeline.admit(arrivalAt(row.surface, credentials[actor]), row.id);
+};
+
+/** Admits and performs the operation of a row. */
+const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> => {
+  const admitted = admit(pipeline, row);
+  return admitted.ok ? pipeline.perform(admitted.value, row.id, inputFor(row)) : admitted;
+};
+
+/** How many audit records a refusal of the row leaves: buyers' reads and visitors leave none. */
+const auditedRefusals = (row: Row): number => {
+  if (row.registry === 'visitor') return 0;
+  return row.registry === 'buyer' && operationIn(row).kind === 'query' ? 0 : 1;
+};
+
+const codesOf = (records: AuditRecord[]): (string | undefined)[] =>
+  records.map(([, , outcome]) => (outcome.ok ? 'ok' : outcome.code));
+
+describe('the pipeline', () => {
+  it('has operations of every registry, each declared for the actor of its registry', () => {
+    for (const { rows } of GROUPS)
+      for (const row of rows)
+        expect(operationIn(row).actors, row.id).toEqual([REGISTRIES[row.registry]?.actor]);
+  });
+
+  it.each(GROUPS)(
+    'answers and audits once what the handler refuses ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
+      const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
+      expect(await call(pipeline, row)).toMatchObject({ ok: false, code });
+      expect(codesOf(records)).toEqual(Array(auditedRefusals(row)).fill(code));
+    }),
+  );
+
+  it.each(GROUPS)(
+    'throws on a code that the operation does not declare ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const declared = new Set<string>([...operationIn(row).problems, ...UNIVERSAL_PROBLEMS]);
+      const [code] = (Object.keys(PROBLEMS) as ProblemCode[]).filter(
+        (known) => !declared.has(known),
+      );
+      const { pipeline, records } = world(row, async () =>
+        refuse(code as ProblemCode, 'Undeclared.'),
+      );
+      await expect(call(pipeline, row)).rejects.toThrow('which it does not declare');
+      expect(codesOf(records)).toEqual(Array(auditedRefusals(row)).fill('internal_error'));
+    }),
+  );
+
+  it.each(GROUPS)(
+    'answers what an outage means ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const outages = [
+        { error: new LogUnavailable('fault', 'no', 'down'), code: 'storage_unavailable' },
+        { error: new LogUnavailable('full', 'no', 'full'), code: 'storage_full' },
+        { error: new ReadModelRebuilding('links'), code: 'read_model_rebuilding' },
+      ];
+      for (const { error, code } of outages) {
+        const { pipeline, records } = world(row, () => Promise.reject(error));
+        expect(await call(pipeline, row)).toMatchObject({ ok: false, code });
+        expect(codesOf(records)).toEqual(Array(auditedRefusals(row)).fill(code));
+      }
+    }),
+  );
+
+  it.each(GROUPS)(
+    'refuses and audits once an input outside the schema ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const work = vi.fn();
+      const { pipeline, records } = world(row, work);
+      const admitted = admit(pipeline, row);
+      if (!admitted.ok) throw new Error(admitted.detail);
+      const input = { ...inputFor(row), no_such_field: 1 };
+      const outcome = await pipeline.perform(admitted.value, row.id, input);
+      expect(outcome).toMatchObject({ ok: false, code: expect.stringMatching(/^(parameter_invalid|validation_failed)$/) });
+      expect(work).not.toHaveBeenCalled();
+      pipeline.conclude(admitted.value, row.id, outcome);
+      expect(records).toHaveLength(auditedRefusals(row));
+    }),
+  );
+
+  it.each(GROUPS)(
+    'limits calls before the body, and audits each refusal once ($registry operations over $surface)',
+    checkEach((row) => {
+      const { pipeline, records } = world(row, async () => done({}));
+      const answers = Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row));
+      const isLimited =
+        !['visitor', 'buyer'].includes(row.registry) || operationIn(row).kind === 'command';
+      const limited = answers.filter(({ ok }) => !ok);
+      const codes = isLimited ? ['rate_limited'] : [];
+      expect(limited.map((refusal) => 'code' in refusal && refusal.code)).toEqual(codes);
+      expect(codesOf(records)).toEqual(codes);
+    }),
+  );
+
+  it.each(GROUPS)(
+    'neither limits nor audits a call inside a call ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
+      const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
+      const admitted = admit(pipeline, row);
+      if (!admitted.ok) throw new Error(admitted.detail);
+      const { caller } = admitted.value;
+      for (let calls = 0; calls <= PER_MINUTE; calls += 1) {
+        const incoming = { caller, surface: row.surface, requestId: 'r', input: inputFor(row) };
+        expect(await pipeline.performInside(row.id, incoming)).toMatchObject({ code });
+      }
+      expect(records).toEqual([]);
+    }),
+  );
+
+  it.each(GROUPS)(
+    'audits once a request that ends before perform ($registry operations over $surface)',
+    checkEach((row) => {
+      const { pipeline, records } = world(row, async () => done({}));
+      const admitted = admit(pipeline, row);
+      if (!admitted.ok) throw new Error(admitted.detail);
+      const malformed = refuse('malformed_json', 'The body is not JSON.');
+      pipeline.conclude(admitted.value, row.id, malformed);
+      pipeline.conclude(admitted.value, row.id, malformed);
+      expect(codesOf(records)).toEqual(row.registry === 'visitor' ? [] : ['malformed_json']);
+    }),
+  );
+
+  it.each(GROUPS.filter(({ registry }) => ['agent', 'record', 'task', 'desk'].includes(registry)))(
+    'refuses a missing and an unknown credential without an audit record ($registry operations over $surface)',
+    checkEach((row) => {
+      const { pipeline, records } = world(row, async () => done({}));
+      for (const [credential, code] of [
+        [undefined, 'credential_missing'],
+        ['trb_live_aaaaaaaaaaaa_aaaa', 'credential_invalid'],
+      ] as const)
+        expect(pipeline.admit(arrivalAt(row.surface, credential), row.id)).toMatchObject({ code });
+      expect(records).toEqual([]);
+    }),
+  );
+
+  it.each(GROUPS)(
+    'audits an allowed call only where no event records it ($registry operations over $surface)',
+    checkEach(async (row) => {
+      const operation = operationIn(row) as Declared & {
+        examples?: { output: unknown }[];
+        readsPersonalData?: boolean;
+      };
+      const position = (await app.service.deps.log.head()).position;
+      const value = operation.examples?.[0]?.output ?? {};
+      const { pipeline, records } = world(row, async () => ({
+        ...done(value, operation.kind === 'command' ? { position } : {}),
+        json: JSON.stringify(value),
+      }));
+      expect(await call(pipeline, row)).toMatchObject({ ok: true });
+      const expected = {
+        agent: operation.kind === 'query' ? 1 : 0,
+        record: 1,
+        task: 1,
+        desk: operation.readsPersonalData ? 1 : 0,
+        buyer: 0,
+        visitor: 0,
+      }[row.registry];
+      expect(records).toHaveLength(expected ?? 0);
+    }),
+  );
+});
