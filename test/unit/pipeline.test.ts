@@ -235,7 +235,10 @@ describe('the pipeline', () => {
       if (!admitted.ok) throw new Error(admitted.detail);
       const input = { ...inputFor(row), no_such_field: 1 };
       const outcome = await pipeline.perform(admitted.value, row.id, input);
-      expect(outcome).toMatchObject({ ok: false, code: expect.stringMatching(/^(parameter_invalid|validation_failed)$/) });
+      expect(outcome).toMatchObject({
+        ok: false,
+        code: expect.stringMatching(/^(parameter_invalid|validation_failed)$/),
+      });
       expect(work).not.toHaveBeenCalled();
       pipeline.conclude(admitted.value, row.id, outcome);
       expect(records).toHaveLength(auditedRefusals(row));
