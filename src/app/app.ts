@@ -40,85 +40,91 @@ export type AppDeps = DeskDeps &
     counts?: SharedCount;
   };
 
-export type App = {
+/** What every interface may ask, whoever calls. */
+type Common = {
+  /** The public origin, without a slash at the end; never taken from a request. */
+  origin(): string;
+  /** Token of the position that an answer reflects: of its own write, or of the read models now. */
+  tokenFor(outcome?: Outcome<unknown>): string;
+};
+
+/** The application as the interfaces of agents see it: nothing in it acts for a buyer or at the desk. */
+export type AgentApp = Common & {
   agents: AgentPipeline;
   /** What agents read as resources of MCP. */
   records: RecordPipeline;
   tasks: TaskPipeline;
-  desk: DeskPipeline;
-  buyers: BuyerPipeline;
-  visitors: VisitorPipeline;
-  /** The public origin, without a slash at the end; never taken from a request. */
-  origin(): string;
   limits: Rates;
   /** Epoch milliseconds. */
   now(): number;
-  /** Token of the position that an answer reflects: of its own write, or of the read models now. */
-  tokenFor(outcome?: Outcome<unknown>): string;
   /** Signs a document as strangers can check it with `signingKeys`; `keysUrl` is where those are served. */
   sign(document: object, keysUrl: string): object;
   signingKeys(): object;
-  /** Watches the log for news of tasks. */
+  /** Watches the log for changes of tasks. */
   watchTasks(options: Parameters<typeof taskWatch>[1]): TaskWatch;
   /** A task as each of its events leaves it, until it ends. */
   followTask(watch: TaskWatch, following: TaskFollowing): AsyncGenerator<TaskView>;
 };
 
-export const openApp = (deps: AppDeps): App => {
-  const { clock, limits, counts: count, audit, secrets, log, following } = deps;
-  const limited = (name: string, perMinute: number): Limiter =>
+export type DeskApp = Common & { desk: DeskPipeline };
+
+export type App = AgentApp & DeskApp & { buyers: BuyerPipeline; visitors: VisitorPipeline };
+
+/** Makes a limit of calls a minute, shared with other processes where they serve the same clients. */
+const limiterMaker =
+  ({ clock, counts: count }: AppDeps) =>
+  (name: string, perMinute: number): Limiter =>
     count
       ? sharedLimiter(perMinute, clock.monotonic, { count, name })
       : limiter(perMinute, clock.monotonic);
+
+/** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */
+const pipelinesOver = (deps: AppDeps) => {
+  const { limits, audit } = deps;
+  const limited = limiterMaker(deps);
   const limiters = {
     failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
     unauthenticated: limited('unauthenticated', LIMITS.UNAUTHENTICATED_PER_MINUTE),
   };
-  const budgets = {
+  const shared = { deps, audit, limiters };
+  const accounts = authenticator(deps);
+  const rules = agentRules(deps, accounts, {
     read: limited('read', limits.readsPerMinute),
     write: limited('write', limits.writesPerMinute),
     outreach: limited('outreach', limits.outreachPerMinute),
-  };
-  const acts = limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE);
-  const credentials = authenticator(deps);
-  const rules = agentRules(deps, credentials, budgets);
-  const shared = { deps, audit, limiters };
-  const agents: AgentPipeline = new Pipeline({
-    ...shared,
-    registry: agentOperations,
-    handlers,
-    rules,
   });
+  const atDesk = deskRules(deps, accounts, {
+    read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),
+    write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
+  });
+  const buyerActs = limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE);
+  const agents = new Pipeline({ ...shared, registry: agentOperations, handlers, rules });
   const tasks: TaskPipeline = new Pipeline({
     ...shared,
     registry: taskOperations,
     handlers: taskHandlers(),
     rules: taskRules(deps, rules, { agents, tasks: () => tasks }),
   });
-  const desk: DeskPipeline = new Pipeline({
-    ...shared,
-    registry: deskOperations,
-    handlers: deskHandlers,
-    rules: deskRules(deps, credentials, {
-      read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),
-      write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
-    }),
-  });
   return {
     agents,
+    tasks,
     records: new Pipeline({
       ...shared,
       registry: recordOperations,
       handlers: recordHandlers,
       rules,
     }),
-    tasks,
-    desk,
+    desk: new Pipeline({
+      ...shared,
+      registry: deskOperations,
+      handlers: deskHandlers,
+      rules: atDesk,
+    }),
     buyers: new Pipeline({
       ...shared,
       registry: buyerOperations,
       handlers: buyerHandlers,
-      rules: buyerRules(deps, acts),
+      rules: buyerRules(deps, buyerActs),
     }),
     visitors: new Pipeline({
       ...shared,
@@ -126,7 +132,14 @@ export const openApp = (deps: AppDeps): App => {
       handlers: visitorHandlers,
       rules: visitorRules(deps),
     }),
-    origin: deps.origin,
+  };
+};
+
+export const openApp = (deps: AppDeps): App => {
+  const { clock, limits, secrets, log, following, origin } = deps;
+  return {
+    ...pipelinesOver(deps),
+    origin,
     limits,
     now: clock.now,
     tokenFor: (outcome) =>

@@ -8,7 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { BOUNDARIES, type BoundaryId, boundaryOf, BUYER_EVENTS } from '#contracts/boundaries.ts';
 import { type EventData, EVENTS, type EventType } from '#contracts/events/index.ts';
-import { agentOperations, type OperationId, operations } from '#contracts/index.ts';
+import { buyerOperations } from '#contracts/buyer/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import {
+  agentOperations,
+  type OperationId,
+  operations,
+  recordOperations,
+} from '#contracts/index.ts';
+import { taskOperations } from '#contracts/tasks/index.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
@@ -284,6 +293,23 @@ describe('the source', () => {
     const events = new RegExp(`'(${BUYER_EVENTS.join('|')})'`);
     const named = reached.filter(({ text }) => events.test(text)).map(({ path }) => path);
     expect(named.filter((path) => !EVENT_READERS.test(path))).toEqual([]);
+  });
+
+  it('of the agent interfaces can name no operation of a buyer and none of the desk', () => {
+    const named = (app: AgentApp) => [
+      // @ts-expect-error The interfaces of agents have no pipeline of buyers.
+      app.buyers,
+      // @ts-expect-error Nor one of the desk.
+      app.desk,
+      // @ts-expect-error The agents' pipeline has no such operation.
+      () => app.agents.budgetFor('submitRfq'),
+      // @ts-expect-error Nor has the pipeline of tasks.
+      () => app.tasks.budgetFor('approveOutbound'),
+    ];
+    expect(named).toBeTypeOf('function');
+    const offered = { ...agentOperations, ...recordOperations, ...taskOperations };
+    for (const id of [...Object.keys(buyerOperations), ...Object.keys(deskOperations)])
+      expect(offered).not.toHaveProperty(id);
   });
 
   it('can see that what acts for a buyer would be found', () => {

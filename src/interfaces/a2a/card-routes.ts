@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import { documentRoute } from '../http/documents.ts';
 import { CARD_PATH, KEYS_PATH, signedCard } from './card.ts';
 
 /** The card, and the key that signed it: public. */
-export const cardRoutes = (server: FastifyInstance, app: App): void => {
+export const cardRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const { origin } = app;
   const serve = (path: string, make: () => object): void => {
     // Since the process started: the next one may serve another card.

@@ -2,7 +2,7 @@ import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { allows, type NeededScope } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
@@ -57,7 +57,7 @@ export const agentCard = (origin: string, skills: readonly Skill[] = Object.valu
   skills: skills.map(skillOf),
 });
 
-type Signer = Pick<App, 'sign' | 'origin'>;
+type Signer = Pick<AgentApp, 'sign' | 'origin'>;
 
 const signed = (app: Signer, card: object): object => ({
   ...card,

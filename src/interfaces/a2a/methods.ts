@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { agentOperations } from '#contracts/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
@@ -16,7 +16,7 @@ import { anyParams, listParams, sendParams, type SendParams, taskOf, taskParams 
 
 /** What a method works with. */
 export type Context = {
-  app: App;
+  app: AgentApp;
   admission: Admission<AgentCaller>;
   consistencyToken: string | undefined;
 };

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
@@ -20,10 +20,10 @@ const RPC_PATHS = [A2A_BASE, `${A2A_BASE}/`];
 type Asked = { name: MethodName; params: unknown };
 
 type Admissions = WeakMap<FastifyRequest, Admission<AgentCaller>>;
-type Interface = { app: App; admissions: Admissions; streams: TaskStreams };
+type Interface = { app: AgentApp; admissions: Admissions; streams: TaskStreams };
 
 /** A2A 1.0 over JSON-RPC and over HTTP+JSON: the same methods, performed in the same way. */
-export const a2aRoutes = (server: FastifyInstance, app: App): void => {
+export const a2aRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const a2a: Interface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
   cardRoutes(server, app);
   for (const url of RPC_PATHS)

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LIMITS } from '#contracts/limits.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { refusalFor } from '#src/app/pipeline/failure.ts';
@@ -24,8 +24,8 @@ type Opened = {
   release(): void;
 };
 
-type StreamApp = Pick<App, 'watchTasks' | 'followTask'> & {
-  agents: Pick<App['agents'], 'confirm'>;
+type StreamApp = Pick<AgentApp, 'watchTasks' | 'followTask'> & {
+  agents: Pick<AgentApp['agents'], 'confirm'>;
 };
 
 /** Tasks followed over server-sent events: a few per key, each for a limited time, none after the server stops. */

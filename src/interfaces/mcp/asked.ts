@@ -1,11 +1,11 @@
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { Era, Fault, Params } from './wire.ts';
 
 /** One request of a known caller, on its way to the method that answers it. */
 export type Asked = {
-  app: App;
+  app: AgentApp;
   admission: Admission<AgentCaller>;
   requestId: string;
   era: Era;

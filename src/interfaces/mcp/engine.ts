@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { boundaryOf } from '#contracts/boundaries.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { done, forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
@@ -13,7 +13,7 @@ import { faultOf, idOf, readMessage } from './wire.ts';
 
 /** A request of a caller that is known, as it came over HTTP. */
 export type Incoming = {
-  app: App;
+  app: AgentApp;
   admission: Admission<AgentCaller>;
   requestId: string;
   headers: IncomingHttpHeaders;

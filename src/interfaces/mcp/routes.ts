@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
@@ -23,7 +23,7 @@ const PREFLIGHT_S = '86400';
 const EVENT_STREAM = 'text/event-stream';
 
 /** The one endpoint of MCP, and the public documents about it. No sessions, no streams. */
-export const mcpRoutes = (server: FastifyInstance, app: App): void => {
+export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const admissions = new WeakMap<FastifyRequest, Admission<AgentCaller>>();
 
   /** Answers what is refused before there is a message: a credential, or a body that cannot be read. */
@@ -78,7 +78,7 @@ export const mcpRoutes = (server: FastifyInstance, app: App): void => {
 
 /** Lets pages of this service call; a preflight is answered before anybody is asked for a key. */
 const shareWith = (
-  { origin: own }: App,
+  { origin: own }: AgentApp,
   { headers: { origin } }: FastifyRequest,
   reply: FastifyReply,
 ): void => {
@@ -91,7 +91,7 @@ const shareWith = (
 };
 
 const preflight =
-  (app: App): RouteHandlerMethod =>
+  (app: AgentApp): RouteHandlerMethod =>
   async (request, reply) => {
     shareWith(app, request, reply);
     return reply
@@ -107,7 +107,7 @@ const preflight =
   };
 
 const sendFault = (
-  { origin }: App,
+  { origin }: AgentApp,
   reply: FastifyReply,
   id: RpcId | null | undefined,
   { refusal, status, code }: Fault,

@@ -3,7 +3,7 @@ import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { operations, type RestOperationId } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
-import type { App } from '#src/app/app.ts';
+import type { AgentApp, DeskApp } from '#src/app/app.ts';
 import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
 import type { CallOptions, Caller, Surface } from '#src/app/pipeline/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
@@ -32,7 +32,7 @@ type Bound<C extends Caller> = {
 };
 
 /** Routes of the agents' operations. */
-export const agentRoutes = (server: FastifyInstance, app: App): void => {
+export const agentRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const { agents } = app;
   for (const id of Object.keys(operations) as RestOperationId[])
     operationRoute(server, app, {
@@ -48,7 +48,7 @@ export const agentRoutes = (server: FastifyInstance, app: App): void => {
 };
 
 /** Routes of the desk: the same shapes as the agents', with other credentials. */
-export const deskRoutes = (server: FastifyInstance, app: App): void => {
+export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
   const { desk } = app;
   for (const id of Object.keys(deskOperations) as DeskOperationId[])
     operationRoute(server, app, {
@@ -70,7 +70,7 @@ type RouteOptions<C extends Caller> = { base: string; bodyLimit?: number; bound:
 /** One route: admitted before its body is read, then performed. */
 const operationRoute = <C extends Caller>(
   server: FastifyInstance,
-  app: App,
+  app: Pick<DeskApp, 'origin' | 'tokenFor'>,
   { base, bodyLimit, bound }: RouteOptions<C>,
 ): void => {
   const admissions = new WeakMap<FastifyRequest, Admission<C>>();
@@ -108,7 +108,7 @@ type Route<C extends Caller> = {
 };
 
 const handlerFor = <C extends Caller>(
-  app: App,
+  app: Pick<DeskApp, 'origin' | 'tokenFor'>,
   bound: Bound<C>,
   { admissions, refused }: Route<C>,
 ): RouteHandlerMethod => {
