@@ -24,13 +24,13 @@ import { Pipeline } from './pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from './pipeline/public-rules.ts';
 import { sharedLimiter } from './limits/shared-limiter.ts';
 import { recordHandlers, type RecordPipeline } from './records/read-record.ts';
-import { followTask, type TaskFollowing } from './tasks/follow.ts';
+import { followTask, type TaskFollowing } from './tasks/follow-task.ts';
 import { keySet, signDocument } from './tasks/jws.ts';
 import type { TaskPipeline } from './tasks/task-handler.ts';
 import { taskHandlers } from './tasks/task-handlers.ts';
 import { taskRules } from './tasks/task-rules.ts';
-import type { TaskView } from './tasks/view.ts';
-import { taskWatch, type TaskWatch } from './tasks/watch.ts';
+import type { TaskView } from './tasks/task-view.ts';
+import { taskWatch, type TaskWatch } from './tasks/task-watch.ts';
 
 export type DeskPipeline = Pipeline<DeskOperations, DeskHandlers, DeskCaller, DeskDeps>;
 

@@ -61,7 +61,7 @@ test('after ten seconds without its log no credential opens anything, until the 
       app.clock.pause(2_001);
       for (const [surface, each] of Object.entries(ask)) {
         const answer = await each();
-        expect(answer.text, surface).toContain('has given this process no answer for 10 s');
+        expect(answer.text, surface).toContain('has not answered this process for 10 s');
         // Over JSON-RPC what is out of order behind the door is told in the body.
         expect(answer.status, surface).toBe(surface === 'a2a' ? 200 : 503);
         expect(answer.headers['retry-after'], surface).toBe('1');

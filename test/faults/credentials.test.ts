@@ -163,7 +163,9 @@ describe('a key', () => {
     for (const path of ['/agents?owner_id=acme', '/events', '/projections']) {
       const answer = await send({ method: 'GET', url: `/api/desk/v1${path}`, key });
       expect(expectProblem(answer).code).toBe('credential_invalid');
-      expect(expectProblem(answer).detail).toContain('This is the API key of an agent.');
+      expect(expectProblem(answer).detail).toContain(
+        'This is the API key of an agent, which is not valid at the desk.',
+      );
     }
   });
 
@@ -171,7 +173,7 @@ describe('a key', () => {
     const url = '/api/affiliate/v1/connection';
     const { detail } = expectProblem(await send({ method: 'GET', url, key: app.deskToken }));
     expect(detail).toBe(
-      'This is a desk token. It opens /api/desk/v1 alone; here it takes the API key of an agent.',
+      'This is a desk token, which is valid under /api/desk/v1 only. Send the API key of an agent.',
     );
   });
 

@@ -3,7 +3,7 @@ import { searchProducts as contract } from '#contracts/operations/search-product
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
 import { bindingOf, readCursorOf, writeCursor } from '../read-models/cursor.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
-import { refuse, written } from '../pipeline/outcome.ts';
+import { refuse, doneWithJson } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { PRODUCT_TEXT, productJson } from './product-text.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
@@ -57,5 +57,5 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
   if (!envelope.success)
     throw new Error(`a search is outside its contract: ${envelope.error.message}`);
   const products = hits.products.map((text) => productJson(text, input.at_quantity)).join(',');
-  return written(`{"data":[${products}],${JSON.stringify(envelope.data).slice(1)}`);
+  return doneWithJson(`{"data":[${products}],${JSON.stringify(envelope.data).slice(1)}`);
 };

@@ -14,8 +14,8 @@ import { done, type Refusal, refuse } from './outcome.ts';
 import type { Identified } from './rules.ts';
 
 /**
- * Credentials on this node, followed live: no promise, because every request asks. They throw
- * ReadModelRebuilding when it is not known what has become of a credential.
+ * Credentials as this process has followed them; read synchronously on every request. The functions throw
+ * ReadModelRebuilding while the state of a credential is not known.
  */
 export type Credentials = {
   key(keyId: string): KeyRow | undefined;
@@ -24,162 +24,175 @@ export type Credentials = {
 };
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const CHECKSUM_CHARS = 6;
 
 /** The published pattern of an agent key, for secret scanners. */
 const AGENT_KEY = /^trb_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 const DESK_TOKEN = /^trbd_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 
-/** Anything that looks like one of our credentials, anywhere in a text. */
+/** Anything that looks like a credential of this service, anywhere in a text. */
 export const CREDENTIAL_PATTERN = /trbd?_(?:live_|test_)?[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
 
 const checksum = (text: string): string => {
   let value = crc32(text);
   let out = '';
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < CHECKSUM_CHARS; i++) {
     out = BASE62[value % 62] + out;
     value = Math.floor(value / 62);
   }
   return out;
 };
 
-/** `prefix_id_secret` with six characters of CRC-32 behind it, so that a slip is seen offline. */
+/** Makes `prefix_id_secret` followed by a CRC-32 in six characters, so that a typing error is found offline. */
 export const mintCredential = (prefix: string, id: string, secret: string): string => {
   const body = `${prefix}_${id}_${secret}`;
   return body + checksum(body);
 };
 
-const wellFormed = (credential: string): boolean =>
-  checksum(credential.slice(0, -6)) === credential.slice(-6);
+const hasValidChecksum = (credential: string): boolean =>
+  checksum(credential.slice(0, -CHECKSUM_CHARS)) === credential.slice(-CHECKSUM_CHARS);
 
-const same = (a: string, b: string): boolean =>
+const areEqual = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-/** Never throws: what cannot be known now is refused, and not for the credential's fault. */
+/** Finds the caller of a credential. Never throws: a state that is not known now is a 503. */
 export type Authenticator = {
   agent(credential: string): Identified<AgentCaller>;
   desk(credential: string): Identified<DeskCaller>;
 };
 
 /** A test key acts in the test space of its owner. */
-const ownerOf = ({ environment, owner }: KeyRow): string =>
+const spaceOf = ({ environment, owner }: KeyRow): string =>
   environment === 'test' ? testSpaceOf(owner) : owner;
 
-const REMEMBERED_MAX = 10_000;
-const INVALID = 'The credential is not one of ours, or not complete.';
-const OF_PEOPLE = `This is a desk token. It opens ${DESK_BASE} alone; here it takes the API key of an agent.`;
-const OF_AGENTS =
-  'This is the API key of an agent. It never opens the desk; that takes a desk token.';
+const VERIFIED_MAX = 10_000;
+const INVALID = refuse('credential_invalid', 'The credential is unknown or incomplete.');
+const IS_DESK_TOKEN = refuse(
+  'credential_invalid',
+  `This is a desk token, which is valid under ${DESK_BASE} only. Send the API key of an agent.`,
+);
+const IS_AGENT_KEY = refuse(
+  'credential_invalid',
+  'This is the API key of an agent, which is not valid at the desk. Send a desk token.',
+);
 const UNCONFIRMED: Refusal = {
   ...unavailable(new LogUnavailable('fault', 'no', 'the log confirms no credential')),
   detail:
-    `The log has given this process no answer for ${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s: ` +
-    'whether the credential is still good cannot be told until it does.',
+    `The log has not answered this process for ${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s. ` +
+    'Until it does, the service cannot know whether the credential is still valid.',
 };
 
-/**
- * Who stands behind a credential. The keyed hash of a secret that was right once is remembered by
- * its digest; status, expiry and scopes are looked up on every call, so a revocation binds at once.
- */
-export const authenticator = (deps: {
+type Parts = {
   credentials: Credentials;
   confirmation?: Confirmation;
   secrets: Secrets;
   clock: Clock;
-}): Authenticator => {
-  const { credentials, confirmation, secrets, clock } = deps;
-  const remembered = new Map<string, string>();
-  /** By the rows they were made of: another row is another caller. */
-  const callers = new WeakMap<AgentRow, { key: KeyRow; caller: AgentCaller }>();
+};
 
-  const callerOf = (key: KeyRow, agent: AgentRow): AgentCaller => {
-    const made = callers.get(agent);
+/**
+ * Looks status, expiry and scopes up on every call, so that a revocation binds at once. Only the proof that
+ * a secret is right is remembered, by its digest: the keyed hash is the slow part.
+ */
+class LiveAuthenticator implements Authenticator {
+  readonly #parts: Parts;
+  /** Stored hash by digest of the credential that it was verified for. */
+  readonly #verified = new Map<string, string>();
+  /** By the rows that a caller was made from: another row makes another caller. */
+  readonly #callers = new WeakMap<AgentRow, { key: KeyRow; caller: AgentCaller }>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  agent(credential: string): Identified<AgentCaller> {
+    return this.#whileKnown(() => this.#agent(credential));
+  }
+
+  desk(credential: string): Identified<DeskCaller> {
+    return this.#whileKnown(() => this.#desk(credential));
+  }
+
+  #agent(credential: string): Identified<AgentCaller> {
+    const { credentials, clock } = this.#parts;
+    const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
+    if (!keyId) return DESK_TOKEN.test(credential) ? IS_DESK_TOKEN : INVALID;
+    const digest = digestOf(credential);
+    if (!this.#verified.has(digest) && !hasValidChecksum(credential)) return INVALID;
+    const key = credentials.key(keyId);
+    if (!key || key.environment !== environment) return INVALID;
+    if (!this.#isVerified('api-key', credential, { digest, stored: key.hash })) return INVALID;
+    const of = { kind: 'agent' as const, ownerId: spaceOf(key), agentId: key.agent_id, keyId };
+    if (key.status === 'revoked')
+      return { ...refuse('credential_revoked', 'The key was revoked.'), of };
+    if (key.expires_at <= clock.now())
+      return { ...refuse('credential_expired', 'The key has expired.'), of };
+    const agent = credentials.agent(key.agent_id);
+    if (agent?.status !== 'approved')
+      return { ...refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`), of };
+    return done(this.#callerOf(key, agent));
+  }
+
+  #desk(credential: string): Identified<DeskCaller> {
+    const { credentials, clock } = this.#parts;
+    const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
+    if (!tokenId || !hasValidChecksum(credential))
+      return AGENT_KEY.test(credential) ? IS_AGENT_KEY : INVALID;
+    const token = credentials.deskToken(tokenId);
+    if (!token) return INVALID;
+    const proof = { digest: digestOf(credential), stored: token.hash };
+    if (!this.#isVerified('desk-token', credential, proof)) return INVALID;
+    const of = { kind: 'desk' as const, tokenId };
+    if (token.status === 'revoked')
+      return { ...refuse('credential_revoked', 'The token was revoked.'), of };
+    if (token.expires_at !== undefined && token.expires_at <= clock.now())
+      return { ...refuse('credential_expired', 'The token has expired.'), of };
+    return done({
+      kind: 'desk',
+      tokenId,
+      name: token.name,
+      roles: new Set(token.roles as Role[]),
+      ...(token.owner_id && { ownerId: token.owner_id }),
+    });
+  }
+
+  #callerOf(key: KeyRow, agent: AgentRow): AgentCaller {
+    const made = this.#callers.get(agent);
     if (made?.key === key) return made.caller;
     const caller: AgentCaller = {
       kind: 'agent',
-      ownerId: ownerOf(key),
+      ownerId: spaceOf(key),
       agentId: key.agent_id,
       keyId: key.key_id,
       scopes: new Set(agent.granted),
       environment: key.environment,
     };
-    callers.set(agent, { key, caller });
+    this.#callers.set(agent, { key, caller });
     return caller;
-  };
+  }
 
-  const digestOf = (credential: string): string => hash('sha256', credential, 'base64url');
-
-  const proven = (
+  #isVerified(
     purpose: 'api-key' | 'desk-token',
     credential: string,
-    digest: string,
-    stored: string,
-  ): boolean => {
-    if (remembered.get(digest) === stored) return true;
-    if (!same(secrets.mac(purpose, credential), stored)) return false;
-    if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-    remembered.set(digest, stored);
+    { digest, stored }: { digest: string; stored: string },
+  ): boolean {
+    if (this.#verified.get(digest) === stored) return true;
+    if (!areEqual(this.#parts.secrets.mac(purpose, credential), stored)) return false;
+    if (this.#verified.size >= VERIFIED_MAX) this.#verified.clear();
+    this.#verified.set(digest, stored);
     return true;
-  };
+  }
 
-  const authenticate: Authenticator = {
-    agent(credential) {
-      const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
-      if (!keyId)
-        return refuse('credential_invalid', DESK_TOKEN.test(credential) ? OF_PEOPLE : INVALID);
-      const digest = digestOf(credential);
-      // What was right once has its checksum; what was not must pass it before anything is looked up.
-      if (!remembered.has(digest) && !wellFormed(credential))
-        return refuse('credential_invalid', INVALID);
-      const key = credentials.key(keyId);
-      if (key?.environment !== environment) return refuse('credential_invalid', INVALID);
-      if (!key || !proven('api-key', credential, digest, key.hash))
-        return refuse('credential_invalid', INVALID);
-      const of = { kind: 'agent' as const, ownerId: ownerOf(key), agentId: key.agent_id, keyId };
-      if (key.status === 'revoked')
-        return { ...refuse('credential_revoked', 'The key was revoked.'), of };
-      if (key.expires_at <= clock.now())
-        return { ...refuse('credential_expired', 'The key has expired.'), of };
-      const agent = credentials.agent(key.agent_id);
-      if (agent?.status !== 'approved')
-        return {
-          ...refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`),
-          of,
-        };
-      return done(callerOf(key, agent));
-    },
-
-    desk(credential) {
-      const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
-      if (!tokenId || !wellFormed(credential))
-        return refuse('credential_invalid', AGENT_KEY.test(credential) ? OF_AGENTS : INVALID);
-      const token = credentials.deskToken(tokenId);
-      if (!token || !proven('desk-token', credential, digestOf(credential), token.hash))
-        return refuse('credential_invalid', INVALID);
-      const of = { kind: 'desk' as const, tokenId };
-      if (token.status === 'revoked')
-        return { ...refuse('credential_revoked', 'The token was revoked.'), of };
-      if (token.expires_at !== undefined && token.expires_at <= clock.now())
-        return { ...refuse('credential_expired', 'The token has expired.'), of };
-      return done({
-        kind: 'desk',
-        tokenId,
-        name: token.name,
-        roles: new Set(token.roles as Role[]),
-        ...(token.owner_id && { ownerId: token.owner_id }),
-      });
-    },
-  };
-  const knowing = <Answer>(ask: () => Answer): Answer | Refusal => {
-    if (confirmation?.holds() === false) return UNCONFIRMED;
+  #whileKnown<Answer>(identify: () => Answer): Answer | Refusal {
+    if (this.#parts.confirmation?.holds() === false) return UNCONFIRMED;
     try {
-      return ask();
+      return identify();
     } catch (error) {
-      const detail = 'Whether the credential is still good cannot be told just now.';
+      const detail = 'The service cannot know just now whether the credential is still valid.';
       return { ...refusalFor(error), detail };
     }
-  };
-  return {
-    agent: (credential) => knowing(() => authenticate.agent(credential)),
-    desk: (credential) => knowing(() => authenticate.desk(credential)),
-  };
-};
+  }
+}
+
+const digestOf = (credential: string): string => hash('sha256', credential, 'base64url');
+
+export const authenticator = (parts: Parts): Authenticator => new LiveAuthenticator(parts);

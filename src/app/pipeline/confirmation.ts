@@ -3,27 +3,27 @@ import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 /**
- * Whether what this process knows of credentials is what the log says: one that is cut off from its
- * log, or stood still, does not hear that a key was revoked.
+ * Whether the credentials that this process has read are those of the log. A process that is cut off from its
+ * log, or was paused, does not learn that a key was revoked.
  */
 export type Confirmation = {
-  /** False once the log has confirmed nothing for LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX. */
+  /** False when the last confirmation is older than LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX. */
   holds(): boolean;
   /**
-   * After a pause: resolves when the log has confirmed anew what is known, or when that was awaited for
-   * a second. Undefined while nothing is in doubt, and where waiting has been of no use.
+   * After a pause: resolves with the next confirmation, or after a second. Undefined while the last confirmation is
+   * recent, and after a wait that brought none.
    */
   awaited(): Promise<void> | undefined;
 };
 
 const ASK_MS = 500;
-/** Older than this, the process or the log stood still. */
+/** A confirmation that is older than this means that the process or the log was paused. */
 const DOUBT_MS = 1_000;
 const AWAITED_MS_MAX = 1_000;
 
 /**
- * Asks the log for its head, all the time. The answer confirms what is folded up to there, as of the
- * moment of the question: that of the answer may lie far behind it, and so may an event that arrives.
+ * Reads the head of the log again and again. An answer confirms the credentials as of the moment of the request,
+ * once they are folded up to that head: the answer itself may have been delayed.
  */
 export const confirmation = (deps: {
   log: Pick<EventLog, 'head'>;
@@ -36,7 +36,7 @@ export const confirmation = (deps: {
 }): Confirmation => {
   const { log, passed, clock, signal, schedule } = deps;
   let confirmedAt = clock.monotonic();
-  /** What was confirmed last when somebody began to wait. */
+  /** The last confirmation when the last wait began. */
   let awaitedAfter = -Infinity;
   let asking: Promise<void> | undefined;
   let waiting: Promise<void> | undefined;
@@ -59,7 +59,7 @@ export const confirmation = (deps: {
 
   const settled = async (): Promise<void> => {
     await ask();
-    // What was under way may have been asked before the pause.
+    // The request under way may have been sent before the pause.
     if (age() > DOUBT_MS) await ask();
   };
   const wait = async (): Promise<void> => {

@@ -3,14 +3,14 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { Deps } from './deps.ts';
 import { type Refusal, refuse } from './outcome.ts';
 
-/** A write's answer waits this long, at most, for the read models; the token covers the rest. */
+/** Limit of the wait of a write's answer for the read models; a later read can wait with its token. */
 const OWN_WRITE_WAIT_MS = 50;
 
-/** Names a position of this log; opaque to clients, refused by another log. */
+/** Names a position of one log. Opaque to clients; another log refuses it. */
 export const consistencyToken = (logId: string, position: Position): string =>
   Buffer.from(`${logId.slice(0, 8)}:${position}`).toString('base64url');
 
-/** Waits, bounded, until the read models have passed the token, as far as `scope` is asked for. */
+/** Waits until the read models of `scope` have reached the token, for LIMITS.CONSISTENCY_WAIT_MS_MAX at most. */
 export const awaitToken = async (
   deps: Pick<Deps, 'log' | 'following'>,
   token: string | undefined,
@@ -20,14 +20,19 @@ export const awaitToken = async (
   const [, logId, digits] =
     /^([^:]{8}):(\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString('latin1')) ?? [];
   const position = Number(digits);
-  const known = logId === deps.log.id.slice(0, 8) && position <= (await deps.log.head()).position;
-  if (!known) return refuse('consistency_token_invalid', 'The token is not of this log.');
+  const isOfThisLog =
+    logId === deps.log.id.slice(0, 8) && position <= (await deps.log.head()).position;
+  if (!isOfThisLog) return refuse('consistency_token_invalid', 'The token is not of this log.');
   if (await deps.following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX, scope))
     return undefined;
-  return refuse('consistency_timeout', 'The read models are behind the token.', { retryAfterS: 1 });
+  return refuse(
+    'consistency_timeout',
+    'The read models have not reached the position of the token yet.',
+    { retryAfterS: 1 },
+  );
 };
 
-/** In one process the read models have passed a write before it is answered. */
+/** Waits until the read models of this process have passed its own write, so that it reads what it wrote. */
 export const awaitOwnWrite = async (deps: Pick<Deps, 'following'>, position?: Position) => {
   if (position !== undefined) await deps.following.passed(position, OWN_WRITE_WAIT_MS);
 };

@@ -1,19 +1,19 @@
 /**
- * What is wrong with an input, field by field, and what is allowed there. A contract that says it
- * itself (`error`) is quoted; every other word about an input is made here.
+ * Faults of an input by field, each with what is allowed there. A text that the contract itself gives (`error`) is
+ * used as it is; all other texts about inputs are made here.
  */
 import { z } from 'zod';
 import type { InputFault } from '#contracts/problems.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What a schema takes, as JSON Schema says it. */
-type Taken = {
+/** The members of a JSON Schema that the texts are made from. */
+type JsonSchema = {
   type?: string;
   format?: string;
   const?: unknown;
   enum?: unknown[];
-  anyOf?: Taken[];
+  anyOf?: JsonSchema[];
   minimum?: number;
   maximum?: number;
   minLength?: number;
@@ -22,7 +22,7 @@ type Taken = {
   maxItems?: number;
 };
 
-/** Of zod's formats, those of our contracts. */
+/** Texts for the formats that the contracts use. */
 const FORMATS: Record<string, string> = {
   date: 'a day like 2026-11-21',
   datetime: 'a time like 2026-11-21T09:30:00Z',
@@ -50,25 +50,25 @@ const oneOf = (values: readonly unknown[]): string => {
 };
 
 /** The end of a sentence that begins with "must be". */
-const inWords = (taken: Taken): string => {
-  if (taken.anyOf) return [...new Set(taken.anyOf.map(inWords))].join(' or ');
-  if (taken.const !== undefined) return JSON.stringify(taken.const);
-  if (taken.enum) return oneOf(taken.enum);
-  switch (taken.type) {
+const describe = (schema: JsonSchema): string => {
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(describe))].join(' or ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum) return oneOf(schema.enum);
+  switch (schema.type) {
     case 'integer':
-      return `a whole number${between(taken.minimum, taken.maximum)}`;
+      return `a whole number${between(schema.minimum, schema.maximum)}`;
     case 'number':
-      return `a number${between(taken.minimum, taken.maximum)}`;
+      return `a number${between(schema.minimum, schema.maximum)}`;
     case 'boolean':
       return 'true or false';
     case 'array':
-      return `a list${lengthOf(taken.minItems, taken.maxItems, 'item')}`;
+      return `a list${lengthOf(schema.minItems, schema.maxItems, 'item')}`;
     case 'object':
       return 'an object';
     default:
       return (
-        FORMATS[taken.format ?? ''] ??
-        `text${lengthOf(taken.minLength, taken.maxLength, 'character')}`
+        FORMATS[schema.format ?? ''] ??
+        `text${lengthOf(schema.minLength, schema.maxLength, 'character')}`
       );
   }
 };
@@ -83,17 +83,16 @@ const lengthOf = (least = 0, most = UNBOUND, what = ''): string => {
     : ` of at most ${counted(most, what)}`;
 };
 
-/** By schema: a list of a thousand lines may be wrong in each. */
-const wordsFor = new WeakMap<object, string>();
+/** Texts by schema: each of a thousand lines may have the same fault. */
+const textBySchema = new WeakMap<object, string>();
 
-const takenBy = (inst: z.core.$ZodRawIssue['inst']): string => {
-  // Zod names the schema with each issue of a kind.
+const expectedBy = (inst: z.core.$ZodRawIssue['inst']): string => {
   const schema = inst as z.ZodType;
-  const known = wordsFor.get(schema);
+  const known = textBySchema.get(schema);
   if (known !== undefined) return known;
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  const words = inWords(json as Taken);
-  wordsFor.set(schema, words);
+  const words = describe(json as JsonSchema);
+  textBySchema.set(schema, words);
   return words;
 };
 
@@ -110,13 +109,13 @@ const tooMany = (origin: string, most: number | bigint): string => {
   return `must be at most ${most}`;
 };
 
-/** Asked by zod for each issue whose schema says nothing itself. */
-const worded = (issue: z.core.$ZodRawIssue): string | undefined => {
+/** Makes the text of an issue whose schema gives none. */
+const messageOf = (issue: z.core.$ZodRawIssue): string | undefined => {
   switch (issue.code) {
     case 'invalid_type':
-      return `must be ${takenBy(issue.inst)}${otherKind(issue.input, issue.expected)}`;
+      return `must be ${expectedBy(issue.inst)}${otherKind(issue.input, issue.expected)}`;
     case 'invalid_union':
-      return `must be ${takenBy(issue.inst)}`;
+      return `must be ${expectedBy(issue.inst)}`;
     case 'invalid_value':
       return `must be ${oneOf(issue.values)}`;
     case 'invalid_format':
@@ -133,8 +132,8 @@ const worded = (issue: z.core.$ZodRawIssue): string | undefined => {
 };
 
 /**
- * What was sent in the place of another kind. A query is all text, and what reads as a number there
- * has been read: of text that does not, it would mislead to say that it is text.
+ * Names the kind of value that was sent, where that helps. All values of a query string are text, and those that
+ * are numbers were converted before: to say of the others that they are text would mislead.
  */
 const otherKind = (given: unknown, expected: string): string => {
   if (typeof given === 'number' && (expected === 'int' || expected === 'number')) return '';
@@ -150,11 +149,11 @@ const kindOf = (value: unknown): string => {
   return typeof value === 'boolean' ? 'true or false' : 'a number';
 };
 
-/** RFC 6901. */
+/** Makes a JSON Pointer (RFC 6901) of a path. */
 export const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-/** Issues of zod as faults; an unknown field is named by its own pointer. */
+/** Converts an issue of zod; an unknown field gets a pointer of its own. */
 const faultsOf = (issue: Issue, raw: unknown): InputFault[] => {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
@@ -179,27 +178,27 @@ const codeOf = (issue: Issue): string => {
   return typeof named === 'string' ? named : issue.code;
 };
 
-/** What is no text needs no word about its length; of two bounds that are passed, the nearer counts. */
-const told = (faults: readonly InputFault[]): InputFault[] => {
+/** Drops faults of the length of a value of the wrong type, and all but the last of equal faults of one field. */
+const withoutRepetitions = (faults: readonly InputFault[]): InputFault[] => {
   const typed = new Set(
     faults.filter(({ code }) => code === 'invalid_type').map(({ pointer }) => pointer),
   );
-  const kept = new Map<string, InputFault>();
+  const faultByKey = new Map<string, InputFault>();
   for (const fault of faults) {
     const { pointer, code, detail } = fault;
     if (typed.has(pointer) && code !== 'invalid_type') continue;
-    kept.set(JSON.stringify([pointer, code, code === 'custom' && detail]), fault);
+    faultByKey.set(JSON.stringify([pointer, code, code === 'custom' && detail]), fault);
   }
-  return [...kept.values()];
+  return [...faultByKey.values()];
 };
 
-/** The value as its schema reads it, or every fault of it with its pointer. */
+/** Parses a value by its schema: the value, or all faults with their pointers. */
 export const readInput = <Value>(
   schema: z.ZodType<Value>,
   raw: unknown,
 ): { value: Value } | { faults: InputFault[] } => {
-  const { data, error } = schema.safeParse(raw, { error: worded });
+  const { data, error } = schema.safeParse(raw, { error: messageOf });
   return error
-    ? { faults: told(error.issues.flatMap((issue) => faultsOf(issue, raw))) }
+    ? { faults: withoutRepetitions(error.issues.flatMap((issue) => faultsOf(issue, raw))) }
     : { value: data };
 };

@@ -3,20 +3,20 @@ import type { InputFault, ProblemCode } from '#contracts/problems.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
-/** A refusal on its way to the caller: which, why, and where in the input. */
+/** Why a call is not performed: a code, a text, and the places in the input. */
 export type Refusal = {
   ok: false;
   code: ProblemCode;
   detail: string;
   errors?: InputFault[];
-  /** Members of the problem beside the standard ones, for example the scope that is missing. */
+  /** More members of the problem, for example the required scope. */
   extra?: Record<string, unknown>;
   retryAfterS?: number;
-  /** Headers beside those of the problem: what is left of the caller's budget. */
+  /** More headers of the answer: what is left of the caller's budget. */
   headers?: Readonly<Record<string, string>>;
 };
 
-/** Carries a refusal to where only an error comes through: past a handler, or past fastify. */
+/** Carries a refusal through code that passes errors only: a handler's callees, or fastify. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly refusal: Refusal;
@@ -29,15 +29,15 @@ export class Refused extends Error {
 export type Done<Value> = {
   ok: true;
   value: Value;
-  /** The value as it is sent, where the handler has written it, and checked it, piece by piece. */
+  /** The value as JSON, when the handler has serialized and checked it itself. */
   json?: string;
-  /** Of a list that goes out as a file: its rows, which are not in the value, each made as it is taken. */
+  /** Rows of a list that is sent as a file, made one by one; they are not in the value. */
   rows?: Iterable<unknown>;
-  /** Where the write stands in the log; makes the Consistency-Token. */
+  /** Position of the write in the log; makes the Consistency-Token. */
   position?: Position;
-  /** Another success than the operation's own: an amended lead answers 200. */
+  /** A success status other than the operation's: an amended lead answers 200. */
   status?: 200 | 201;
-  /** The first request's id, when this answer was given before. */
+  /** Id of the first request with this key, when its answer is replayed. */
   replayOf?: string;
 };
 
@@ -52,8 +52,8 @@ export const done = <Value>(
   ...more,
 });
 
-/** For answers made of texts that are kept: read back only where somebody wants the value's members. */
-export const written = <Value>(json: string): Done<Value> => {
+/** Makes an outcome of JSON; it is parsed only when a caller reads the value. */
+export const doneWithJson = <Value>(json: string): Done<Value> => {
   let value: Value | undefined;
   return {
     ok: true,
@@ -71,7 +71,7 @@ export const refuse = (
   more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS'> = {},
 ): Refusal => ({ ok: false, code, detail, ...more });
 
-/** Several scopes stand in one text with spaces between, as in a challenge: one of them is enough. */
+/** `required_scope` lists alternatives with spaces between them, as a challenge does: one is enough. */
 export const scopeMissing = (
   id: string,
   needed: NeededScope,
@@ -83,7 +83,7 @@ export const scopeMissing = (
   });
 };
 
-/** The answer to an attempt at one of the five acts, whoever tries, by whatever name. */
+/** Refuses an attempt at one of the five forbidden acts. */
 export const forbidden = (boundary: BoundaryId): Refusal =>
   refuse('boundary_forbidden', 'No agent can do this here, with whatever key.', {
     extra: { boundary },

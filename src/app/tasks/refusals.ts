@@ -1,12 +1,12 @@
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
-/* What the A2A standard has a name for: `reason` goes with the code of the catalogue. */
+/* Refusals for which A2A defines a `reason`. */
 
 export const taskNotFound = (): Refusal =>
   refuse('resource_not_found', 'There is no such task.', { extra: { reason: 'TASK_NOT_FOUND' } });
 
 export const taskEnded = (): Refusal =>
-  refuse('state_conflict', 'The task takes no message in its state.', {
+  refuse('state_conflict', 'The task accepts no message in its state.', {
     extra: { reason: 'UNSUPPORTED_OPERATION' },
   });
 

@@ -5,8 +5,8 @@ import type { AgentCaller, TaskCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import type { TaskPage } from './list.ts';
-import type { TaskView } from './view.ts';
+import type { TaskPage } from './list-tasks.ts';
+import type { TaskView } from './task-view.ts';
 
 /** What each operation answers, before the protocol gives it its form. */
 type Answers = {

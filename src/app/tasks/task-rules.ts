@@ -18,7 +18,7 @@ const QUESTION = 'answerAttributionQuestion';
 
 type Pipelines = { agents: AgentPipeline; tasks(): TaskPipeline };
 
-/** The key of a message is its messageId, and the rest of the message is what the key stands for. */
+/** The messageId is the key of a message, and the fingerprint is of the rest of it. */
 const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
   const { messageId, ...message } = input as { messageId: string };
   return {
@@ -27,7 +27,7 @@ const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => 
   };
 };
 
-/** Agents over A2A: as over every protocol, but for calls that let operations of agents do their work. */
+/** Rules for agents over A2A: those of agents, with calls that perform operations of agents inside them. */
 export const taskRules = (
   deps: Deps,
   agentRules: Pick<
@@ -67,7 +67,7 @@ export const taskRules = (
       if (id === taskOperations.sendMessage.id) return undefined;
       return id === taskOperations[QUESTION].id ? ownerId : tasksScope(ownerId, agentId);
     },
-    // What is written to a task's own stream is no business event: the audit record is the record of the call.
+    // Events of a task's own stream are not business events, so each call has an audit record.
     isAudited: () => true,
   };
 };

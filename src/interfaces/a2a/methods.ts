@@ -8,8 +8,8 @@ import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 import { done, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { present } from '#src/app/shared/present.ts';
-import { askOf } from '#src/app/tasks/ask.ts';
-import type { TaskView } from '#src/app/tasks/view.ts';
+import { requestOf } from '#src/app/tasks/task-request.ts';
+import type { TaskView } from '#src/app/tasks/task-view.ts';
 import { extendedCard } from './card.ts';
 import { pushUnsupported } from './faults.ts';
 import { anyParams, listParams, sendParams, type SendParams, taskOf, taskParams } from './wire.ts';
@@ -41,7 +41,7 @@ const answered = <Value>(
 
 /** Outreach has a budget of its own; so has a message that continues a task, which may be outreach. */
 const budgetOfMessage = ({ message }: SendParams): Budget => {
-  const ask = askOf(message);
+  const ask = requestOf(message);
   if (ask.kind === 'operation') return agentBudget(agentOperations[ask.operation]);
   if (ask.kind === 'question') return 'read';
   return message.taskId !== undefined && message.data ? 'outreach' : 'write';

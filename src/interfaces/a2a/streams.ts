@@ -7,8 +7,8 @@ import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { refusalFor } from '#src/app/pipeline/failure.ts';
 import { type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
-import type { TaskView } from '#src/app/tasks/view.ts';
-import type { TaskWatch } from '#src/app/tasks/watch.ts';
+import type { TaskView } from '#src/app/tasks/task-view.ts';
+import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
 import { noteFailure } from '../http/failed-requests.ts';
 import { taskOf, updatesOf } from './wire.ts';
 

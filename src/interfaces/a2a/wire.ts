@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { TaskMessage } from '#src/app/tasks/ask.ts';
-import type { TaskArtifact, TaskView } from '#src/app/tasks/view.ts';
+import type { TaskMessage } from '#src/app/tasks/task-request.ts';
+import type { TaskArtifact, TaskView } from '#src/app/tasks/task-view.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';

@@ -1,6 +1,6 @@
 import { AGENT_BASE } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
-import type { TaskView } from '#src/app/tasks/view.ts';
+import type { TaskView } from '#src/app/tasks/task-view.ts';
 
 /** A text of the contract in the words of this surface, which has no operation of that name. */
 export const inTaskWords = (text: string): string =>

@@ -8,21 +8,20 @@ import type { Deps } from '../pipeline/deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { streamOf } from '../records/streams.ts';
-import { permitted, rowOf, wholeViewOfRow } from './read.ts';
-import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
-import type { TaskWatch } from './watch.ts';
+import { permitted, rowOf, wholeViewOfRow } from './read-task.ts';
+import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
+import type { TaskWatch } from './task-watch.ts';
 
 export type TaskFollowing = {
-  /** Asked before each view: a scope that was taken away binds at once, a key that is gone ends it. */
+  /** Called before each view, so that a narrower scope applies at once; undefined ends the stream. */
   callerNow: () => AgentCaller | undefined;
   taskId: string;
   signal: AbortSignal;
 };
 
 /**
- * The task as it stands, then as each of its events leaves it, in the order of the log, up to its
- * end or until `signal` aborts. Everybody who follows a task is told the same, as far as their
- * scopes of that moment go.
+ * Yields the task as it is now, then after each of its events in the order of the log, until it ends or `signal`
+ * aborts. All followers of a task get the same views, each within its scopes at that moment.
  */
 export async function* followTask(
   deps: Deps,
@@ -35,19 +34,19 @@ export async function* followTask(
     const now = callerNow();
     return now && permitted(now, view);
   };
-  const news = queueOf<FoldEvent>(signal);
-  const stops = [await watch.on(`${caller.ownerId}/${taskId}`, news.push)];
+  const events = queueOf<FoldEvent>(signal);
+  const stops = [await watch.on(`${caller.ownerId}/${taskId}`, events.push)];
   try {
     const row = await rowOf(deps, caller, taskId);
     if (!row) return;
     let { record } = row;
-    let streams: string | undefined;
+    let followed: string | undefined;
     const follow = async (): Promise<void> => {
       const stream = record && streamOf(caller.ownerId, kindOf(record), record);
-      if (!stream || stream === streams) return;
-      streams = stream;
-      // Events of a record that no task made do not name one.
-      stops.push(await watch.on(stream, news.push));
+      if (!stream || stream === followed) return;
+      followed = stream;
+      // Events of a record that another interface made do not name the task.
+      stops.push(await watch.on(stream, events.push));
     };
     await follow();
     let last = await wholeViewOfRow(deps, caller, row);
@@ -55,11 +54,11 @@ export async function* followTask(
     if (!last || !first) return;
     yield first;
     for (let seen = 0; !isTerminal(last.status); ) {
-      const event = await news.next();
+      const event = await events.next();
       if (!event) return;
       if (event.position <= seen) continue;
       seen = event.position;
-      const view = await viewAfter(deps, caller, { ...row, ...(record && { record }) }, event);
+      const view = await viewAfter(deps, event, { ...row, ...(record && { record }) });
       if (!view || (view.record === last.record && view.version <= last.version)) continue;
       last = view;
       record = view.record ?? record;
@@ -75,12 +74,11 @@ export async function* followTask(
 
 const kindOf = (record: string): string => (record.startsWith('out_') ? 'outbound' : 'handoff');
 
-/** The task as this event left it, whatever has happened since. */
+/** The task as of one event. */
 const viewAfter = async (
   deps: Deps,
-  { ownerId }: Pick<AgentCaller, 'ownerId'>,
+  { stream, revision, at, owner: ownerId }: FoldEvent,
   row: TaskRow,
-  { stream, revision, at }: FoldEvent,
 ): Promise<TaskView | undefined> => {
   const stored = (await deps.log.readStream(stream)).slice(0, revision + 1);
   const kind = stream.slice(ownerId.length + 1).split('_', 1)[0];
@@ -100,7 +98,7 @@ const viewAfter = async (
     : wholeViewOfRow(deps, { ownerId }, { ...row, record: state.record });
 };
 
-/** What was pushed, one by one; undefined once the signal has aborted. */
+/** Queue with an awaitable end; `next` answers undefined once the signal has aborted. */
 const queueOf = <Item>(signal: AbortSignal) => {
   const items: Item[] = [];
   let wake: (() => void) | undefined;

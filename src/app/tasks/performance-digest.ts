@@ -1,16 +1,16 @@
 import type { TaskCall } from '../pipeline/call.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 
-/** An answer is kept with its task: as large as a tool's result, and no larger. */
+/** Limit of an answer that is stored with its task: the same as that of a tool's result. */
 export const ARTIFACT_BYTES_MAX = 32_768;
 
 type Digest = { answer: object; cut: boolean };
 
 /**
- * The numbers with as many rows as a task keeps. A page that is too large is asked for again with
- * fewer, so that its cursor goes on behind the last row that is there.
+ * Reads performance with as many rows as an artifact holds. A page that is too large is read again with fewer
+ * rows, so that its cursor continues after the last row in it.
  */
-export const digestOf = async (
+export const performanceDigest = async (
   call: Pick<TaskCall, 'within'>,
   input: Record<string, unknown>,
 ): Promise<Outcome<Digest>> => {

@@ -5,16 +5,16 @@ import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { handoffOf, leadIdOf, linkOf, streamOf } from '../records/streams.ts';
 import { renderAsOf } from '../shared/time.ts';
-import { chainOf } from './chain.ts';
-import type { Subject } from './subject.ts';
-import { RULE, statementOf } from './statement.ts';
+import { eventChain } from './event-chain.ts';
+import type { Subject } from './attributed-subject.ts';
+import { RULE, statementOf } from './attribution-statement.ts';
 import type { TaskHandler, TaskInput } from './task-handler.ts';
 
 type Question = TaskInput<'answerAttributionQuestion'>;
 
 const NOT_FOUND = refuse('resource_not_found', 'No record of yours has this id or position.');
 
-/** Answers why something of the owner's is attributed as it is: from the log itself, in its order. */
+/** Explains why a record or a click of the owner is attributed as it is, from the log itself. */
 export const answerAttributionQuestion: TaskHandler<'answerAttributionQuestion'> = async (
   deps,
   input,
@@ -26,7 +26,8 @@ export const answerAttributionQuestion: TaskHandler<'answerAttributionQuestion'>
   const mayReadLeads = caller.scopes.has(LEAD_QUESTION_SCOPE);
   if (subject.kind === 'lead' && !mayReadLeads)
     return scopeMissing(operation, LEAD_QUESTION_SCOPE, caller);
-  const { chain, more } = await chainOf(deps, caller.ownerId, subject, mayReadLeads);
+  const { ownerId } = caller;
+  const { chain, more } = await eventChain(deps, subject, { ownerId, mayReadLeads });
   return done({
     subject: { kind: subject.kind, id: subject.id },
     statement: statementOf(subject),
@@ -43,21 +44,21 @@ const subjectOf = async (
   { link_id, handoff_id, lead_id, external_id, position }: Question,
 ): Promise<Subject | undefined> => {
   if (link_id !== undefined) {
-    const found = await linkOf(deps, ownerId, link_id);
-    return found && { kind: 'link', id: link_id, link_id };
+    const record = await linkOf(deps, ownerId, link_id);
+    return record && { kind: 'link', id: link_id, link_id };
   }
   if (handoff_id !== undefined) {
-    const found = await handoffOf(deps, ownerId, handoff_id);
-    return found && { kind: 'handoff', id: handoff_id, handoff_id, link_id: found.link_id };
+    const record = await handoffOf(deps, ownerId, handoff_id);
+    return record && { kind: 'handoff', id: handoff_id, handoff_id, link_id: record.link_id };
   }
   if (position !== undefined) return subjectAt(deps, ownerId, position);
   const id = lead_id ?? leadIdOf(ownerId, external_id ?? '');
-  const found = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
-  if (!found) return undefined;
-  return { kind: 'lead', id, lead_id: id, handoff_id: found.handoff_id, link_id: found.link_id };
+  const record = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
+  if (!record) return undefined;
+  return { kind: 'lead', id, lead_id: id, handoff_id: record.handoff_id, link_id: record.link_id };
 };
 
-/** What the event at a position is of; only clicks, links, handoffs and leads are attributed. */
+/** Subject of the event at a position; only clicks, links, handoffs and leads are attributed. */
 const subjectAt = async (
   deps: Deps,
   ownerId: string,

@@ -1,13 +1,13 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 
-/** What the question is about, and the records that led there. */
+/** What a question is about, and the records that it came from. */
 export type Subject = {
   kind: AttributionAnswer['subject']['kind'];
   id: string;
   link_id?: string | undefined;
   handoff_id?: string | undefined;
   lead_id?: string | undefined;
-  /** The event itself, of a click. */
+  /** The event of a click. */
   event?: StoredEvent;
 };

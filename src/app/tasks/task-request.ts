@@ -5,28 +5,35 @@ import type { OutboundKind } from '#contracts/records/outbound.ts';
 import type { SkillId } from '#contracts/skills.ts';
 import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 
-/** A message as an interface hands it over: what can be acted on is in its data part. */
+/** A message as an interface passes it on. Only its data part can ask for anything. */
 export type TaskMessage = {
   messageId: string;
   taskId?: string | undefined;
   contextId?: string | undefined;
   data?: Record<string, unknown> | undefined;
-  /** Hash of what its other parts say: kept in place of the words. */
+  /** Hash of its other parts, stored instead of their text. */
   otherParts: string;
 };
 
+export type OperationRequest = {
+  kind: 'operation';
+  skill: SkillId;
+  operation: OperationId;
+  input: Record<string, unknown>;
+};
+
 /** What a message asks for. */
-export type Ask =
-  | { kind: 'operation'; skill: SkillId; operation: OperationId; input: Record<string, unknown> }
+export type TaskRequest =
+  | OperationRequest
   | { kind: 'question'; skill: SkillId; input: Record<string, unknown> }
   | { kind: 'incomplete'; skill?: SkillId; missing: string[] }
   | { kind: 'forbidden'; boundary: BoundaryId };
 
-/** `known` is what the task was asked for before: a message that continues it need not repeat it. */
-export const askOf = (
+/** Reads what a message asks for. `known` is what earlier messages of the task said, which it need not repeat. */
+export const requestOf = (
   { data }: Pick<TaskMessage, 'data'>,
   known: { skill?: string | undefined; kind?: string | undefined } = {},
-): Ask => {
+): TaskRequest => {
   const { skill = known.skill, action, ...fields } = data ?? {};
   const named = [isSkill(skill) ? undefined : skill, action];
   const boundary = boundaryOf(named.filter((name) => typeof name === 'string').join(' '));
@@ -40,7 +47,7 @@ export const askOf = (
     case 'prepare_handoff':
       return { kind: 'operation', skill, operation: 'createHandoff', input };
     case 'performance_digest': {
-      // A read has no key; in a message it does no harm.
+      // A query has no key; one that is sent is ignored.
       const { idempotency_key: _key, ...query } = input;
       return { kind: 'operation', skill, operation: 'getPerformance', input: query };
     }
@@ -72,7 +79,7 @@ const requiredOf = (skill: SkillId): string[] => {
   return skill === 'coordinate_promotion' ? ['kind', ...needed] : needed;
 };
 
-/** What a caller should send instead: an example of the whole data part, and what is missing in it. */
+/** What the caller should send: examples of the whole data part, and a schema of the missing fields. */
 export const guideTo = (
   skill: SkillId | undefined,
   missing: readonly string[],

@@ -3,16 +3,16 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';
-import type { Subject } from './subject.ts';
+import type { Subject } from './attributed-subject.ts';
 
 type Chain = Pick<AttributionAnswer, 'chain' | 'more'>;
 
 const SHOWN_MAX = 100;
-/** Events looked at for what came over a link: bounded work, and the answer says when it ended early. */
+/** Limit of the events read to find those of a link; the answer says when there may be more. */
 const SCANNED_MAX = 10_000;
 const PAGE = 1_000;
 
-/** Of an event, only what attribution rests on: no person, no words of a buyer, no reason. */
+/** Fields that attribution depends on. No personal data, no text of a buyer, no reason. */
 const FACTS = [
   'agent_id',
   'link_id',
@@ -26,12 +26,11 @@ const FACTS = [
   'target',
 ] as const;
 
-/** The events that led to the subject, and those that followed from it, in the order of the log. */
-export const chainOf = async (
+/** Events that led to the subject or followed from it, in the order of the log. */
+export const eventChain = async (
   { log }: Pick<Deps, 'log'>,
-  ownerId: string,
   subject: Subject,
-  mayReadLeads: boolean,
+  { ownerId, mayReadLeads }: { ownerId: string; mayReadLeads: boolean },
 ): Promise<Chain> => {
   const { link_id, handoff_id, lead_id, event } = subject;
   const streams = [
@@ -43,12 +42,16 @@ export const chainOf = async (
   if (event) stored.push(event);
   let more = false;
   if (subject.kind === 'link' && stored[0]) {
-    const over = await overLink(log, ownerId, subject.id, stored[0].position);
-    const known = new Set(stored.map(({ position }) => position));
+    const byLink = await eventsOfLink(log, {
+      ownerId,
+      linkId: subject.id,
+      from: stored[0].position,
+    });
+    const positions = new Set(stored.map(({ position }) => position));
     const isShown = ({ position, type }: StoredEvent): boolean =>
-      !known.has(position) && (mayReadLeads || !type.startsWith('Lead'));
-    stored.push(...over.events.filter(isShown));
-    more = over.more;
+      !positions.has(position) && (mayReadLeads || !type.startsWith('Lead'));
+    stored.push(...byLink.events.filter(isShown));
+    more = byLink.more;
   }
   stored.sort((a, b) => a.position - b.position);
   return {
@@ -57,12 +60,10 @@ export const chainOf = async (
   };
 };
 
-/** What names the link, from its creation on. */
-const overLink = async (
+/** Events that name the link, from its creation on. */
+const eventsOfLink = async (
   log: Deps['log'],
-  ownerId: string,
-  linkId: string,
-  from: number,
+  { ownerId, linkId, from }: { ownerId: string; linkId: string; from: number },
 ): Promise<{ events: StoredEvent[]; more: boolean }> => {
   const events: StoredEvent[] = [];
   let after = from - 1;
@@ -79,7 +80,7 @@ const overLink = async (
 
 const PREFIXES: Record<string, string> = { link: 'lnk', handoff: 'hnd', lead: 'led' };
 
-/** The id of the record whose stream it is; visits and the like have none of their own. */
+/** Id of the record that a stream belongs to; the stream's own name where it is of no record, as for visits. */
 const recordOf = (stream: string): string => {
   const name = stream.slice(stream.indexOf('-') + 1);
   const [kind = '', id = ''] = name.split(/_(.*)/s);

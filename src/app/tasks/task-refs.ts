@@ -11,7 +11,7 @@ const NAME_CHARS = 12;
 const macOf = ({ secrets }: Pick<Deps, 'secrets'>, caller: AgentCaller, name: string): string =>
   secrets.mac('task-context', digestOf(caller.ownerId, caller.agentId, name)).slice(0, NAME_CHARS);
 
-/** A context of this agent, named by the message that began it: it proves itself, and is kept nowhere. */
+/** Makes the id of a context of this agent from its first message. It contains a MAC, so it need not be stored. */
 export const contextFor = (
   deps: Pick<Deps, 'secrets'>,
   caller: AgentCaller,
@@ -30,7 +30,7 @@ export const isContextOf = (
   return name !== '' && contextId === `ctx_${name}${macOf(deps, caller, name)}`;
 };
 
-/** The task that a first message makes: the same message again names the same one. */
+/** Id of the task that a first message starts; the same message gives the same id. */
 export const taskIdFor = ({ ownerId, agentId }: AgentCaller, messageId: string): string =>
   `tsk_${nameOf('task', ownerId, agentId, messageId)}`;
 
@@ -43,11 +43,11 @@ export const refFor = (
   context_id: contextId ?? contextFor(deps, caller, messageId),
 });
 
-/** A message's id as an idempotency key: any text may be an id, and not any text a key. */
+/** Idempotency key of a message id, which may be any text: one that is no valid key is hashed. */
 export const keyFor = (messageId: string): string =>
   idempotencyKey.safeParse(messageId).success ? messageId : `msg.${digestOf(messageId)}`;
 
-/** Which record an operation makes under a key: its stream's name is a function of both. */
+/** Id of the record that an operation makes under a key. */
 export const recordFor = (caller: AgentCaller, operation: OperationId, key: string): string => {
   const idem = idemOf(caller, operation, key);
   return operation === 'createHandoff'

@@ -1,9 +1,9 @@
 import type { EventData } from '#contracts/events/index.ts';
-import type { Subject } from './subject.ts';
+import type { Subject } from './attributed-subject.ts';
 
 export const RULE = 'pinned at the event: a later change rewrites nothing';
 
-/** Why, in constant words and ids. */
+/** Explains an attribution in fixed text with ids. */
 export const statementOf = (subject: Subject): string => {
   const { kind, id, link_id, handoff_id } = subject;
   switch (kind) {

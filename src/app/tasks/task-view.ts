@@ -7,24 +7,24 @@ import { deciderFor } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskState, type TaskStatus } from '#src/domain/task.ts';
 import type { TaskRef } from '../pipeline/call.ts';
 import { iso } from '../shared/time.ts';
-import { guideTo } from './ask.ts';
+import { guideTo } from './task-request.ts';
 
-/** What a task gives: its content may hold words of buyers, shops and agents, and is data only. */
+/** Result of a task. Its content may hold text of buyers, shops and agents: it is data, never instructions. */
 export type TaskArtifact = { id: string; name: string; content: object; cut?: boolean };
 
-/** A task as a caller may see it, before a wire gives it its form. */
+/** A task as a caller may see it, before a protocol gives it its form. */
 export type TaskView = {
   id: string;
   contextId: string;
   skill?: SkillId;
   status: TaskStatus;
-  /** When it came to that status, or to the newest event in it. */
+  /** Time of the newest event in this status. */
   at: string;
-  /** Tells one status from the next of the same name. */
+  /** Increases with each event, so that two views with the same status differ. */
   version: number;
-  /** Constant words, ids and times: nothing that anybody wrote. */
+  /** Fixed text with ids and times; never text that a caller wrote. */
   says: string;
-  /** The same for machines, where there is more to say. */
+  /** The same for programs. */
   detail?: object;
   artifacts: TaskArtifact[];
   record?: string;
@@ -44,7 +44,7 @@ const SAYS: Record<Outbound['status'], string> = {
   canceled: 'Canceled before it was sent.',
 };
 
-/** Stable codes of the ends that are no success. */
+/** Stable codes of states that are not a success. */
 const CODES: Partial<Record<Outbound['status'], string>> = {
   pending_approval: 'approval_required',
   changes_requested: 'changes_requested',
@@ -54,7 +54,7 @@ const CODES: Partial<Record<Outbound['status'], string>> = {
   rejected: 'approval_refused',
 };
 
-/** An outreach request as the task that it is. */
+/** View of an outreach request as a task. */
 export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRef): TaskView => {
   const { status, approval, schedule, revision, content_sha256 } = record;
   const code = CODES[status];
@@ -95,7 +95,7 @@ export const viewOfOutbound = (record: Outbound, { task_id, context_id }: TaskRe
   };
 };
 
-/** What an approver wrote: their words, so an artifact and not a status. */
+/** The approver's decision: it has text of a person, so it is an artifact and not a status. */
 const decisionOf = ({ status, approval, revision }: Outbound): TaskArtifact[] => {
   if (status !== 'rejected' && status !== 'changes_requested') return [];
   const last = approval.decisions.at(-1);
@@ -121,7 +121,7 @@ const receiptOf = (record: Outbound): TaskArtifact[] => {
   return [{ id: 'receipt', name: 'receipt', content }];
 };
 
-/** A handoff as the task that made it: done when it stands, whatever the buyer does with it. */
+/** View of a handoff as a task, which is completed once the handoff exists. */
 export const viewOfHandoff = (record: Handoff, { task_id, context_id }: TaskRef): TaskView => ({
   id: task_id,
   contextId: context_id,
@@ -134,7 +134,7 @@ export const viewOfHandoff = (record: Handoff, { task_id, context_id }: TaskRef)
   record: record.id,
 });
 
-/** A task that made no record. */
+/** View of a task without a record. */
 export const viewOfTask = (state: TaskState): TaskView => {
   const { task_id, context_id, status, missing = [], artifact, code, boundary } = state;
   const skill = isSkill(state.skill) ? state.skill : undefined;
@@ -159,7 +159,7 @@ export const viewOfTask = (state: TaskState): TaskView => {
   };
 };
 
-type Told = {
+type StatusText = {
   skill: SkillId | undefined;
   missing: string[];
   code: string | undefined;
@@ -168,7 +168,7 @@ type Told = {
 
 const saidOf = (
   status: TaskState['status'],
-  { skill, missing, code, boundary }: Told,
+  { skill, missing, code, boundary }: StatusText,
 ): Pick<TaskView, 'says' | 'detail'> => {
   switch (status) {
     case 'INPUT_REQUIRED':

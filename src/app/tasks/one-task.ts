@@ -4,20 +4,20 @@ import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { TaskCall } from '../pipeline/call.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
-import { rowOf, viewOfRow } from './read.ts';
+import { rowOf, viewOfRow } from './read-task.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';
-import { taskStream } from './refs.ts';
+import { taskStream } from './task-refs.ts';
 import type { TaskHandler } from './task-handler.ts';
-import { type TaskView, viewOfOutbound, viewOfTask } from './view.ts';
+import { type TaskView, viewOfOutbound, viewOfTask } from './task-view.ts';
 
-/** Answers the caller's task as it is now. */
+/** Reads the caller's task as it is now. */
 export const getTask: TaskHandler<'getTask'> = async (deps, { id }, { caller }) => {
   const row = await rowOf(deps, caller, id);
   const view = row && (await viewOfRow(deps, caller, row));
   return view ? done(view) : taskNotFound();
 };
 
-/** Answers the caller's task, unless it has ended: nothing can be followed then. */
+/** Reads the caller's task; refuses one that has ended, because it has no more events to follow. */
 export const subscribeToTask: TaskHandler<'subscribeToTask'> = async (deps, input, call) => {
   const read = await getTask(deps, input, call);
   return read.ok && isTerminal(read.value.status) ? taskEnded() : read;
@@ -28,7 +28,7 @@ export const cancelTask: TaskHandler<'cancelTask'> = async (deps, { id }, call) 
   const row = await rowOf(deps, call.caller, id);
   if (!row) return taskNotFound();
   if (!row.record?.startsWith('out_')) return cancelOwn(deps, call, row);
-  // The key is the task's: to cancel it is one intent, however often it is repeated.
+  // One key for each task: repeated cancellations are the same request.
   const outcome = await call.within('cancelOutboundRequest', {
     outbound_id: row.record,
     idempotency_key: `a2a-cancel:${row.task_id}`,

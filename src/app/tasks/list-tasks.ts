@@ -4,9 +4,9 @@ import type { AgentCaller } from '../pipeline/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done } from '../pipeline/outcome.ts';
-import { viewOfRow } from './read.ts';
+import { viewOfRow } from './read-task.ts';
 import type { TaskHandler } from './task-handler.ts';
-import type { TaskView } from './view.ts';
+import type { TaskView } from './task-view.ts';
 
 type TaskQuery = {
   contextId?: string | undefined;
@@ -25,13 +25,13 @@ export type TaskPage = {
   totalSize: number;
 };
 
-/** Tasks looked at for one answer: its newest ones; an older one is still found by its id. */
+/** Limit of the tasks read for one answer, the newest; older ones are still found by their id. */
 const ROWS_SCANNED_MAX = 10_000;
 const ROWS_PAGE = 1_000;
 
 /**
- * The caller's tasks, the one that changed last first. Their places in the read model are those of
- * their creation, which never change: so they are put in order here, over a bounded number.
+ * Lists the caller's tasks, the last changed first. The read model sorts them by creation, which never changes, so
+ * they are sorted here: O(n log n) for at most ROWS_SCANNED_MAX rows.
  */
 export const listTasks: TaskHandler<'listTasks'> = async (deps, input, { caller }) => {
   const { ownerId, agentId } = caller;
@@ -44,8 +44,8 @@ export const listTasks: TaskHandler<'listTasks'> = async (deps, input, { caller 
     if (!read.ok) return read;
     before = read.place;
   }
-  const found = await matching(deps, caller, query);
-  const rest = found.filter(({ changed }) => changed < before);
+  const rows = await matchingRows(deps, caller, query);
+  const rest = rows.filter(({ changed }) => changed < before);
   const shown = rest.slice(0, query.pageSize);
   const last = shown.at(-1);
   const more = rest.length > shown.length && last !== undefined;
@@ -56,17 +56,17 @@ export const listTasks: TaskHandler<'listTasks'> = async (deps, input, { caller 
       .map((view) => (query.includeArtifacts ? view : { ...view, artifacts: [] })),
     nextPageToken: more ? writeCursor(deps, binding, last.changed) : '',
     pageSize: query.pageSize,
-    totalSize: found.length,
+    totalSize: rows.length,
   });
 };
 
-const matching = async (
+const matchingRows = async (
   deps: Deps,
   { ownerId, agentId }: AgentCaller,
   { contextId, status, changedAfter }: TaskQuery,
 ): Promise<TaskRow[]> => {
   const scope = tasksScope(ownerId, agentId);
-  const found: TaskRow[] = [];
+  const rows: TaskRow[] = [];
   let before: number | undefined;
   for (let scanned = 0; scanned < ROWS_SCANNED_MAX; scanned += ROWS_PAGE) {
     const page: { row: TaskRow; sort: number }[] = await deps.readModels.list<TaskRow>('tasks', {
@@ -80,11 +80,11 @@ const matching = async (
         (changedAfter === undefined || row.changed_at > changedAfter) &&
         (status === undefined || (await statusOf(deps, ownerId, row)) === status)
       )
-        found.push(row);
+        rows.push(row);
     if (page.length < ROWS_PAGE) break;
     before = page.at(-1)?.sort;
   }
-  return found.sort((a, b) => b.changed - a.changed);
+  return rows.sort((a, b) => b.changed - a.changed);
 };
 
 const statusOf = async (deps: Deps, ownerId: string, row: TaskRow): Promise<TaskStatus> => {

@@ -4,13 +4,13 @@ import type { Deps } from '../pipeline/deps.ts';
 type Listener = (event: FoldEvent) => void;
 
 /**
- * News of tasks, for everybody who follows one: a single reader of the log for all of them. When it
- * ends, `onEnd` is told why, unless that was in order, and the next who comes begins another.
+ * Notifies all followers of tasks from one subscription to the log. When the subscription ends, `onEnd` gets the
+ * error, if any, and the next follower starts another.
  */
 export type TaskWatch = {
   /**
-   * Hears of every event of a stream, or of a task (as `owner/task_id`), from now on and in the order
-   * of the log. Resolves when nothing from here on can be missed; call what it gives to stop.
+   * Calls `listener` for every later event of a stream, or of a task (as `owner/task_id`), in the order of the log.
+   * Resolves, once no later event can be missed, with a function that stops it.
    */
   on(name: string, listener: Listener): Promise<() => void>;
 };
@@ -22,7 +22,7 @@ export const taskWatch = (
   const listeners = new Map<string, Set<Listener>>();
   let reading: Promise<void> | undefined;
 
-  const tell = (name: string, event: FoldEvent): void => {
+  const notify = (name: string, event: FoldEvent): void => {
     for (const listener of listeners.get(name) ?? []) listener(event);
   };
 
@@ -31,14 +31,14 @@ export const taskWatch = (
       if (item.kind !== 'events' || listeners.size === 0) continue;
       for (const event of item.events) {
         const { task_id } = event.data as { task_id?: unknown };
-        tell(event.stream, event);
-        if (typeof task_id === 'string') tell(`${event.owner}/${task_id}`, event);
+        notify(event.stream, event);
+        if (typeof task_id === 'string') notify(`${event.owner}/${task_id}`, event);
       }
     }
   };
 
-  /** Whoever waits for news would wait for ever; who comes next begins a reading of their own. */
-  const ended = (error?: unknown): void => {
+  /** Ends all followers, who would wait in vain; the next one starts a subscription. */
+  const end = (error?: unknown): void => {
     reading = undefined;
     onEnd(error);
   };
@@ -46,7 +46,7 @@ export const taskWatch = (
   const start = async (): Promise<void> => {
     try {
       const { position } = await log.head();
-      void read(position).then(() => ended(), ended);
+      void read(position).then(() => end(), end);
     } catch (error) {
       reading = undefined;
       throw error;
@@ -56,11 +56,11 @@ export const taskWatch = (
   return {
     async on(name, listener) {
       await (reading ??= start());
-      const known = listeners.get(name) ?? new Set();
-      listeners.set(name, known.add(listener));
+      const ofName = listeners.get(name) ?? new Set();
+      listeners.set(name, ofName.add(listener));
       return () => {
-        known.delete(listener);
-        if (known.size === 0) listeners.delete(name);
+        ofName.delete(listener);
+        if (ofName.size === 0) listeners.delete(name);
       };
     },
   };

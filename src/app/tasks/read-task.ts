@@ -9,12 +9,12 @@ import { renderOutbound } from '../outreach/render.ts';
 import { outboundOf } from '../outreach/requests.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
 import { handoffOf } from '../records/streams.ts';
-import { taskStream } from './refs.ts';
-import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './view.ts';
+import { taskStream } from './task-refs.ts';
+import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
 
 const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 
-/** The caller's own task; nobody else's is there, not of another owner and not of another agent. */
+/** Row of the caller's own task; undefined for tasks of other owners and other agents. */
 export const rowOf = async (
   { readModels }: Pick<Deps, 'readModels'>,
   { ownerId, agentId }: AgentCaller,
@@ -24,35 +24,35 @@ export const rowOf = async (
     ? readModels.get<TaskRow>('tasks', tasksScope(ownerId, agentId), taskId)
     : undefined;
 
-/** The same for a write, which must not wait while the list is being filled: there is no row then. */
+/** The same for a write, which must not fail while the read model is being rebuilt: undefined then. */
 export const rowIfReady = async (
-  ...asked: Parameters<typeof rowOf>
+  ...query: Parameters<typeof rowOf>
 ): Promise<TaskRow | undefined> => {
   try {
-    return await rowOf(...asked);
+    return await rowOf(...query);
   } catch (error) {
     if (error instanceof ReadModelRebuilding) return undefined;
     throw error;
   }
 };
 
-type Place = Pick<TaskRow, 'task_id' | 'context_id' | 'record'>;
+type TaskIdentity = Pick<TaskRow, 'task_id' | 'context_id' | 'record'>;
 
-/** The task as its record's events leave it now; undefined where the record is gone. */
+/** View of the task as its record is now; undefined when the record does not exist. */
 export const viewOfRow = async (
   deps: Deps,
   caller: AgentCaller,
-  row: Place,
+  row: TaskIdentity,
 ): Promise<TaskView | undefined> => {
   const view = await wholeViewOfRow(deps, caller, row);
   return view && permitted(caller, view);
 };
 
-/** The same with all that is in it, for whoever asks later what may be shown. */
+/** The same before the caller's scopes are applied. */
 export const wholeViewOfRow = async (
   deps: Deps,
   { ownerId }: Pick<AgentCaller, 'ownerId'>,
-  row: Place,
+  row: TaskIdentity,
 ): Promise<TaskView | undefined> => {
   const { record } = row;
   if (record === undefined) {
@@ -71,7 +71,7 @@ export const wholeViewOfRow = async (
   return viewOfHandoff(shown, row);
 };
 
-/** A scope that was taken away takes away what it opened; that there is a task stays known. */
+/** Removes the artifacts that the caller's scopes do not allow; the task itself stays visible. */
 export const permitted = ({ scopes }: AgentCaller, view: TaskView): TaskView =>
   view.skill === undefined || allows(SKILLS[view.skill].scope, scopes)
     ? view

@@ -1,0 +1,51 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { task, type TaskCommand } from '#src/domain/task.ts';
+import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import type { TaskCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
+import { permitted, rowIfReady, viewOfRow } from './read-task.ts';
+import { messageIdTaken, taskEnded } from './refusals.ts';
+import { taskStream } from './task-refs.ts';
+import type { TaskMessage } from './task-request.ts';
+import { type TaskView, viewOfTask } from './task-view.ts';
+
+/** A message with the call that sends it. */
+export type Sending = { deps: Deps; call: TaskCall; message: TaskMessage };
+
+/** Appends to the task's own stream what no record holds. A repeated message finds it there. */
+export const storeTask = async (
+  { deps, call, message }: Sending,
+  taskId: string,
+  command: Exclude<TaskCommand, { type: 'Cancel' }>,
+): Promise<Outcome<TaskView>> => {
+  const target = { stream: taskStream(call.ownerId, taskId), decider: task };
+  const written =
+    message.taskId === undefined
+      ? await createOnce(deps, call, { ...target, command })
+      : await decideAndAppend(deps, call, { ...target, command: () => command });
+  if (written.ok) return done(permitted(call.caller, viewOfTask(written.state)), traceOf(written));
+  if ('rejected' in written) return taskEnded();
+  return written.code === 'idempotency_key_reused' ? messageIdTaken() : written;
+};
+
+/**
+ * Replays a message that is stored in the task's own stream: the task as it is now. Refuses another message with
+ * the same id; undefined when no message with this id is stored.
+ */
+export const replayMessage = async (
+  { deps, call }: Sending,
+  taskId: string,
+): Promise<Outcome<TaskView> | undefined> => {
+  const { caller, idem, fingerprint } = call;
+  const stored = await deps.log.readStream(taskStream(caller.ownerId, taskId));
+  const first = stored.find(({ meta }) => meta.idem === idem);
+  if (!first) return undefined;
+  if (first.meta.fingerprint !== fingerprint) return messageIdTaken();
+  const { context_id, record } = first.data as EventData<'TaskReceived'>;
+  const own = { task_id: taskId, context_id, ...(record !== undefined && { record }) };
+  const row = await rowIfReady(deps, caller, taskId);
+  const view = await viewOfRow(deps, caller, row ?? own);
+  if (!view) throw new Error(`${taskId} has events but no view`);
+  return done(view, { replayOf: first.meta.request, position: first.position });
+};
