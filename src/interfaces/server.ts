@@ -9,7 +9,7 @@ import { arrivalOf } from './http/arrival.ts';
 import { type HealthDeps, healthRoutes } from './http/health.ts';
 import { httpServer } from './http/http.ts';
 import { metricsRoutes } from './http/metrics.ts';
-import { publicRoutes } from './http/public.ts';
+import { publicDocumentRoutes } from './http/public-documents.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { portalRoutes } from './portal/routes.ts';
 import { agentRoutes, deskRoutes } from './rest/routes.ts';
@@ -51,7 +51,7 @@ export const buildServer = (
   });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
-  publicRoutes(server, app);
+  publicDocumentRoutes(server, app);
   agentRoutes(server, app);
   mcpRoutes(server, app);
   a2aRoutes(server, app);

@@ -167,9 +167,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
 
 describe('raw bodies', () => {
   it.each(Object.entries(RAW))('%s', async (name, [payload, { code, pointer, fault }]) => {
-    const started = performance.now();
     const problem = expectProblem(await raw(payload), name);
-    expect(performance.now() - started).toBeLessThan(1_000);
     expect(problem.code).toBe(code);
     if (pointer !== undefined)
       expect(problem.errors?.map((error) => error.pointer)).toContain(pointer);

@@ -10,7 +10,6 @@ import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis
 import { redisWorld } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'gus', 'hana'];
-const ANSWER_MS_MAX = 3_000;
 /** A time on the roll that does not end in a test. */
 const FOR_EVER = 1e15;
 
@@ -47,12 +46,10 @@ describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
     }
   };
   const answered = async (process: Process, owner: string): Promise<void> => {
-    const until = performance.now() + ANSWER_MS_MAX;
     for (;;) {
       const answer = await world.ask(process, owner);
       if (answer.kind === 'right' && answer.count === counts.get(owner)) return;
-      if (answer.kind === 'wrong' || performance.now() > until)
-        throw new Error(`${owner} is told ${JSON.stringify(answer)}`);
+      if (answer.kind === 'wrong') throw new Error(`${owner} is told ${JSON.stringify(answer)}`);
       await new Promise((turn) => setImmediate(turn));
     }
   };

@@ -9,7 +9,7 @@ import type { Deps } from '#src/app/pipeline/deps.ts';
 import { followTask } from '#src/app/tasks/follow-task.ts';
 import { taskWatch } from '#src/app/tasks/task-watch.ts';
 import { taskStreams } from '#src/interfaces/a2a/streams.ts';
-import { failureLines } from '#src/interfaces/http/failed-requests.ts';
+import { logFailures } from '#src/interfaces/http/failure-log.ts';
 import { type EventLog, type FoldEvent, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../conformance/log-events.ts';
 
@@ -87,7 +87,7 @@ describe('a stream that breaks', () => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const server = Fastify();
-    failureLines(server, log);
+    logFailures(server, log);
     const head = async () => {
       throw error;
     };

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { noteFailure } from '../http/failed-requests.ts';
+import { rememberFailure } from '../http/failure-log.ts';
 import { problemHeaders } from '../http/problem.ts';
 import { faultOf, httpError, rpcError } from './faults.ts';
 
@@ -20,7 +20,7 @@ const write = (reply: FastifyReply, type: string, value: object): FastifyReply =
 
 const fail = (reply: FastifyReply, refusal: Refusal, origin: string) => {
   const requestId = reply.request.id;
-  noteFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code);
   reply.headers({ ...problemHeaders(refusal, origin), 'request-id': requestId });
   return { fault: faultOf(refusal), about: { origin, requestId } };
 };

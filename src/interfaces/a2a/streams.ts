@@ -9,7 +9,7 @@ import { refusalFor } from '#src/app/pipeline/failure.ts';
 import { type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
 import type { TaskView } from '#src/app/tasks/task-view.ts';
 import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
-import { noteFailure } from '../http/failed-requests.ts';
+import { rememberFailure } from '../http/failure-log.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
 /** Proxies close what is silent for a minute. */
@@ -142,8 +142,8 @@ export const taskStreams = (server: FastifyInstance, app: StreamApp): TaskStream
 /** A stream that has begun can answer no error: it ends, and the log of the service says why. */
 const noteBroken = (request: FastifyRequest, error: unknown): void => {
   try {
-    noteFailure(request, refusalFor(error).code);
+    rememberFailure(request, refusalFor(error).code);
   } catch {
-    noteFailure(request, 'internal_error', error as Error);
+    rememberFailure(request, 'internal_error', error as Error);
   }
 };

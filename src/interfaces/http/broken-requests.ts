@@ -10,38 +10,40 @@ type Fault = Error & { code?: string };
 type Exchange = { request: IncomingMessage; response: ServerResponse; before?: ServerResponse };
 
 const BY_PARSER_CODE: Record<string, [ProblemCode, string]> = {
-  HPE_HEADER_OVERFLOW: ['headers_too_large', `The headers pass ${LIMITS.HEADER_BYTES_MAX} bytes.`],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not come in time.'],
+  HPE_HEADER_OVERFLOW: [
+    'headers_too_large',
+    `The headers have more than ${LIMITS.HEADER_BYTES_MAX} bytes.`,
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request was not received in time.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['payload_too_large', 'The chunk extensions are too large.'],
 };
-/** A client that keeps its end open would hold up the stop of the service. */
+/** Limit of the wait for a client to close its end: without one, a client could delay the shutdown. */
 const LINGER_MS = 1_000;
 
 const NOT_HTTP: [ProblemCode, string] = ['malformed_request', 'The bytes are not HTTP/1.1.'];
-const TUNNEL: [ProblemCode, string] = ['malformed_request', 'The method is not one of ours.'];
+const TUNNEL: [ProblemCode, string] = ['malformed_request', 'The method is not supported.'];
 
 /**
- * What the parser refuses never becomes a request: the problem is written to the socket by hand, and
- * in its turn. Requests before it on the connection get their own answers first, and one that has
- * its answer gets no second.
+ * Answers what the HTTP parser refuses. It never becomes a request, so the problem is written to the socket
+ * directly, after the answers to earlier requests of the connection, and at most once for each connection.
  */
-export const brokenRequests = (options: { ids: Ids; origin(): string }) => {
+export const answerBrokenRequests = (options: { ids: Ids; origin(): string }) => {
   const latest = new WeakMap<Duplex, Exchange>();
-  const given = new WeakSet<Duplex>();
+  const answered = new WeakSet<Duplex>();
 
   const write = (socket: Duplex, fault: [ProblemCode, string]): void => {
     if (!socket.writable) {
       socket.destroy();
       return;
     }
-    // What still comes is read and dropped: a reset would take the answer with it.
+    // Reads and drops what still arrives: with unread data, close would reset the connection and lose the answer.
     socket.end(problemMessage(fault, options)).resume();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };
 
   const answer = (socket: Duplex, fault: [ProblemCode, string]): void => {
-    if (given.has(socket)) return;
-    given.add(socket);
+    if (answered.has(socket)) return;
+    answered.add(socket);
     const exchange = latest.get(socket);
     const isItsBody = exchange !== undefined && !exchange.request.complete;
     const open = isItsBody && !exchange.response.headersSent ? exchange.before : exchange?.response;
@@ -55,7 +57,7 @@ export const brokenRequests = (options: { ids: Ids; origin(): string }) => {
     /** For fastify's clientErrorHandler. */
     onClientError(error: Fault, socket: Duplex): void {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-      // Late by us: nothing is read while requests before it have their turn.
+      // A paused socket waits for earlier requests: the delay is ours.
       else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || !socket.isPaused())
         answer(socket, BY_PARSER_CODE[error.code ?? ''] ?? NOT_HTTP);
     },
@@ -64,9 +66,9 @@ export const brokenRequests = (options: { ids: Ids; origin(): string }) => {
         const before = latest.get(request.socket)?.response;
         latest.set(request.socket, { request, response, ...(before && { before }) });
       });
-      // Without a listener Node drops the connection, and says nothing.
+      // Without a listener Node closes the connection without an answer.
       server.on('connect', (_request, socket) => answer(socket, TUNNEL));
-      // Node would answer 417 without a body; admit() refuses what it expects.
+      // Node would answer 417 without a body; the request checks refuse unknown expectations.
       server.on('checkExpectation', (request, response) =>
         server.emit('request', request, response),
       );

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 
 type Tagged = { type: string; body: Buffer | string; digest: string };
 
-/** Sends bytes that have a digest, or 304 to who holds them already. */
+/** Sends bytes with their digest as ETag, or 304 to a client that has them. */
 export const sendTagged = (
   reply: FastifyReply,
   { type, body, digest }: Tagged,
@@ -11,10 +11,10 @@ export const sendTagged = (
 ): FastifyReply => {
   const tag = `"${digest}"`;
   reply.headers({ etag: tag, 'cache-control': cacheControl });
-  const held = reply.request.headers['if-none-match'] ?? '';
-  // A proxy that compresses makes the tag weak; the bytes behind it are the same.
-  const isHeld = held.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
-  if (isHeld || held.trim() === '*') return reply.code(304).send();
+  const known = reply.request.headers['if-none-match'] ?? '';
+  // A compressing proxy makes the tag weak; the uncompressed bytes are the same.
+  const isKnown = known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+  if (isKnown || known.trim() === '*') return reply.code(304).send();
   return reply.header('content-type', type).send(body);
 };
 
@@ -24,13 +24,13 @@ const CACHE = 'public, max-age=60';
 type Document = {
   paths: readonly string[];
   type: string;
-  /** A text as it is, anything else as JSON. */
+  /** Makes the text, or an object that is sent as JSON. */
   make(origin: string): string | object;
-  /** Beside tag and cache; made anew for each answer. */
+  /** More headers, made for each answer. */
   headers?(): Record<string, string>;
 };
 
-/** A document that needs no credential: made once, the same bytes for everyone, cacheable. */
+/** Serves a public document, which is made once and cacheable. */
 export const documentRoute = (
   server: FastifyInstance,
   origin: () => string,

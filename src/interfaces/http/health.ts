@@ -3,9 +3,9 @@ import type { Deps } from '#src/app/pipeline/deps.ts';
 import { behindOf, lagOf, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
-/** How many events the read models may be behind and the process still be ready. */
+/** Limit of the events that are not folded yet in a process that is ready. */
 const LAG_EVENTS_MAX = 10_000;
-/** What is folded sooner than this, no reader waits for. */
+/** A read model that lags longer than this is reported as waiting. */
 const WAITING_S = 1;
 
 type Health = {
@@ -18,7 +18,7 @@ type Health = {
 
 export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
 
-/** Where the log stands and how far it is folded here; null is what a log that is away cannot tell. */
+/** Head of the log and how far it is folded here; null where the log does not answer. */
 const healthOf = async (deps: HealthDeps): Promise<Health> => {
   const folded = deps.following.asOf().position;
   try {
@@ -40,9 +40,9 @@ const healthOf = async (deps: HealthDeps): Promise<Health> => {
 };
 
 /**
- * /livez: the process turns, and which it is. /readyz: the log answers and is followed here. What is parked, and
- * what waits for whoever folds it, is told and makes no process unready: the rest works, and no other process would
- * do better.
+ * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
+ * followed here. Parked and lagging read models are listed but make no process unready: the others work, and another
+ * process would be in the same state.
  */
 export const healthRoutes = (
   server: FastifyInstance,

@@ -8,25 +8,25 @@ import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { forbidden, type Refusal, refuse, Refused } from '#src/app/pipeline/outcome.ts';
 import type { Ids } from '#src/ports/system.ts';
-import { followMethods } from './allowed-methods.ts';
-import { awaiting } from './awaiting.ts';
-import { brokenRequests } from './broken-requests.ts';
-import { failureLines, noteFailure } from './failed-requests.ts';
+import { collectMethods } from './allowed-methods.ts';
+import { awaitConfirmation } from './await-confirmation.ts';
+import { answerBrokenRequests } from './broken-requests.ts';
+import { logFailures, rememberFailure } from './failure-log.ts';
 import { parseJson } from './json-body.ts';
-import { ownRefusal } from './own-refusal.ts';
+import { routeRefusal } from './route-refusal.ts';
 import { problemBody, problemHeaders } from './problem.ts';
-import { decoded, unsound } from './request-checks.ts';
-import { inTurn } from './turns.ts';
-import { endUntaken } from './stalled-connections.ts';
+import { decoded, faultOfRequest } from './request-checks.ts';
+import { oneAtATime } from './one-at-a-time.ts';
+import { endStalledConnections } from './stalled-connections.ts';
 
 export type HttpOptions = {
   ids: Ids;
   origin(): string;
   log: Logger;
   trustProxy: boolean | string;
-  /** Told of every attempt at an act beyond the bounds, so that it is on record. */
+  /** Called for each attempt at a forbidden act, so that it is audited. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
-  /** What a request with a credential waits for before it is looked at. */
+  /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
 };
 
@@ -36,7 +36,7 @@ export const sendProblem = (
   refusal: Omit<Refusal, 'ok'>,
   origin: string,
 ): FastifyReply => {
-  noteFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code);
   return (
     reply
       .code(PROBLEMS[refusal.code].status)
@@ -45,15 +45,15 @@ export const sendProblem = (
         ...problemHeaders(refusal, origin),
         'request-id': reply.request.id,
       })
-      // A buffer: to a text fastify would add a charset, which this media type does not have.
+      // A buffer: fastify adds a charset to a text, and this media type has none.
       .send(
         Buffer.from(JSON.stringify(problemBody(refusal, { origin, requestId: reply.request.id }))),
       )
   );
 };
 
-/** 405 with what the path does answer; undefined where nothing has this path. */
-export const wrongMethod = (reply: FastifyReply, origin: string): FastifyReply | undefined => {
+/** Answers 405 with the methods of the path; undefined when no route has the path. */
+export const refuseMethod = (reply: FastifyReply, origin: string): FastifyReply | undefined => {
   const allowed = reply.server.methodsOf(pathIn(reply.request));
   if (allowed.length === 0) return undefined;
   reply.header('allow', allowed.join(', '));
@@ -69,17 +69,14 @@ const SERVER = {
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: LIMITS.HEADER_BYTES_MAX,
   insecureHTTPParser: false,
-  // Node would answer a missing Host with a bare 400; it is answered as a problem.
+  // The request checks answer a missing Host with a problem; Node would send an empty 400.
   requireHostHeader: false,
 };
 
-/**
- * The HTTP server: limits, what may pass as a request at all, and a problem for everything that may
- * not, also where the parser or the router gives up.
- */
+/** Makes the HTTP server: limits, request checks, and a problem for every refusal, also of the parser and router. */
 export const httpServer = (options: HttpOptions): FastifyInstance => {
   const { ids, origin, log } = options;
-  const broken = brokenRequests(options);
+  const broken = answerBrokenRequests(options);
   let stopping = false;
   const server = Fastify({
     logger: false,
@@ -87,54 +84,48 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     trustProxy: options.trustProxy,
     requestIdHeader: false,
     genReqId: () => ids.uuid(),
-    // Fastify would answer JSON of its own; the hook below answers a problem.
+    // The hook below answers a problem instead of fastify's JSON.
     return503OnClosing: false,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: false },
     exposeHeadRoutes: true,
-    serverFactory: (route) => createServer(SERVER, inTurn(awaiting(options.awaited, route))),
+    serverFactory: (route) =>
+      createServer(SERVER, oneAtATime(awaitConfirmation(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {
       sendProblem(reply, refusalFor(error), origin());
     },
     clientErrorHandler: broken.onClientError,
   });
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
-  endUntaken(server.server);
-  followMethods(server);
+  endStalledConnections(server.server);
+  collectMethods(server);
   broken.follow(server.server);
   const sockets = openSockets(server.server);
   const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
-    ownRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
+    routeRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
   server.addHook('preClose', async () => {
     stopping = true;
-    // Connections opened in advance: Node takes them for busy, and would wait for their first byte.
+    // Node waits for the first request of a connection that has sent nothing yet.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   });
 
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const result = parseJson(body as Buffer, request);
-    if ('refusal' in result) {
-      request.body = result.said;
-      done(new Refused(result.refusal));
-    } else done(null, result.value);
-  });
+  acceptJson(server);
   server.addHook('onRequest', (request, reply, next) => {
     reply.header('request-id', request.id);
-    const refusal = stopping ? STOPPING : unsound(request.raw);
+    const refusal = stopping ? STOPPING : faultOfRequest(request.raw);
     if (refusal) answerRefusal(reply, refusal);
     else next();
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalFor(error);
-    noteFailure(request, refusal.code, error);
+    rememberFailure(request, refusal.code, error);
     return answerRefusal(reply, refusal);
   });
-  failureLines(server, log);
+  logFailures(server, log);
   server.setNotFoundHandler((request, reply) => {
-    const wrong = wrongMethod(reply, origin());
-    if (wrong) return wrong;
+    const refused = refuseMethod(reply, origin());
+    if (refused) return refused;
     const boundary = forbiddenAct(request.method, pathIn(request));
     if (boundary === undefined)
       return sendProblem(reply, refuse('route_not_found', 'No operation has this path.'), origin());
@@ -142,6 +133,18 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     return sendProblem(reply, forbidden(boundary), origin());
   });
   return server;
+};
+
+/** Accepts JSON bodies only; a refused one keeps what can be read of it, for the id of a JSON-RPC request. */
+const acceptJson = (server: FastifyInstance): void => {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const result = parseJson(body as Buffer, request);
+    if ('refusal' in result) {
+      request.body = result.readable;
+      done(new Refused(result.refusal));
+    } else done(null, result.value);
+  });
 };
 
 const openSockets = (server: Server): ReadonlySet<Socket> => {
@@ -154,7 +157,7 @@ const openSockets = (server: Server): ReadonlySet<Socket> => {
 };
 
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
-/** A write that is named like one of the five acts gets told why it is not there. */
+/** Finds the forbidden act that the path of a write is named after. */
 const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>
   method !== 'GET' && method !== 'HEAD' && path.startsWith('/api/affiliate/')
     ? boundaryOf(decoded(path))
@@ -174,10 +177,10 @@ const BY_FASTIFY_CODE: Record<string, [ProblemCode, string]> = {
   FST_ERR_ASYNC_CONSTRAINT: ['malformed_request', 'The request cannot be routed.'],
   FST_ERR_MAX_PARAM_LENGTH: ['uri_too_long', 'A part of the path is too long.'],
   FST_ERR_REP_ALREADY_SENT: ['internal_error', 'The answer was sent twice.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not come in time.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request was not received in time.'],
 };
 
-/** What an error of fastify, of a parser or of ours means for the caller. */
+/** The refusal that an error of fastify, of a parser or of our own means for the caller. */
 export const refusalFor = (error: Error & { code?: string; statusCode?: number }): Refusal => {
   if (error instanceof Refused) return error.refusal;
   const known = BY_FASTIFY_CODE[error.code ?? ''];
@@ -185,5 +188,8 @@ export const refusalFor = (error: Error & { code?: string; statusCode?: number }
   if (error.statusCode === 503) return STOPPING;
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
     return refuse('malformed_request', 'The request is malformed.');
-  return refuse('internal_error', 'Something here is wrong; it was logged under the request id.');
+  return refuse(
+    'internal_error',
+    'The service failed; the failure is logged under the request id.',
+  );
 };

@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify';
 import { type ScanFault, scanJson } from '#src/app/shared/json-scan.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
-/** A body as JSON, or why it is not taken; with what it says all the same, where that can be read. */
+/** Parses a JSON body, or refuses it. `readable` is the content of a refused body, where it could be parsed. */
 export const parseJson = (
   body: Buffer,
   request: FastifyRequest,
-): { value: unknown } | { refusal: Refusal; said?: unknown } => {
+): { value: unknown } | { refusal: Refusal; readable?: unknown } => {
   const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
     return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
@@ -20,10 +20,10 @@ export const parseJson = (
   const fault = scanJson(text);
   if (fault)
     return {
-      refusal: refuse('malformed_request', 'The JSON cannot be taken as it is.', {
+      refusal: refuse('malformed_request', 'The JSON is not accepted.', {
         errors: [fault],
       }),
-      said: saidIn(text, fault),
+      readable: readableContent(text, fault),
     };
   try {
     return { value: JSON.parse(text) as unknown };
@@ -32,8 +32,8 @@ export const parseJson = (
   }
 };
 
-/** JSON-RPC answers under the id of what it refuses, unless that is what cannot be taken. */
-const saidIn = (text: string, { pointer }: ScanFault): unknown => {
+/** Parses a refused body, so that JSON-RPC can answer under its id, unless the fault is in the id. */
+const readableContent = (text: string, { pointer }: ScanFault): unknown => {
   try {
     return pointer === '/id' ? undefined : JSON.parse(text);
   } catch {

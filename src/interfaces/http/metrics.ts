@@ -8,7 +8,7 @@ import { lagOf, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '../rest/request.ts';
 
-/** Less than Prometheus waits for an answer: a log that is away must not take the rest with it. */
+/** Shorter than the timeout of Prometheus: without the log, the other metrics must still arrive. */
 const LAG_MS_MAX = 2_000;
 
 const SURFACES = [
@@ -34,7 +34,7 @@ const outcomeOf = (status: number): RequestOutcome => {
   return status >= 400 ? 'refused' : 'ok';
 };
 
-/** Operations by method and route; any other route is named by its own pattern. */
+/** Operation ids by method and route. */
 const operationNames = (): ReadonlyMap<string, string> =>
   new Map(
     [
@@ -44,8 +44,8 @@ const operationNames = (): ReadonlyMap<string, string> =>
   );
 
 /**
- * Counts every request, and answers GET /metrics to whoever may reach the health routes: a proxy in
- * front keeps all three to the house. To be called before the routes it counts are made.
+ * Counts every request and serves GET /metrics. Like the health routes it has no credential: a proxy must not pass it
+ * on to the public. Call it before the counted routes are added.
  */
 export const metricsRoutes = (
   server: FastifyInstance,
@@ -54,14 +54,14 @@ export const metricsRoutes = (
   const { metrics } = deps;
   const names = operationNames();
   server.addHook('onResponse', (request, reply, next) => {
-    // Of a path that nobody serves only that is kept: paths are what strangers make up.
+    // Unknown paths share one label, because clients make them up.
     const route = request.routeOptions.url;
     const surface = surfaceOf(route);
-    const named =
+    const operation =
       route === undefined ? 'none' : names.get(`${request.method.replace('HEAD', 'GET')} ${route}`);
-    const asked = { surface, operation: named ?? route ?? 'none' };
+    const call = { surface, operation: operation ?? route ?? 'none' };
     const outcome = outcomeOf(reply.statusCode);
-    metrics.requested({ ...asked, outcome }, reply.elapsedTime / 1_000);
+    metrics.requested({ ...call, outcome }, reply.elapsedTime / 1_000);
     next();
   });
   const make = async (): Promise<string> => {
@@ -71,7 +71,7 @@ export const metricsRoutes = (
   let making: Promise<string> | undefined;
   server.get('/metrics', async (_request, reply) => {
     reply.header('cache-control', 'no-store').type(metrics.contentType);
-    // Whoever asks while it is made shares it: a flood of them costs a few.
+    // Concurrent requests share one answer.
     return (making ??= make().finally(() => (making = undefined)));
   });
 };

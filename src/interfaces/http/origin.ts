@@ -7,7 +7,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 const hostnameOf = (url: string): string | undefined =>
   URL.canParse(url) ? new URL(url).hostname.toLowerCase() : undefined;
 
-/** Whether a page of this origin may call: one of the service's own, whatever its port. */
+/** Whether a page of this origin may call: the host must be the service's own, on any port. */
 export const isOwnOrigin = (origin: string, own: string): boolean => {
   const asked = hostnameOf(origin);
   const mine = hostnameOf(own);
@@ -16,8 +16,8 @@ export const isOwnOrigin = (origin: string, own: string): boolean => {
 };
 
 /**
- * A rebound name is a public one, with a dot: an address, and a name that only the local network
- * knows, cannot be made to point here by somebody else.
+ * Whether a Host header is safe from DNS rebinding. An attacker can only rebind a public name, which has a dot: IP
+ * addresses and names of the local network are safe.
  */
 const isOwnHost = (host: string, own: string): boolean => {
   const name = hostnameOf(`http://${host}`);
@@ -26,25 +26,25 @@ const isOwnHost = (host: string, own: string): boolean => {
   return isAddress || !name.includes('.') || name === hostnameOf(own);
 };
 
-/** Hosts that were let in, because to read a name costs more than the rest of the door. */
-const known = new Set<string>();
-const KNOWN_MAX = 1_000;
+/** Accepted hosts: parsing a host costs more than the rest of the check. */
+const accepted = new Set<string>();
+const ACCEPTED_MAX = 1_000;
 
-const isKnownHost = (host: string, own: string): boolean => {
-  const asked = `${host} ${own}`;
-  if (known.has(asked)) return true;
+const isAcceptedHost = (host: string, own: string): boolean => {
+  const key = `${host} ${own}`;
+  if (accepted.has(key)) return true;
   if (!isOwnHost(host, own)) return false;
-  if (known.size >= KNOWN_MAX) known.clear();
-  known.add(asked);
+  if (accepted.size >= ACCEPTED_MAX) accepted.clear();
+  accepted.add(key);
   return true;
 };
 
-/** Browsers of other sites, and names that were rebound to this machine, are turned away at the door. */
+/** Refuses requests from pages of other sites, and from host names that may have been rebound. */
 export const originRefusal = (request: FastifyRequest, own: string): Refusal | undefined => {
   const { origin } = request.headers;
   if (origin !== undefined && !isOwnOrigin(origin, own))
     return refuse('origin_not_allowed', 'The Origin is another site.');
-  if (!isKnownHost(request.host, own))
+  if (!isAcceptedHost(request.host, own))
     return refuse('origin_not_allowed', 'The Host is not this service; PUBLIC_URL names its host.');
   return undefined;
 };

@@ -5,7 +5,7 @@ import type { Refusal } from '#src/app/pipeline/outcome.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** RFC 9457, as every interface answers it. URLs come from configuration, never from a request. */
+/** A problem (RFC 9457), the same over every interface. Its URLs come from the configuration, never from a request. */
 export type ProblemBody = {
   type: string;
   title: string;
@@ -43,17 +43,17 @@ export const problemBody = (
       openapi: `${origin}/api/affiliate/openapi.json`,
       docs: `${origin}/problems/${refusal.code}`,
     },
-    ...(refusal.errors && { errors: refusal.errors.slice(0, ERRORS_MAX).map(shown) }),
+    ...(refusal.errors && { errors: refusal.errors.slice(0, ERRORS_MAX).map(safeFault) }),
     ...refusal.extra,
   };
 };
 
-/** As many as a handoff has lines: each is told of, and no body makes an answer larger than itself. */
+/** The number of lines of a handoff: each may have a fault, and the answer stays smaller than the body. */
 const ERRORS_MAX = LIMITS.HANDOFF_LINES_MAX;
 const POINTER_CHARS_MAX = 200;
 
-/** A pointer is made of names that the caller chose: bounded, whole characters, and no key among them. */
-const shown = ({ pointer, ...fault }: InputFault): InputFault => ({
+/** Bounds a pointer and removes credentials: it contains names that the caller chose. */
+const safeFault = ({ pointer, ...fault }: InputFault): InputFault => ({
   pointer: pointer
     .slice(0, POINTER_CHARS_MAX)
     .toWellFormed()
@@ -77,7 +77,7 @@ export const problemHeaders = (
   }),
 });
 
-/** A client asks for all that it reads here, and of several scopes one is enough. */
+/** Names one scope: a client requests all that it reads here, and one of several is enough. */
 const scopeChallenge = (required: unknown): string =>
   `Bearer realm="affiliate", error="insufficient_scope", scope="${String(required).split(' ')[0]}"`;
 

@@ -1,4 +1,4 @@
-/** What every request must be before anything looks at what it asks for. */
+/** Checks that every request must pass before it is routed. */
 import type { IncomingMessage } from 'node:http';
 import { LIMITS } from '#contracts/limits.ts';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
@@ -6,31 +6,31 @@ import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
-/** Why a request is none that may pass to any route; undefined when it is sound. */
-export const unsound = (request: IncomingMessage): Refusal | undefined => {
+/** Why a request cannot be handled at all; undefined when it can. */
+export const faultOfRequest = (request: IncomingMessage): Refusal | undefined => {
   const { method = '', url = '', headers, rawHeaders } = request;
-  if (request.httpVersionMajor !== 1) return refuse('malformed_request', 'Speak HTTP/1.1.');
-  if (!METHODS.has(method)) return refuse('malformed_request', 'The method is not one of ours.');
-  const twice = givenTwice(rawHeaders);
-  if (twice !== undefined) return refuse('malformed_request', `Send exactly one ${twice}.`);
+  if (request.httpVersionMajor !== 1) return refuse('malformed_request', 'Use HTTP/1.1.');
+  if (!METHODS.has(method)) return refuse('malformed_request', 'The method is not supported.');
+  const repeated = repeatedHeader(rawHeaders);
+  if (repeated !== undefined) return refuse('malformed_request', `Send exactly one ${repeated}.`);
   if (headers.host === undefined && request.httpVersion === '1.1')
     return refuse('malformed_request', 'Send exactly one Host.');
   if (url.length > LIMITS.URL_BYTES_MAX)
     return refuse('uri_too_long', `The URL has more than ${LIMITS.URL_BYTES_MAX} bytes.`);
   if (CREDENTIAL_PATTERN.test(decoded(url)))
-    return refuse('credential_in_url', 'URLs are logged and shared; take this key for leaked.');
+    return refuse('credential_in_url', 'URLs are logged and shared. Treat this key as leaked.');
   if (!isReadable(url))
-    return refuse('malformed_request', 'The query holds an escape that is not UTF-8.');
+    return refuse('malformed_request', 'The query contains an escape that is not UTF-8.');
   const { expect } = headers;
   if (expect !== undefined && expect.trim().toLowerCase() !== '100-continue')
-    return refuse('malformed_request', 'Expect nothing but 100-continue.');
+    return refuse('malformed_request', 'The only supported expectation is 100-continue.');
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
-    return refuse('unsupported_media_type', 'Content encodings are not taken.');
+    return refuse('unsupported_media_type', 'Content encodings are not supported.');
   return undefined;
 };
 
-/** Of these Node keeps the first without a word, and another reader might keep the last. */
+/** Node uses the first of these when they are repeated, and another program may use the last. */
 const ONCE = ['Host', 'Authorization', 'Content-Type'] as const;
 
 const timesOf = (rawHeaders: readonly string[], name: string): number => {
@@ -42,13 +42,13 @@ const timesOf = (rawHeaders: readonly string[], name: string): number => {
   return times;
 };
 
-const givenTwice = (rawHeaders: readonly string[]): string | undefined =>
+const repeatedHeader = (rawHeaders: readonly string[]): string | undefined =>
   ONCE.find((name) => timesOf(rawHeaders, name) > 1);
 
-/** A page is for people: what they typed, or a mailer put behind a link, does not keep them out. */
+/** Pages accept any query, which people type and mailers extend. */
 const CALLS = '/api/';
 
-/** The escapes of a path are the router's to read. */
+/** Whether the escapes of the query are UTF-8. The router checks those of the path. */
 const isReadable = (url: string): boolean => {
   const at = url.indexOf('?');
   if (at < 0 || !url.includes('%', at) || !url.startsWith(CALLS)) return true;
@@ -60,7 +60,7 @@ const isReadable = (url: string): boolean => {
   }
 };
 
-/** A path or URL unescaped: escape by escape, so that a bad one hides nothing that stands beside it. */
+/** Unescapes each escape of a URL by itself, so that a wrong one does not hide the others. */
 export const decoded = (url: string): string =>
   !url.includes('%')
     ? url

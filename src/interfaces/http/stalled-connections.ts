@@ -2,13 +2,12 @@ import type { Server } from 'node:http';
 import { LIMITS } from '#contracts/limits.ts';
 
 /**
- * Ends a connection of whose answer no byte was taken for a while: each holds one of SOCKETS_MAX, and
- * its answer in memory. Who reads slowly is left in peace, and so is a handler that takes its time,
- * as one that verifies a long log does, or a stream that has nothing to tell.
+ * Ends a connection when its client reads no byte of an answer for LIMITS.READER_WAIT_MS: it holds one of
+ * SOCKETS_MAX, and the answer in memory. Slow readers, long-running handlers and idle streams are not affected.
  */
-export const endUntaken = (server: Server): void => {
+export const endStalledConnections = (server: Server): void => {
   server.setTimeout(LIMITS.READER_WAIT_MS, (socket) => {
-    // Between two requests Node has set the time of an idle connection.
+    // Between two requests Node sets the timeout of an idle connection.
     const isUnderWay = socket.timeout === server.timeout;
     if (!isUnderWay || socket.writableLength > 0) socket.destroy();
   });

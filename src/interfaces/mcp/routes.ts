@@ -3,7 +3,7 @@ import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
-import { noteFailure } from '../http/failed-requests.ts';
+import { rememberFailure } from '../http/failure-log.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { problemHeaders } from '../http/problem.ts';
 import { negotiate } from '../rest/accept.ts';
@@ -112,7 +112,7 @@ const sendFault = (
   id: RpcId | null | undefined,
   { refusal, status, code }: Fault,
 ): FastifyReply => {
-  noteFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code);
   const requestId = reply.request.id;
   const problem = problemOf(refusal, { origin: origin(), requestId });
   const headers = { ...problemHeaders(refusal, origin()), 'request-id': requestId };

@@ -103,9 +103,7 @@ describe('the review page', () => {
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({ sku: 'MUG-2', quantity: i + 1 }));
     const { id, path } = await handoff({ line_items });
     await get(path);
-    const started = performance.now();
     const { text } = await get(path);
-    expect(performance.now() - started).toBeLessThan(1_000);
     expect(text.length).toBeLessThan(1_500_000);
     const changed = Object.fromEntries(
       line_items.map((_, i) => [`quantity.${i + 1}`, '100000000']),

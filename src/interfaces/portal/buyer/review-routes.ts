@@ -8,7 +8,7 @@ import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { BuyerCaller } from '#src/app/pipeline/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
-import { refusalFor, sendProblem, wrongMethod } from '../../http/http.ts';
+import { refusalFor, sendProblem, refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
@@ -90,7 +90,7 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
   });
   scope.addHook('onError', async (request, _reply, error) => conclude(request, refusalFor(error)));
   scope.setNotFoundHandler(
-    (_request, reply) => wrongMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
+    (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
   );
 
   scope.get<ByToken>('/:token', async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '#src/app/app.ts';
 import { present } from '#src/app/shared/present.ts';
 import { sendTagged } from '../../http/documents.ts';
-import { wrongMethod } from '../../http/http.ts';
+import { refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { LINK_HEADERS } from '../layout/headers.ts';
 import { qrPng, qrSvg } from './qr.ts';
@@ -59,7 +59,7 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
 
   scope.setNotFoundHandler((_request, reply) => {
     reply.headers(LINK_HEADERS);
-    return wrongMethod(reply, origin()) ?? notFoundPage(reply, NO_LINK);
+    return refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LINK);
   });
 };
 

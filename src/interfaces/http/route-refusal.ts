@@ -3,11 +3,11 @@ import type { Refusal } from '#src/app/pipeline/outcome.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** How a route answers what is refused before its handler, where not as a problem. */
+    /** Answers refusals before the handler, for routes that do not answer with a problem. */
     refuse?: (reply: FastifyReply, refusal: Refusal) => FastifyReply;
   }
 }
 
-/** The route's own answer to a refusal; undefined where it has none. */
-export const ownRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined =>
+/** Lets the route answer a refusal in its own form; undefined when it has none. */
+export const routeRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply | undefined =>
   reply.request.routeOptions.config.refuse?.(reply, refusal);

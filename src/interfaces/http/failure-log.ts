@@ -1,4 +1,4 @@
-/** The line of a request that could not be served. No other has one: it would cost what a read does. */
+/** Logs requests that fail with a 5xx. Others have no log line, which would cost as much as a read. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
@@ -6,19 +6,23 @@ import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 const codes = new WeakMap<FastifyRequest, ProblemCode>();
 const errors = new WeakMap<FastifyRequest, Error>();
 
-/** To be told of each problem that is answered, and of the error behind it, if there is one. */
-export const noteFailure = (request: FastifyRequest, code: ProblemCode, error?: Error): void => {
+/** Remembers the problem that a request is answered with, and the error behind it, for its log line. */
+export const rememberFailure = (
+  request: FastifyRequest,
+  code: ProblemCode,
+  error?: Error,
+): void => {
   if (PROBLEMS[code].status < 500) return;
   codes.set(request, code);
   if (error) errors.set(request, error);
 };
 
-/** With the route's pattern: paths are what strangers make up. A fault of ours has its stack, too. */
-export const failureLines = (server: FastifyInstance, log: Logger): void => {
+/** Logs each failure with the pattern of its route, because clients make up paths; an internal error with its stack. */
+export const logFailures = (server: FastifyInstance, log: Logger): void => {
   server.addHook('onResponse', (request, reply, next) => {
     const { statusCode: status } = reply;
     const code = codes.get(request);
-    // A fault inside JSON-RPC may be a 200.
+    // A failure inside JSON-RPC may be a 200.
     if (status >= 500 || code !== undefined) {
       const { id, method, routeOptions } = request;
       const fields = { request: id, method, route: routeOptions.url, status };

@@ -1,16 +1,16 @@
-/** Answers that nobody takes: their connection ends, and no other does. */
+/** Connections whose client reads nothing are closed; all others stay open. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { endUntaken } from '#src/interfaces/http/stalled-connections.ts';
+import { endStalledConnections } from '#src/interfaces/http/stalled-connections.ts';
 import { testApp } from '../support/world/app.ts';
 
-/** What is LIMITS.READER_WAIT_MS in service. */
+/** Stands for LIMITS.READER_WAIT_MS. */
 const WAIT_MS = 400;
-/** More than the buffers of both ends take. */
+/** Larger than the buffers of both ends. */
 const ANSWER = Buffer.alloc(24 * 1_048_576, 'a');
 const ASKED = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
@@ -22,7 +22,7 @@ afterEach(() => {
 const serve = async (handle: RequestListener): Promise<{ server: Server; client: Socket }> => {
   const server = createServer(handle);
   opened.push(server);
-  endUntaken(server);
+  endStalledConnections(server);
   server.timeout = WAIT_MS;
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const client = connect((server.address() as AddressInfo).port).on('error', () => undefined);
@@ -33,15 +33,15 @@ const serve = async (handle: RequestListener): Promise<{ server: Server; client:
 const connections = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
 
-describe('an answer that nobody takes', () => {
-  it('ends its connection', async () => {
+describe('a connection', () => {
+  it('is closed when its client does not read the answer', async () => {
     const { server, client } = await serve((_request, response) => response.end(ANSWER));
     client.pause();
     await expect.poll(() => connections(server)).toBe(1);
     await expect.poll(() => connections(server), { timeout: 10 * WAIT_MS }).toBe(0);
   });
 
-  it('is not one that is taken slowly', async () => {
+  it('stays open while its client reads slowly', async () => {
     const { client } = await serve((_request, response) => response.end(ANSWER));
     let got = 0;
     for await (const part of client) {
@@ -53,7 +53,7 @@ describe('an answer that nobody takes', () => {
     expect(got).toBeGreaterThan(ANSWER.length);
   });
 
-  it('is not one that is being made, nor a stream that has nothing to tell', async () => {
+  it('stays open while its answer is being made, and while a stream is idle', async () => {
     const { client } = await serve((_request, response) => {
       response.write('early');
       setTimeout(() => response.end('late'), 3 * WAIT_MS);
@@ -66,7 +66,7 @@ describe('an answer that nobody takes', () => {
     expect(text).toMatch(/early[^]*late/);
   });
 
-  it('leaves idle connections the time that is theirs', async () => {
+  it('stays open between two requests for the keep-alive time', async () => {
     const { server, client } = await serve((_request, response) => response.end('here'));
     server.keepAliveTimeout = 3 * WAIT_MS;
     await once(client, 'data');
@@ -75,7 +75,7 @@ describe('an answer that nobody takes', () => {
     expect(performance.now() - began).toBeGreaterThan(2 * WAIT_MS);
   });
 
-  it('has the same bound in the service', async () => {
+  it('has READER_WAIT_MS as its limit in the service', async () => {
     const app = await testApp();
     expect(app.service.server.server.timeout).toBe(LIMITS.READER_WAIT_MS);
     await app.close();

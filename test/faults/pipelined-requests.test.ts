@@ -1,14 +1,14 @@
-/** Many requests on one connection: each in its turn, and nobody else waits for them. */
+/** Many requests on one connection: they are handled one after another, and other clients are served meanwhile. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { httpServer } from '#src/interfaces/http/http.ts';
-import { inTurn } from '#src/interfaces/http/turns.ts';
+import { oneAtATime } from '#src/interfaces/http/one-at-a-time.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { exchange } from '../support/clients/raw-http.ts';
 
@@ -23,7 +23,7 @@ const connected = async (url: string): Promise<Socket> => {
   return socket;
 };
 
-describe('the service', () => {
+describe('pipelined requests to the service', () => {
   let app: TestApp;
   let url: string;
   let key: string;
@@ -52,23 +52,22 @@ describe('the service', () => {
   });
   afterAll(() => app.close());
 
-  it('serves others while one client asks for a long list 300 times and reads nothing', async () => {
+  it('leave other clients served while one requests a long list 300 times and reads nothing', async () => {
     const page = await fetch(url + list);
     expect((await page.text()).length).toBeGreaterThan(MB / 2);
-    const before = process.memoryUsage().rss;
+    const reads = vi.spyOn(app.service.deps.log, 'readStream');
     const flood = await connected(url);
     flood.pause();
     flood.write(get(list).repeat(300));
-    for (let i = 0; i < 5; i++) {
-      const began = performance.now();
-      expect((await fetch(`${url}/livez`)).status).toBe(200);
-      expect(performance.now() - began).toBeLessThan(1_000);
-    }
-    expect(process.memoryUsage().rss - before).toBeLessThan(150 * MB);
+    await expect.poll(() => reads.mock.calls.length).toBeGreaterThan(0);
+    for (let i = 0; i < 50; i++) expect((await fetch(`${url}/livez`)).status).toBe(200);
+    // Each page takes one read. The first answers fill the buffers of the socket; no further page is made.
+    expect(reads.mock.calls.length).toBeLessThan(20);
     flood.destroy();
+    reads.mockRestore();
   });
 
-  it('answers a mix in order and whole', async () => {
+  it('of different kinds get their complete answers in order', async () => {
     const auth = `Authorization: Bearer ${key}\r\n`;
     const body = '{"target":{"kind":"search","ref":"mugs"}}';
     const headers = `${auth}Content-Type: application/json\r\nIdempotency-Key: mix\r\nContent-Length: ${body.length}\r\n`;
@@ -97,27 +96,27 @@ describe('the service', () => {
     expect(rest).toBe('');
   });
 
-  it('answers what follows a request for the end of the connection no more', async () => {
+  it('after one with Connection: close get no answer', async () => {
     const asked = get('/livez') + get('/livez', 'Connection: close\r\n') + get('/livez').repeat(20);
     const { answers } = await exchange(url, asked, { expected: 22 });
     expect(answers).toHaveLength(2);
   });
 
-  it('passes over an upgrade that stands behind another request', async () => {
+  it('with an Upgrade header after another request are answered without an upgrade', async () => {
     const upgrade = get('/livez', 'Connection: Upgrade\r\nUpgrade: h2c\r\n');
     const { answers } = await exchange(url, get(list) + upgrade, { expected: 2 });
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 });
 
-describe('in turn', () => {
+describe('handling one request at a time', () => {
   const opened: Server[] = [];
   afterAll(() => {
     for (const server of opened) server.close();
   });
   const serve = async (handle: RequestListener): Promise<{ url: string; sockets: Socket[] }> => {
     const sockets: Socket[] = [];
-    const server = createServer(inTurn(handle)).on('connection', (one: Socket) =>
+    const server = createServer(oneAtATime(handle)).on('connection', (one: Socket) =>
       sockets.push(one),
     );
     opened.push(server);
@@ -125,7 +124,7 @@ describe('in turn', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
   };
 
-  it('one request is under way, bodies of those that wait included', async () => {
+  it('starts no request before the one before it has its answer, whatever the bodies', async () => {
     let underWay = 0;
     const seen: number[] = [];
     const { url } = await serve((request, response) => {
@@ -150,7 +149,7 @@ describe('in turn', () => {
     expect(Math.max(...seen)).toBe(1);
   });
 
-  it('what waits for a client that has gone is dropped', async () => {
+  it('drops the requests of a client that has disconnected', async () => {
     let handled = 0;
     const first = Promise.withResolvers<() => void>();
     const { url, sockets } = await serve((_request, response) => {
@@ -169,7 +168,7 @@ describe('in turn', () => {
     expect(handled).toBeLessThan(10);
   });
 
-  it('a client that has sent all and closed its end gets every answer', async () => {
+  it('answers every request of a client that has closed its sending side', async () => {
     const { url } = await serve((_request, response) => response.end('here'));
     const client = await connected(url);
     client.end(get('/').repeat(50));
@@ -178,7 +177,7 @@ describe('in turn', () => {
     expect(text.split('here')).toHaveLength(51);
   });
 
-  it('no more is read than one packet, and of a flood nothing is kept', async () => {
+  it('stops reading after one packet, and closes a connection with too many requests in it', async () => {
     const { url, sockets } = await serve((request, response) => {
       if (request.url === '/other') response.end();
     });
@@ -195,7 +194,7 @@ describe('in turn', () => {
     await once(flood, 'close');
   });
 
-  it('what is not read, because others have their turn, is not late', async () => {
+  it('does not time out a request that is unread because earlier ones are being handled', async () => {
     const server = httpServer({
       ids: systemIds(systemClock().now),
       origin: () => 'https://t.example',

@@ -6,13 +6,13 @@ import { deskOpenApi, openApi } from '../rest/openapi.ts';
 import { apiCatalog } from '../text/api-catalog.ts';
 import { llmsText } from '../text/llms.ts';
 
-/** Written by the test that tries the bounds, and committed. */
+/** Written by test/faults/boundaries.test.ts. */
 const BOUNDARIES_REPORT = new URL('../../../contracts/published/boundaries.json', import.meta.url);
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Documents that speak of the whole service; those of one protocol stand with it. */
-export const publicRoutes = (
+/** Serves the documents about the whole service; those of a protocol are served beside it. */
+export const publicDocumentRoutes = (
   server: FastifyInstance,
   { origin, limits }: Pick<Deps, 'origin' | 'limits'>,
 ): void => {
