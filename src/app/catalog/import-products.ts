@@ -3,7 +3,7 @@ import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
-import { answeredOnce, bindTry } from '../events/idempotency.ts';
+import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
@@ -32,7 +32,7 @@ const publish = async (
     decideAndAppend(deps, call, {
       stream: streamOfSku(product.sku),
       decider: productDecider,
-      found: found[n] ?? [],
+      expected: found[n] ?? [],
       command: (_state, stored) =>
         (stored.at(-1)?.position ?? 0) > since
           ? CHANGED_SINCE
@@ -80,14 +80,14 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
   const fault = faultIn(products);
   if (fault) return fault;
   const work = async () => {
-    const bound = await bindTry(deps, call, CATALOG);
+    const bound = await claimKeyOrResume(deps, call, CATALOG);
     if (!bound.ok) return bound;
     const { since = Infinity } = bound;
     const { appended, republished } = await publish(deps, call, { products, since });
     const unchanged = products.length - appended;
     return done({ read: products.length, appended, unchanged, republished });
   };
-  return answeredOnce(deps, call, { stream: CATALOG, work });
+  return answerOnce(deps, call, { stream: CATALOG, work });
 };
 
 export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (

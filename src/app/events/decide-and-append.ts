@@ -1,30 +1,36 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { Decider } from '#src/domain/decider.ts';
 import { NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
-import { attribute } from './attribution.ts';
 import type { Call } from '../pipeline/call.ts';
-import { bind, bindingsOf, bindKey, refusedBy, reused, type Writer } from './idempotency.ts';
 import { type Done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { attribute } from './attribution.ts';
+import { type DomainEvent, foldAt, foldOf } from './fold.ts';
+import {
+  appendKeyClaim,
+  claimKey,
+  readKeyClaims,
+  refuseOtherRequest,
+  refuseReusedKey,
+  type Writer,
+} from './idempotency.ts';
 
-/** A race lost this often in a row is contention that waiting will not cure within one request. */
+/** After this many conflicts in a row, more attempts within one request do not help. */
 const CONFLICT_RETRIES_MAX = 8;
 
-type Event = { type: string; data: object };
-
-/** What a command left behind. */
+/** The effect of an accepted command. */
 export type Written<State> = {
   ok: true;
-  /** The stream's state as this command left it, also when the answer is a replay. */
+  /** The state after the command, also when the answer is a replay. */
   state: State;
-  /** The state that the command met, also when the answer is a replay; undefined where it was the first. */
+  /** The state before the command, also when the answer is a replay; undefined if the stream did not exist. */
   before?: State | undefined;
-  /** undefined when nothing had to be written. */
+  /** Position of the last event; undefined if no event was necessary. */
   position?: Position;
-  /** The request that did it, when it was not this one. */
+  /** Id of the earlier request that had this effect, if it was not this one. */
   replayOf?: string;
 };
 
-/** Where a command's effect stands, and whose it is: what every answer to a write says of it. */
+/** The members that the answer to every write has: its position and the earlier request. */
 export const traceOf = ({
   position,
   replayOf,
@@ -38,49 +44,20 @@ export const traceOf = ({
 
 export type RejectedBy<Reason extends string> = { ok: false; rejected: Reason; detail: string };
 
-type Stream<State, Command, E extends Event, Reason extends string> = {
+type Target<State, Command, E extends DomainEvent, Reason extends string> = {
   stream: string;
   decider: Decider<State, Command, E, Reason>;
-  command: Command;
 };
 
-const asEvents = <E>(stored: readonly StoredEvent[]): (E & { at: number })[] =>
-  // The log checks each event against its schema when it reads; the type names what was checked.
-  stored.map(
-    ({ type, data, meta }) => ({ type, data, at: meta.at }) as unknown as E & { at: number },
-  );
-
-const fold = <State, Command, E extends Event, Reason extends string>(
-  decider: Decider<State, Command, E, Reason>,
-  events: readonly (E & { at: number })[],
-  from?: State,
-): State | undefined => {
-  let state = from;
-  for (const event of events) state = decider.evolve(state, event);
-  return state;
-};
-
-/** The state that these events of one stream leave, from its first on; undefined of none. */
-export const foldOf = <State, Command, E extends Event, Reason extends string>(
-  decider: Decider<State, Command, E, Reason>,
-  stored: readonly StoredEvent[],
-): State | undefined => fold(decider, asEvents<E>(stored));
-
-/** A stream's state as its events leave it; undefined where there is no stream. */
-export const stateOf = async <State, Command, E extends Event, Reason extends string>(
-  { log }: Pick<Writer, 'log'>,
-  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
-): Promise<State | undefined> => foldOf(decider, await log.readStream(stream));
-
-/** The first request's answer again: the stream folded up to and with what that request wrote. */
-const replayed = <State, Command, E extends Event, Reason extends string>(
+/** Folds the stream up to the last event of the request that used this key first. */
+const replay = <State, Command, E extends DomainEvent, Reason extends string>(
   decider: Decider<State, Command, E, Reason>,
   stored: readonly StoredEvent[],
   call: Call,
 ): Written<State> | Refusal | undefined => {
   const first = stored.find(({ meta }) => meta.idem === call.idem);
   if (!first || call.idem === undefined) return undefined;
-  if (first.meta.fingerprint !== call.fingerprint) return reused(first);
+  if (first.meta.fingerprint !== call.fingerprint) return refuseReusedKey(first);
   const last = stored.findLast(({ meta }) => meta.request === first.meta.request) ?? first;
   const state = foldOf(decider, stored.slice(0, stored.indexOf(last) + 1));
   if (state === undefined) return undefined;
@@ -88,17 +65,17 @@ const replayed = <State, Command, E extends Event, Reason extends string>(
   return { ok: true, state, before, position: last.position, replayOf: first.meta.request };
 };
 
-/** The same where nothing had to be written: the stream as the first request found it. */
-const settled = <State, Command, E extends Event, Reason extends string>(
-  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
+/** Folds the stream up to the revision at which the first request with this key had nothing to write. */
+const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends string>(
+  { stream, decider }: Target<State, Command, E, Reason>,
   stored: readonly StoredEvent[],
-  bindings: readonly StoredEvent[],
+  claims: readonly StoredEvent[],
 ): Written<State> | undefined => {
-  for (const { data, meta } of bindings) {
-    const { stream: to, revision } = data as EventData<'RequestBound'>;
-    if (to !== stream || revision === undefined) continue;
+  for (const { data, meta } of claims) {
+    const { stream: claimed, revision } = data as EventData<'RequestBound'>;
+    if (claimed !== stream || revision === undefined) continue;
     const { request } = meta;
-    // Something else that the request wrote here may be part of its answer.
+    // The same request may have appended other events to this stream, and its answer contains them.
     const last = stored.findLastIndex((event) => event.meta.request === request);
     const state = foldOf(decider, stored.slice(0, Math.max(revision, last) + 1));
     if (state !== undefined) return { ok: true, state, before: state, replayOf: request };
@@ -107,13 +84,13 @@ const settled = <State, Command, E extends Event, Reason extends string>(
 };
 
 /**
- * A creation whose stream is named by (actor, operation, idempotency key): one append that must find
- * no stream. A retry meets its own and gets the first answer; the key never expires.
+ * Creates a stream whose name contains the caller, the operation and the idempotency key, by one append that expects
+ * no stream. A retry finds the stream of the first attempt and gets the first answer; the key never expires.
  */
-export const createOnce = async <State, Command, E extends Event, Reason extends string>(
+export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: Writer,
   call: Call,
-  { stream, decider, command }: Stream<State, Command, E, Reason>,
+  { stream, decider, command }: Target<State, Command, E, Reason> & { command: Command },
 ): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
   const decision = decider.decide(undefined, command);
   if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
@@ -121,48 +98,57 @@ export const createOnce = async <State, Command, E extends Event, Reason extends
   const result = await writer.log.append(stream, NO_STREAM, events);
   if (result.outcome === 'conflict') {
     const stored = await writer.log.readStream(stream);
-    const again = replayed(decider, stored, call);
-    return again ?? refuse('storage_unavailable', 'The stream could not be read back; retry.');
+    const first = replay(decider, stored, call);
+    return first ?? refuse('storage_unavailable', 'The stream could not be read back; retry.');
   }
-  const happened = decision.events.map((event) => ({ ...event, at: call.at }));
-  const state = fold(decider, happened);
+  const state = foldAt(decider, decision.events, { at: call.at });
   if (state === undefined) throw new Error(`${call.operation} created nothing on ${stream}`);
   return { ok: true, state, position: result.position };
 };
 
-/** The stored answer of an earlier request with this key on this stream, before anything else is asked. */
-export const replayOf = async <State, Command, E extends Event, Reason extends string>(
+/** Reads the effect of an earlier request with this key on this stream, before anything is decided. */
+export const readReplay = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: Writer,
   call: Call,
-  { stream, decider }: Pick<Stream<State, Command, E, Reason>, 'stream' | 'decider'>,
+  { stream, decider }: Target<State, Command, E, Reason>,
 ): Promise<Written<State> | Refusal | undefined> =>
-  replayed(decider, await writer.log.readStream(stream), call);
+  replay(decider, await writer.log.readStream(stream), call);
+
+type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
+  State,
+  Command,
+  E,
+  Reason
+> & {
+  /** Makes the command from the state that the stream has now; called again after each conflict. */
+  command: (
+    state: State | undefined,
+    stored: readonly StoredEvent[],
+  ) => Command | Refusal | Promise<Command | Refusal>;
+  /**
+   * The stream as the caller read it, or expects it; a wrong expectation costs one conflict. With it the call's
+   * key is neither looked up nor claimed: the caller has claimed it, or there is none.
+   */
+  expected?: readonly StoredEvent[];
+};
 
 /**
- * A command on a stream that may exist. `command` sees the folded state, so that facts can depend on
- * it. The idempotency key is found while folding; it is bound to this stream and request before the
- * first append, so that another request under the same key is refused wherever it goes.
+ * Executes a command on a stream that may exist. Claims the idempotency key for this stream and request before the
+ * first append, so that another request with the same key is refused on every stream.
  */
-export const decideAndAppend = async <State, Command, E extends Event, Reason extends string>(
+export const decideAndAppend = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: Writer,
   call: Call,
-  target: Omit<Stream<State, Command, E, Reason>, 'command'> & {
-    command: (
-      state: State | undefined,
-      stored: readonly StoredEvent[],
-    ) => Command | Refusal | Promise<Command | Refusal>;
-    /** Of one of many streams under a key that is tied already: what was read of it. */
-    found?: readonly StoredEvent[];
-  },
+  target: Execution<State, Command, E, Reason>,
 ): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
-  const { stream, decider, found } = target;
+  const { stream, decider, expected } = target;
   for (let attempt = 0; attempt <= CONFLICT_RETRIES_MAX; attempt++) {
-    const stored = (attempt === 0 && found) || (await writer.log.readStream(stream));
-    const again = replayed(decider, stored, call);
-    if (again) return again;
-    const bindings = found ? [] : await bindingsOf(writer, call);
-    const known = refusedBy(bindings, call) ?? settled(target, stored, bindings);
-    if (known) return known;
+    const stored = (attempt === 0 && expected) || (await writer.log.readStream(stream));
+    const claims = expected ? undefined : await readKeyClaims(writer, call);
+    const first =
+      replay(decider, stored, call) ??
+      (claims && (refuseOtherRequest(claims, call) ?? replayUnchanged(target, stored, claims)));
+    if (first) return first;
     const before = foldOf(decider, stored);
     const command = await target.command(before, stored);
     if (isRefusal(command)) return command;
@@ -171,18 +157,18 @@ export const decideAndAppend = async <State, Command, E extends Event, Reason ex
       return { ok: false, rejected: decision.reason, detail: decision.detail };
     if (decision.events.length === 0) {
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
-      const here = { stream, revision: stored.length - 1 };
-      const bound = found ? undefined : await bind(writer, call, here, bindings.length - 1);
-      if (bound?.outcome === 'conflict') continue;
+      const claim = { stream, revision: stored.length - 1 };
+      const claimed = claims && (await appendKeyClaim(writer, call, { claim, claims }));
+      if (claimed && 'ok' in claimed) return claimed;
+      if (claimed?.outcome === 'conflict') continue;
       return { ok: true, state: before, before };
     }
-    const bound = found ? undefined : await bindKey(writer, call, stream);
-    if (bound) return bound;
+    const refusal = claims && (await claimKey(writer, call, { stream, claims }));
+    if (refusal) return refusal;
     const events = attribute(call, decision.events, writer.ids);
     const result = await writer.log.append(stream, stored.length - 1, events);
     if (result.outcome === 'conflict') continue;
-    const happened = decision.events.map((event) => ({ ...event, at: call.at }));
-    const state = fold(decider, happened, before);
+    const state = foldAt(decider, decision.events, { at: call.at, state: before });
     if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
     return { ok: true, state, before, position: result.position };
   }

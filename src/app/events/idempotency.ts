@@ -1,20 +1,28 @@
-/** What an idempotency key stands for, and what it is tied to. */
+/** Idempotency keys: which request a key belongs to, and the answers that no other stream holds. */
 import type { EventData } from '#contracts/events/index.ts';
+import { keyClaim } from '#src/domain/key-claim.ts';
 import type { AppendResult, EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
-import { attribute } from './attribution.ts';
 import type { AgentCaller, Call } from '../pipeline/call.ts';
+import {
+  done,
+  type Done,
+  type Outcome,
+  type Refusal,
+  refuse,
+  Refused,
+} from '../pipeline/outcome.ts';
+import { attribute } from './attribution.ts';
+import { foldOf } from './fold.ts';
 import { digestOf } from './hash.ts';
-import type { Done, Outcome, Refusal } from '../pipeline/outcome.ts';
-import { done, refuse, Refused } from '../pipeline/outcome.ts';
 
-/** What a call writes with. */
+/** What a call appends events with. */
 export type Writer = { log: EventLog; ids: Ids };
 
 /**
- * What an idempotency key stands for. The agent, not the key it shows: a rotation must not execute
- * again. Not the surface: a retry may change it.
+ * Hash of what an idempotency key stands for. It covers the agent and not its API key, so that a rotation does not
+ * execute a request again; and not the surface, because a retry may come through another one.
  */
 export const idemOf = (
   { ownerId, agentId }: Pick<AgentCaller, 'ownerId' | 'agentId'>,
@@ -22,93 +30,104 @@ export const idemOf = (
   idempotencyKey: string,
 ): string => digestOf(ownerId, agentId, operation, idempotencyKey);
 
-const REUSED = 'This key was first used for another request; its own answer is kept.';
+const REUSED =
+  'This idempotency key belongs to an earlier request with other content. Use a new key for a new request.';
 
-/** The refusal of a key under which another request wrote first. */
-export const reused = (first: StoredEvent): Refusal =>
+/** Refuses a key that the request of event `first` used before. */
+export const refuseReusedKey = (first: StoredEvent): Refusal =>
   refuse('idempotency_key_reused', REUSED, {
     extra: {
       first_request: { id: first.meta.request, at: new Date(first.meta.at).toISOString() },
     },
   });
 
-const bindingOf = ({ ownerId, idem }: Call): string => `${ownerId}-request_${idem}`;
+const streamOfKey = ({ ownerId, idem }: Call): string => `${ownerId}-request_${idem}`;
 
-/** What the key is tied to so far; nothing for a call without one. */
-export const bindingsOf = async (
+/** Reads the claims of the call's key, in log order; none for a call without a key. */
+export const readKeyClaims = async (
   { log }: Pick<Writer, 'log'>,
   call: Call,
 ): Promise<readonly StoredEvent[]> =>
-  call.idem === undefined ? [] : log.readStream(bindingOf(call));
+  call.idem === undefined ? [] : log.readStream(streamOfKey(call));
 
-/** Refuses a key that these bindings tie to another request. */
-export const refusedBy = ([first]: readonly StoredEvent[], call: Call): Refusal | undefined =>
-  first && first.meta.fingerprint !== call.fingerprint ? reused(first) : undefined;
-
-/** Refuses a key that is tied to another request, before that one's facts leave any trace. */
-export const boundElsewhere = async (
-  writer: Pick<Writer, 'log'>,
+/** Refuses the call if the first of `claims` is another request's. */
+export const refuseOtherRequest = (
+  [first]: readonly StoredEvent[],
   call: Call,
-): Promise<Refusal | undefined> => refusedBy(await bindingsOf(writer, call), call);
+): Refusal | undefined =>
+  first && first.meta.fingerprint !== call.fingerprint ? refuseReusedKey(first) : undefined;
 
-/** Ties the key by this call and after so many bindings; undefined for a call without one, which needs none. */
-export const bind = async (
+type Claim = Omit<EventData<'RequestBound'>, 'fingerprint'>;
+
+/**
+ * Decides on a claim of the call's key and appends it after `claims`, which were read before. Resolves to
+ * undefined if there is nothing to append: the call has no key, or the key has this claim already.
+ */
+export const appendKeyClaim = async (
   writer: Writer,
   call: Call,
-  to: Omit<EventData<'RequestBound'>, 'fingerprint'>,
-  expected: number,
-): Promise<AppendResult | undefined> => {
-  if (call.idem === undefined || call.fingerprint === undefined) return undefined;
-  const data = { ...to, fingerprint: call.fingerprint };
-  const events = attribute(call, [{ type: 'RequestBound', data }], writer.ids);
-  return writer.log.append(bindingOf(call), expected, events);
+  { claim, claims }: { claim: Claim; claims: readonly StoredEvent[] },
+): Promise<AppendResult | Refusal | undefined> => {
+  const { idem, fingerprint } = call;
+  if (idem === undefined || fingerprint === undefined) return undefined;
+  const command = { type: 'ClaimKey' as const, claim: { ...claim, fingerprint } };
+  const decision = keyClaim.decide(foldOf(keyClaim, claims), command);
+  if (!decision.accepted) return refuseOtherRequest(claims, call);
+  if (decision.events.length === 0) return undefined;
+  const events = attribute(call, decision.events, writer.ids);
+  return writer.log.append(streamOfKey(call), claims.length - 1, events);
 };
 
-/** Ties the key to stream and fingerprint; refuses when it is tied to others. */
-export const bindKey = async (
+/**
+ * Claims the key for this request and `stream`; resolves to a refusal if it is another request's. Without `claims`,
+ * which were read before, it expects a new key, and reads the claims only after a conflict.
+ */
+export const claimKey = async (
   writer: Writer,
   call: Call,
-  stream: string,
+  { stream, claims: known = [] }: { stream: string; claims?: readonly StoredEvent[] },
 ): Promise<Refusal | undefined> => {
-  const result = await bind(writer, call, { stream }, NO_STREAM);
-  return result?.outcome === 'conflict' ? boundElsewhere(writer, call) : undefined;
+  for (let claims = known; ; claims = await readKeyClaims(writer, call)) {
+    const result = await appendKeyClaim(writer, call, { claim: { stream }, claims });
+    if (result && 'ok' in result) return result;
+    if (result?.outcome !== 'conflict') return undefined;
+  }
 };
 
-/** Ties the key as bindKey does, and says where an earlier try of this request tied it. */
-export const bindTry = async (
+/** Claims the key as claimKey does; `since` is the position of an earlier attempt of the same request. */
+export const claimKeyOrResume = async (
   writer: Writer,
   call: Call,
   stream: string,
 ): Promise<{ ok: true; since?: Position } | Refusal> => {
-  const refusal = await bindKey(writer, call, stream);
+  const refusal = await claimKey(writer, call, { stream });
   if (refusal) return refusal;
-  const [first] = await bindingsOf(writer, call);
+  const [first] = await readKeyClaims(writer, call);
   const isFirst = first === undefined || first.meta.request === call.requestId;
   return isFirst ? { ok: true } : { ok: true, since: first.position };
 };
 
 /**
- * The log of one call, which ties the call's key before it appends anything: of two requests with one
- * key at once only one goes on, whatever they write, and who appends nothing spends no key. An append
- * for the other throws Refused.
+ * Wraps the log for one call: the first append claims the call's key, so that of two concurrent requests with one
+ * key only one writes, and a call that appends nothing uses up no key. Appends of the other throw Refused.
  */
-export const tyingLog = (writer: Writer, call: Call, stream: string): EventLog => {
-  let tied: Promise<Refusal | undefined> | undefined;
+export const keyClaimingLog = (writer: Writer, call: Call, stream: string): EventLog => {
+  let claiming: Promise<Refusal | undefined> | undefined;
   return {
     ...writer.log,
-    async append(...asked) {
-      tied ??= bindKey(writer, call, stream);
-      const refusal = await tied;
+    async append(...args) {
+      claiming ??= claimKey(writer, call, { stream });
+      const refusal = await claiming;
       if (refusal) throw new Refused(refusal);
-      return writer.log.append(...asked);
+      return writer.log.append(...args);
     },
   };
 };
 
-const SETTLING_MAX = 8;
+const ANSWER_ATTEMPTS_MAX = 8;
 
-const answered = <Value>(bindings: readonly StoredEvent[]): Done<Value> | undefined => {
-  for (const { data, meta, position } of bindings) {
+const findAnswer = <Value>(claims: readonly StoredEvent[]): Done<Value> | undefined => {
+  for (const { data, meta, position } of claims) {
     const { answer } = data as EventData<'RequestBound'>;
     if (answer) return done(answer as Value, { position, replayOf: meta.request });
   }
@@ -116,31 +135,32 @@ const answered = <Value>(bindings: readonly StoredEvent[]): Done<Value> | undefi
 };
 
 /**
- * A command whose answer no stream holds: it is kept with the key once all is done, and comes again.
- * `work` goes on where an earlier try was cut off. For answers without secrets.
+ * Runs a command whose answer no stream holds, and stores its answer with the key; a retry gets the stored answer.
+ * `work` must continue where an earlier attempt stopped. Answers must contain no secrets.
  */
-export const answeredOnce = async <Value extends Record<string, unknown>>(
+export const answerOnce = async <Value extends Record<string, unknown>>(
   writer: Writer,
   call: Call,
   { stream, work }: { stream: string; work: () => Promise<Outcome<Value>> },
 ): Promise<Outcome<Value>> => {
-  const known = await bindingsOf(writer, call);
-  const before = refusedBy(known, call) ?? answered<Value>(known);
-  if (before) return before;
+  const earlier = await readKeyClaims(writer, call);
+  const settled = refuseOtherRequest(earlier, call) ?? findAnswer<Value>(earlier);
+  if (settled) return settled;
   const outcome = await work();
   if (!outcome.ok) return outcome;
-  for (let attempt = 0; attempt < SETTLING_MAX; attempt++) {
-    const bindings = await bindingsOf(writer, call);
-    const first = answered<Value>(bindings);
+  const claim = { stream, answer: outcome.value };
+  for (let attempt = 0; attempt < ANSWER_ATTEMPTS_MAX; attempt++) {
+    const claims = await readKeyClaims(writer, call);
+    const first = findAnswer<Value>(claims);
     if (first) return first;
-    const to = { stream, answer: outcome.value };
-    const result = await bind(writer, call, to, bindings.length - 1);
+    const result = await appendKeyClaim(writer, call, { claim, claims });
+    if (result && 'ok' in result) return result;
     if (result?.outcome === 'conflict') continue;
     return { ...outcome, ...(result && { position: result.position }) };
   }
   throw new LogUnavailable(
     'overloaded',
     'unknown',
-    `${call.operation} is answered by many at once`,
+    `too many requests answer ${call.operation} with one key at once`,
   );
 };

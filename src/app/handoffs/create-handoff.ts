@@ -3,7 +3,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall } from '../pipeline/call.ts';
-import { createOnce, replayOf, traceOf } from '../events/decide-and-append.ts';
+import { createOnce, readReplay, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -28,7 +28,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
   const facts = await gather(deps, input, call, `hnd_${name}`);
   if ('ok' in facts) {
-    const again = await replayOf(deps, call, { stream, decider: handoff });
+    const again = await readReplay(deps, call, { stream, decider: handoff });
     if (!again) return facts;
     return again.ok ? answer(again) : again;
   }

@@ -1,6 +1,6 @@
 import { handoff } from '#src/domain/handoff.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { foldOf } from '../events/decide-and-append.ts';
+import { foldOf } from '../events/fold.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openOne, placeholderOf } from '../privacy/sealed-texts.ts';
 import { streamOf } from '../records/streams.ts';

@@ -5,7 +5,7 @@ import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
-import { releaseBehind, releaseClaim } from './claims.ts';
+import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 import { observeRfq } from './observe-rfq.ts';
 
 const NO_LEAD = refuse('resource_not_found', 'There is no such lead.');
@@ -53,7 +53,7 @@ export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   });
   if (!written.ok)
     return 'rejected' in written ? refuseRejected(PROBLEMS, written, NO_LEAD) : written;
-  if (CLAIM_ENDING.has(to)) await releaseBehind(() => releaseClaim(deps, owned, written.state));
+  if (CLAIM_ENDING.has(to)) await releaseAfterWrite(() => releaseClaim(deps, owned, written.state));
   // Only an accepted lead records an RFQ, so one that was sent before, or meanwhile, is recorded now.
   const isAccepted = written.replayOf === undefined && to === 'accepted';
   const last = (isAccepted && (await observeRfq(deps, owned, lead_id))) || written;

@@ -1,7 +1,8 @@
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead } from '#src/domain/lead.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
-import { decideAndAppend, stateOf, type Written } from '../events/decide-and-append.ts';
+import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 

@@ -4,9 +4,10 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { AgentCall } from '../pipeline/call.ts';
-import { clashOf, releaseBehind, releaseClaim } from './claims.ts';
+import { claimContact, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 import type { RejectedBy, Written } from '../events/decide-and-append.ts';
-import { decideAndAppend, stateOf, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -36,7 +37,7 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   });
   if (!written.ok) return 'rejected' in written ? refusalOf(written) : written;
   const { state } = written;
-  await releaseBehind(() =>
+  await releaseAfterWrite(() =>
     state.state === 'withdrawn'
       ? releaseClaim(deps, call, state)
       : releaseReplaced(deps, call, stream, written),
@@ -97,7 +98,7 @@ const releaseReplaced = async (
 ): Promise<void> => {
   if (before?.contact === undefined || before.contact === state.contact) return;
   const now = replayOf === undefined ? state : await stateOf(deps, { stream, decider: lead });
-  await releaseClaim(deps, call, before, now?.contact);
+  await releaseClaim(deps, call, { ...before, current: now?.contact });
 };
 
 /** Where the lead came from, as this request says. */
@@ -153,7 +154,7 @@ const commandFor = async (
   const stands = !state || lead.decide(state, amend).accepted;
   const clash =
     input.contact && stands
-      ? await clashOf(deps, call, { leadId, email: input.contact.email, expiresAt })
+      ? await claimContact(deps, call, { leadId, email: input.contact.email, expiresAt })
       : 'none';
   if (state)
     return clash === 'none'

@@ -1,10 +1,9 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
 import { link, type LinkRejection } from '#src/domain/link.ts';
-import { NO_STREAM } from '#src/ports/event-log.ts';
-import { attribute } from '../events/attribution.ts';
 import { type AgentCall, unkeyed } from '../pipeline/call.ts';
-import { createOnce, replayOf, traceOf } from '../events/decide-and-append.ts';
+import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -37,7 +36,7 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   const facts = gather(deps, input, call, name);
   if ('ok' in facts || input.slug !== undefined) {
     // A retry must get its first answer even when the world has moved on, and must claim nothing.
-    const again = await replayOf(deps, call, { stream, decider: link });
+    const again = await readReplay(deps, call, { stream, decider: link });
     if (again) return again.ok ? answer(again) : again;
   }
   if ('ok' in facts) return facts;
@@ -137,25 +136,29 @@ const withUtm = (url: string, utm: Input['utm']): string => {
   return destination.href;
 };
 
+const SLUG_TAKEN = refuse('slug_taken', 'Another link has this slug.', {
+  errors: [{ pointer: '/slug', code: 'taken', detail: 'choose another, or leave it out' }],
+});
+
+const CODE_PROBLEMS: Record<CodeClaimRejection, Refusal> = { code_taken: SLUG_TAKEN };
+
 /**
- * A slug belongs to the first link that claims it. The claim comes before the link: a crash between
- * the two leaves the slug with this link's name, and the retry, which has the same name, goes on.
+ * Claims the slug for the link, before the link is created. After a crash between the two, the retry continues: it
+ * makes a link of the same id, which has the slug already.
  */
 const claimCode = async (
   deps: Deps,
   call: AgentCall,
   { code, link_id }: EventData<'LinkCreated'>,
 ): Promise<Refusal | undefined> => {
-  const stream = `codes-code_${code}`;
-  const data = { code, link_id, owner_id: call.ownerId };
-  const claiming = unkeyed(call);
-  const events = attribute(claiming, [{ type: 'CodeClaimed', data }], deps.ids);
-  const result = await deps.log.append(stream, NO_STREAM, events);
-  if (result.outcome === 'appended') return undefined;
-  const [claim] = await deps.log.readStream(stream);
-  const holder = claim?.data as EventData<'CodeClaimed'> | undefined;
-  if (holder?.link_id === link_id) return undefined;
-  return refuse('slug_taken', 'Another link has this slug.', {
-    errors: [{ pointer: '/slug', code: 'taken', detail: 'choose another, or leave it out' }],
+  const claim = { code, link_id, owner_id: call.ownerId };
+  const written = await decideAndAppend(deps, unkeyed(call), {
+    stream: `codes-code_${code}`,
+    decider: codeClaim,
+    // Almost every slug is free.
+    expected: [],
+    command: () => ({ type: 'ClaimCode' as const, claim }),
   });
+  if (written.ok) return undefined;
+  return 'rejected' in written ? CODE_PROBLEMS[written.rejected] : written;
 };

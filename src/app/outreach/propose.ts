@@ -6,11 +6,11 @@ import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { RejectedBy, Written } from '../events/decide-and-append.ts';
-import { createOnce, decideAndAppend, replayOf, traceOf } from '../events/decide-and-append.ts';
+import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
-import { bindKey } from '../events/idempotency.ts';
+import { claimKey } from '../events/idempotency.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { contentOf, scheduleOf } from './content.ts';
@@ -65,11 +65,11 @@ const propose = async (
   const facts = await gather(deps, input, call, asked, { id, revision: 1 });
   if ('ok' in facts) {
     // A retry must get its first answer even when the world has moved on.
-    const again = await replayOf(deps, call, { stream, decider: outbound });
+    const again = await readReplay(deps, call, { stream, decider: outbound });
     if (!again) return facts;
     return again.ok ? answerOf(call, again) : again;
   }
-  const bound = await bindKey(deps, call, stream);
+  const bound = await claimKey(deps, call, { stream });
   if (bound) return bound;
   const proposal = { ...facts, ...call.task };
   const written = await createOnce(deps, call, {
@@ -95,7 +95,7 @@ const revise = async (
     command: async (state) => {
       // Another agent's words are not to stand under this one's name.
       if (state?.agent_id !== call.caller.agentId) return notFound();
-      const other = await replayOf(deps, call, { stream: streamOfKey(call), decider: outbound });
+      const other = await readReplay(deps, call, { stream: streamOfKey(call), decider: outbound });
       if (other && !other.ok) return other;
       const facts = await gather(deps, input, call, asked, { id, revision: state.revision + 1 });
       return 'ok' in facts ? facts : { type: 'Revise' as const, at: call.at, proposal: facts };

@@ -2,7 +2,7 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { foldOf, stateOf } from '../events/decide-and-append.ts';
+import { foldOf, stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 

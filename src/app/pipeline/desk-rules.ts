@@ -5,7 +5,7 @@ import { DESK } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';
 import type { DeskDeps } from './desk-handler.ts';
-import { boundElsewhere, tyingLog } from '../events/idempotency.ts';
+import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '../events/idempotency.ts';
 import { refuse } from './outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules } from './rules.ts';
@@ -60,9 +60,9 @@ export const deskRules = (
     },
     awaitedScope: () => undefined,
     async claimKey(guardedDeps, call) {
-      const refusal = await boundElsewhere(deps, call);
+      const refusal = refuseOtherRequest(await readKeyClaims(deps, call), call);
       // A desk key is one request's for whichever owner; the claims of single owners are not enough.
-      return refusal ?? { ...guardedDeps, log: tyingLog(guardedDeps, call, DESK) };
+      return refusal ?? { ...guardedDeps, log: keyClaimingLog(guardedDeps, call, DESK) };
     },
     subjectOf: ({ tokenId }) => (tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId }),
     isAudited: ({ readsPersonalData = false }, { ok }) => !ok || readsPersonalData,

@@ -1,9 +1,9 @@
 import type { Decider } from '#src/domain/decider.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { lead } from '#src/domain/lead.ts';
-import { releaseClaim } from '../leads/claims.ts';
+import { releaseClaim } from '../leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { answeredOnce } from '../events/idempotency.ts';
+import { answerOnce } from '../events/idempotency.ts';
 import { holdsWords } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
@@ -16,7 +16,7 @@ const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
 /** Answered once: when the key is destroyed, the vault no longer knows whether there was one. */
 export const eraseSubject: DeskHandler<'eraseSubject'> = (deps, input, call) =>
-  answeredOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
+  answerOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
 
 /**
  * The event comes before the key goes: a crash between the two leaves a subject that is marked and

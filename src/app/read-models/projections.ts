@@ -1,5 +1,5 @@
 import { lagOf } from './lag.ts';
-import { answeredOnce, bindTry } from '../events/idempotency.ts';
+import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
@@ -20,12 +20,12 @@ export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
 export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }, call) => {
   if (!deps.projections.names().includes(name)) return NOT_THERE;
   const work = async () => {
-    const bound = await bindTry(deps, call, 'projections');
+    const bound = await claimKeyOrResume(deps, call, 'projections');
     if (!bound.ok) return bound;
     const { position: head } = await deps.log.head();
     return done({ name, started: deps.projections.rebuild(name), head });
   };
-  return answeredOnce(deps, call, { stream: 'projections', work });
+  return answerOnce(deps, call, { stream: 'projections', work });
 };
 
 export const verifyProjection: DeskHandler<'verifyProjection'> = async (deps, { name, run }) => {

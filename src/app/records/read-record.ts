@@ -7,7 +7,7 @@ import { lead } from '#src/domain/lead.ts';
 import type { recordOperations } from '#contracts/index.ts';
 import type { AgentCall, AgentCaller } from '../pipeline/call.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import { stateOf } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';

@@ -1,7 +1,7 @@
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import { link, type LinkState } from '#src/domain/link.ts';
-import { stateOf } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { nameOf } from '../events/hash.ts';
 

@@ -1,6 +1,6 @@
 import { LEAD_QUESTION_SCOPE } from '#contracts/skills.ts';
 import { lead } from '#src/domain/lead.ts';
-import { stateOf } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse, scopeMissing } from '../pipeline/outcome.ts';
 import { handoffOf, leadIdOf, linkOf, streamOf } from '../records/streams.ts';

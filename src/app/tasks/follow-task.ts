@@ -3,7 +3,7 @@ import { outbound } from '#src/domain/outbound.ts';
 import { isTerminal, task, type TaskRow } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
-import { foldOf } from '../events/decide-and-append.ts';
+import { foldOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';

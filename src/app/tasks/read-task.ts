@@ -3,7 +3,7 @@ import { SKILLS } from '#contracts/skills.ts';
 import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
-import { stateOf } from '../events/decide-and-append.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import { outboundOf } from '../outreach/requests.ts';

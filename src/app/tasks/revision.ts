@@ -2,7 +2,7 @@ import type { EventData } from '#contracts/events/index.ts';
 import { PROMOTIONS } from '#contracts/skills.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
-import { foldOf } from '../events/decide-and-append.ts';
+import { foldOf } from '../events/fold.ts';
 import { idemOf } from '../events/idempotency.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';

@@ -1,6 +1,7 @@
 /** A2A as tests speak it: messages, both bindings without a socket, and outreach driven by hand. */
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
-import { decideAndAppend, stateOf } from '#src/app/events/decide-and-append.ts';
+import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
+import { stateOf } from '#src/app/events/fold.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { configure } from '../world/outreach.ts';

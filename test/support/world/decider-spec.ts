@@ -4,8 +4,8 @@ import type { Decider } from '#src/domain/decider.ts';
 type Event = { type: string; data: object };
 
 /**
- * given these events, when this command, then exactly these events, in this order; and, unless the
- * command is a creation, the same command once more adds nothing or is refused.
+ * Tests a decider by given (events), when (a command), then (exactly these events, in this order). Every command that
+ * is accepted is also executed twice: the second time it adds no event or is rejected.
  */
 export const specify = <State, Command, E extends Event, Reason extends string>(
   decider: Decider<State, Command, E, Reason>,
@@ -29,8 +29,9 @@ export const specify = <State, Command, E extends Event, Reason extends string>(
             if (again.accepted && events.length > 0) expect(again.events).toStrictEqual([]);
             return after;
           },
-          rejected: (reason: Reason) => {
+          rejected: (reason: Reason, detail: string | RegExp = /\S/) => {
             expect(decision).toMatchObject({ accepted: false, reason });
+            expect(decision).toHaveProperty('detail', expect.stringMatching(detail));
           },
         };
       },

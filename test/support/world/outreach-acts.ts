@@ -1,7 +1,8 @@
 /** What agents and people do to outreach requests, straight through the deciders onto a log. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { Call } from '#src/app/pipeline/call.ts';
-import { decideAndAppend, stateOf } from '#src/app/events/decide-and-append.ts';
+import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
+import { stateOf } from '#src/app/events/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
 import { settingsStream } from '#src/app/outreach/settings.ts';
 import { agent, type AgentCommand } from '#src/domain/access.ts';

@@ -1,6 +1,6 @@
 /** Whose a contact is, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { clashOf } from '#src/app/leads/claims.ts';
+import { claimContact } from '#src/app/leads/claim-contact.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const DAY_MS = 86_400_000;
@@ -71,6 +71,6 @@ it('a contact over which too many race is another’s', async () => {
     at: deps.clock.now(),
   } as const;
   const claim = { leadId: 'led_1', email: 'raced@buyer.example', expiresAt: call.at + DAY_MS };
-  expect(await clashOf({ ...deps, log: { ...deps.log, append } }, call, claim)).toBe('known');
+  expect(await claimContact({ ...deps, log: { ...deps.log, append } }, call, claim)).toBe('known');
   expect(races).toBeGreaterThan(1);
 });

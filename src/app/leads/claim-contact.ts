@@ -1,0 +1,91 @@
+import { isTestSpace } from '#contracts/spaces.ts';
+import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
+import type { LeadCommand } from '#src/domain/lead.ts';
+import { decideAndAppend } from '../events/decide-and-append.ts';
+import { type Call, unkeyed } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { openOne } from '../privacy/sealed-texts.ts';
+
+type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'secrets'>;
+type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];
+
+const CLASHES: Record<ContactClaimRejection, Clash> = {
+  held_by_other_owner: 'known',
+  held_by_this_owner: 'own',
+  // Rejects a release only.
+  not_held: 'none',
+};
+
+/**
+ * Claims a contact for a lead until `expiresAt`, in epoch milliseconds. Resolves to `none` if the lead holds it now,
+ * to `known` if a lead of another owner does, and to `own` if another lead of this owner does. The name of the claim's
+ * stream contains the contact as a keyed hash only. Test spaces have claims of their own.
+ */
+export const claimContact = async (
+  deps: ClaimDeps,
+  call: Call,
+  { leadId, email, expiresAt }: { leadId: string; email: string; expiresAt: number },
+): Promise<Clash> => {
+  const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
+  const written = await decideAndAppend(deps, unkeyed(call), {
+    stream: streamOfClaim(deps, call, email),
+    decider: contactClaim,
+    command: () => ({ type: 'ClaimContact' as const, at: call.at, claim }),
+  });
+  if (written.ok) return 'none';
+  // Too many attempts at once: one of the others holds it.
+  return 'rejected' in written ? CLASHES[written.rejected] : 'known';
+};
+
+/**
+ * Releases the contact of a lead, if the lead holds it and `current`, the contact that the lead has now, has
+ * another address.
+ */
+export const releaseClaim = async (
+  deps: ClaimDeps & Pick<Deps, 'vault'>,
+  call: Call,
+  {
+    lead_id,
+    contact,
+    current,
+  }: { lead_id: string; contact?: string | undefined; current?: string | undefined },
+): Promise<void> => {
+  const stream = await openClaimStream(deps, call, contact);
+  if (stream === undefined || stream === (await openClaimStream(deps, call, current))) return;
+  await decideAndAppend(deps, unkeyed(call), {
+    stream,
+    decider: contactClaim,
+    command: () => ({
+      type: 'ReleaseContact' as const,
+      holder: { owner_id: call.ownerId, lead_id },
+    }),
+  });
+};
+
+/**
+ * Runs a release after a write that is stored, and ignores its failure: the write is answered as done. A claim that is
+ * not released now is released when the write is sent again, or expires.
+ */
+export const releaseAfterWrite = async (release: () => Promise<void>): Promise<void> => {
+  try {
+    await release();
+  } catch {
+    // The write is durable, so the caller must not receive an error.
+  }
+};
+
+/** Opens a sealed contact and names the stream of its claim; undefined if it cannot be opened. */
+const openClaimStream = async (
+  deps: ClaimDeps & Pick<Deps, 'vault'>,
+  call: Call,
+  contact: string | undefined,
+): Promise<string | undefined> => {
+  const opened = contact ? await openOne(deps.vault, contact) : null;
+  if (typeof opened !== 'string') return undefined;
+  return streamOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
+};
+
+const streamOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string => {
+  const space = isTestSpace(ownerId) ? 'test' : 'live';
+  return `claims-lead_${secrets.mac('claim', `${space}:${email.toLowerCase()}`)}`;
+};

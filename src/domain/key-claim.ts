@@ -1,0 +1,49 @@
+import type { EventData, EventOf } from '#contracts/events/index.ts';
+import { accept, type Decider, reject } from './decider.ts';
+
+type Claim = EventData<'RequestBound'>;
+
+export type KeyClaimCommand = { type: 'ClaimKey'; claim: Claim };
+
+export type KeyClaimRejection = 'key_reused';
+
+export type KeyClaimState = {
+  /** Hash of the request that claimed the key first. */
+  fingerprint: string;
+  /** Streams on which the request had nothing to write. */
+  unchanged: readonly string[];
+  isAnswered: boolean;
+};
+
+/**
+ * The request that an idempotency key belongs to: the first one that claims it, permanently. The same request
+ * may add that a stream needed no event, or its answer, each once.
+ */
+export const keyClaim: Decider<
+  KeyClaimState,
+  KeyClaimCommand,
+  EventOf<'RequestBound'>,
+  KeyClaimRejection
+> = {
+  evolve(state, { data: { fingerprint, stream, revision, answer } }) {
+    const unchanged = state?.unchanged ?? [];
+    return {
+      fingerprint: state?.fingerprint ?? fingerprint,
+      unchanged: revision === undefined ? unchanged : [...unchanged, stream],
+      isAnswered: answer !== undefined || state?.isAnswered === true,
+    };
+  },
+
+  decide(state, { claim }) {
+    if (state && state.fingerprint !== claim.fingerprint)
+      return reject('key_reused', 'another request claimed this key');
+    return state && isRecorded(state, claim)
+      ? accept()
+      : accept({ type: 'RequestBound', data: claim });
+  },
+};
+
+const isRecorded = (state: KeyClaimState, { stream, revision, answer }: Claim): boolean => {
+  if (answer !== undefined) return state.isAnswered;
+  return revision === undefined || state.unchanged.includes(stream);
+};
