@@ -12,6 +12,8 @@ export type OutreachCommand =
   | { type: 'Resume'; reason: string }
   | { type: 'DisableChannel'; kind: OutreachKind; reason: string };
 
+export type OutreachRejection = 'never_configured';
+
 /** Who approves an owner's outreach, where it goes, and whether it is halted. */
 export type OutreachState = {
   settings?: Settings;
@@ -21,7 +23,7 @@ export type OutreachState = {
 };
 
 /** One stream per owner; the desk's own stream holds the halt that binds everybody. */
-export const outreach: Decider<OutreachState, OutreachCommand, Event, 'never_configured'> = {
+export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRejection> = {
   evolve(state, event) {
     const before = state ?? { disabled: {} };
     switch (event.type) {

@@ -8,10 +8,12 @@ export type ProductCommand =
   | ({ type: 'PublishProduct' } & Published)
   | { type: 'WithdrawProduct'; reason: string };
 
+export type ProductRejection = 'product_unknown';
+
 export type ProductState = Published & { status: 'published' | 'withdrawn' };
 
 /** A product of the catalog. What stands there already is not written again, whoever sends it. */
-export const product: Decider<ProductState, ProductCommand, Event, 'product_unknown'> = {
+export const product: Decider<ProductState, ProductCommand, Event, ProductRejection> = {
   evolve(state, event) {
     if (event.type === 'ProductPublished' || event.type === 'ProductRevised')
       return { ...event.data, status: 'published' };

@@ -4,10 +4,11 @@ import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/acces
 import { agent } from '#src/domain/access.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
+import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { nameOf } from '../events/hash.ts';
 import { pageOf } from '../read-models/listing.ts';
-import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
@@ -49,25 +50,22 @@ const change = async (
     },
   );
   if (written.ok) return done(render(ownerId, written.state), traceOf(written));
-  return 'rejected' in written ? refusalFor(written.rejected, written.detail) : written;
+  return 'rejected' in written ? refuseAgent(written) : written;
 };
 
-const refusalFor = (rejected: AgentRejection, detail: string) => {
-  switch (rejected) {
-    case 'agent_unknown':
-      return NO_AGENT;
-    case 'scopes_not_requested':
-      return refuse('validation_failed', 'Some scopes were not requested.', {
-        errors: [{ pointer: '/scopes', code: 'not_requested', detail }],
-      });
-    case 'suspended_by_staff':
-      return refuse(
-        'role_missing',
-        'Staff suspended this agent, and only the role staff lifts that: ask them; the reason is on the agent.',
-      );
-    case 'agent_not_in_state':
-      return refuse('state_conflict', `It stays as it is: ${detail}.`);
-  }
+const SUSPENDED_BY_STAFF =
+  'Staff suspended this agent, and only the role staff lifts that: ask them; the reason is on the agent.';
+
+const refuseAgent = (rejection: RejectedBy<AgentRejection>): Refusal => {
+  const { rejected, detail } = rejection;
+  const code = AGENT_PROBLEMS[rejected];
+  if (code === 'validation_failed')
+    return refuse(code, 'Some scopes were not requested.', {
+      errors: [{ pointer: '/scopes', code: 'not_requested', detail }],
+    });
+  return code === 'role_missing'
+    ? refuse(code, SUSPENDED_BY_STAFF)
+    : refuseRejected(AGENT_PROBLEMS, rejection, NO_AGENT);
 };
 
 export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {

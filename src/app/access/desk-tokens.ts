@@ -3,6 +3,7 @@ import type { deskOperations } from '#contracts/desk/index.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { DESK_TOKEN_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
@@ -49,8 +50,8 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
       },
     },
   });
-  if (!written.ok && !('rejected' in written)) return written;
-  if (!written.ok || written.replayOf !== undefined)
+  if (!written.ok) return written;
+  if (written.replayOf !== undefined)
     return refuse(
       'state_conflict',
       'This token was issued before and is shown once; issue another.',
@@ -65,6 +66,8 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   );
 };
 
+const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
+
 export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = async (deps, input, call) => {
   const { token_id, reason } = input;
   const written = await decideAndAppend(deps, call, {
@@ -73,5 +76,5 @@ export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = async (deps, inpu
     command: () => ({ type: 'RevokeToken' as const, reason }),
   });
   if (written.ok) return done(render(written.state), traceOf(written));
-  return 'rejected' in written ? refuse('resource_not_found', 'There is no such token.') : written;
+  return 'rejected' in written ? refuseRejected(DESK_TOKEN_PROBLEMS, written, NO_TOKEN) : written;
 };

@@ -6,6 +6,7 @@ import { accessScope, type KeyRow } from '#src/ports/rows.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { type DeskCall, unkeyed } from '../pipeline/call.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { KEY_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { listing, pageOf } from '../read-models/listing.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS, HOUR_MS, iso, renderAsOf } from '../shared/time.ts';
@@ -66,8 +67,7 @@ const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Ou
       },
     },
   );
-  if (!written.ok)
-    return 'rejected' in written ? refuse('state_conflict', 'The key exists.') : written;
+  if (!written.ok) return written;
   if (written.replayOf !== undefined)
     return refuse('state_conflict', 'This key was issued before and is shown once; rotate it.');
   return done(
@@ -180,7 +180,8 @@ export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason
       command: () => ({ type: 'RevokeKey' as const, reason }),
     },
   );
-  if (!written.ok) return 'rejected' in written ? NO_KEY : written;
+  if (!written.ok)
+    return 'rejected' in written ? refuseRejected(KEY_PROBLEMS, written, NO_KEY) : written;
   return done(render(known.owner, written.state, call.at), traceOf(written));
 };
 

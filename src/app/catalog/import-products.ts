@@ -4,6 +4,7 @@ import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
+import { PRODUCT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
@@ -16,6 +17,7 @@ const CATALOG = 'catalog';
 const productIdOf = (sku: string): string => `prd_${nameOf('product', sku)}`;
 const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', productIdOf(sku));
 
+const NO_PRODUCT = refuse('resource_not_found', 'The catalog has no such sku.');
 const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since the import began.');
 
 /** Appends what is new of each product; answers of how many something was, and how many had been withdrawn. */
@@ -101,7 +103,5 @@ export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
     command: () => ({ type: 'WithdrawProduct' as const, reason }),
   });
   if (written.ok) return done({ sku, status: 'withdrawn' as const }, traceOf(written));
-  return 'rejected' in written
-    ? refuse('resource_not_found', 'The catalog has no such sku.')
-    : written;
+  return 'rejected' in written ? refuseRejected(PRODUCT_PROBLEMS, written, NO_PRODUCT) : written;
 };

@@ -85,15 +85,16 @@ const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends s
 
 /**
  * Creates a stream whose name contains the caller, the operation and the idempotency key, by one append that expects
- * no stream. A retry finds the stream of the first attempt and gets the first answer; the key never expires.
+ * no stream. A retry finds the stream of the first attempt and gets the first answer; the key never expires. Throws if the decider rejects
+ * the first command of a stream.
  */
 export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: Writer,
   call: Call,
   { stream, decider, command }: Target<State, Command, E, Reason> & { command: Command },
-): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
+): Promise<Written<State> | Refusal> => {
   const decision = decider.decide(undefined, command);
-  if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
+  if (!decision.accepted) throw new Error(`${call.operation} was rejected: ${decision.reason}`);
   const events = attribute(call, decision.events, writer.ids);
   const result = await writer.log.append(stream, NO_STREAM, events);
   if (result.outcome === 'conflict') {

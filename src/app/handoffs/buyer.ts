@@ -6,6 +6,7 @@ import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { HANDOFF_PROBLEMS } from '../events/rejections.ts';
 import { observeRfq } from '../leads/observe-rfq.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -59,7 +60,7 @@ const isUnopened = (state: HandoffState, at: number): boolean =>
 const conflictOf = (rejected: HandoffRejection): Refusal =>
   rejected === 'handoff_unknown'
     ? NO_LIST
-    : refuse('state_conflict', WHY[rejected], { extra: { rejected } });
+    : refuse(HANDOFF_PROBLEMS[rejected], WHY[rejected], { extra: { rejected } });
 
 const WHY: Record<Exclude<HandoffRejection, 'handoff_unknown'>, string> = {
   handoff_exists: 'The list exists.',

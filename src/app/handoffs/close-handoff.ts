@@ -1,23 +1,13 @@
-import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
+import type { HandoffCommand } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 
 const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
 const ERASED_HANDOFF = refuse('state_conflict', 'The handoff was erased.');
-
-const PROBLEMS: ProblemByRejection<HandoffRejection> = {
-  handoff_exists: 'state_conflict',
-  handoff_unknown: 'resource_not_found',
-  handoff_closed: 'state_conflict',
-  handoff_expired: 'state_conflict',
-  list_changed: 'state_conflict',
-  too_many_revisions: 'state_conflict',
-  totals_changed: 'state_conflict',
-};
 
 const closeHandoff =
   (
@@ -41,7 +31,7 @@ const closeHandoff =
     );
     if (written.ok)
       return done({ id: handoff_id, owner_id, state: written.state.status }, traceOf(written));
-    return 'rejected' in written ? refuseRejected(PROBLEMS, written, NO_HANDOFF) : written;
+    return 'rejected' in written ? refuseRejected(HANDOFF_PROBLEMS, written, NO_HANDOFF) : written;
   };
 
 export const withdrawHandoff: DeskHandler<'withdrawHandoff'> = closeHandoff('WithdrawHandoff');

@@ -37,9 +37,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
     decider: handoff,
     command: { type: 'CreateHandoff', handoff: facts },
   });
-  if (written.ok) return answer(written);
-  if ('rejected' in written) throw new Error(`a new handoff was rejected: ${written.rejected}`);
-  return written;
+  return written.ok ? answer(written) : written;
 };
 
 const HANDOFF_ERASED = refuse('resource_erased', 'The personal data of this handoff was erased.');

@@ -1,7 +1,7 @@
 import type { StaffMove } from '#src/domain/lead-state.ts';
-import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
+import { lead, type LeadCommand } from '#src/domain/lead.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
@@ -13,14 +13,6 @@ const ERASED_LEAD = refuse(
   'state_conflict',
   'The lead was erased, so no text about it can be stored: move it without a reason.',
 );
-
-const PROBLEMS: ProblemByRejection<LeadRejection> = {
-  lead_exists: 'state_conflict',
-  lead_unknown: 'resource_not_found',
-  lead_closed: 'state_conflict',
-  source_fixed: 'state_conflict',
-  move_not_allowed: 'state_conflict',
-};
 
 /** Moves after which another agent may claim the same contact. */
 const CLAIM_ENDING: ReadonlySet<StaffMove> = new Set([
@@ -52,7 +44,7 @@ export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
     },
   });
   if (!written.ok)
-    return 'rejected' in written ? refuseRejected(PROBLEMS, written, NO_LEAD) : written;
+    return 'rejected' in written ? refuseRejected(LEAD_PROBLEMS, written, NO_LEAD) : written;
   if (CLAIM_ENDING.has(to)) await releaseAfterWrite(() => releaseClaim(deps, owned, written.state));
   // Only an accepted lead records an RFQ, so one that was sent before, or meanwhile, is recorded now.
   const isAccepted = written.replayOf === undefined && to === 'accepted';

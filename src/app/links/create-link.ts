@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
-import { link, type LinkRejection } from '#src/domain/link.ts';
+import { link } from '#src/domain/link.ts';
 import { type AgentCall, unkeyed } from '../pipeline/call.ts';
 import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -48,12 +48,7 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
     decider: link,
     command: { type: 'CreateLink', link: facts },
   });
-  if (written.ok) return answer(written);
-  return 'rejected' in written ? impossible(written.rejected) : written;
-};
-
-const impossible = (reason: LinkRejection): never => {
-  throw new Error(`a new link was rejected: ${reason}`);
+  return written.ok ? answer(written) : written;
 };
 
 /** What the decision needs to know, or why there is nothing to decide. */

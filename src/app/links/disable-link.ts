@@ -1,16 +1,11 @@
-import { link, type LinkRejection } from '#src/domain/link.ts';
+import { link } from '#src/domain/link.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { type ProblemByRejection, refuseRejected } from '../events/rejections.ts';
+import { LINK_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link.');
-
-const PROBLEMS: ProblemByRejection<LinkRejection> = {
-  link_exists: 'state_conflict',
-  link_unknown: 'resource_not_found',
-};
 
 export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call) => {
   const { link_id, owner_id, reason } = input;
@@ -26,5 +21,5 @@ export const disableLink: DeskHandler<'disableLink'> = async (deps, input, call)
   );
   if (written.ok)
     return done({ id: link_id, owner_id, state: written.state.status }, traceOf(written));
-  return 'rejected' in written ? refuseRejected(PROBLEMS, written, NO_LINK) : written;
+  return 'rejected' in written ? refuseRejected(LINK_PROBLEMS, written, NO_LINK) : written;
 };

@@ -3,10 +3,15 @@ import { outbound, type OutboundCommand, type OutboundRejection } from '#src/dom
 import { deciderFor, isSettled, type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
-import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import {
+  OUTBOUND_PROBLEMS,
+  type ProblemByRejection,
+  refuseRejected,
+} from '../events/rejections.ts';
+import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
-import { notFound, refusalOf, sentence } from './propose.ts';
+import { notFound } from './propose.ts';
 import { renderOutbound } from './render.ts';
 import { outboundOf } from './requests.ts';
 import { halted, haltOf, settingsOf } from './settings.ts';
@@ -104,19 +109,12 @@ export const showApproval: DeskHandler<'showApproval'> = async (deps, input, cal
   });
 };
 
-/** As for an agent, and what only people are told. */
-const decisionRefusal = (rejection: RejectedBy<OutboundRejection>): Refusal => {
-  const { rejected, detail } = rejection;
-  switch (rejected) {
-    case 'content_changed':
-      return refuse('approval_mismatch', `${sentence(detail)}.`);
-    case 'expired':
-      return refuse('approval_expired', `${sentence(detail)}.`);
-    case 'wrong_role':
-      return refuse('role_missing', `${sentence(detail)}.`);
-    default:
-      return refusalOf(rejection);
-  }
+/** As for an agent, except for the rejections that only a decision can have. */
+const DECISION_PROBLEMS: ProblemByRejection<OutboundRejection> = {
+  ...OUTBOUND_PROBLEMS,
+  content_changed: 'approval_mismatch',
+  expired: 'approval_expired',
+  wrong_role: 'role_missing',
 };
 
 /** One person's act on one request; approving is the only one that a halt forbids. */
@@ -145,7 +143,7 @@ const act = async (
   );
   if (written.ok)
     return done(renderOutbound(ownerId, written.state, written.state.updated_at), traceOf(written));
-  return 'rejected' in written ? decisionRefusal(written) : written;
+  return 'rejected' in written ? refuseRejected(DECISION_PROBLEMS, written, notFound()) : written;
 };
 
 /** Who decides, in the role that the request asks for, if they have it. */

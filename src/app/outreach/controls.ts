@@ -5,6 +5,7 @@ import type { EventData } from '#contracts/events/index.ts';
 import { outreach, type OutreachState } from '#src/domain/outreach.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { OUTREACH_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
 import { EVERYBODY, everybodysHalt, settingsOf, settingsStream } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
@@ -106,7 +107,7 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
     },
   );
   if (!written.ok)
-    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+    return 'rejected' in written ? refuseRejected(OUTREACH_PROBLEMS, written, NO_OWNER) : written;
   const secretOf = (kind: (typeof OUTBOUND_KINDS)[number], version: number) =>
     webhookSecret(deps.secrets, { ownerId: owner_id, kind, version });
   // As it was when this was written: a retry is answered the same.
@@ -140,7 +141,7 @@ const turn = async (
     { stream: settingsStream(ownerId), decider: outreach, command: () => ({ type, reason }) },
   );
   if (!written.ok)
-    return 'rejected' in written ? refuse('state_conflict', `${written.detail}.`) : written;
+    return 'rejected' in written ? refuseRejected(OUTREACH_PROBLEMS, written, NO_OWNER) : written;
   return done(
     { owner_id: owner_id ?? null, halted: written.state.halted ?? null },
     traceOf(written),

@@ -1,12 +1,18 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
-import { outbound, type OutboundRejection } from '#src/domain/outbound.ts';
+import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { AgentCall } from '../pipeline/call.ts';
-import type { RejectedBy, Written } from '../events/decide-and-append.ts';
-import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/decide-and-append.ts';
+import { OUTBOUND_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import {
+  createOnce,
+  decideAndAppend,
+  readReplay,
+  traceOf,
+  type Written,
+} from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -77,9 +83,7 @@ const propose = async (
     decider: outbound,
     command: { type: 'Propose', proposal },
   });
-  if (written.ok) return answerOf(call, written);
-  if ('rejected' in written) throw new Error(`a new request was rejected: ${written.rejected}`);
-  return written;
+  return written.ok ? answerOf(call, written) : written;
 };
 
 const revise = async (
@@ -102,17 +106,11 @@ const revise = async (
     },
   });
   if (written.ok) return answerOf(call, written);
-  return 'rejected' in written ? refusalOf(written) : written;
+  return 'rejected' in written ? refuseRejected(OUTBOUND_PROBLEMS, written, notFound()) : written;
 };
 
 export const notFound = (): Refusal =>
   refuse('resource_not_found', 'There is no such outreach request.');
-
-export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** What a rejection of the decider means for whoever asked. */
-export const refusalOf = ({ rejected, detail }: RejectedBy<OutboundRejection>): Refusal =>
-  rejected === 'outbound_unknown' ? notFound() : refuse('state_conflict', `${sentence(detail)}.`);
 
 /** Said now, and not once people have approved it. */
 const sizeFault = (envelope: string): Refusal | undefined => {

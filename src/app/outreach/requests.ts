@@ -5,11 +5,12 @@ import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
+import { OUTBOUND_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
 import { done, type Refusal, scopeMissing } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
-import { notFound, refusalOf } from './propose.ts';
+import { notFound } from './propose.ts';
 import { renderOutbound } from './render.ts';
 
 const SCOPE_OF: Record<OutreachKind, Scope> = {
@@ -68,5 +69,5 @@ export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = async (
       renderOutbound(call.ownerId, written.state, written.state.updated_at),
       traceOf(written),
     );
-  return 'rejected' in written ? refusalOf(written) : written;
+  return 'rejected' in written ? refuseRejected(OUTBOUND_PROBLEMS, written, notFound()) : written;
 };

@@ -1,9 +1,9 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
-import { isTerminal, task, type TaskRow } from '#src/domain/task.ts';
+import { isTerminal, task, type TaskRejection, type TaskRow } from '#src/domain/task.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { TaskCall } from '../pipeline/call.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { rowOf, viewOfRow } from './read-task.ts';
 import { notCancelable, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './task-refs.ts';
@@ -37,6 +37,11 @@ export const cancelTask: TaskHandler<'cancelTask'> = async (deps, { id }, call) 
   return { ...outcome, value: viewOfOutbound(outcome.value as Outbound, row) };
 };
 
+const REFUSALS: Record<TaskRejection, () => Refusal> = {
+  task_unknown: taskNotFound,
+  task_ended: notCancelable,
+};
+
 const cancelOwn = async (deps: Deps, call: TaskCall, row: TaskRow): Promise<Outcome<TaskView>> => {
   if (row.record !== undefined) return notCancelable();
   const written = await decideAndAppend(deps, call, {
@@ -44,6 +49,6 @@ const cancelOwn = async (deps: Deps, call: TaskCall, row: TaskRow): Promise<Outc
     decider: task,
     command: () => ({ type: 'Cancel' as const }),
   });
-  if (!written.ok) return 'rejected' in written ? notCancelable() : written;
+  if (!written.ok) return 'rejected' in written ? REFUSALS[written.rejected]() : written;
   return done(viewOfTask(written.state), traceOf(written));
 };

@@ -1,14 +1,19 @@
 import type { EventData } from '#contracts/events/index.ts';
-import { task, type TaskCommand } from '#src/domain/task.ts';
+import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import type { TaskCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { permitted, rowIfReady, viewOfRow } from './read-task.ts';
-import { messageIdTaken, taskEnded } from './refusals.ts';
+import { messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './task-refs.ts';
 import type { TaskMessage } from './task-request.ts';
 import { type TaskView, viewOfTask } from './task-view.ts';
+
+const REFUSALS: Record<TaskRejection, () => Refusal> = {
+  task_unknown: taskNotFound,
+  task_ended: taskEnded,
+};
 
 /** A message with the call that sends it. */
 export type Sending = { deps: Deps; call: TaskCall; message: TaskMessage };
@@ -25,7 +30,7 @@ export const storeTask = async (
       ? await createOnce(deps, call, { ...target, command })
       : await decideAndAppend(deps, call, { ...target, command: () => command });
   if (written.ok) return done(permitted(call.caller, viewOfTask(written.state)), traceOf(written));
-  if ('rejected' in written) return taskEnded();
+  if ('rejected' in written) return REFUSALS[written.rejected]();
   return written.code === 'idempotency_key_reused' ? messageIdTaken() : written;
 };
 
