@@ -22,7 +22,7 @@ import { limiter, type Limiter } from './limits/limiter.ts';
 import type { Outcome } from './pipeline/outcome.ts';
 import { Pipeline } from './pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from './pipeline/public-rules.ts';
-import { sharedLimiter } from './limits/shared-limiter.ts';
+import { SharedLimiter } from './limits/shared-limiter.ts';
 import { recordHandlers, type RecordPipeline } from './records/read-record.ts';
 import { followTask, type TaskFollowing } from './tasks/follow-task.ts';
 import { keySet, signDocument } from './tasks/jws.ts';
@@ -75,7 +75,7 @@ const limiterMaker =
   ({ clock, counts: count }: AppDeps) =>
   (name: string, perMinute: number): Limiter =>
     count
-      ? sharedLimiter(perMinute, clock.monotonic, { count, name })
+      ? new SharedLimiter(perMinute, clock.monotonic, { count, name })
       : limiter(perMinute, clock.monotonic);
 
 /** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { networkOf } from '#src/app/limits/address-limit.ts';
 
-describe('an address', () => {
+describe('the network of an address', () => {
   it.each([
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '::ffff:203.0.113.9'],
@@ -12,7 +12,7 @@ describe('an address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::'],
     ['::1', '0:0:0:0::'],
     ['::', '0:0:0:0::'],
-  ])('%s is counted as %s', (address, network) => {
+  ])('of %s is %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limiter } from '#src/app/limits/limiter.ts';
-import { sharedLimiter } from '#src/app/limits/shared-limiter.ts';
+import { SharedLimiter } from '#src/app/limits/shared-limiter.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 
-/** The count by a clock of the test; answers when the test says so. */
+/** A shared count with a manual clock, which answers when the test calls `trip`. */
 const world = (processes: number) => {
   const arrivals = new Map<string, number>();
   let waiting: (() => void)[] = [];
@@ -31,7 +31,7 @@ const world = (processes: number) => {
       processes: (): number => at.processes,
     } satisfies SharedCount,
     forget: () => arrivals.clear(),
-    /** One round trip: answers what was asked, and lets it be acted upon. */
+    /** One round trip: answers every waiting call and runs its continuations. */
     async trip(): Promise<void> {
       const due = waiting;
       waiting = [];
@@ -39,12 +39,12 @@ const world = (processes: number) => {
       for (let turns = 0; turns < 5; turns += 1) await Promise.resolve();
     },
     limit: (perMinute: number) =>
-      sharedLimiter(perMinute, at.monotonic, { count: at.count, name: 'read' }),
+      new SharedLimiter(perMinute, at.monotonic, { count: at.count, name: 'read' }),
   };
   return at;
 };
 
-/** How many of `calls` pass, taken by turns, with a round trip after every `every` of them. */
+/** Counts the allowed calls of `calls`, spread over the limits, with a round trip after each `every`. */
 const passed = async (
   at: ReturnType<typeof world>,
   limits: readonly { take(key: string): { allowed: boolean } }[],
@@ -58,8 +58,8 @@ const passed = async (
   return allowed;
 };
 
-describe('a limit over several processes', () => {
-  it('is one limit, within a tenth, for a client that goes to all of them', async () => {
+describe('a limit shared by several processes', () => {
+  it('allows a client of all processes at most a tenth more than the limit', async () => {
     for (const processes of [2, 3, 8]) {
       const at = world(processes);
       const limits = Array.from({ length: processes }, () => at.limit(600));
@@ -69,20 +69,20 @@ describe('a limit over several processes', () => {
     }
   });
 
-  it('gives a client of one process all of it', async () => {
+  it('allows a client of one process the whole limit', async () => {
     const at = world(4);
     const [limit] = [at.limit(600), at.limit(600)];
     expect(await passed(at, [limit], { calls: 800, every: 4 })).toBe(600);
   });
 
-  it('knows what was taken elsewhere before', async () => {
+  it('counts the calls that other processes allowed before', async () => {
     const at = world(2);
     const [one, other] = [at.limit(600), at.limit(600)];
     expect(await passed(at, [one], { calls: 600, every: 4 })).toBe(600);
     expect(await passed(at, [other], { calls: 600, every: 4 })).toBeLessThanOrEqual(60);
   });
 
-  it('pays back what went over: in the long run the rate is the limit', async () => {
+  it('compensates for extra calls, so that the long-term rate is the limit', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     await passed(at, limits, { calls: 2_000, every: 4 });
@@ -97,14 +97,14 @@ describe('a limit over several processes', () => {
     expect(allowed).toBeLessThanOrEqual(1_320);
   });
 
-  it('asks far less often than it is asked', async () => {
+  it('sends far fewer requests to the count than it checks calls', async () => {
     const at = world(2);
     const limits = [at.limit(6_000), at.limit(6_000)];
     await passed(at, limits, { calls: 4_000, every: 4 });
     expect(at.adds).toBeLessThan(400);
   });
 
-  it('keeps to its share while the count is away, and to the limit when it is back', async () => {
+  it('allows each process its share while the count is unavailable, and the limit afterwards', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     at.isAway = true;
@@ -117,23 +117,23 @@ describe('a limit over several processes', () => {
     }
     at.isAway = false;
     at.now += 30_000;
-    // Half of what was taken has come back; the rest is still owed, in both processes.
+    // Half of the budget has refilled; the rest is still used up in both processes.
     const together = await passed(at, limits, { calls: 2_000, every: 4 });
     expect(together).toBeGreaterThanOrEqual(270);
     expect(together).toBeLessThanOrEqual(360);
   });
 
-  it('does not begin anew because the count was emptied', async () => {
+  it('keeps its own view when the count was emptied', async () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     await passed(at, limits, { calls: 2_000, every: 4 });
     at.forget();
     at.now += 1_000;
-    // Ten have come back, and are asked about.
+    // The budget of ten calls has refilled.
     expect(await passed(at, limits, { calls: 2_000, every: 4 })).toBeLessThanOrEqual(20);
   });
 
-  it('lets no more through than there is, however late the count answers', () => {
+  it('allows no more calls than the limit while the count has not answered', () => {
     const at = world(2);
     const limits = [at.limit(600), at.limit(600)];
     let allowed = 0;
@@ -141,7 +141,7 @@ describe('a limit over several processes', () => {
     expect(allowed).toBe(600);
   });
 
-  it('decides as a limit of one process does, where there is one', async () => {
+  it('decides as a local limit does when there is one process', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 60 }),

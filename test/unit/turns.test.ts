@@ -11,7 +11,7 @@ const query: Query = {
   filters: {},
 };
 
-/** Turns of the event loop that others have while it works. */
+/** Counts the turns of the event loop during `work`. */
 const turnsDuring = async (work: () => Promise<unknown>): Promise<number> => {
   let turns = 0;
   let working = true;
@@ -35,9 +35,9 @@ describe('a long performance query', () => {
     }),
   );
 
-  it('leaves the event loop to others in between', async () => {
+  it('yields to other callbacks of the event loop', async () => {
     const buckets = await aggregate(rows, query);
-    // Any machine needs more than a few milliseconds for either.
+    // Both take more than a few milliseconds on any machine.
     expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(3);
     expect(await turnsDuring(() => inOrder(buckets, query))).toBeGreaterThanOrEqual(1);
   });

@@ -5,7 +5,7 @@ import { type Refusal, refuse } from '../pipeline/outcome.ts';
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** The network of one customer of a provider: an IPv4 address as it is, the /64 of an IPv6 address. */
+/** The network of one customer: an IPv4 address as it is, or the /64 of an IPv6 address. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':') || address.includes('.')) return address;
   const [left = [], right] = address
@@ -21,7 +21,7 @@ export const tooMany = (verdict: Verdict, { perMinute }: Pick<Limiter, 'perMinut
 
 /**
  * Counts a refused credential against its network, and answers 429 instead of `refusal` beyond the limit.
- * Only refusals are counted, so a caller with a valid credential cannot be locked out by a neighbour.
+ * Only refusals are counted, so a caller with a valid credential cannot be locked out by another client of the same network.
  */
 export const limitByAddress = (limiter: Limiter, address: string, refusal: Refusal): Refusal => {
   // The service is at fault for these, not the caller.

@@ -1,22 +1,19 @@
-/**
- * GCRA: one number per key, the theoretical arrival time. Exact at the edges, no window to reset.
- * Monotonic milliseconds, so that a stepping clock neither frees nor locks anyone.
- */
+/** The result of one check of a limit, with the values of the RateLimit headers. */
 export type Verdict = { allowed: boolean; remaining: number; windowS: number; retryAfterS: number };
 
 export type Limiter = {
   take(key: string): Verdict;
-  /** Looks without taking. */
+  /** Checks the limit without counting the call. */
   peek(key: string): Verdict;
   readonly perMinute: number;
 };
 
 export const WINDOW_MS = 60_000;
 export const KEYS_MAX = 100_000;
-/** What adding and taking away fractions of a millisecond leaves over. */
+/** The greatest error of adding and subtracting fractions of a millisecond. */
 const ROUNDING_MS = 1e-6;
 
-/** Whether a next arrival this far ahead is within the limit. */
+/** True when a theoretical arrival time this far ahead of now is within the limit. */
 export const fits = (aheadMs: number): boolean => aheadMs <= WINDOW_MS + ROUNDING_MS;
 
 /** `used` and `wanted`: how far ahead of now the arrival time is, and would be with this call. */
@@ -31,34 +28,38 @@ export const verdictOf = (
   retryAfterS: allowed ? 0 : Math.max(1, Math.ceil((wanted - WINDOW_MS) / 1000)),
 });
 
-/** A flood of addresses must not grow the table: what is over goes, and past the cap the oldest. */
-export const makeRoom = <Entry>(
+/** Evicts expired entries, then the oldest, so that a flood of addresses cannot grow the table. */
+export const evict = <Entry>(
   table: Map<string, Entry>,
-  isOver: (entry: Entry) => boolean,
+  isExpired: (entry: Entry) => boolean,
 ): void => {
-  for (const [key, entry] of table) if (isOver(entry)) table.delete(key);
+  for (const [key, entry] of table) if (isExpired(entry)) table.delete(key);
   for (const key of table.keys()) {
     if (table.size < KEYS_MAX) break;
     table.delete(key);
   }
 };
 
+/**
+ * A limit for one process by GCRA: one number per key, the theoretical arrival time, and no window
+ * that resets. Uses monotonic milliseconds, so a clock step neither frees nor blocks a client.
+ */
 export const limiter = (perMinute: number, monotonic: () => number): Limiter => {
   const interval = WINDOW_MS / perMinute;
   const arrivals = new Map<string, number>();
 
-  const look = (key: string, cost: 0 | 1): Verdict => {
+  const check = (key: string, cost: 0 | 1): Verdict => {
     const now = monotonic();
     const arrival = Math.max(arrivals.get(key) ?? 0, now);
     const next = arrival + interval * cost;
     const allowed = fits(next - now);
     if (allowed && cost > 0) {
-      if (arrivals.size >= KEYS_MAX && !arrivals.has(key)) makeRoom(arrivals, (at) => at <= now);
+      if (arrivals.size >= KEYS_MAX && !arrivals.has(key)) evict(arrivals, (at) => at <= now);
       arrivals.set(key, next);
     }
     const used = (allowed ? next : arrival) - now;
     return verdictOf(allowed, { used, wanted: next - now, interval });
   };
 
-  return { take: (key) => look(key, 1), peek: (key) => look(key, 0), perMinute };
+  return { take: (key) => check(key, 1), peek: (key) => check(key, 0), perMinute };
 };

@@ -1,113 +1,140 @@
-/**
- * One limit for all processes, decided here without waiting. Each process has its view of a key's
- * arrival time and lets calls through by it; what it let through it adds to the shared count in the
- * background, and the answer brings in what the others did. What is not added yet is bounded by a
- * small part of the limit, shared out among the processes, and by one round trip; it is counted
- * afterwards, so that it is paid back and never adds up. While the count is away each process keeps
- * to its share of the limit.
- */
 import type { SharedCount } from '#src/ports/limits.ts';
-import type { Limiter, Verdict } from './limiter.ts';
-import { fits, KEYS_MAX, makeRoom, verdictOf, WINDOW_MS } from './limiter.ts';
+import {
+  evict,
+  fits,
+  KEYS_MAX,
+  type Limiter,
+  type Verdict,
+  verdictOf,
+  WINDOW_MS,
+} from './limiter.ts';
 
-/** So much of a limit may wait to be added, over all processes. */
+/** The part of a limit that may wait to be sent, over all processes. */
 const UNSENT_SHARE = 0.025;
-/** So much of a limit may pass beyond a process's share before the count has heard of it. */
+/** The part of a limit that may pass beyond a process's share before the count has confirmed it. */
 const UNCONFIRMED_SHARE = 0.05;
-/** What the others did is looked up with the first call after this. */
+/** Age at which the next call refreshes what this process knows of the others. */
 const FRESH_MS = 1_000;
 const RETRY_MS = 1_000;
 
 type Entry = {
-  /** Arrival time, as far as is known, of calls to all processes. */
+  /** Arrival time of calls to all processes, as far as this process knows. */
   view: number;
-  /** Arrival time of calls to this process, were its share all that there is. */
+  /** Arrival time of calls to this process, as if its share were the whole limit. */
   own: number;
   unsent: number;
   sending: number;
   sentAt: number;
 };
 
-export const sharedLimiter = (
-  perMinute: number,
-  monotonic: () => number,
-  { count, name }: { count: SharedCount; name: string },
-): Limiter => {
-  const interval = WINDOW_MS / perMinute;
-  const entries = new Map<string, Entry>();
-  let isAway = false;
-  let retryAt = 0;
+/**
+ * One limit for all processes that decides without waiting. Each process decides by its own view of
+ * a key's arrival time, adds the calls that it allowed to the shared count in the background, and
+ * learns from the answer what the others allowed. The error is bounded: calls that are not sent yet
+ * are a small part of the limit, divided among the processes, plus those of one round trip, and they
+ * are counted afterwards. While the count is unavailable, each process allows its share of the limit.
+ */
+export class SharedLimiter implements Limiter {
+  readonly perMinute: number;
+  readonly #monotonic: () => number;
+  readonly #count: SharedCount;
+  readonly #name: string;
+  readonly #interval: number;
+  readonly #entries = new Map<string, Entry>();
+  #isAway = false;
+  #retryAt = 0;
 
-  const entryOf = (key: string, now: number): Entry => {
-    const known = entries.get(key);
-    if (known) return known;
-    if (entries.size >= KEYS_MAX) makeRoom(entries, ({ view }) => view <= now);
-    const fresh = { view: 0, own: 0, unsent: 0, sending: 0, sentAt: -Infinity };
-    entries.set(key, fresh);
-    return fresh;
-  };
+  constructor(
+    perMinute: number,
+    monotonic: () => number,
+    { count, name }: { count: SharedCount; name: string },
+  ) {
+    this.perMinute = perMinute;
+    this.#monotonic = monotonic;
+    this.#count = count;
+    this.#name = name;
+    this.#interval = WINDOW_MS / perMinute;
+  }
 
-  /** Of what was let through while the count was away only that which still weighs is added. */
-  const discount = (entry: Entry, now: number): void => {
-    const weighs = Math.max(0, entry.own - now) / (interval * count.processes());
-    entry.unsent = Math.min(entry.unsent, Math.ceil(weighs));
-  };
+  take(key: string): Verdict {
+    return this.#check(key, 1);
+  }
 
-  const returned = (): void => {
-    const now = monotonic();
-    isAway = false;
-    for (const entry of entries.values()) discount(entry, now);
-  };
+  peek(key: string): Verdict {
+    return this.#check(key, 0);
+  }
 
-  const isDue = ({ view, unsent, sending, sentAt }: Entry, now: number): boolean => {
-    if (sending > 0 || unsent === 0) return false;
-    if (isAway) return now >= retryAt;
-    const left = (WINDOW_MS - (view - now)) / interval;
-    const most = Math.min(perMinute * UNSENT_SHARE, left / 2) / count.processes();
-    return unsent >= most || now - sentAt >= FRESH_MS;
-  };
-
-  const send = async (key: string, entry: Entry, now: number): Promise<void> => {
-    if (isAway) discount(entry, now);
-    entry.sending = entry.unsent;
-    entry.unsent = 0;
-    entry.sentAt = now;
-    // One asks whether the count is back; the others wait for what it hears.
-    retryAt = now + RETRY_MS;
-    try {
-      const ahead = await count.add(`${name}:${key}`, entry.sending * interval);
-      if (isAway) returned();
-      // A count that was emptied knows less than we do.
-      entry.view = Math.max(entry.view, monotonic() + ahead + entry.unsent * interval);
-    } catch {
-      isAway = true;
-    } finally {
-      entry.sending = 0;
-    }
-    const later = monotonic();
-    if (!isAway && isDue(entry, later)) void send(key, entry, later);
-  };
-
-  const look = (key: string, cost: 0 | 1): Verdict => {
-    const now = monotonic();
-    const entry = entryOf(key, now);
+  #check(key: string, cost: 0 | 1): Verdict {
+    const now = this.#monotonic();
+    const entry = this.#entryOf(key, now);
+    const processes = this.#count.processes();
     const view = Math.max(entry.view, now);
-    const next = view + interval * cost;
-    const ownNext = Math.max(entry.own, now) + interval * count.processes() * cost;
+    const next = view + this.#interval * cost;
+    const ownNext = Math.max(entry.own, now) + this.#interval * processes * cost;
     const unconfirmed = entry.unsent + entry.sending + cost;
-    // However slowly the count answers: beyond a little that is unconfirmed, its share is all there is.
-    const isKnown = unconfirmed <= Math.max(1, (perMinute * UNCONFIRMED_SHARE) / count.processes());
-    const isWithinShare = (!isAway && isKnown) || fits(ownNext - now);
+    // However slowly the count answers, beyond a few unconfirmed calls only the share is allowed.
+    const isConfirmed =
+      unconfirmed <= Math.max(1, (this.perMinute * UNCONFIRMED_SHARE) / processes);
+    const isWithinShare = (!this.#isAway && isConfirmed) || fits(ownNext - now);
     const allowed = fits(next - now) && isWithinShare;
     if (allowed && cost > 0) {
       entry.view = next;
       entry.own = Math.min(ownNext, now + WINDOW_MS);
       entry.unsent += 1;
-      if (isDue(entry, now)) void send(key, entry, now);
+      if (this.#isDue(entry, now)) void this.#send(key, entry);
     }
     const used = (allowed ? next : view) - now;
-    return verdictOf(allowed, { used, wanted: next - now, interval });
-  };
+    return verdictOf(allowed, { used, wanted: next - now, interval: this.#interval });
+  }
 
-  return { take: (key) => look(key, 1), peek: (key) => look(key, 0), perMinute };
-};
+  #entryOf(key: string, now: number): Entry {
+    let entry = this.#entries.get(key);
+    if (entry) return entry;
+    if (this.#entries.size >= KEYS_MAX) evict(this.#entries, ({ view }) => view <= now);
+    entry = { view: 0, own: 0, unsent: 0, sending: 0, sentAt: -Infinity };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  #isDue({ view, unsent, sending, sentAt }: Entry, now: number): boolean {
+    if (sending > 0 || unsent === 0) return false;
+    if (this.#isAway) return now >= this.#retryAt;
+    const left = (WINDOW_MS - (view - now)) / this.#interval;
+    const unsentMax = Math.min(this.perMinute * UNSENT_SHARE, left / 2) / this.#count.processes();
+    return unsent >= unsentMax || now - sentAt >= FRESH_MS;
+  }
+
+  async #send(key: string, entry: Entry): Promise<void> {
+    const now = this.#monotonic();
+    if (this.#isAway) this.#discount(entry, now);
+    entry.sending = entry.unsent;
+    entry.unsent = 0;
+    entry.sentAt = now;
+    // One call asks whether the count is available again; the others wait for its answer.
+    this.#retryAt = now + RETRY_MS;
+    try {
+      const ahead = await this.#count.add(`${this.#name}:${key}`, entry.sending * this.#interval);
+      if (this.#isAway) this.#recover();
+      // A count that was emptied knows less than this process.
+      const view = this.#monotonic() + ahead + entry.unsent * this.#interval;
+      entry.view = Math.max(entry.view, view);
+    } catch {
+      this.#isAway = true;
+    } finally {
+      entry.sending = 0;
+    }
+    if (!this.#isAway && this.#isDue(entry, this.#monotonic())) void this.#send(key, entry);
+  }
+
+  #recover(): void {
+    const now = this.#monotonic();
+    this.#isAway = false;
+    for (const entry of this.#entries.values()) this.#discount(entry, now);
+  }
+
+  /** Drops calls from before the count was unavailable that no longer weigh on the limit. */
+  #discount(entry: Entry, now: number): void {
+    const weighing = Math.max(0, entry.own - now) / (this.#interval * this.#count.processes());
+    entry.unsent = Math.min(entry.unsent, Math.ceil(weighing));
+  }
+}

@@ -1,109 +1,153 @@
 import { LIMITS } from '#contracts/limits.ts';
 
-/** Why a text is not JSON that we take: where, and which. */
+/** Why a JSON text is refused, with a JSON Pointer to the place. */
 export type ScanFault = { pointer: string; code: string; detail: string };
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-type Frame = { keys: Set<string> | null; name: string; index: number };
+/** An object or list that is open: the names so far (null for a list), the last name, the index. */
+type Frame = { names: Set<string> | null; name: string; index: number };
 
 /**
- * One pass over the raw text before it is parsed, without recursion: what JSON.parse would take
- * silently (a name twice, the last wins; a name that reaches a prototype), lose (1e400, 2^53+1) or
- * choke on (nesting) is refused with its place. Says nothing of syntax otherwise: JSON.parse does.
+ * Scans the raw text once, without recursion, before it is parsed. Refuses what JSON.parse accepts
+ * but changes (a repeated name, of which the last wins; a name that reaches a prototype; 1e400;
+ * 2^53+1) and what it cannot handle (deep nesting). Reports no syntax errors: JSON.parse does.
  */
-export const scanJson = (text: string): ScanFault | undefined => {
-  const stack: Frame[] = [];
-  // Every value but the outermost is a member of something.
-  let members = -1;
-  let expectsName = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    const top = stack.at(-1);
+export const scanJson = (text: string): ScanFault | undefined => new Scanner(text).scan();
+
+class Scanner {
+  readonly #text: string;
+  readonly #stack: Frame[] = [];
+  #at = 0;
+  /** Every value but the outermost is a member of an object or a list. */
+  #members = -1;
+  #expectsName = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  scan(): ScanFault | undefined {
+    for (; this.#at < this.#text.length; this.#at += 1) {
+      const fault = this.#token(this.#text.charCodeAt(this.#at));
+      if (fault) return fault;
+      if (this.#members > LIMITS.JSON_MEMBERS_MAX) return this.#tooMany();
+    }
+    return undefined;
+  }
+
+  #token(code: number): ScanFault | undefined {
     switch (code) {
       case 0x7b: // {
-      case 0x5b: {
-        // [
-        const object = code === 0x7b;
-        if (stack.length >= LIMITS.JSON_DEPTH_MAX)
-          return fault(stack, 'too_deep', `nests deeper than ${LIMITS.JSON_DEPTH_MAX}`);
-        members += 1;
-        if (members > LIMITS.JSON_MEMBERS_MAX) return tooMany(stack);
-        stack.push({ keys: object ? new Set() : null, name: '', index: 0 });
-        expectsName = object;
-        break;
-      }
+        return this.#open(new Set());
+      case 0x5b: // [
+        return this.#open(null);
       case 0x7d: // }
       case 0x5d: // ]
-        if (!stack.pop()) return undefined;
-        expectsName = false;
-        break;
+        if (!this.#stack.pop()) this.#stop();
+        this.#expectsName = false;
+        return undefined;
       case 0x2c: // ,
-        if (top) {
-          top.index += 1;
-          expectsName = top.keys !== null;
-        }
-        break;
-      case QUOTE: {
-        const end = endOfString(text, i);
-        if (end < 0) return undefined;
-        const raw = text.slice(i, end + 1);
-        const value = raw.includes('\\') ? parsed(raw) : raw.slice(1, -1);
-        const isName = expectsName && top?.keys;
-        if (isName) top.name = value.toWellFormed();
-        else members += 1;
-        if (!value.isWellFormed())
-          return fault(stack, 'lone_surrogate', 'holds half of a surrogate pair');
-        if (isName) {
-          if (isReserved(stack)) return fault(stack, 'reserved_name', 'is not a name to be sent');
-          if (isName.has(value)) return fault(stack, 'duplicate_name', 'is given twice');
-          isName.add(value);
-          expectsName = false;
-        }
-        i = end;
-        break;
-      }
+        return this.#separate(this.#stack.at(-1));
+      case QUOTE:
+        return this.#string();
       case 0x74: // true
       case 0x66: // false
       case 0x6e: // null
-        members += 1;
-        break;
-      default: {
-        if (!startsNumber(code)) break;
-        const end = endOfNumber(text, i);
-        // NaN, which is no JSON at all, is not larger than anything.
-        if (Math.abs(Number(text.slice(i, end))) > Number.MAX_SAFE_INTEGER)
-          return fault(stack, 'number_out_of_range', 'is too large to be kept exactly');
-        members += 1;
-        i = end - 1;
-      }
+        this.#members += 1;
+        return undefined;
+      default:
+        return isNumberStart(code) ? this.#number() : undefined;
     }
-    if (members > LIMITS.JSON_MEMBERS_MAX) return tooMany(stack);
   }
-  return undefined;
-};
 
-/** The names that lead to a prototype in code that copies members one by one. */
-const isReserved = (stack: readonly Frame[]): boolean => {
-  const name = stack.at(-1)?.name;
-  return name === '__proto__' || (name === 'prototype' && stack.at(-2)?.name === 'constructor');
-};
+  #open(names: Frame['names']): ScanFault | undefined {
+    if (this.#stack.length >= LIMITS.JSON_DEPTH_MAX)
+      return this.#fault('too_deep', `nests deeper than ${LIMITS.JSON_DEPTH_MAX}`);
+    this.#members += 1;
+    if (this.#members > LIMITS.JSON_MEMBERS_MAX) return this.#tooMany();
+    this.#stack.push({ names, name: '', index: 0 });
+    this.#expectsName = names !== null;
+    return undefined;
+  }
 
-const startsNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+  #separate(top: Frame | undefined): undefined {
+    if (!top) return;
+    top.index += 1;
+    this.#expectsName = top.names !== null;
+  }
 
-/** Behind the last character that a number could have, whether or not it is one. */
+  #string(): ScanFault | undefined {
+    const end = endOfString(this.#text, this.#at);
+    if (end < 0) return this.#stop();
+    const raw = this.#text.slice(this.#at, end + 1);
+    this.#at = end;
+    const value = raw.includes('\\') ? unescape(raw) : raw.slice(1, -1);
+    const top = this.#stack.at(-1);
+    const names = this.#expectsName ? top?.names : null;
+    if (top && names) top.name = value.toWellFormed();
+    else this.#members += 1;
+    if (!value.isWellFormed())
+      return this.#fault('lone_surrogate', 'holds half of a surrogate pair');
+    if (!names) return undefined;
+    if (this.#isReserved()) return this.#fault('reserved_name', 'is a reserved name');
+    if (names.has(value)) return this.#fault('duplicate_name', 'is given twice');
+    names.add(value);
+    this.#expectsName = false;
+    return undefined;
+  }
+
+  #number(): ScanFault | undefined {
+    const end = endOfNumber(this.#text, this.#at);
+    // A malformed number is NaN here, which no comparison refuses; JSON.parse reports it.
+    if (Math.abs(Number(this.#text.slice(this.#at, end))) > Number.MAX_SAFE_INTEGER)
+      return this.#fault('number_out_of_range', 'is too large to be kept exactly');
+    this.#members += 1;
+    this.#at = end - 1;
+    return undefined;
+  }
+
+  /** The names that lead to a prototype in code that copies members one by one. */
+  #isReserved(): boolean {
+    const name = this.#stack.at(-1)?.name;
+    const isPrototype = name === 'prototype' && this.#stack.at(-2)?.name === 'constructor';
+    return isPrototype || name === '__proto__';
+  }
+
+  /** Ends the scan at a syntax error. */
+  #stop(): undefined {
+    this.#at = this.#text.length;
+  }
+
+  #tooMany(): ScanFault {
+    return this.#fault('too_many', `is one more than ${LIMITS.JSON_MEMBERS_MAX} members`);
+  }
+
+  #fault(code: string, detail: string): ScanFault {
+    const steps = this.#stack.map(({ names, name, index }) =>
+      names ? name.replaceAll('~', '~0').replaceAll('/', '~1') : index,
+    );
+    const pointer = steps.map((step) => `/${step}`).join('');
+    return { pointer: pointer.slice(0, 200), code, detail };
+  }
+}
+
+const isNumberStart = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+
+/** The index after the last character that can be part of a number, whether or not it is one. */
 const endOfNumber = (text: string, from: number): number => {
   let end = from + 1;
   for (; end < text.length; end++) {
     const code = text.charCodeAt(end);
     const isPart =
-      startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
+      isNumberStart(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
     if (!isPart) break;
   }
   return end;
 };
 
+/** The index of the closing quote; -1 when there is none. */
 const endOfString = (text: string, from: number): number => {
   for (let i = from + 1; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -113,26 +157,11 @@ const endOfString = (text: string, from: number): number => {
   return -1;
 };
 
-const parsed = (raw: string): string => {
+const unescape = (raw: string): string => {
   try {
     return JSON.parse(raw) as string;
   } catch {
-    // Bad escapes are a matter of syntax, which JSON.parse will name for the whole body.
+    // A bad escape is a syntax error, which JSON.parse reports for the whole body.
     return raw;
   }
 };
-
-const tooMany = (stack: readonly Frame[]): ScanFault =>
-  fault(stack, 'too_many', `is one more than ${LIMITS.JSON_MEMBERS_MAX} members`);
-
-const fault = (stack: readonly Frame[], code: string, detail: string): ScanFault => ({
-  pointer: stack
-    .map(
-      ({ keys, name, index }) =>
-        `/${keys ? name.replaceAll('~', '~0').replaceAll('/', '~1') : index}`,
-    )
-    .join('')
-    .slice(0, 200),
-  code,
-  detail,
-});

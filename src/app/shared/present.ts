@@ -1,8 +1,8 @@
 type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Only the members that are there: what is stored and shown has no null where nothing was said. */
+/** Copies the members that are not undefined. */
 export const present = <T extends object>(members: T): Present<T> => {
-  const there: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(members)) if (value !== undefined) there[name] = value;
-  return there as Present<T>;
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) copy[name] = value;
+  return copy as Present<T>;
 };

@@ -1,24 +1,21 @@
-/**
- * What one request may hold the others up for. Ordinary ones are done by then, without a turn in
- * which their like would begin the same work.
- */
+/** How long one request may hold the event loop. Ordinary requests finish within one such turn. */
 const TURN_MS = 5;
-const ITEMS_BETWEEN_LOOKS = 100;
+const ITEMS_PER_CHECK = 100;
 
-/** Resolves when the event loop has come round: what waited for it has had its turn. */
+/** Resolves after the event loop has run the callbacks that were waiting. */
 export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Calls `act` with each item; where that takes long, the requests of others have their turn in between. */
+/** Calls `act` with each item, and yields to other requests after every TURN_MS. */
 export const inTurns = async <Item>(
   items: Iterable<Item>,
   act: (item: Item) => void,
 ): Promise<void> => {
   let began = performance.now();
-  let done = 0;
+  let count = 0;
   for (const item of items) {
     act(item);
-    done += 1;
-    if (done % ITEMS_BETWEEN_LOOKS > 0 || performance.now() - began < TURN_MS) continue;
+    count += 1;
+    if (count % ITEMS_PER_CHECK > 0 || performance.now() - began < TURN_MS) continue;
     await turn();
     began = performance.now();
   }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { redisLimits, type RedisLimits } from '#src/adapters/redis/limits.ts';
 import type { Limiter } from '#src/app/limits/limiter.ts';
-import { sharedLimiter } from '#src/app/limits/shared-limiter.ts';
+import { SharedLimiter } from '#src/app/limits/shared-limiter.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { until } from '../../support/clients/cli.ts';
 import type { TestRedis } from '../../support/redis/redis-server.ts';
@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     return made;
   };
   const limitOn = (count: RedisLimits): Limiter =>
-    sharedLimiter(PER_MINUTE, monotonic, { count, name: 'read' });
+    new SharedLimiter(PER_MINUTE, monotonic, { count, name: 'read' });
   const know = (all: readonly RedisLimits[], many: number): Promise<boolean> =>
     until(() => all.every((count) => count.processes() === many), 10_000);
 

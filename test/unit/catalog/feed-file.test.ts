@@ -55,7 +55,7 @@ describe('an object of a line', () => {
     ['"price":"9 GBP"', 'price is given twice'],
     ['"\\u0070rice":"9 GBP"', 'price is given twice'],
     ['"price_tiers":[{"min_quantity":1,"min_quantity":2}]', 'price_tiers/0/min_quantity is given'],
-    ['"__proto__":{}', '__proto__ is not a name to be sent'],
+    ['"__proto__":{}', '__proto__ is a reserved name'],
   ])('may not hold %s beside a price', async (more, expected) => {
     const item = reasonOf(await read('ndjson', `${JSON.stringify(GOOD).slice(0, -1)},${more}}`));
     expect(item).toContain(expected);
