@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { EventType } from './events/index.ts';
 import type { ProblemCode } from './problems.ts';
-import type { NeededScope, Role, Scope } from './scopes.ts';
+import type { NeededScope, DeskRole, Scope } from './scopes.ts';
 
 export type HttpMethod = 'GET' | 'POST';
 
@@ -84,7 +84,7 @@ export type DeskOperation<
   Output extends z.ZodType = z.ZodType,
 > = Shape<Input, Output> &
   OverHttp & {
-    roles: readonly Role[];
+    roles: readonly DeskRole[];
     /** Its answer holds personal data, so each read is audited. */
     readsPersonalData?: boolean;
   };

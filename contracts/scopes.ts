@@ -43,13 +43,13 @@ export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boole
 };
 
 /** Who may act at the desk. An agent is not among them, and a desk role opens no agent interface. */
-export const ROLES = {
+export const DESK_ROLES = {
   owner: 'The promoter: asks for access, manages keys, reads own history',
   staff: 'Reviews access, sets lead states, publishes the catalog',
   auditor: 'Reads every history, changes nothing',
   operator: 'Runs the service: projections, erasure, desk tokens',
 } as const;
 
-export type Role = keyof typeof ROLES;
+export type DeskRole = keyof typeof DESK_ROLES;
 
-export const ROLE_NAMES = Object.keys(ROLES) as [Role, ...Role[]];
+export const DESK_ROLE_NAMES = Object.keys(DESK_ROLES) as [DeskRole, ...DeskRole[]];

@@ -9,11 +9,7 @@ const product = sourceFiles('contracts', 'src', 'projections');
 const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
 
 // Data of the contract and of the house, where length is not complexity.
-const LONG_BY_NATURE = [
-  'contracts/problems.ts',
-  'contracts/desk/access.ts',
-  'test/requirements.ts',
-];
+const LONG_BY_NATURE = ['contracts/problems.ts', 'test/requirements.ts'];
 const LINES_MAX = 250;
 const TEST_LINES_MAX = 400;
 const FOLDER_FILES_MAX = 24;

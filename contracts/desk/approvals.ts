@@ -1,32 +1,26 @@
 import { z } from 'zod';
 import { postExample } from '../examples/outbound.ts';
-import { asOf, id, idempotencyKey, line, ownerSpace } from '../fields.ts';
-import { defineDeskOperation } from '../operation.ts';
+import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '../fields.ts';
 import type { ProblemCode } from '../problems.ts';
-import { OUTBOUND_STATUSES, outbound } from '../records/outbound.ts';
-import { DESK_WRITE_PROBLEMS } from './access.ts';
+import { OUTBOUND_STATUSES, outboundRecord } from '../records/outbound.ts';
+import { deskCommand, deskQuery, EXAMPLE_AS_OF } from './define.ts';
 
-const which = {
+const request = {
   outbound_id: id('out'),
-  owner_id: ownerSpace.optional().describe('Whose it is, where it is known'),
+  owner_id: ownerSpace.optional().describe('Owner of the request, if known'),
 };
-const sha256 = z
-  .string()
-  .regex(/^[0-9a-f]{64}$/, { error: 'must be 64 of 0-9a-f' })
-  .describe('content_sha256 of what you have seen: the decision is on exactly that');
-
 const PATH = '/approvals/{outbound_id}';
 
 const approval = z
   .object({
-    request: outbound,
+    request: outboundRecord,
     exact: z.object({
-      bytes: z.string().describe('What will leave, byte for byte, in UTF-8'),
+      bytes: z.string().describe('The bytes that will be sent, in UTF-8'),
       bytes_count: z.int(),
       sha256: z.string(),
       shown: z
         .string()
-        .describe('The text with everything that a reader cannot see made visible, as ⟨U+200D⟩'),
+        .describe('The text, with each invisible character written as its code point: ⟨U+200D⟩'),
       hidden: z.array(
         z.object({
           pointer: z.string(),
@@ -39,148 +33,150 @@ const approval = z
   .meta({ id: 'Approval' });
 
 const envelope = '{"content":{"text":"…"},"id":"out_5e6f7g8h9j0k1m2n3p4q5r6s","version":1}';
-const approvalExample = {
-  request: postExample,
-  exact: {
-    bytes: envelope,
-    bytes_count: Buffer.byteLength(envelope),
-    sha256: postExample.content_sha256,
-    shown: postExample.content.text,
-    hidden: [],
-  },
-};
 
-export const listApprovals = defineDeskOperation({
+export const listApprovals = deskQuery({
   id: 'listApprovals',
-  kind: 'query',
   roles: ['owner', 'staff', 'auditor'],
-  http: { method: 'GET', path: '/approvals', status: 200 },
-  summary: 'Outreach requests, newest first: those that wait for people, or all of an owner',
+  path: '/approvals',
+  summary: 'List outreach requests, newest first: those that wait for people, or all of an owner',
   guidance:
-    'Without status: every request that is not at an end, and those of unknown outcome. With an owner_id ' +
-    'and a status, the finished ones, too.',
-  input: z.strictObject({
+    'Without status: requests that are not finished, and those of unknown outcome. With owner_id and status: ' +
+    'also finished requests.',
+  fields: {
     owner_id: ownerSpace.optional(),
     status: z.enum(OUTBOUND_STATUSES).optional(),
-    before: z.int().min(1).optional(),
-    limit: z.int().min(1).max(100).default(25),
-  }),
-  output: z.object({
-    data: z.array(outbound),
-    next_before: z.int().nullable(),
-    as_of: asOf,
-  }),
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [
-    {
-      name: 'what waits',
-      input: { owner_id: 'acme' },
-      output: {
-        data: [postExample],
-        next_before: null,
-        as_of: { position: 3120, at: '2026-11-20T09:30:00.000Z' },
-      },
-    },
-  ],
+    before,
+    limit,
+  },
+  output: z.object({ data: z.array(outboundRecord), next_before: nextBefore, as_of: asOf }),
+  example: {
+    name: 'what waits',
+    input: { owner_id: 'acme' },
+    output: { data: [postExample], next_before: null, as_of: EXAMPLE_AS_OF },
+  },
 });
 
-export const showApproval = defineDeskOperation({
+export const showApproval = deskQuery({
   id: 'showApproval',
-  kind: 'query',
   roles: ['owner', 'staff', 'auditor'],
   readsPersonalData: true,
-  http: { method: 'GET', path: PATH, status: 200 },
-  summary: 'One outreach request, with the exact bytes that would leave',
-  guidance: 'Approve with the sha256 shown here: it is bound to these bytes and to no others.',
-  input: z.strictObject(which),
+  path: PATH,
+  summary: 'Show one outreach request, with the exact bytes that would be sent',
+  guidance: 'Approve with the sha256 shown here: the approval is valid for exactly these bytes.',
+  fields: request,
   output: approval,
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'a post', input: { outbound_id: postExample.id }, output: approvalExample }],
+  example: {
+    name: 'a post',
+    input: { outbound_id: postExample.id },
+    output: {
+      request: postExample,
+      exact: {
+        bytes: envelope,
+        bytes_count: Buffer.byteLength(envelope),
+        sha256: postExample.content_sha256,
+        shown: postExample.content.text,
+        hidden: [],
+      },
+    },
+  },
 });
 
 const DECISION_PROBLEMS = [
-  ...DESK_WRITE_PROBLEMS,
   'approval_mismatch',
   'approval_expired',
   'outreach_halted',
 ] as const satisfies readonly ProblemCode[];
 
-const decide = <const Id extends string, Extra extends z.ZodRawShape>(
-  operation: Id,
-  of: {
-    verb: string;
-    summary: string;
-    guidance: string;
-    extra: Extra;
-    said: Record<string, unknown>;
-    status: (typeof OUTBOUND_STATUSES)[number];
-  },
-) =>
-  defineDeskOperation({
-    id: operation,
-    kind: 'command',
+/** Defines a decision of a person on an outreach request. */
+const decide = <const Id extends string, Fields extends z.ZodRawShape>({
+  verb,
+  fields,
+  example,
+  status,
+  ...operation
+}: {
+  id: Id;
+  verb: string;
+  summary: string;
+  guidance: string;
+  fields: Fields;
+  /** Values of `fields`. */
+  example: Record<string, unknown>;
+  /** The status of the request afterwards. */
+  status: (typeof OUTBOUND_STATUSES)[number];
+}) =>
+  deskCommand({
+    ...operation,
     roles: ['owner', 'staff'],
-    http: { method: 'POST', path: `${PATH}/${of.verb}`, status: 200 },
-    summary: of.summary,
-    guidance: of.guidance,
-    input: z.strictObject({ idempotency_key: idempotencyKey, ...which, ...of.extra }),
-    output: outbound,
+    path: `${PATH}/${verb}`,
+    fields: { ...request, ...fields },
+    output: outboundRecord,
     problems: DECISION_PROBLEMS,
-    examples: [
-      {
-        name: of.verb,
-        input: { idempotency_key: `post-${of.verb}`, outbound_id: postExample.id, ...of.said },
-        output: { ...postExample, status: of.status, version: 1 },
-      },
-    ],
+    example: {
+      name: verb,
+      input: { idempotency_key: `post-${verb}`, outbound_id: postExample.id, ...example },
+      output: { ...postExample, status, version: 1 },
+    },
   });
 
+const content_sha256 = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, { error: 'must be 64 of 0-9a-f' })
+  .describe(
+    'content_sha256 of the content that you have read; the decision is on exactly that content',
+  );
 const reason = line(500).describe('Shown to the agent');
-const bound = { content_sha256: postExample.content_sha256 };
+const exampleContent = { content_sha256: postExample.content_sha256 };
 
-export const approveOutbound = decide('approveOutbound', {
+export const approveOutbound = decide({
+  id: 'approveOutbound',
   verb: 'approve',
   summary: 'Approve exactly this content',
   guidance:
-    'In owner_controlled mode the owner decides, in admin_approved mode staff. Where two are required, ' +
-    'two different people. One changed character later needs a new approval.',
-  extra: { content_sha256: sha256, note: line(500).optional() },
-  said: bound,
+    'In owner_controlled mode the owner decides, in admin_approved mode staff. If two approvals are required, ' +
+    'they must come from two people. Any later change of the content needs a new approval.',
+  fields: { content_sha256, note: line(500).optional() },
+  example: exampleContent,
   status: 'approved',
 });
 
-export const refuseOutbound = decide('refuseOutbound', {
+export const refuseOutbound = decide({
+  id: 'refuseOutbound',
   verb: 'refuse',
-  summary: 'Refuse an outreach request for good',
-  guidance: 'The agent is told the reason.',
-  extra: { content_sha256: sha256, reason },
-  said: { ...bound, reason: 'Not our tone' },
+  summary: 'Refuse an outreach request; this is final',
+  guidance: 'The agent can read the reason.',
+  fields: { content_sha256, reason },
+  example: { ...exampleContent, reason: 'Not our tone' },
   status: 'rejected',
 });
 
-export const requestOutboundChanges = decide('requestOutboundChanges', {
+export const requestOutboundChanges = decide({
+  id: 'requestOutboundChanges',
   verb: 'request-changes',
   summary: 'Send an outreach request back to the agent',
-  guidance: 'The agent may send new content, which is decided on anew.',
-  extra: { content_sha256: sha256, reason },
-  said: { ...bound, reason: 'Name the price' },
+  guidance: 'The agent may send new content, which needs a new decision.',
+  fields: { content_sha256, reason },
+  example: { ...exampleContent, reason: 'Name the price' },
   status: 'changes_requested',
 });
 
-export const cancelOutbound = decide('cancelOutbound', {
+export const cancelOutbound = decide({
+  id: 'cancelOutbound',
   verb: 'cancel',
   summary: 'Cancel an outreach request that has not been sent',
-  guidance: 'Works until it is dispatched.',
-  extra: { reason },
-  said: { reason: 'Campaign over' },
+  guidance: 'Possible until the request is dispatched.',
+  fields: { reason },
+  example: { reason: 'Campaign over' },
   status: 'canceled',
 });
 
-export const observeOutbound = decide('observeOutbound', {
+export const observeOutbound = decide({
+  id: 'observeOutbound',
   verb: 'observe',
-  summary: 'Say what became of a request whose outcome is unknown',
-  guidance: 'Somebody has looked at the receiver. Only this ends an unknown outcome.',
-  extra: { outcome: z.enum(['confirmed', 'failed']), evidence: line(500) },
-  said: { outcome: 'confirmed', evidence: 'The post is there' },
+  summary: 'Record the outcome of a request whose outcome is unknown',
+  guidance:
+    'Call it after a person has checked with the receiver. Nothing else ends an unknown outcome.',
+  fields: { outcome: z.enum(['confirmed', 'failed']), evidence: line(500) },
+  example: { outcome: 'confirmed', evidence: 'The post is there' },
   status: 'confirmed',
 });

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { country, currency, idempotencyKey, line, quantity, text, url } from '../fields.ts';
+import { country, currency, line, quantity, text, url } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
-import { defineDeskOperation } from '../operation.ts';
-import { DESK_WRITE_PROBLEMS } from './access.ts';
+import { deskCommand } from './define.ts';
 
 const PRICE_MAX = 1_000_000_000;
 
@@ -24,10 +23,10 @@ const priceTiers = z
           (tier.min_quantity > before.min_quantity && tier.unit_price <= before.unit_price)
         );
       }),
-    { error: 'must rise in quantity, and never in price' },
+    { error: 'quantities must increase, and prices must not' },
   );
 
-/** A product as a feed brings it: what is published is shown to every agent, so nothing odd goes in. */
+/** A product of a feed. Strict, because every agent reads what is published. */
 const feedProduct = z.strictObject({
   sku: line(64),
   title: line(200),
@@ -64,22 +63,20 @@ const exampleProduct = {
   price_tiers: [{ min_quantity: 1, unit_price: 1695 }],
 };
 
-export const importProducts = defineDeskOperation({
+export const importProducts = deskCommand({
   id: 'importProducts',
-  kind: 'command',
   roles: ['staff'],
-  http: { method: 'POST', path: '/products/import', status: 200 },
-  summary: 'Publish or revise products; what is unchanged appends nothing',
+  path: '/products/import',
+  summary: 'Publish or revise products; an unchanged product appends no event',
   guidance:
-    'The CLI reads feed files and sends them here in pieces. Amounts are in minor units. One that was cut ' +
-    'off goes on when it is sent again with its key, and leaves what others changed since it began.',
-  input: z.strictObject({
-    idempotency_key: idempotencyKey,
+    'The CLI reads feed files and sends them in parts. Amounts are in minor units. To continue an interrupted ' +
+    'import, send it again with the same idempotency key: it does not overwrite what others have changed since it began.',
+  fields: {
     products: z
       .array(z.strictObject({ product: feedProduct, stock: stockLevel }))
       .min(1)
       .max(LIMITS.IMPORT_PRODUCTS_MAX),
-  }),
+  },
   output: z.object({
     read: z.int(),
     appended: z.int(),
@@ -87,41 +84,32 @@ export const importProducts = defineDeskOperation({
     republished: z
       .int()
       .optional()
-      .describe('Of those appended: how many had been withdrawn. Older answers do not tell'),
+      .describe('How many of those appended had been withdrawn; absent from older answers'),
   }),
-  problems: DESK_WRITE_PROBLEMS,
-  examples: [
-    {
-      name: 'one product',
-      input: {
-        idempotency_key: 'feed-2026-11-20:1',
-        products: [
-          { product: exampleProduct, stock: { level: 'in_stock', available_quantity: 97 } },
-        ],
-      },
-      output: { read: 1, appended: 1, unchanged: 0, republished: 0 },
+  example: {
+    name: 'one product',
+    input: {
+      idempotency_key: 'feed-2026-11-20:1',
+      products: [{ product: exampleProduct, stock: { level: 'in_stock', available_quantity: 97 } }],
     },
-  ],
+    output: { read: 1, appended: 1, unchanged: 0, republished: 0 },
+  },
 });
 
-export const withdrawProduct = defineDeskOperation({
+export const withdrawProduct = deskCommand({
   id: 'withdrawProduct',
-  kind: 'command',
   roles: ['staff'],
-  http: { method: 'POST', path: '/products/withdraw', status: 200 },
-  summary: 'Take a product out of the catalog',
+  path: '/products/withdraw',
+  summary: 'Withdraw a product from the catalog',
   guidance:
-    'Links and handoffs that name it stay. Buyers who hold it in a list see that it was withdrawn, and ' +
-    'the reason; they can send it as it is, or less of it, not more. An import that has the sku ' +
-    'publishes it again.',
-  input: z.strictObject({ idempotency_key: idempotencyKey, sku: line(64), reason: line(500) }),
+    'Links and handoffs that name the product stay. A buyer whose list has the product sees that it was withdrawn, ' +
+    'and the reason; the buyer can send the list with the same quantity or less, but not more. An import with the ' +
+    'sku publishes the product again.',
+  fields: { sku: line(64), reason: line(500) },
   output: z.object({ sku: z.string(), status: z.literal('withdrawn') }),
-  problems: DESK_WRITE_PROBLEMS,
-  examples: [
-    {
-      name: 'discontinued',
-      input: { idempotency_key: 'withdraw-22847', sku: '22847', reason: 'Discontinued' },
-      output: { sku: '22847', status: 'withdrawn' },
-    },
-  ],
+  example: {
+    name: 'discontinued',
+    input: { idempotency_key: 'withdraw-22847', sku: '22847', reason: 'Discontinued' },
+    output: { sku: '22847', status: 'withdrawn' },
+  },
 });

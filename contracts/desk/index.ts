@@ -1,37 +1,39 @@
-import * as access from './access.ts';
+import * as agents from './agents.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
+import * as close from './close.ts';
+import * as keys from './keys.ts';
+import { eraseSubject, moveLead } from './leads.ts';
 import * as lists from './lists.ts';
 import * as outreach from './outreach.ts';
-import * as records from './records.ts';
 import { readRfq } from './rfq.ts';
 import * as system from './system.ts';
 
 /**
- * What people can do: a second registry with its own base path, credentials and document. An agent's
- * key is never accepted here, and no desk token on an agent interface.
+ * The operations of people: a second registry with its own base path, credentials and document. The desk
+ * accepts no agent's key, and no agent interface accepts a desk token.
  */
 export const deskOperations = {
-  requestAccess: access.requestAccess,
-  approveAccess: access.approveAccess,
-  denyAccess: access.denyAccess,
-  suspendAgent: access.suspendAgent,
-  reinstateAgent: access.reinstateAgent,
-  listAgents: access.listAgents,
-  issueKey: access.issueKey,
-  rotateKey: access.rotateKey,
-  revokeKey: access.revokeKey,
-  listKeys: access.listKeys,
-  issueDeskToken: access.issueDeskToken,
-  revokeDeskToken: access.revokeDeskToken,
+  requestAccess: agents.requestAccess,
+  approveAccess: agents.approveAccess,
+  denyAccess: agents.denyAccess,
+  suspendAgent: agents.suspendAgent,
+  reinstateAgent: agents.reinstateAgent,
+  listAgents: agents.listAgents,
+  issueKey: keys.issueKey,
+  rotateKey: keys.rotateKey,
+  revokeKey: keys.revokeKey,
+  listKeys: keys.listKeys,
+  issueDeskToken: keys.issueDeskToken,
+  revokeDeskToken: keys.revokeDeskToken,
   importProducts: catalog.importProducts,
   withdrawProduct: catalog.withdrawProduct,
-  moveLead: records.moveLead,
-  withdrawHandoff: records.withdrawHandoff,
-  invalidateHandoff: records.invalidateHandoff,
+  moveLead,
+  withdrawHandoff: close.withdrawHandoff,
+  invalidateHandoff: close.invalidateHandoff,
   readRfq,
-  disableLink: records.disableLink,
-  eraseSubject: records.eraseSubject,
+  disableLink: close.disableLink,
+  eraseSubject,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,

@@ -1,72 +1,48 @@
 import { z } from 'zod';
 import { handoffExample, linkExample } from '../examples/records.ts';
 import { asOf, before, limit, nextBefore, ownerSpace } from '../fields.ts';
-import { defineDeskOperation } from '../operation.ts';
-import { handoff } from '../records/handoff.ts';
-import { link } from '../records/link.ts';
+import { handoffRecord } from '../records/handoff.ts';
+import { linkRecord } from '../records/link.ts';
+import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
-const AS_OF = { position: 3120, at: '2026-11-20T09:30:00.000Z' };
-
-const roles = ['owner', 'staff', 'auditor'] as const;
-const problems = ['role_missing', 'parameter_invalid', 'resource_not_found'] as const;
-
-export const listLinks = defineDeskOperation({
+export const listLinks = deskList({
   id: 'listLinks',
-  kind: 'query',
-  roles,
-  http: { method: 'GET', path: '/links', status: 200 },
-  summary: "An owner's links, newest first",
-  guidance: 'Follow next_before while it is not null.',
-  input: z.strictObject({ owner_id: ownerSpace, before, limit }),
-  output: z.object({ data: z.array(link), next_before: nextBefore, as_of: asOf }),
-  problems,
-  examples: [
-    {
-      name: 'of acme',
-      input: { owner_id: 'acme' },
-      output: { data: [linkExample], next_before: null, as_of: AS_OF },
-    },
-  ],
+  path: '/links',
+  summary: "List an owner's links, newest first",
+  row: linkRecord,
+  example: linkExample,
 });
 
-/** What the desk sees of a handoff: the review link is the buyer's alone. */
-const deskHandoff = handoff.omit({ review_url: true, line_items: true }).extend({ lines: z.int() });
+/** A handoff as the desk sees it: the review link belongs to the buyer alone. */
+const deskHandoff = handoffRecord
+  .omit({ review_url: true, line_items: true })
+  .extend({ lines: z.int() });
 
-const { review_url: _forTheBuyer, line_items: lines, ...shown } = handoffExample;
+const { review_url: _secret, line_items: lines, ...shown } = handoffExample;
 
-export const listHandoffs = defineDeskOperation({
+export const listHandoffs = deskList({
   id: 'listHandoffs',
-  kind: 'query',
-  roles,
-  http: { method: 'GET', path: '/handoffs', status: 200 },
-  summary: "An owner's handoffs, newest first, without their review links",
-  guidance: 'Follow next_before while it is not null.',
-  input: z.strictObject({ owner_id: ownerSpace, before, limit }),
-  output: z.object({ data: z.array(deskHandoff), next_before: nextBefore, as_of: asOf }),
-  problems,
-  examples: [
-    {
-      name: 'of acme',
-      input: { owner_id: 'acme' },
-      output: { data: [{ ...shown, lines: lines.length }], next_before: null, as_of: AS_OF },
-    },
-  ],
+  path: '/handoffs',
+  summary: "List an owner's handoffs, newest first, without their review links",
+  row: deskHandoff,
+  example: { ...shown, lines: lines.length },
 });
 
-export const listHistory = defineDeskOperation({
+export const listHistory = deskQuery({
   id: 'listHistory',
-  kind: 'query',
-  roles,
-  http: { method: 'GET', path: '/history', status: 200 },
-  summary: "An owner's events, newest first: what, when and where; readEvents shows them whole",
+  roles: ['owner', 'staff', 'auditor'],
+  path: '/history',
+  summary:
+    "List an owner's events, newest first: type, time and stream; readEvents shows their data",
   guidance:
-    'as_of=<position> answers as the log stood then. Follow next_before while it is not null.',
-  input: z.strictObject({
+    'as_of=<position> answers with the log as it was at that position. Read the next page with next_before until ' +
+    'it is null.',
+  fields: {
     owner_id: ownerSpace,
     as_of: z.int().min(0).optional().describe('A log position'),
     before,
     limit,
-  }),
+  },
   output: z.object({
     data: z.array(
       z.object({
@@ -80,24 +56,21 @@ export const listHistory = defineDeskOperation({
     next_before: nextBefore,
     as_of: asOf,
   }),
-  problems,
-  examples: [
-    {
-      name: 'of acme',
-      input: { owner_id: 'acme', limit: 1 },
-      output: {
-        data: [
-          {
-            position: 3120,
-            at: '2026-11-20T09:30:00.000Z',
-            type: 'LinkCreated',
-            stream: 'acme-link_1a2b3c4d5e6f7g8h9j0k1m2n',
-            revision: 0,
-          },
-        ],
-        next_before: 3120,
-        as_of: AS_OF,
-      },
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme', limit: 1 },
+    output: {
+      data: [
+        {
+          position: 3120,
+          at: EXAMPLE_AT,
+          type: 'LinkCreated',
+          stream: 'acme-link_1a2b3c4d5e6f7g8h9j0k1m2n',
+          revision: 0,
+        },
+      ],
+      next_before: 3120,
+      as_of: EXAMPLE_AS_OF,
     },
-  ],
+  },
 });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { idempotencyKey, line, ownerId, url } from '../fields.ts';
-import { defineDeskOperation, type DeskOperation } from '../operation.ts';
+import { line, ownerId, url } from '../fields.ts';
+import type { DeskOperation } from '../operation.ts';
 import { APPROVAL_MODES, OUTBOUND_KINDS } from '../records/outbound.ts';
-import { DESK_WRITE_PROBLEMS } from './access.ts';
+import { deskCommand, deskQuery } from './define.ts';
 
 const settings = z
   .object({
@@ -10,7 +10,7 @@ const settings = z
     mode: z
       .enum(APPROVAL_MODES)
       .nullable()
-      .describe('Who decides: the owner, or staff. null: nobody, so nothing can be proposed'),
+      .describe('Who approves: the owner, or staff. null: nobody does, so nothing can be proposed'),
     approvals_required: z.int().nullable(),
     channels: z.array(
       z.object({
@@ -21,11 +21,13 @@ const settings = z
         webhook_secret: z
           .string()
           .optional()
-          .describe('whsec_…, for whoever verifies the signatures; shown to staff when set'),
-        disabled: z.string().optional().describe('Why nothing is sent there any more'),
+          .describe(
+            'whsec_…, with which the receiver verifies signatures; shown to staff when it is set',
+          ),
+        disabled: z.string().optional().describe('Why the channel was disabled'),
       }),
     ),
-    halted: z.string().nullable().describe('Why nothing leaves; null while all is well'),
+    halted: z.string().nullable().describe('Why outreach is halted; null if it is not'),
     halted_for_everybody: z.string().nullable(),
   })
   .meta({ id: 'OutreachSettings' });
@@ -48,36 +50,38 @@ const channel = z
     adapter: z
       .enum(['file', 'webhook', 'a2a'])
       .describe('file: the outbox directory. a2a: the agent whose card the request names'),
-    url: url.optional().describe('Of a webhook, and only of one'),
+    url: url
+      .optional()
+      .describe('URL of the webhook; required for the adapter webhook, refused for others'),
     receiver_idempotent: z
       .boolean()
       .default(false)
-      .describe('The receiver takes each webhook-id once: then an unknown outcome is tried again'),
+      .describe(
+        'The receiver handles each webhook-id once, so that an unknown outcome can be retried',
+      ),
     rotate_secret: z
       .boolean()
       .default(false)
-      .describe('A new webhook secret; the one before signs, too, for 24 hours'),
+      .describe('Create a new webhook secret; the old secret also signs for 24 hours'),
   })
   .refine(({ adapter, url }) => (adapter === 'webhook') === (url !== undefined), {
-    error: 'a webhook has a url, and nothing else has',
+    error: 'is required for the adapter webhook, and not allowed for others',
     path: ['url'],
   })
   .refine(({ kind, adapter }) => adapter !== 'a2a' || kind === 'agent_notification', {
-    error: 'only an agent_notification goes to an agent',
+    error: 'a2a is allowed for agent_notification only',
     path: ['adapter'],
   });
 
-export const configureOutreach = defineDeskOperation({
+export const configureOutreach = deskCommand({
   id: 'configureOutreach',
-  kind: 'command',
   roles: ['staff'],
-  http: { method: 'POST', path: '/outreach/{owner_id}', status: 200 },
-  summary: "Set who approves an owner's outreach, and where it goes",
+  path: '/outreach/{owner_id}',
+  summary: "Set who approves an owner's outreach, and where it is sent",
   guidance:
-    'Replaces the settings as a whole and enables every channel again. Requests that are waiting keep the ' +
-    'mode they were proposed under, and go only where they were proposed to go.',
-  input: z.strictObject({
-    idempotency_key: idempotencyKey,
+    'Replaces all settings and enables every channel again. Pending requests keep the mode and the channel under ' +
+    'which they were proposed.',
+  fields: {
     owner_id: ownerId,
     mode: z.enum(APPROVAL_MODES),
     approvals_required: z.int().min(1).max(2).default(1),
@@ -88,79 +92,76 @@ export const configureOutreach = defineDeskOperation({
       .refine((list) => new Set(list.map(({ kind }) => kind)).size === list.length, {
         error: 'at most one channel of each kind',
       }),
-  }),
+  },
   output: settings,
-  problems: DESK_WRITE_PROBLEMS,
-  examples: [
-    {
-      name: 'the outbox, approved by the owner',
-      input: {
-        idempotency_key: 'acme-outreach',
-        owner_id: 'acme',
-        mode: 'owner_controlled',
-        channels: [
-          { kind: 'social_post', adapter: 'file' },
-          { kind: 'message', adapter: 'file' },
-        ],
-      },
-      output: settingsExample,
+  example: {
+    name: 'the outbox, approved by the owner',
+    input: {
+      idempotency_key: 'acme-outreach',
+      owner_id: 'acme',
+      mode: 'owner_controlled',
+      channels: [
+        { kind: 'social_post', adapter: 'file' },
+        { kind: 'message', adapter: 'file' },
+      ],
     },
-  ],
+    output: settingsExample,
+  },
 });
 
-export const getOutreach = defineDeskOperation({
+export const getOutreach = deskQuery({
   id: 'getOutreach',
-  kind: 'query',
   roles: ['owner', 'staff', 'auditor', 'operator'],
-  http: { method: 'GET', path: '/outreach/{owner_id}', status: 200 },
-  summary: "Who approves an owner's outreach, where it goes, and whether it is halted",
+  path: '/outreach/{owner_id}',
+  summary: "Show who approves an owner's outreach, where it is sent, and whether it is halted",
   guidance: 'Secrets are not shown here.',
-  input: z.strictObject({ owner_id: ownerId }),
+  fields: { owner_id: ownerId },
   output: settings,
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [{ name: 'an owner', input: { owner_id: 'acme' }, output: settingsExample }],
+  example: { name: 'an owner', input: { owner_id: 'acme' }, output: settingsExample },
 });
 
-const halt = z.object({ owner_id: z.string().nullable(), halted: z.string().nullable() });
-
-const turn = <const Id extends string>(
-  id: Id,
-  of: Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & { path: string },
-) =>
-  defineDeskOperation({
-    id,
-    kind: 'command',
-    roles: of.roles,
-    http: { method: 'POST', path: of.path, status: 200 },
-    summary: of.summary,
-    guidance: of.guidance,
-    input: z.strictObject({
-      idempotency_key: idempotencyKey,
-      owner_id: ownerId.optional().describe('Left out: everybody. An owner names itself'),
+/** Defines the halting or the resuming of outreach. */
+const control = <const Id extends string>({
+  halted,
+  ...operation
+}: Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
+  id: Id;
+  path: string;
+  /** The reason that is in force afterwards. */
+  halted: string | null;
+}) =>
+  deskCommand({
+    ...operation,
+    fields: {
+      owner_id: ownerId
+        .optional()
+        .describe('If it is left out, the command is for all owners; an owner must name itself'),
       reason: line(500),
-    }),
-    output: halt,
-    problems: DESK_WRITE_PROBLEMS,
-    examples: [
-      {
-        name: 'one owner',
-        input: { idempotency_key: 'stop-acme', owner_id: 'acme', reason: 'Wrong campaign' },
-        output: { owner_id: 'acme', halted: id === 'haltOutreach' ? 'Wrong campaign' : null },
-      },
-    ],
+    },
+    output: z.object({ owner_id: z.string().nullable(), halted: z.string().nullable() }),
+    example: {
+      name: 'one owner',
+      input: { idempotency_key: 'stop-acme', owner_id: 'acme', reason: 'Wrong campaign' },
+      output: { owner_id: 'acme', halted },
+    },
   });
 
-export const haltOutreach = turn('haltOutreach', {
+export const haltOutreach = control({
+  id: 'haltOutreach',
   roles: ['owner', 'staff', 'operator'],
   path: '/outreach-halt',
-  summary: 'Stop all outreach at once',
+  summary: 'Halt all outreach immediately',
   guidance:
-    'From here nothing is proposed, approved or sent. What is being sent at this moment is not called back.',
+    'Until outreach is resumed, nothing is proposed, approved or sent. What is being sent at this moment cannot be ' +
+    'recalled.',
+  halted: 'Wrong campaign',
 });
 
-export const resumeOutreach = turn('resumeOutreach', {
+export const resumeOutreach = control({
+  id: 'resumeOutreach',
   roles: ['staff', 'operator'],
   path: '/outreach-resume',
-  summary: 'Let outreach go on',
-  guidance: 'What was approved and is still in time is sent.',
+  summary: 'Resume outreach',
+  guidance: 'Approved requests that have not expired are sent.',
+  halted: null,
 });

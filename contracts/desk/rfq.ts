@@ -1,28 +1,24 @@
 import { z } from 'zod';
 import { handoffExample } from '../examples/records.ts';
 import { id, money, ownerSpace, time } from '../fields.ts';
-import { defineDeskOperation } from '../operation.ts';
 import { lineItem } from '../records/handoff.ts';
 import { closedContact } from '../records/lead.ts';
+import { deskQuery, EXAMPLE_AT } from './define.ts';
 
 const HANDOFF = 'hnd_2b3c4d5e6f7g8h9j0k1m2n3p';
 
-export const readRfq = defineDeskOperation({
+export const readRfq = deskQuery({
   id: 'readRfq',
-  kind: 'query',
   roles: ['staff'],
   readsPersonalData: true,
-  http: { method: 'GET', path: '/handoffs/{handoff_id}/rfq', status: 200 },
-  summary: 'The RFQ that a buyer sent: list, totals and whom to answer',
+  path: '/handoffs/{handoff_id}/rfq',
+  summary: 'Read the RFQ that a buyer sent: list, totals and contact',
   guidance:
-    'Staff only: neither the agent nor the promoter sees the contact. Prices are those that the buyer ' +
-    'was shown in the total; a line tells in warnings and unit_price_when_sent what the catalog said ' +
-    'of its product when the buyer sent it. Whoever has the review link can send it, and the agent was ' +
-    'given the link: look at evidence before you take an RFQ for a wish of the contact’s.',
-  input: z.strictObject({
-    handoff_id: id('hnd'),
-    owner_id: ownerSpace,
-  }),
+    'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
+    'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
+    'the RFQ. Any holder of the review link can send it, and the agent was given the link: check evidence ' +
+    'before you assume that the contact sent the RFQ.',
+  fields: { handoff_id: id('hnd'), owner_id: ownerSpace },
   output: z.object({
     handoff_id: id('hnd'),
     owner_id: z.string(),
@@ -42,33 +38,33 @@ export const readRfq = defineDeskOperation({
     indicative_totals: z.array(money),
     evidence: z
       .object({
-        seconds_after_creation: z.int().describe('Between the making of the list and its sending'),
+        seconds_after_creation: z
+          .int()
+          .describe('Seconds from the creation of the handoff to the RFQ'),
         opened_before: z
           .boolean()
           .describe(
-            'Whether a request before had opened it: a button, or its page where it may run scripts',
+            'Whether an earlier request opened the list: a button, or a script of its page',
           ),
       })
       .describe(
-        'How the RFQ came. It proves nobody: a program that has the link can wait and look, too',
+        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
+          'the list, too',
       ),
   }),
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [
-    {
-      name: 'of a handoff',
-      input: { handoff_id: HANDOFF, owner_id: 'acme' },
-      output: {
-        handoff_id: HANDOFF,
-        owner_id: 'acme',
-        title: 'Kitchen shelf, autumn',
-        submitted_at: '2026-11-20T09:30:00.000Z',
-        contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
-        list_revision: 1,
-        line_items: handoffExample.line_items,
-        indicative_totals: handoffExample.indicative_totals,
-        evidence: { seconds_after_creation: 93_600, opened_before: true },
-      },
+  example: {
+    name: 'of a handoff',
+    input: { handoff_id: HANDOFF, owner_id: 'acme' },
+    output: {
+      handoff_id: HANDOFF,
+      owner_id: 'acme',
+      title: 'Kitchen shelf, autumn',
+      submitted_at: EXAMPLE_AT,
+      contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
+      list_revision: 1,
+      line_items: handoffExample.line_items,
+      indicative_totals: handoffExample.indicative_totals,
+      evidence: { seconds_after_creation: 93_600, opened_before: true },
     },
-  ],
+  },
 });

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { idempotencyKey, line, ownerSpace } from '../fields.ts';
-import { defineDeskOperation } from '../operation.ts';
-import { DESK_WRITE_PROBLEMS } from './access.ts';
+import { line, ownerSpace } from '../fields.ts';
+import { deskCommand, deskQuery } from './define.ts';
 
 const event = z
   .object({
@@ -16,32 +15,35 @@ const event = z
   })
   .meta({ id: 'Event' });
 
-export const readEvents = defineDeskOperation({
+const EVENTS_MAX = 1_000;
+
+export const readEvents = deskQuery({
   id: 'readEvents',
-  kind: 'query',
   roles: ['owner', 'staff', 'auditor', 'operator'],
-  http: { method: 'GET', path: '/events', status: 200 },
-  summary: "Events of a stream, of an owner's history, or of the whole log",
+  path: '/events',
+  summary: "Read the events of a stream, of an owner's history, or of the whole log",
   guidance:
-    'Name stream or owner_id, or neither. An owner reads only its own. Positions rise; after is exclusive, up_to is not.',
-  input: z.strictObject({
+    'Name stream or owner_id, or neither. An owner can read only its own events. Events are in order of position; ' +
+    'after is exclusive, up_to is inclusive.',
+  fields: {
     stream: line(300).optional(),
     owner_id: ownerSpace.optional(),
     after: z.int().min(0).default(0),
     up_to: z.int().min(0).optional(),
-    limit: z.int().min(1).max(1_000).default(100),
+    limit: z.int().min(1).max(EVENTS_MAX).default(100),
     last: z
       .int()
       .min(1)
-      .max(1_000)
+      .max(EVENTS_MAX)
       .optional()
-      .describe('Of what is asked for the newest so many only'),
-  }),
+      .describe('Answer only this number of the newest matching events'),
+  },
   output: z.object({ data: z.array(event), head: z.int(), more: z.boolean() }),
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [
-    { name: 'an owner', input: { owner_id: 'acme' }, output: { data: [], head: 0, more: false } },
-  ],
+  example: {
+    name: 'an owner',
+    input: { owner_id: 'acme' },
+    output: { data: [], head: 0, more: false },
+  },
 });
 
 const status = z
@@ -50,12 +52,14 @@ const status = z
     version: z.int(),
     space: z.string(),
     checkpoint: z.int(),
-    lag_events: z.int().describe('Not folded yet; counted up to 500, beyond that an estimate'),
+    lag_events: z
+      .int()
+      .describe('Events that are not folded yet; exact up to 500, an estimate above'),
     parked: z.array(
       z.object({
         partition: z.int(),
         position: z.int(),
-        stream: z.string().describe('Of the event that could not be folded'),
+        stream: z.string().describe('Stream of the event that could not be folded'),
         reason: z.string(),
       }),
     ),
@@ -63,68 +67,66 @@ const status = z
     last_rebuild: z
       .object({ state: z.enum(['running', 'done', 'failed']), failure: z.string().optional() })
       .optional()
-      .describe('Of this process'),
+      .describe('The last rebuild that this process ran'),
   })
   .meta({ id: 'ProjectionStatus' });
 
-const exampleStatus = {
-  name: 'leads',
-  version: 1,
-  space: 'leads@1.1',
-  checkpoint: 3120,
-  lag_events: 0,
-  parked: [],
-};
-
-export const listProjections = defineDeskOperation({
+export const listProjections = deskQuery({
   id: 'listProjections',
-  kind: 'query',
   roles: ['operator', 'auditor', 'staff'],
-  http: { method: 'GET', path: '/projections', status: 200 },
-  summary: 'Every read model: where it stands, how far behind, what is parked',
+  path: '/projections',
+  summary: 'List every read model: its checkpoint, its lag and its parked partitions',
   guidance:
-    'Rows of a parked partition are shown to nobody: reads of them answer read_model_rebuilding; the others go on. It ' +
-    'needs a version that takes the event, and whose start tries again.',
-  input: z.strictObject({}),
+    'Reads of a parked partition answer read_model_rebuilding; other partitions are not affected. To resolve it, ' +
+    'start a version that can fold the event: the fold is retried at its start.',
+  fields: {},
   output: z.object({ head: z.int(), data: z.array(status) }),
   problems: ['role_missing', 'parameter_invalid'],
-  examples: [{ name: 'all', input: {}, output: { head: 3120, data: [exampleStatus] } }],
+  example: {
+    name: 'all',
+    input: {},
+    output: {
+      head: 3120,
+      data: [
+        {
+          name: 'leads',
+          version: 1,
+          space: 'leads@1.1',
+          checkpoint: 3120,
+          lag_events: 0,
+          parked: [],
+        },
+      ],
+    },
+  },
 });
 
 const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a projection' });
 
-export const rebuildProjection = defineDeskOperation({
+export const rebuildProjection = deskCommand({
   id: 'rebuildProjection',
-  kind: 'command',
   roles: ['operator'],
-  http: { method: 'POST', path: '/projections/{name}/rebuild', status: 200 },
-  summary: 'Fill a read model afresh beside the live one, and switch',
+  path: '/projections/{name}/rebuild',
+  summary: 'Rebuild a read model beside the live one, then switch to it',
   guidance:
-    'Answers when it has started; listProjections shows how far it is. Readers notice nothing. Another ' +
-    'rebuild needs another key.',
-  input: z.strictObject({ idempotency_key: idempotencyKey, name }),
+    'Answers when the rebuild has started; listProjections shows its progress. Reads are not affected. Another ' +
+    'rebuild needs another idempotency key.',
+  fields: { name },
   output: z.object({ name: z.string(), started: z.boolean(), head: z.int() }),
-  problems: DESK_WRITE_PROBLEMS,
-  examples: [
-    {
-      name: 'leads',
-      input: { idempotency_key: 'rebuild-1', name: 'leads' },
-      output: { name: 'leads', started: true, head: 3120 },
-    },
-  ],
+  example: {
+    name: 'leads',
+    input: { idempotency_key: 'rebuild-1', name: 'leads' },
+    output: { name: 'leads', started: true, head: 3120 },
+  },
 });
 
-export const verifyProjection = defineDeskOperation({
+export const verifyProjection = deskQuery({
   id: 'verifyProjection',
-  kind: 'query',
   roles: ['operator', 'auditor'],
-  http: { method: 'GET', path: '/projections/{name}/verify', status: 200 },
-  summary: 'Compare the live rows with a fresh fold of the log, digest by digest',
-  guidance: 'Starts the comparison, or shows how far the running one is, until done is true.',
-  input: z.strictObject({
-    name,
-    run: line(64).describe('Your name for this run; ask again with it'),
-  }),
+  path: '/projections/{name}/verify',
+  summary: 'Compare the live rows with a new fold of the log, digest by digest',
+  guidance: 'Starts the comparison, or shows the progress of the running one, until done is true.',
+  fields: { name, run: line(64).describe('Your name for this run; repeat it to see its progress') },
   output: z.object({
     name: z.string(),
     done: z.boolean(),
@@ -134,12 +136,9 @@ export const verifyProjection = defineDeskOperation({
     mismatches: z.array(z.object({ partition: z.int(), detail: z.string() })),
     failure: z.string().optional(),
   }),
-  problems: ['role_missing', 'parameter_invalid', 'resource_not_found'],
-  examples: [
-    {
-      name: 'leads',
-      input: { name: 'leads', run: 'nightly' },
-      output: { name: 'leads', done: true, position: 3120, head: 3120, rows: 204, mismatches: [] },
-    },
-  ],
+  example: {
+    name: 'leads',
+    input: { name: 'leads', run: 'nightly' },
+    output: { name: 'leads', done: true, position: 3120, head: 3120, rows: 204, mismatches: [] },
+  },
 });

@@ -1,28 +1,20 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, sealed, why } from './shared.ts';
+import {
+  attributionDims,
+  metadata,
+  moneyAmount,
+  reasonFields,
+  sealed,
+  storedLine,
+} from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-
-export const storedLine = z.object({
-  line_id: z.string(),
-  product_id: z.string(),
-  sku: z.string(),
-  title: z.string(),
-  product_revision: z.number(),
-  quantity: z.number(),
-  unit_price: z.number(),
-  tier_min_quantity: z.number(),
-  currency: z.string(),
-  /** In clear, in older events only: sealed_line_notes since. */
-  note: z.string().optional(),
-  warnings: z.array(z.string()).optional(),
-});
 
 export const HandoffCreated = z.object({
   handoff_id: z.string(),
   agent_id: z.string(),
   title: z.string(),
-  /** In clear, in older events only: sealed_note_to_buyer since. */
+  /** Unencrypted; in older events only. Later events have sealed_note_to_buyer. */
   note_to_buyer: z.string().optional(),
   sealed_note_to_buyer: sealed.optional(),
   locale: z.string(),
@@ -35,59 +27,59 @@ export const HandoffCreated = z.object({
     email: sealed.optional(),
   }),
   lines: z.array(storedLine),
-  /** The notes of all lines by line id, as JSON in one sealed text. */
+  /** The notes of all lines by line id, as sealed JSON. */
   sealed_line_notes: sealed.optional(),
   totals: z.array(moneyAmount),
   token_hash: z.string(),
   review_origin: z.string(),
   expires_at: z.number(),
-  /** The A2A task that made it, and the context of that one. */
+  /** The A2A task that created the handoff, and its context. */
   task_id: z.string().optional(),
   context_id: z.string().optional(),
-  metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  metadata,
 });
 
-const named = {
+const subject = {
   handoff_id: z.string(),
   agent_id: z.string(),
   dims: attributionDims,
   link_id: z.string().optional(),
 };
 
-export const HandoffOpenedByBuyer = z.object(named);
+export const HandoffOpenedByBuyer = z.object(subject);
 
 export const HandoffListRevisedByBuyer = z.object({
-  ...named,
-  /** The whole list, in older events only: `changed` and `removed` since. */
+  ...subject,
+  /** The whole list; in older events only. Later events have `changed` and `removed`. */
   lines: z.array(storedLine).optional(),
-  /** Lines that are other than before, each whole; the list keeps its order. */
+  /** The lines that changed, each complete. The order of the list stays. */
   changed: z.array(storedLine).optional(),
-  /** Ids of lines that were taken off. */
+  /** Ids of removed lines. */
   removed: z.array(z.string()).optional(),
-  /** Of the whole list. */
+  /** Totals of the whole list. */
   totals: z.array(moneyAmount),
 });
 
-export const HandoffDeclinedByBuyer = z.object({ ...named, ...why });
+export const HandoffDeclinedByBuyer = z.object({ ...subject, ...reasonFields });
 
-/** What the catalog said of a line when the RFQ was sent; a product that was withdrawn has no price. */
+/** Catalog data of a line when the RFQ was sent. A withdrawn product has no price. */
 const lineNews = z.object({
   line_id: z.string(),
   price: moneyAmount.optional(),
   warnings: z.array(z.string()),
 });
 
-/** The only event by which an RFQ comes to be; only the holder of the review link can cause it. */
+/** The only event that submits an RFQ; only the holder of the review link can cause it. */
 export const RfqSubmittedByBuyer = z.object({
-  ...named,
+  ...subject,
   list_revision: z.number(),
   totals: z.array(moneyAmount),
   contact: sealed,
   consent_text: z.string(),
   consented_at: z.number(),
-  /** Of lines that it had news of. */
+  /** Lines whose price or warnings had changed in the catalog. */
   news: z.array(lineNews).optional(),
 });
 
-export const HandoffWithdrawn = z.object({ handoff_id: z.string(), ...why });
-export const HandoffInvalidated = z.object({ handoff_id: z.string(), ...why });
+export const HandoffWithdrawn = z.object({ handoff_id: z.string(), ...reasonFields });
+export const HandoffInvalidated = z.object({ handoff_id: z.string(), ...reasonFields });

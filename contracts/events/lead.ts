@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, moneyAmount, sealed, why } from './shared.ts';
+import { attributionDims, metadata, moneyAmount, reasonFields, sealed } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -22,7 +22,7 @@ const content = {
       note: sealed.optional(),
     })
     .optional(),
-  metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  metadata,
 };
 
 const source = z.object({
@@ -30,7 +30,7 @@ const source = z.object({
   ref: z.string().optional(),
 });
 
-const cameThrough = {
+const origin = {
   source,
   link_id: z.string().optional(),
   handoff_id: z.string().optional(),
@@ -41,7 +41,7 @@ export const LeadSubmitted = z.object({
   lead_id: z.string(),
   agent_id: z.string(),
   external_id: z.string(),
-  ...cameThrough,
+  ...origin,
   claim_expires_at: z.number(),
   ...content,
 });
@@ -49,22 +49,22 @@ export const LeadSubmitted = z.object({
 export const LeadAmended = z.object({
   lead_id: z.string(),
   ...content,
-  /** What the lead had said and says no more. Older events have none: what they leave out stays. */
+  /** The parts that the amendment removes. Absent in older events, which remove nothing. */
   left_out: z.array(z.enum(['contact', 'consent', 'interest', 'metadata'])).optional(),
-  /** Where the lead came from, when only now somebody says so. */
-  ...z.object(cameThrough).partial().shape,
+  /** Where the lead came from, if the amendment names it first. */
+  ...z.object(origin).partial().shape,
 });
 
-const named = {
+const subject = {
   lead_id: z.string(),
   agent_id: z.string(),
   dims: attributionDims,
   link_id: z.string().optional(),
   handoff_id: z.string().optional(),
-  ...why,
+  ...reasonFields,
 };
 
-const moved = z.object(named);
+const moved = z.object(subject);
 
 export const LeadAccepted = moved;
 export const LeadRejected = moved;
@@ -73,14 +73,6 @@ export const LeadContacted = moved;
 export const LeadQualified = moved;
 export const LeadUnqualified = moved;
 export const LeadRfqObserved = moved;
-export const LeadWon = z.object({ ...named, value: moneyAmount.optional() });
+export const LeadWon = z.object({ ...subject, value: moneyAmount.optional() });
 export const LeadLost = moved;
 export const LeadWithdrawn = moved;
-
-/** Stands on the stream claims-lead_{keyed hash of the contact}: who may claim this contact, and until when. */
-export const LeadClaimed = z.object({
-  owner_id: z.string(),
-  lead_id: z.string(),
-  expires_at: z.number(),
-});
-export const LeadClaimReleased = z.object({ owner_id: z.string(), lead_id: z.string() });

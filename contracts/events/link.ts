@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, linkTarget } from './shared.ts';
+import { attributionDims, linkTarget, metadata } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -16,14 +16,7 @@ export const LinkCreated = z.object({
   utm: z.record(z.string(), z.string()).optional(),
   expires_at: z.number().optional(),
   expired_url: z.string().optional(),
-  metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  metadata,
 });
 
 export const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });
-
-/** Stands on the stream codes-code_{slug}: the first link to claim a slug has it for ever. */
-export const CodeClaimed = z.object({
-  code: z.string(),
-  link_id: z.string(),
-  owner_id: z.string(),
-});

@@ -1,23 +1,18 @@
 import { z } from 'zod';
+import { outboundKind, outboundVia } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
-const named = {
+const subject = {
   outbound_id: z.string(),
   agent_id: z.string(),
-  /** The A2A task that the request is, when it came over A2A: pinned, so that a fold finds it. */
+  /** The A2A task of the request, if it was proposed over A2A; a fold needs no other record to find it. */
   task_id: z.string().optional(),
 };
 
-/** Where approved content goes: pinned into what is approved, so that no later setting moves it. */
-export const outboundVia = z.object({
-  adapter: z.enum(['file', 'webhook', 'a2a']),
-  url: z.string().optional(),
-});
-
 const proposal = {
-  ...named,
-  kind: z.enum(['social_post', 'message', 'agent_notification']),
+  ...subject,
+  kind: outboundKind,
   target: z.record(z.string(), z.string()),
   content: z.object({
     subject: z.string().optional(),
@@ -26,7 +21,7 @@ const proposal = {
   }),
   schedule: z.object({ not_before: z.number().optional(), not_after: z.number() }),
   via: outboundVia,
-  /** Hex SHA-256 over the bytes that will leave. */
+  /** SHA-256 in hex of the bytes that will be sent. */
   content_sha256: z.string(),
   revision: z.number(),
   approval: z.object({ mode: z.string(), required: z.number() }),
@@ -34,86 +29,67 @@ const proposal = {
 };
 
 export const OutboundProposed = z.object({ ...proposal, context_id: z.string().optional() });
-/** New content under a new hash: the decisions on the old one no longer count. */
+
+/** New content with a new hash; decisions on the old content no longer count. */
 export const OutboundRevised = z.object(proposal);
 
 const decision = {
-  ...named,
+  ...subject,
   by: z.string(),
-  /** What people call who decided: two tokens of one name, in any case or spacing, are one person. */
+  /** Name of the person. Tokens whose names differ only in case or spacing count as one person. */
   name: z.string().optional(),
   role: z.string(),
   revision: z.number(),
   content_sha256: z.string(),
 };
 
-/** One person's yes to exactly these bytes. As many as are required make the request approved. */
+/** One person's approval of exactly these bytes. The request is approved after `approval.required` of them. */
 export const OutboundApproved = z.object({ ...decision, note: z.string().optional() });
 export const OutboundRejected = z.object({ ...decision, reason: z.string() });
 export const OutboundChangesRequested = z.object({ ...decision, reason: z.string() });
 
-export const OutboundExpired = z.object(named);
+export const OutboundExpired = z.object(subject);
 export const OutboundCanceled = z.object({
-  ...named,
+  ...subject,
   by: z.string(),
   reason: z.string().optional(),
 });
 
-/** Written before the adapter is called: whoever finds it without a result knows that it may have left. */
+/** Appended before the adapter is called. Without a later result, the content may have been sent. */
 export const OutboundDispatched = z.object({
-  ...named,
+  ...subject,
   revision: z.number(),
   content_sha256: z.string(),
   attempt: z.number(),
   adapter: z.string(),
-  /** Until then its sender may still be at it. */
+  /** Epoch milliseconds. Until then the attempt may still be running. */
   until: z.number(),
 });
-/** The attempt is to be repeated: it had no effect, or the receiver takes the same one only once. */
+
+/** The attempt will be repeated: it had no effect, or the receiver handles a repetition only once. */
 export const OutboundDeferred = z.object({
-  ...named,
+  ...subject,
   attempt: z.number(),
   reason: z.string(),
-  /** It may have had its effect all the same. */
+  /** The attempt may have had its effect nevertheless. */
   uncertain: z.boolean().optional(),
   retry_at: z.number(),
 });
 export const OutboundConfirmed = z.object({
-  ...named,
+  ...subject,
   attempt: z.number(),
   evidence: z.string(),
-  /** Who saw it, when it was not the adapter. */
+  /** The desk token of the person who observed it; absent if the adapter did. */
   by: z.string().optional(),
 });
 export const OutboundFailed = z.object({
-  ...named,
+  ...subject,
   attempt: z.number(),
   reason: z.string(),
   by: z.string().optional(),
 });
 export const OutboundOutcomeUnknown = z.object({
-  ...named,
+  ...subject,
   attempt: z.number(),
-  reason: z.string(),
-});
-
-const channel = outboundVia.extend({
-  receiver_idempotent: z.boolean().optional(),
-  secret_version: z.number().optional(),
-  /** The secret before this one signs, too, until then. */
-  rotating_until: z.number().optional(),
-});
-
-/** Who approves an owner's outreach, and where each kind of it goes. */
-export const OutreachConfigured = z.object({
-  mode: z.enum(['owner_controlled', 'admin_approved']),
-  approvals_required: z.number(),
-  channels: z.partialRecord(z.enum(['social_post', 'message', 'agent_notification']), channel),
-});
-/** The kill switch: of one owner on its own stream, of everybody on the desk's. */
-export const OutreachHalted = z.object({ reason: z.string() });
-export const OutreachResumed = z.object({ reason: z.string() });
-export const OutreachChannelDisabled = z.object({
-  kind: z.enum(['social_post', 'message', 'agent_notification']),
   reason: z.string(),
 });

@@ -1,14 +1,16 @@
 import { z } from 'zod';
 
-/** What a link points at. */
+// Parts of the stored format: never rename a field; only add optional ones.
+
+/** What a link points to. */
 export const linkTarget = z.object({
   kind: z.enum(['product', 'category', 'search']),
   ref: z.string(),
 });
 
 /**
- * The dimensions of performance, pinned into each event when it happens, so that a later change
- * rewrites no history and a fold needs no other record.
+ * The dimensions of performance, copied into each event when it happens. A later change of the record
+ * rewrites no history, and a fold needs no other record.
  */
 export const attributionDims = z.object({
   campaign: z.string().optional(),
@@ -18,13 +20,79 @@ export const attributionDims = z.object({
   category: z.string().optional(),
 });
 
-/** Text sealed with a subject's key: readable only while the key exists. */
+export const metadata = z
+  .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+  .optional();
+
+/** Text encrypted with a subject's key: readable only while the key exists. */
 export const sealed = z.string();
 
 /**
- * Why, in somebody's words: sealed, since they may be about a person. `reason` is in clear: a code of
- * our own, and in events of before there was the other one whatever was written.
+ * A reason that a person wrote is sealed, because it may be about a person. `reason` is unencrypted: a code of
+ * this service, or in older events any text.
  */
-export const why = { reason: z.string().optional(), sealed_reason: sealed.optional() };
+export const reasonFields = { reason: z.string().optional(), sealed_reason: sealed.optional() };
 
 export const moneyAmount = z.object({ amount: z.number(), currency: z.string() });
+
+export const storedLine = z.object({
+  line_id: z.string(),
+  product_id: z.string(),
+  sku: z.string(),
+  title: z.string(),
+  product_revision: z.number(),
+  quantity: z.number(),
+  unit_price: z.number(),
+  tier_min_quantity: z.number(),
+  currency: z.string(),
+  /** Unencrypted; in older events only. Later events have sealed_line_notes. */
+  note: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
+});
+
+/** A product as published: amounts in minor units, tiers ascending by min_quantity. */
+export const publishedProduct = z.object({
+  product_id: z.string(),
+  sku: z.string(),
+  title: z.string(),
+  description: z.string(),
+  brand: z.string().optional(),
+  gtin: z.string().optional(),
+  mpn: z.string().optional(),
+  category: z.string(),
+  image_url: z.string().optional(),
+  origin_country: z.string().optional(),
+  ship_from: z.string().optional(),
+  lead_time_days: z.number().optional(),
+  currency: z.string(),
+  moq: z.number(),
+  increment: z.number(),
+  price_tiers: z.array(z.object({ min_quantity: z.number(), unit_price: z.number() })),
+  certifications: z.array(z.string()).optional(),
+  source_updated_at: z.string().optional(),
+});
+
+export const stockLevel = z.object({
+  level: z.enum(['in_stock', 'low', 'out_of_stock']),
+  available_quantity: z.number().nullable(),
+});
+
+export const outboundKind = z.enum(['social_post', 'message', 'agent_notification']);
+
+/** Where approved content is sent. Part of what is approved, so that later settings do not change it. */
+export const outboundVia = z.object({
+  adapter: z.enum(['file', 'webhook', 'a2a']),
+  url: z.string().optional(),
+});
+
+/** Calls of one kind within an audit record. */
+export const auditEntry = {
+  operation: z.string(),
+  surface: z.string(),
+  decision: z.enum(['allowed', 'denied', 'refused', 'failed', 'replayed']),
+  code: z.string().optional(),
+  request_id: z.string(),
+  /** Epoch milliseconds of the first call. */
+  at: z.number(),
+  count: z.number(),
+};

@@ -1,38 +1,38 @@
 import { z } from 'zod';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
-// Of a message only its skill is kept and a hash: what somebody wrote in it is in no task.
+// A task stores the skill and a hash of each message, never its text.
 
-const named = {
+const subject = {
   task_id: z.string(),
   context_id: z.string(),
   agent_id: z.string(),
-  /** Which skill was asked for, when one of ours was. */
+  /** The requested skill, if this service has it. */
   skill: z.string().optional(),
 };
 
-/** A message came that made no record of its own: it lacks something, or names a record that was there. */
+/** A message that created no record: fields are missing, or it names an existing record. */
 export const TaskReceived = z.object({
-  ...named,
-  /** Names of the fields that were missing. */
+  ...subject,
+  /** Names of the missing fields. */
   missing: z.array(z.string()).optional(),
-  /** The record that the task is from here on, when it was made over another interface. */
+  /** The record of the task from now on, if it was created over another interface. */
   record: z.string().optional(),
 });
 
-/** Answered at once, and done. */
+/** The task was answered immediately. */
 export const TaskCompleted = z.object({
-  ...named,
-  /** JSON as text: an answer is kept as it was given. */
+  ...subject,
+  /** `content` is JSON as text, so that the answer stays byte for byte. */
   artifact: z.object({ name: z.string(), content: z.string(), cut: z.boolean().optional() }),
 });
 
-/** Refused for good, with a code of the problem catalogue. */
+/** The task was refused with a problem code; this is final. */
 export const TaskRejected = z.object({
-  ...named,
+  ...subject,
   code: z.string(),
-  /** Which of the acts that no agent can do it asked for. */
+  /** The boundary, if the task asked for an act that no agent can do. */
   boundary: z.string().optional(),
 });
 
-export const TaskCanceled = z.object(named);
+export const TaskCanceled = z.object(subject);

@@ -16,7 +16,7 @@ import {
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
-import { handoff } from '../records/handoff.ts';
+import { handoffRecord } from '../records/handoff.ts';
 
 export const createHandoff = defineOperation({
   id: 'createHandoff',
@@ -72,7 +72,7 @@ export const createHandoff = defineOperation({
     external_id: externalId.optional(),
     metadata: metadata.optional(),
   }),
-  output: handoff,
+  output: handoffRecord,
   problems: [
     ...WRITE_PROBLEMS,
     'scope_missing',

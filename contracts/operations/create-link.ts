@@ -11,7 +11,7 @@ import {
 } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
-import { channel, link, target, utm } from '../records/link.ts';
+import { channel, linkRecord, target, utm } from '../records/link.ts';
 
 export const RESERVED_SLUGS = [
   'admin',
@@ -65,7 +65,7 @@ export const createLink = defineOperation({
       .describe('Where the link leads once it has expired, or its product is withdrawn'),
     metadata: metadata.optional(),
   }),
-  output: link,
+  output: linkRecord,
   problems: [...WRITE_PROBLEMS, 'scope_missing', 'slug_taken', 'link_target_invalid'],
   examples: [
     {

@@ -23,7 +23,7 @@ import {
   GRANULARITIES,
   metrics,
   OTHER_COUNTRIES,
-  performanceRow,
+  reportRow,
 } from '../records/performance.ts';
 
 export const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
@@ -97,7 +97,7 @@ export const getPerformance = defineOperation({
     cursor: cursor.optional(),
   }),
   output: z.object({
-    data: z.array(performanceRow),
+    data: z.array(reportRow),
     totals: metrics,
     comparison_totals: metrics.optional(),
     period: z.object({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
 import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
-import { LEAD_STATES, lead, leadSource } from '../records/lead.ts';
+import { LEAD_STATES, leadRecord, leadSource } from '../records/lead.ts';
 
 export const listLeads = defineOperation({
   id: 'listLeads',
@@ -29,7 +29,7 @@ export const listLeads = defineOperation({
     limit,
     cursor: cursor.optional(),
   }),
-  output: z.object({ data: z.array(lead), page, as_of: asOf }),
+  output: z.object({ data: z.array(leadRecord), page, as_of: asOf }),
   problems: [
     'scope_missing',
     'parameter_invalid',

@@ -13,7 +13,7 @@ import {
 import { LIMITS } from '../limits.ts';
 import { defineToolOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
-import { MESSAGE_CHANNELS, NETWORKS, outbound } from '../records/outbound.ts';
+import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from '../records/outbound.ts';
 import { OUTBOUND_SCOPES } from '../scopes.ts';
 
 /** A name under which the owner knows somebody; an address would be personal data in a log. */
@@ -77,7 +77,7 @@ export const requestSocialPost = defineToolOperation({
     account_ref: reference.describe('The account of the owner, by name'),
     text: exactly(5_000),
   }),
-  output: outbound,
+  output: outboundRecord,
   problems: PROBLEMS,
   examples: [
     {
@@ -120,7 +120,7 @@ export const requestMessage = defineToolOperation({
     subject: line(200).optional().describe('Subject line'),
     text: exactly(8_000),
   }),
-  output: outbound,
+  output: outboundRecord,
   problems: PROBLEMS,
   examples: [
     {
@@ -159,7 +159,7 @@ export const requestAgentNotification = defineToolOperation({
     agent_card_url: agentUrl.describe('https URL of the A2A card of the agent to notify'),
     text: exactly(8_000),
   }),
-  output: outbound,
+  output: outboundRecord,
   problems: PROBLEMS,
   examples: [
     {
@@ -184,7 +184,7 @@ export const getOutboundRequest = defineToolOperation({
     'propose it again before a person has looked.',
   next: 'when it waits for approval, ask again later; only people can approve.',
   input: z.strictObject({ outbound_id: outboundId }),
-  output: outbound,
+  output: outboundRecord,
   problems: ['scope_missing', 'parameter_invalid', 'resource_not_found'],
   examples: [
     {
@@ -211,7 +211,7 @@ export const cancelOutboundRequest = defineToolOperation({
     outbound_id: outboundId,
     reason: line(500).optional().describe('Why, for the people who decide'),
   }),
-  output: outbound,
+  output: outboundRecord,
   problems: [...WRITE_PROBLEMS, 'scope_missing', 'resource_not_found', 'state_conflict'],
   examples: [
     {

@@ -16,7 +16,7 @@ import {
 } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
-import { facet, product } from '../records/product.ts';
+import { facet, productRecord } from '../records/product.ts';
 
 export const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
 
@@ -75,7 +75,7 @@ export const searchProducts = defineOperation({
     })
     .meta({ dependentRequired: { price_min: ['currency'], price_max: ['currency'] } }),
   output: z.object({
-    data: z.array(product),
+    data: z.array(productRecord),
     page: page.extend({ total: z.int() }),
     facets: z.array(facet).optional(),
     as_of: asOf,

@@ -3,7 +3,7 @@ import { leadExample } from '../examples/records.ts';
 import { idempotencyKey, line, metadata } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
-import { company, consent, contact, interest, lead, leadSource } from '../records/lead.ts';
+import { company, consent, contact, interest, leadRecord, leadSource } from '../records/lead.ts';
 
 export const submitLead = defineOperation({
   id: 'submitLead',
@@ -48,7 +48,7 @@ export const submitLead = defineOperation({
       metadata: metadata.optional(),
     })
     .meta({ dependentRequired: { contact: ['consent'], withdraw_reason: ['withdraw'] } }),
-  output: lead,
+  output: leadRecord,
   problems: [
     ...WRITE_PROBLEMS,
     'scope_missing',

@@ -24,16 +24,16 @@ export const connection = z
           how_to_get: z.string().optional(),
         }),
       )
-      .describe('All nine: what is granted, what is missing, and how to get it'),
+      .describe('All nine scopes: which are granted, which are missing, and how to get them'),
     granted_scopes: z.array(z.enum(SCOPE_NAMES)),
     review: z.object({ status: z.string(), decided_at: time.nullable() }),
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
-    limits: z.record(z.string(), z.int()).describe('Each named with its unit'),
+    limits: z.record(z.string(), z.int()).describe('Each name has its unit'),
     boundaries: z.array(z.object({ id: z.string(), statement: z.string(), instead: z.string() })),
     links: z
       .record(z.string(), z.string())
       .describe(
-        'Contract, tools over MCP, the card of A2A, pages: outreach is asked for over MCP and A2A',
+        'The OpenAPI contract, MCP, the A2A Agent Card and pages. Outreach is proposed over MCP and A2A',
       ),
     consistency: z.object({ position: z.int(), projection_lag_events: z.int() }),
   })

@@ -4,7 +4,7 @@ import { id, money, time, shownMetadata } from '../fields.ts';
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
   off_increment: 'The quantity is not a multiple of the order increment',
-  stock_below_quantity: 'The stock last seen is below the quantity on the list',
+  stock_below_quantity: 'The stock last reported is below the quantity on the list',
   withdrawn: 'The product is no longer offered',
 } as const;
 
@@ -20,13 +20,13 @@ export const lineItem = z
     quantity: z.int(),
     indicative_unit_price: money,
     tier_min_quantity: z.int(),
-    note: z.string().optional().describe('Gone after an erasure'),
+    note: z.string().optional().describe('Absent after an erasure'),
     unit_price_when_sent: money
       .optional()
-      .describe('Of the catalog when the RFQ was sent, where it was not the indicative price'),
+      .describe('Catalog price when the RFQ was sent, if it differed from the indicative price'),
     warnings: z
       .array(z.enum(Object.keys(WARNINGS) as [Warning, ...Warning[]]))
-      .describe('As they were when the line was priced, and of an RFQ when it was sent'),
+      .describe('As of the pricing of the line; after an RFQ, as of its sending'),
   })
   .meta({ id: 'HandoffLine' });
 
@@ -40,7 +40,7 @@ export const HANDOFF_STATUSES = [
   'expired',
 ] as const;
 
-export const handoff = z
+export const handoffRecord = z
   .object({
     id: id('hnd'),
     owner_id: z.string(),
@@ -49,7 +49,7 @@ export const handoff = z
     note_to_buyer: z
       .string()
       .optional()
-      .describe('[erased] after an erasure, [unreadable] without its key'),
+      .describe('[erased] after an erasure, [unreadable] if its key is lost'),
     locale: z.string(),
     link_id: id('lnk').optional(),
     external_id: z.string().optional(),
@@ -59,19 +59,19 @@ export const handoff = z
       email: z
         .string()
         .optional()
-        .describe('Personal: [erased] after an erasure, [unreadable] without its key'),
+        .describe('Personal data: [erased] after an erasure, [unreadable] if its key is lost'),
     }),
     line_items: z.array(lineItem),
     list_revision: z.int(),
-    indicative_totals: z.array(money).describe('Per currency; an estimate only'),
+    indicative_totals: z.array(money).describe('One per currency; an estimate only'),
     review_url: z
       .string()
-      .describe('For the buyer alone; whoever holds it can review and send the RFQ'),
+      .describe('For the buyer alone: any holder of this URL can review the list and send the RFQ'),
     status: z.enum(HANDOFF_STATUSES),
     status_reason: z
       .string()
       .optional()
-      .describe('[erased] after an erasure, [unreadable] without its key'),
+      .describe('[erased] after an erasure, [unreadable] if its key is lost'),
     expires_at: time,
     disclaimer: z.string(),
     metadata: shownMetadata.optional(),
@@ -81,4 +81,4 @@ export const handoff = z
   })
   .meta({ id: 'Handoff' });
 
-export type Handoff = z.infer<typeof handoff>;
+export type Handoff = z.infer<typeof handoffRecord>;

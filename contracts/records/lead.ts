@@ -27,8 +27,8 @@ export const LEAD_STATES = [
 ] as const;
 
 export const leadSource = z.strictObject({
-  kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('What the lead came through'),
-  ref: line(128).optional().describe('Link or handoff id where the kind is one of these'),
+  kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('Where the lead came from'),
+  ref: line(128).optional().describe('Id of the link or handoff, if kind is one of these'),
 });
 
 export const company = z.strictObject({
@@ -44,30 +44,32 @@ export const contact = z
     phone: z.e164().optional().describe('Number in E.164 form'),
     role: line(100).optional().describe('Position in the company'),
   })
-  .describe('Personal data: encrypted with a key of its own, erased with it');
+  .describe('Personal data: encrypted with its own key, and erased by destroying that key');
 
-/** In place of a contact that is not shown. */
+/** The value in place of a contact that is not shown. */
 export const closedContact = z
   .enum(['[erased]', '[unreadable]'])
-  .describe('[unreadable]: its key is lost, as after a restore without it; nobody erased it');
+  .describe(
+    '[unreadable]: its key is lost, for example after a restore without keys; it was not erased',
+  );
 
 export const consent = z.strictObject({
   basis: z
     .enum(['consent', 'legitimate_interest', 'contract'])
-    .describe('The lawful basis of processing'),
+    .describe('Lawful basis of processing'),
   obtained_at: time,
   text_version: line(100).optional().describe('Version of the consent text that was shown'),
-  evidence_url: url.optional().describe('Where the consent can be looked up'),
+  evidence_url: url.optional().describe('URL of a record of the consent'),
 });
 
 export const interest = z.strictObject({
   product_ids: z.array(id('prd')).max(20).optional().describe('Ids of products'),
   categories: z.array(line(100)).max(20).optional().describe('Names of categories'),
-  quantity_hint: quantity.optional().describe('Pieces wanted, about'),
-  note: text(2_000).optional().describe('A remark; encrypted with the contact'),
+  quantity_hint: quantity.optional().describe('Approximate number of pieces'),
+  note: text(2_000).optional().describe('Remark; encrypted with the contact'),
 });
 
-export const lead = z
+export const leadRecord = z
   .object({
     id: id('led'),
     owner_id: z.string(),
@@ -110,8 +112,8 @@ export const lead = z
       .string()
       .optional()
       .describe(
-        'A code of the service, or words of people: [erased] after an erasure, ' +
-          '[unreadable] without its key',
+        'A code of the service, or a text that a person wrote: [erased] after an erasure, ' +
+          '[unreadable] if its key is lost',
       ),
     claim_expires_at: time,
     outcome_value: money.optional().describe('Set by staff only'),
@@ -122,4 +124,4 @@ export const lead = z
   })
   .meta({ id: 'Lead' });
 
-export type Lead = z.infer<typeof lead>;
+export type Lead = z.infer<typeof leadRecord>;

@@ -5,16 +5,16 @@ export const TARGET_KINDS = ['product', 'category', 'search'] as const;
 
 export const target = z
   .strictObject({
-    kind: z.enum(TARGET_KINDS).describe('What ref names'),
+    kind: z.enum(TARGET_KINDS).describe('What ref refers to'),
     ref: line(200).describe('Product id or sku, category name, or search words'),
   })
   .describe(
-    'What the link leads to. The destination is computed: a link never leads off this service',
+    'What the link points to. The service computes the destination, which is always a page of this service',
   );
 
 export const CHANNELS = ['site', 'email', 'social', 'chat', 'agent', 'qr', 'other'] as const;
 
-export const channel = z.enum(CHANNELS).describe('The kind of channel; reports group by it');
+export const channel = z.enum(CHANNELS).describe('Kind of channel; reports can be grouped by it');
 
 export const utm = z.strictObject({
   source: line(255).optional().describe('utm_source'),
@@ -24,7 +24,7 @@ export const utm = z.strictObject({
   content: line(255).optional().describe('utm_content'),
 });
 
-export const link = z
+export const linkRecord = z
   .object({
     id: id('lnk'),
     owner_id: z.string(),
@@ -52,4 +52,4 @@ export const link = z
   })
   .meta({ id: 'Link' });
 
-export type Link = z.infer<typeof link>;
+export type Link = z.infer<typeof linkRecord>;

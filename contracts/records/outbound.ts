@@ -36,7 +36,7 @@ export const OUTBOUND_STATUSES = [
 
 export const APPROVAL_MODES = ['owner_controlled', 'admin_approved'] as const;
 
-export const outbound = z
+export const outboundRecord = z
   .object({
     id: id('out'),
     owner_id: z.string(),
@@ -50,7 +50,7 @@ export const outbound = z
         recipient_ref: z.string().optional(),
         agent_card_url: z.string().optional(),
       })
-      .describe('By reference, never an address'),
+      .describe('References, never addresses'),
     content: z.object({
       subject: z.string().optional(),
       text: z.string(),
@@ -58,11 +58,13 @@ export const outbound = z
     }),
     content_sha256: z
       .string()
-      .describe('Hex, over the exact bytes that will leave: what an approval is bound to'),
-    revision: z.int().describe('1 for the first; each revision voids the decisions before it'),
+      .describe(
+        'SHA-256 in hex of the exact bytes that will be sent; an approval is valid for this hash only',
+      ),
+    revision: z.int().describe('Starts at 1; a new revision voids all earlier decisions'),
     schedule: z.object({
       not_before: time.optional(),
-      not_after: time.describe('Not approved and sent by then, it expires'),
+      not_after: time.describe('Expires at this time if it is not approved and sent'),
     }),
     external_id: z.string().optional(),
     approval: z.object({
@@ -90,14 +92,14 @@ export const outbound = z
       next_attempt_at: time.optional(),
       outcome: z
         .enum(['none', 'unknown', 'rejected', 'observed'])
-        .describe('observed: the receiver said so. unknown is never called success'),
+        .describe('observed: the receiver confirmed it. unknown does not mean success'),
       evidence: z.string().optional(),
     }),
-    task_id: z.string().optional().describe('The A2A task that it is, when it came over A2A'),
+    task_id: z.string().optional().describe('Id of the A2A task, if it was proposed over A2A'),
     version: z.int(),
     created_at: time,
     updated_at: time,
   })
   .meta({ id: 'OutboundRequest' });
 
-export type Outbound = z.infer<typeof outbound>;
+export type Outbound = z.infer<typeof outboundRecord>;

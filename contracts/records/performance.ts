@@ -17,7 +17,7 @@ export const DIMENSIONS = [
 
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** Counted, in this order in every row and in the stored cells. */
+/** The counters, in their order in every row and in the stored cells. */
 export const METRICS = [
   'clicks_raw',
   'clicks_valid',
@@ -35,13 +35,13 @@ export const METRICS = [
 export type Metric = (typeof METRICS)[number];
 
 /**
- * A country with fewer unique clicks than this could point at a person. It is decided once for all that
- * is asked for, period and filters, and never row by row: or rows that are left out could be had as
- * the difference of sums.
+ * A country with fewer unique clicks than this could identify a person. The rule applies to the whole
+ * period and filters of a call, not to each row; otherwise the hidden rows could be computed as the difference
+ * of sums.
  */
 export const COUNTRY_UNIQUES_MIN = 3;
 
-/** Under which all those countries are counted together, so that sums stay whole. */
+/** The name under which those countries are counted together, so that sums stay complete. */
 export const OTHER_COUNTRIES = 'other';
 
 export const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
@@ -53,24 +53,24 @@ export const metrics = z.object({
   >),
   rfq_value: z
     .array(money)
-    .describe('Indicative totals of RFQs sent, one per currency, never summed across'),
+    .describe('Indicative totals of RFQs sent, one per currency; currencies are never added up'),
   won_value: z.array(money).describe('Set by staff'),
 });
 
-export const performanceRow = z
+export const reportRow = z
   .object({
-    bucket_start: z.string().describe('First day of the bucket in the time zone asked for'),
+    bucket_start: z.string().describe('First day of the bucket in the requested time zone'),
     dimensions: z
       .partialRecord(z.enum(DIMENSIONS), z.string().nullable())
       .describe(
-        `Value of each field of group_by, null where there is none. A country with fewer than ` +
-          `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted under ${OTHER_COUNTRIES}`,
+        `Value of each field of group_by, null if there is none. A country with fewer than ` +
+          `${COUNTRY_UNIQUES_MIN} unique clicks in the period is counted as ${OTHER_COUNTRIES}`,
       ),
     metrics,
     comparison: metrics
       .optional()
-      .describe('The days of the comparison period that those of this row are compared with'),
+      .describe('Metrics of the days of the comparison period that match the days of this row'),
   })
   .meta({ id: 'PerformanceRow' });
 
-export type PerformanceRow = z.infer<typeof performanceRow>;
+export type ReportRow = z.infer<typeof reportRow>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { country, id, money, time } from '../fields.ts';
 
-export const product = z
+export const productRecord = z
   .object({
     id: id('prd'),
     sku: z.string(),
@@ -14,26 +14,28 @@ export const product = z
     image_url: z.string().optional(),
     origin_country: country.optional(),
     ship_from: country.optional(),
-    lead_time_days: z.int().optional().describe('To dispatch'),
+    lead_time_days: z.int().optional().describe('Days from order to dispatch'),
     order_rule: z.object({
-      moq: z.int().describe('Smallest quantity'),
-      increment: z.int().describe('Quantities rise in steps of this'),
+      moq: z.int().describe('Minimum order quantity'),
+      increment: z.int().describe('Quantities must be multiples of this'),
     }),
     price_tiers: z.array(z.object({ min_quantity: z.int(), unit_price: money })),
     price_at_quantity: z
       .object({ quantity: z.int(), unit_price: money })
       .optional()
-      .describe('Unit price at at_quantity, or at the minimum order quantity'),
-    price_status: z.literal('indicative').describe('Staff control pricing'),
+      .describe('Unit price at at_quantity, or at the minimum order quantity if it is not set'),
+    price_status: z
+      .literal('indicative')
+      .describe('Prices are never binding: staff control pricing'),
     stock: z
       .object({
         level: z.enum(['in_stock', 'low', 'out_of_stock']),
         available_quantity: z.int().nullable(),
         as_of: time.describe(
-          'When the feed last updated it, where it says so (updated_at); else when it last changed here',
+          'When the feed last updated it (updated_at), if the feed says so; otherwise when it last changed here',
         ),
       })
-      .describe('A signal, never a reservation'),
+      .describe('An indication, never a reservation'),
     certifications: z.array(z.string()).optional(),
     status: z.literal('published'),
     revision: z.int(),
@@ -41,12 +43,12 @@ export const product = z
   })
   .meta({ id: 'Product' });
 
-export type Product = z.infer<typeof product>;
+export type Product = z.infer<typeof productRecord>;
 
 export const facet = z.object({
   field: z.string(),
   values: z
     .array(z.object({ value: z.string(), count: z.int() }))
-    .describe('The most frequent first; at most 500 of category, 50 of another field'),
-  more: z.int().describe('How many further values there are'),
+    .describe('Most frequent first; at most 500 for category, 50 for other fields'),
+  more: z.int().describe('Number of further values'),
 });

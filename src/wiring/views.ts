@@ -10,7 +10,7 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import type { Following } from '#src/app/read-models/following.ts';
+import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { areRemoteViews, type Config } from '#src/config.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
@@ -30,7 +30,7 @@ export type Views = {
   store: ProjectionStore;
   engine: Engine;
   readModels: ReadModels;
-  following: Following;
+  following: ReadModelFollower;
   /** What requests cannot do without is filled. */
   ready: Promise<boolean>;
 };
@@ -145,7 +145,7 @@ const pairOf = async (config: Config, options: ViewOptions): Promise<Views> => {
   const engine: Engine = foldsAll(role, config)
     ? both
     : { ...both, status: async () => [...(await near.status()), ...(await progress.status())] };
-  const passed: Following['passed'] = async (position, waitMs, scope) => {
+  const passed: ReadModelFollower['passed'] = async (position, waitMs, scope) => {
     const until = performance.now() + waitMs;
     if (!(await both.passed(position, waitMs))) return false;
     if (scope === undefined || foldsAll(role, config) || waitMs <= OWN_WRITE_MS_MAX) return true;

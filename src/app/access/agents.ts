@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { agent as agentRecord } from '#contracts/desk/access.ts';
+import type { AgentRecord } from '#contracts/records/access.ts';
 import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
 import { agent } from '#src/domain/access.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
@@ -12,8 +11,6 @@ import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts
 import { streamOf } from '../records/streams.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-
-type AgentRecord = z.output<typeof agentRecord>;
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 

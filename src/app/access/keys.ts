@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import type { key as keyRecord } from '#contracts/desk/access.ts';
+import type { KeyRecord } from '#contracts/records/access.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { apiKey, type KeyState } from '#src/domain/access.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
@@ -13,7 +12,6 @@ import { DAY_MS, HOUR_MS, iso, renderAsOf } from '../shared/time.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { keyIdOf } from './key-id.ts';
 
-type KeyRecord = z.output<typeof keyRecord>;
 type Issued = KeyRecord & { api_key: string };
 
 const SECRET_CHARS = 43;

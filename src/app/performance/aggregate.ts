@@ -1,10 +1,10 @@
-import type { Dimension, Metric, PerformanceRow } from '#contracts/records/performance.ts';
+import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { inTurns } from '../shared/turns.ts';
 import { bucketOf, calendarOf, dateOf } from './calendar.ts';
 
-type Metrics = PerformanceRow['metrics'];
+type Metrics = ReportRow['metrics'];
 
 export type Query = {
   /** First and last local day, as days since the epoch. */
@@ -200,7 +200,7 @@ const money = (amounts: Map<string, number>) =>
 export const renderBucket = (
   { bucket, group, sum }: Bucket,
   groupBy: readonly Dimension[],
-): PerformanceRow => ({
+): ReportRow => ({
   bucket_start: dateOf(bucket),
   dimensions: Object.fromEntries(groupBy.map((name, i) => [name, group[i] ?? null])),
   metrics: renderSum(sum),

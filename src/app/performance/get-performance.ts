@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
-import { performanceRow, type PerformanceRow } from '#contracts/records/performance.ts';
+import { reportRow, type ReportRow } from '#contracts/records/performance.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { bindingOf, readCursorOf, writeCursor } from '../read-models/cursor.ts';
@@ -79,7 +79,7 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, cal
   const more = start + shown.length < buckets.length;
   const sumBeside = then && (await beside(then));
   const place = last && [last.bucket, rowName(last), query.to];
-  const rowOf = (bucket: Bucket): PerformanceRow => ({
+  const rowOf = (bucket: Bucket): ReportRow => ({
     ...renderBucket(bucket, query.groupBy),
     ...(sumBeside && { comparison: renderSum(sumBeside(bucket)) }),
   });
@@ -107,9 +107,9 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, cal
 /** Each is made, and held against the contract, as it is taken: nobody waits for all of them at once. */
 const rowsOfFile = function* (
   buckets: readonly Bucket[],
-  rowOf: (bucket: Bucket) => PerformanceRow,
-): Generator<PerformanceRow, void> {
-  for (const bucket of buckets) yield performanceRow.parse(rowOf(bucket));
+  rowOf: (bucket: Bucket) => ReportRow,
+): Generator<ReportRow, void> {
+  for (const bucket of buckets) yield reportRow.parse(rowOf(bucket));
 };
 
 const tooLarge = (rows: number): Refusal =>

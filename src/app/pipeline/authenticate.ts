@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { LIMITS } from '#contracts/limits.ts';
 import { DESK_BASE } from '#contracts/places.ts';
-import type { Role } from '#contracts/scopes.ts';
+import type { DeskRole } from '#contracts/scopes.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
@@ -150,7 +150,7 @@ class LiveAuthenticator implements Authenticator {
       kind: 'desk',
       tokenId,
       name: token.name,
-      roles: new Set(token.roles as Role[]),
+      roles: new Set(token.roles as DeskRole[]),
       ...(token.owner_id && { ownerId: token.owner_id }),
     });
   }

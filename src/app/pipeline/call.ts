@@ -1,5 +1,5 @@
 import type { OperationId } from '#contracts/index.ts';
-import type { Role, Scope } from '#contracts/scopes.ts';
+import type { DeskRole, Scope } from '#contracts/scopes.ts';
 import type { Outcome } from './outcome.ts';
 
 /** Through what a call came. `system` is the service itself, on no call. */
@@ -20,7 +20,7 @@ export type DeskCaller = {
   kind: 'desk';
   tokenId: string;
   name: string;
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<DeskRole>;
   ownerId?: string;
 };
 

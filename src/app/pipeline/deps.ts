@@ -8,7 +8,7 @@ import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
-import type { Following } from '../read-models/following.ts';
+import type { ReadModelFollower } from '../read-models/follower.ts';
 
 /** What the application works with. Wired in main; everything here is a port. */
 export type Deps = {
@@ -22,7 +22,7 @@ export type Deps = {
   vault: KeyVault;
   clock: Clock;
   ids: Ids;
-  following: Following;
+  following: ReadModelFollower;
   audit: Audit;
   /** Where somebody counts. */
   metrics?: Metrics;

@@ -1,12 +1,12 @@
 import type { Position } from '#src/ports/event-log.ts';
 
 /** How far the read models follow the log. */
-export type Following = {
+export type ReadModelFollower = {
   /**
-   * True once every read model has folded up to `position`; false when `waitMs` ran out first. Where
-   * another process folds, it is waited for in this scope only: without one, true says that this
-   * process knows what happened, and shows no rows from before it. Of a parked partition it shows
-   * none at all, so nobody waits for that.
+   * Resolves to true once every read model has folded the log up to `position`, and to false after
+   * `waitMs`. In a process that does not fold, it waits for `scope` only; without a scope, true means
+   * that this process knows the position and shows no older rows. Parked partitions are not awaited,
+   * because their rows are not shown.
    */
   passed(position: Position, waitMs: number, scope?: string): Promise<boolean>;
   asOf(): { position: Position; at: number | null };

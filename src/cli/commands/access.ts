@@ -1,20 +1,17 @@
 import type { Command } from 'commander';
-import type { z } from 'zod';
-import type { agent } from '#contracts/desk/access.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import type { AgentRecord } from '#contracts/records/access.ts';
 import type { Scope } from '#contracts/scopes.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { type Common, leaf, names, write } from '../command.ts';
 import { type Answer, type Asked, atDesk } from '../desk/desk-client.ts';
 import { finish, table } from '../terminal/output.ts';
 
-type Agent = z.output<typeof agent>;
-
 /** A name that is asked for is decided on, too: buyers read it. */
-const askedText = ({ name, pending, requested_scopes }: Agent): string =>
+const askedText = ({ name, pending, requested_scopes }: AgentRecord): string =>
   requested_scopes.join(',') + (pending && pending.name !== name ? ` as "${pending.name}"` : '');
 
-const agentText = (agent: Agent): string => {
+const agentText = (agent: AgentRecord): string => {
   const { id, owner_id, name, status, pending, granted_scopes, reason } = agent;
   return [
     `${id}  ${name}, agent of ${owner_id}: ${status}`,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { LIMITS } from '#contracts/limits.ts';
-import type { Role } from '#contracts/scopes.ts';
+import type { DeskRole } from '#contracts/scopes.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { type Common, leaf, names, whole, write } from '../command.ts';
 import { type Answer, atDesk } from '../desk/desk-client.ts';
@@ -73,7 +73,7 @@ const tokens = (program: Command): void => {
       ) => {
         const asked = {
           name: options.name,
-          roles: options.roles as Role[],
+          roles: options.roles as DeskRole[],
           owner_id: options.owner,
           expires_in_days: options.days,
         };

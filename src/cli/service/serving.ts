@@ -7,7 +7,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { Following } from '#src/app/read-models/following.ts';
+import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
@@ -202,7 +202,7 @@ const untold = async <T>(log: Logger, tell: () => Promise<T>): Promise<T> => {
 /** The story goes on from what it did: on a server far away that is seen a moment later. */
 const patient = (service: Service): Service => {
   const { following } = service.deps;
-  const passed: Following['passed'] = (position, ms, scope) =>
+  const passed: ReadModelFollower['passed'] = (position, ms, scope) =>
     following.passed(position, Math.max(ms, STORY_WAIT_MS), scope);
   return { ...service, deps: { ...service.deps, following: { ...following, passed } } };
 };

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { getPerformance } from '#contracts/operations/get-performance.ts';
-import { type Dimension, METRICS, type PerformanceRow } from '#contracts/records/performance.ts';
+import { type Dimension, METRICS, type ReportRow } from '#contracts/records/performance.ts';
 import { decimalOf } from '#src/app/catalog/feed-cells.ts';
 import type { Done } from '#src/app/pipeline/outcome.ts';
 import { inTurns } from '#src/app/shared/turns.ts';
@@ -9,7 +9,7 @@ type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };
 
 /** How a list is written as a file: what stands first, and the text of each row. */
-type FileFormat = { head: string; textOf(row: PerformanceRow): string };
+type FileFormat = { head: string; textOf(row: ReportRow): string };
 
 /**
  * A cell that a spreadsheet will not run: text that begins like a formula gets an apostrophe in
@@ -87,7 +87,7 @@ export const fileOf = async (
   const format = FORMATS[media]?.(answer, asked);
   if (!format) throw new Error(`nothing is written as ${media}`);
   const texts = [format.head];
-  await inTurns((rows ?? answer.data) as Iterable<PerformanceRow>, (row) =>
+  await inTurns((rows ?? answer.data) as Iterable<ReportRow>, (row) =>
     texts.push(format.textOf(row)),
   );
   return texts.join('');

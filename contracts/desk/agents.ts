@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { id, line, ownerId, text } from '../fields.ts';
+import { agentRecord } from '../records/access.ts';
+import { type DeskRole, SCOPE_NAMES } from '../scopes.ts';
+import { deskCommand, deskList, EXAMPLE_AT } from './define.ts';
+
+export const agentId = id('agt');
+/** The reason of a decision on an agent or a credential. */
+export const accessReason = line(500).describe('Shown to people who ask why');
+
+const scopes = z.array(z.enum(SCOPE_NAMES)).min(1).max(SCOPE_NAMES.length);
+
+const request = {
+  name: 'Newsletter agent',
+  purpose: 'Finds giftware for our monthly letter',
+  scopes: ['products:read', 'links:write'],
+};
+const decided = {
+  id: 'agt_4d5e6f7g8h9j0k1m2n3p4q5r',
+  owner_id: 'acme',
+  name: request.name,
+  purpose: request.purpose,
+  status: 'requested',
+  requested_scopes: request.scopes,
+  granted_scopes: [],
+  created_at: EXAMPLE_AT,
+};
+const undecided = { ...decided, pending: request };
+const decision = { idempotency_key: 'review-17', agent_id: decided.id, reason: 'Known promoter' };
+
+export const requestAccess = deskCommand({
+  id: 'requestAccess',
+  roles: ['owner', 'staff'],
+  path: '/agents',
+  status: 201,
+  summary: 'Request access for an agent',
+  guidance:
+    'With agent_id it requests another name, purpose or scopes for an existing agent. The request is shown in ' +
+    'pending until it is decided; until then the agent keeps what it was granted.',
+  fields: {
+    owner_id: ownerId,
+    agent_id: agentId.optional(),
+    name: line(100),
+    purpose: text(2_000),
+    scopes,
+  },
+  output: agentRecord,
+  example: {
+    name: 'a first request',
+    input: { idempotency_key: 'newsletter-agent', owner_id: 'acme', ...request },
+    output: undecided,
+  },
+});
+
+export const approveAccess = deskCommand({
+  id: 'approveAccess',
+  roles: ['staff'],
+  path: '/agents/{agent_id}/approve',
+  summary: 'Approve an access request, with all or some of its scopes',
+  guidance:
+    'Also approves the name and purpose in pending: buyers read the name. Scopes that were not requested ' +
+    'are refused. For an agent that is already approved, scopes that are left out are revoked. The owner then ' +
+    'issues a key.',
+  fields: {
+    agent_id: agentId,
+    scopes: scopes.optional().describe('Default: all that were requested'),
+    reason: accessReason,
+  },
+  output: agentRecord,
+  example: {
+    name: 'as requested',
+    input: decision,
+    output: { ...decided, status: 'approved', granted_scopes: decided.requested_scopes },
+  },
+});
+
+/** Defines a decision on an agent that gives a reason and nothing else. */
+const decide = <const Id extends string>({
+  verb,
+  status,
+  ...operation
+}: {
+  id: Id;
+  verb: string;
+  roles: readonly DeskRole[];
+  summary: string;
+  guidance: string;
+  /** The status of the agent afterwards. */
+  status: string;
+}) =>
+  deskCommand({
+    ...operation,
+    path: `/agents/{agent_id}/${verb}`,
+    fields: { agent_id: agentId, reason: accessReason },
+    output: agentRecord,
+    example: { name: verb, input: decision, output: { ...decided, status } },
+  });
+
+export const denyAccess = decide({
+  id: 'denyAccess',
+  verb: 'deny',
+  roles: ['staff'],
+  summary: 'Deny an access request',
+  guidance:
+    'Discards the requested name, purpose and scopes; what the agent was granted before stays in force. Answers ' +
+    'state_conflict if nothing is pending: to stop an agent, suspend it.',
+  status: 'denied',
+});
+
+export const suspendAgent = decide({
+  id: 'suspendAgent',
+  verb: 'suspend',
+  roles: ['owner', 'staff'],
+  summary: 'Suspend an agent: its keys stop working within a second',
+  guidance:
+    'Reversible with reinstateAgent. Staff may also suspend an agent that its owner has suspended; then only ' +
+    'staff can lift the suspension.',
+  status: 'suspended',
+});
+
+export const reinstateAgent = decide({
+  id: 'reinstateAgent',
+  verb: 'reinstate',
+  roles: ['owner', 'staff'],
+  summary: 'Lift a suspension',
+  guidance:
+    'Keys that have not expired or been revoked work again. An owner can lift a suspension imposed by an owner; ' +
+    'staff can lift any.',
+  status: 'approved',
+});
+
+export const listAgents = deskList({
+  id: 'listAgents',
+  path: '/agents',
+  summary: "List an owner's agents, newest first",
+  owner: ownerId,
+  row: agentRecord,
+  example: undecided,
+});

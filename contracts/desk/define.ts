@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { asOf, before, idempotencyKey, limit, nextBefore, ownerSpace } from '../fields.ts';
+import { defineDeskOperation, type DeskOperation, type Example } from '../operation.ts';
+import { type ProblemCode, WRITE_PROBLEMS } from '../problems.ts';
+
+/** The time and the log position of every example. */
+export const EXAMPLE_AT = '2026-11-20T09:30:00.000Z';
+export const EXAMPLE_AS_OF = { position: 3120, at: EXAMPLE_AT };
+
+/** What any query of the desk may answer. */
+const QUERY_PROBLEMS = [
+  'role_missing',
+  'parameter_invalid',
+  'resource_not_found',
+] as const satisfies readonly ProblemCode[];
+
+/** What any command of the desk may answer. */
+const COMMAND_PROBLEMS = [
+  ...WRITE_PROBLEMS,
+  'role_missing',
+  'resource_not_found',
+  'state_conflict',
+] as const satisfies readonly ProblemCode[];
+
+type Definition<Id, Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
+  id: Id;
+  path: string;
+  /** The input, without the idempotency key of a command. */
+  fields: Fields;
+  output: Output;
+  example: Example;
+};
+
+/** Defines a GET that changes nothing. Its default problems are those of any query. */
+export const deskQuery = <
+  const Id extends string,
+  Fields extends z.ZodRawShape,
+  Output extends z.ZodType,
+>({
+  path,
+  fields,
+  example,
+  ...operation
+}: Definition<Id, Fields, Output> & {
+  problems?: readonly ProblemCode[];
+  readsPersonalData?: boolean;
+}) =>
+  defineDeskOperation({
+    problems: QUERY_PROBLEMS,
+    ...operation,
+    kind: 'query',
+    http: { method: 'GET', path, status: 200 },
+    input: z.strictObject(fields),
+    examples: [example],
+  });
+
+/** Defines a POST with an idempotency key. `problems` are added to those of any command. */
+export const deskCommand = <
+  const Id extends string,
+  Fields extends z.ZodRawShape,
+  Output extends z.ZodType,
+>({
+  path,
+  status = 200,
+  fields,
+  problems = [],
+  example,
+  ...operation
+}: Definition<Id, Fields, Output> & { status?: 200 | 201; problems?: readonly ProblemCode[] }) =>
+  defineDeskOperation({
+    ...operation,
+    kind: 'command',
+    http: { method: 'POST', path, status },
+    input: z.strictObject({ idempotency_key: idempotencyKey, ...fields }),
+    problems: [...COMMAND_PROBLEMS, ...problems],
+    examples: [example],
+  });
+
+/** Defines a query of an owner's records, newest first, in pages. */
+export const deskList = <const Id extends string, Row extends z.ZodType>({
+  row,
+  example,
+  owner = ownerSpace,
+  ...operation
+}: {
+  id: Id;
+  path: string;
+  summary: string;
+  owner?: z.ZodString;
+  row: Row;
+  /** The only row of the example. */
+  example: unknown;
+}) =>
+  deskQuery({
+    ...operation,
+    roles: ['owner', 'staff', 'auditor'],
+    guidance: 'Read the next page with next_before until it is null.',
+    fields: { owner_id: owner, before, limit },
+    output: z.object({ data: z.array(row), next_before: nextBefore, as_of: asOf }),
+    example: {
+      name: 'of acme',
+      input: { owner_id: 'acme' },
+      output: { data: [example], next_before: null, as_of: EXAMPLE_AS_OF },
+    },
+  });

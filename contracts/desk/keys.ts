@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { line, ownerId } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
+import { deskTokenRecord, keyRecord } from '../records/access.ts';
+import { DESK_ROLE_NAMES } from '../scopes.ts';
+import { accessReason, agentId } from './agents.ts';
+import { deskCommand, deskList, EXAMPLE_AT } from './define.ts';
+
+const credentialId = z
+  .string()
+  .regex(/^[0-9A-Za-z]{12}$/, { error: 'must be 12 letters and digits' });
+const days = z.int().min(1).max(LIMITS.KEY_DAYS_MAX);
+const issuedKey = keyRecord.extend({
+  api_key: z.string().describe('Shown only in this answer; the service stores a keyed hash of it'),
+});
+
+const exampleKey = {
+  id: 'a1B2c3D4e5F6',
+  owner_id: 'acme',
+  agent_id: 'agt_4d5e6f7g8h9j0k1m2n3p4q5r',
+  environment: 'live',
+  prefix: 'trb_live_a1B2c3D4e5F6',
+  last4: 'x9Zq',
+  status: 'active',
+  created_at: EXAMPLE_AT,
+  expires_at: '2027-02-18T09:30:00.000Z',
+};
+const exampleIssued = { ...exampleKey, api_key: 'trb_live_…' };
+const exampleToken = {
+  id: 'd1B2c3D4e5F6',
+  name: 'Acme',
+  roles: ['owner'],
+  owner_id: 'acme',
+  status: 'active',
+};
+
+export const issueKey = deskCommand({
+  id: 'issueKey',
+  roles: ['owner'],
+  path: '/agents/{agent_id}/keys',
+  status: 201,
+  summary: 'Issue an API key for an approved agent; the key is shown once',
+  guidance:
+    'A second call with the same idempotency key answers state_conflict, because a key is never shown again. ' +
+    'Keys of the environment test use a separate space of records.',
+  fields: {
+    agent_id: agentId,
+    environment: z.enum(['live', 'test']).default('live'),
+    expires_in_days: days.default(LIMITS.KEY_DAYS_DEFAULT),
+  },
+  output: issuedKey,
+  example: {
+    name: 'for 90 days',
+    input: { idempotency_key: 'first-key', agent_id: exampleKey.agent_id },
+    output: exampleIssued,
+  },
+});
+
+export const rotateKey = deskCommand({
+  id: 'rotateKey',
+  roles: ['owner'],
+  path: '/keys/{key_id}/rotate',
+  status: 201,
+  summary: 'Issue a new key for the same agent; the old key works for a limited time',
+  guidance:
+    'Both keys work during the overlap, and a retry with either key reaches the same records.',
+  fields: {
+    key_id: credentialId,
+    overlap_hours: z
+      .int()
+      .min(0)
+      .max(LIMITS.KEY_OVERLAP_HOURS_MAX)
+      .default(LIMITS.KEY_OVERLAP_HOURS_DEFAULT),
+    expires_in_days: days.default(LIMITS.KEY_DAYS_DEFAULT),
+  },
+  output: issuedKey,
+  example: {
+    name: 'with a day of overlap',
+    input: { idempotency_key: 'rotate-1', key_id: exampleKey.id },
+    output: exampleIssued,
+  },
+});
+
+export const revokeKey = deskCommand({
+  id: 'revokeKey',
+  roles: ['owner', 'staff'],
+  path: '/keys/{key_id}/revoke',
+  summary: 'Revoke a key permanently, within a second',
+  guidance:
+    'Cannot be undone: issue another key. A process that has lost its connection to the log accepts the key for ' +
+    `at most ${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s, and after that accepts no key until the log answers.`,
+  fields: { key_id: credentialId, reason: accessReason },
+  output: keyRecord,
+  example: {
+    name: 'leaked',
+    input: { idempotency_key: 'revoke-1', key_id: exampleKey.id, reason: 'Seen in a log' },
+    output: { ...exampleKey, status: 'revoked' },
+  },
+});
+
+export const listKeys = deskList({
+  id: 'listKeys',
+  path: '/keys',
+  summary: "List an owner's keys, newest first, without their secrets",
+  owner: ownerId,
+  row: keyRecord,
+  example: exampleKey,
+});
+
+export const issueDeskToken = deskCommand({
+  id: 'issueDeskToken',
+  roles: ['operator'],
+  path: '/desk-tokens',
+  status: 201,
+  summary: 'Issue a desk token for a person; the token is shown once',
+  guidance:
+    'A token with owner_id acts for that owner only. Names that differ only in case, width or spaces mean the same ' +
+    'person, whose approvals count once.',
+  fields: {
+    name: line(100),
+    roles: z.array(z.enum(DESK_ROLE_NAMES)).min(1).max(DESK_ROLE_NAMES.length),
+    owner_id: ownerId.optional(),
+    expires_in_days: days.optional(),
+  },
+  output: deskTokenRecord.extend({ token: z.string().describe('Shown only in this answer') }),
+  example: {
+    name: 'for a promoter',
+    input: { idempotency_key: 'desk-acme', name: 'Acme', roles: ['owner'], owner_id: 'acme' },
+    output: { ...exampleToken, token: 'trbd_…' },
+  },
+});
+
+export const revokeDeskToken = deskCommand({
+  id: 'revokeDeskToken',
+  roles: ['operator'],
+  path: '/desk-tokens/{token_id}/revoke',
+  summary: 'Revoke a desk token',
+  guidance: 'Cannot be undone: issue another token.',
+  fields: { token_id: credentialId, reason: accessReason },
+  output: deskTokenRecord,
+  example: {
+    name: 'left the company',
+    input: { idempotency_key: 'revoke-desk-1', token_id: exampleToken.id, reason: 'Left' },
+    output: { id: exampleToken.id, name: 'Acme', roles: ['owner'], status: 'revoked' },
+  },
+});

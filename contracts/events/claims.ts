@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+/** In the stream codes-code_{slug}: the first link to claim a slug keeps it permanently. */
+export const CodeClaimed = z.object({
+  code: z.string(),
+  link_id: z.string(),
+  owner_id: z.string(),
+});
+
+/** In the stream claims-lead_{keyed hash of the contact}: which lead claims the contact, and until when. */
+export const LeadClaimed = z.object({
+  owner_id: z.string(),
+  lead_id: z.string(),
+  expires_at: z.number(),
+});
+
+export const LeadClaimReleased = z.object({ owner_id: z.string(), lead_id: z.string() });
+
+/**
+ * Claims an idempotency key for one stream and one request, for writes whose stream the key does not name.
+ * `revision`: nothing had to be written to the stream; the answer was its state up to there. `answer`: no
+ * stream holds what was answered.
+ */
+export const RequestBound = z.object({
+  stream: z.string(),
+  fingerprint: z.string(),
+  revision: z.number().optional(),
+  answer: z.record(z.string(), z.unknown()).optional(),
+});

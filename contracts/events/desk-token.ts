@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+export const DeskTokenIssued = z.object({
+  token_id: z.string(),
+  name: z.string(),
+  roles: z.array(z.string()),
+  owner_id: z.string().optional(),
+  hash: z.string(),
+  pepper_version: z.number(),
+  expires_at: z.number().optional(),
+});
+
+export const DeskTokenRevoked = z.object({ token_id: z.string(), reason: z.string() });
