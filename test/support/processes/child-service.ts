@@ -31,13 +31,14 @@ export const endChildren = async (): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** A command line of `tributary`, with the settings of a test. */
+/** A command line of `tributary`, with the settings of a test; `root` is the checkout whose code runs. */
 export const runCli = (
   args: readonly string[],
   settings: Record<string, string> = {},
+  root = ROOT,
 ): ChildProcess => {
-  const child = spawn(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [join(root, 'src/cli.ts'), ...args], {
+    cwd: root,
     env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: COMPILED, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -50,12 +51,20 @@ export const serveChild = async (
   directory: string,
   settings: Record<string, string> = {},
   more: readonly string[] = [],
+): Promise<ChildService> => serveFrom(ROOT, directory, { settings, more });
+
+/** Serves with the code of the checkout at `root`, which may be of another version. */
+export const serveFrom = async (
+  root: string,
+  directory: string,
+  {
+    settings = {},
+    more = [],
+  }: { settings?: Record<string, string>; more?: readonly string[] } = {},
 ): Promise<ChildService> => {
-  const child = runCli(['serve', '--port', '0', '--json', '--data', directory, ...more], {
-    WRITES_PER_MINUTE: '100000000',
-    READS_PER_MINUTE: '100000000',
-    ...settings,
-  });
+  const limits = { WRITES_PER_MINUTE: '100000000', READS_PER_MINUTE: '100000000' };
+  const args = ['serve', '--port', '0', '--json', '--data', directory, ...more];
+  const child = runCli(args, { ...limits, ...settings }, root);
   let log = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     log += chunk.toString();

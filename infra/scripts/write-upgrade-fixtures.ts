@@ -1,0 +1,92 @@
+/**
+ * Writes an upgrade fixture with the code of another checkout:
+ *
+ *   node infra/scripts/write-upgrade-fixtures.ts CHECKOUT
+ *
+ * CHECKOUT is a work tree of the commit whose stores later versions must open, with its packages
+ * installed. Needs git, tar and redis-server. See test/golden/upgrade/README.md.
+ */
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { argv } from 'node:process';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { directories } from '../../test/support/processes/directories.ts';
+import {
+  type ChildService,
+  endChildren,
+  serveFrom,
+} from '../../test/support/processes/child-service.ts';
+import { endStandIns, standIn } from '../../test/support/eventstoredb/start.ts';
+import { endRedis, startRedis } from '../../test/support/redis/redis-server.ts';
+import {
+  packDirectory,
+  packLog,
+  packRedis,
+  type Store,
+  writeRecording,
+} from '../../test/e2e/upgrade/archive.ts';
+import { overHttp } from '../../test/e2e/upgrade/exchange.ts';
+import { Recorder } from '../../test/e2e/upgrade/recorder.ts';
+import { folded, PUBLIC_URL, ROOT_KEY, sent } from '../../test/e2e/upgrade/services.ts';
+import { playStory } from '../../test/e2e/upgrade/story.ts';
+
+const temporary = directories('tributary-upgrade-');
+
+const commitOf = (checkout: string): string => {
+  const asked = ['-C', checkout, 'rev-parse', '--short=7', 'HEAD'];
+  const { status, stdout, stderr } = spawnSync('git', asked, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${checkout} is not a work tree: ${stderr}`);
+  return stdout.trim();
+};
+
+/** Plays the story on a service and writes what it answered. */
+const record = async (commit: string, store: Store, service: ChildService): Promise<void> => {
+  const recorder = new Recorder(overHttp(service.url), service.deskToken);
+  const settled = async (): Promise<void> => {
+    await sent(service, recorder.ids['sent request'] ?? '');
+    await folded(service);
+  };
+  const played = await playStory(recorder, settled);
+  const about = { commit, publicUrl: PUBLIC_URL, endedAt: systemClock().now() };
+  writeRecording(store, recorder.finish({ ...about, ...played }));
+};
+
+const embedded = async (checkout: string, commit: string): Promise<void> => {
+  const directory = temporary.fresh();
+  const service = await serveFrom(checkout, directory, { settings: { PUBLIC_URL } });
+  await record(commit, 'embedded', service);
+  await service.end('SIGTERM');
+  packDirectory(commit, directory);
+};
+
+const onServers = async (checkout: string, commit: string): Promise<void> => {
+  const file = join(temporary.fresh(), 'log.ndjson');
+  const [log, redis] = [await standIn({ file }), await startRedis()];
+  const stores = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
+  const settings = { PUBLIC_URL, ROOT_KEY, ...stores };
+  const services: ChildService[] = [];
+  for (const role of ['api', 'projector', 'dispatcher'])
+    services.push(
+      await serveFrom(checkout, temporary.fresh(), { settings, more: ['--role', role] }),
+    );
+  const [api] = services;
+  if (!api) throw new Error('no service was started');
+  await record(commit, 'servers', api);
+  for (const service of services) await service.end('SIGTERM');
+  await packRedis(commit, redis.control);
+  await log.kill();
+  packLog(commit, file);
+};
+
+const [given] = argv.slice(2);
+if (given === undefined) throw new Error('name the checkout whose code writes the fixture');
+const checkout = resolve(given);
+const commit = commitOf(checkout);
+try {
+  await embedded(checkout, commit);
+  await onServers(checkout, commit);
+} finally {
+  await endChildren();
+  await Promise.all([endStandIns(), endRedis()]);
+  temporary.removeAll();
+}

@@ -1,0 +1,142 @@
+/** Stores that an earlier commit wrote (test/golden/upgrade), opened by the version of today. */
+import { readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Service } from '#src/main.ts';
+import { ended, lastLine } from '../../support/clients/cli.ts';
+import { endStandIns } from '../../support/eventstoredb/start.ts';
+import { endChildren, runCli } from '../../support/processes/child-service.ts';
+import { endRedis, hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+import { FIXTURE_COMMITS, FIXTURES, readRecording, type Store } from './archive.ts';
+import { type Asked, readFacts, type Recording, retryFacts, type Send } from './exchange.ts';
+import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts';
+
+const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
+  { name: 'a data directory', store: 'embedded', isSkipped: false },
+  { name: `a log and a Redis ${ON_REDIS}`, store: 'servers', isSkipped: !hasRedis },
+];
+
+afterAll(async () => {
+  await endChildren();
+  await Promise.all([endStandIns(), endRedis()]);
+  removeCopies();
+});
+
+it('Every folder of test/golden/upgrade is a fixture that the tests open', () => {
+  const folders = readdirSync(FIXTURES, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  expect(folders.toSorted()).toEqual(FIXTURE_COMMITS.toSorted());
+});
+
+describe.each(FIXTURE_COMMITS)('Commit %s wrote', (commit) => {
+  for (const { name, store, isSkipped } of COPIES)
+    describe.skipIf(isSkipped)(`${name}, and this version`, () => {
+      testCopy(commit, store);
+    });
+});
+
+const testCopy = (commit: string, store: Store): void => {
+  let service: Service;
+  let recording: Recording;
+  let settings: Record<string, string>;
+  let send: Send;
+  beforeAll(async () => {
+    recording = readRecording(commit, store);
+    settings = await copyStores(commit, store);
+    service = await openCopy(settings, recording);
+    await service.deps.following.passed(recording.position, 10_000);
+    send = inProcess(service);
+  });
+  afterAll(() => service?.close());
+
+  const ask = async (asked: Asked): Promise<Record<string, unknown>> => {
+    const { status, body } = await send(asked, recording.credentials);
+    expect(status, `${asked.path}: ${body}`).toBeLessThan(300);
+    return body === '' ? {} : (JSON.parse(body) as Record<string, unknown>);
+  };
+  const atDesk = (method: 'GET' | 'POST', path: string, body?: object) =>
+    ask({
+      method,
+      path: `/api/desk/v1${path}`,
+      as: 'staff',
+      ...(body && { body: JSON.stringify(body), headers: { 'idempotency-key': `new-${path}` } }),
+    });
+  const asAgent = (path: string, body: object) =>
+    ask({
+      method: 'POST',
+      path: `/api/affiliate/v1${path}`,
+      as: 'acme',
+      headers: { 'idempotency-key': `new-${path}` },
+      body: JSON.stringify(body),
+    });
+
+  it('answers every read as that commit did', async () => {
+    expect(recording.reads.length).toBeGreaterThan(20);
+    for (const { title, answer, ...asked } of recording.reads)
+      expect(readFacts(asked, await send(asked, recording.credentials)), title).toEqual(
+        readFacts(asked, answer),
+      );
+  });
+
+  it('answers every retry with the bytes that that commit answered', async () => {
+    expect(recording.writes.length).toBeGreaterThan(40);
+    for (const { title, retried, answer: _, ...asked } of recording.writes)
+      expect(retryFacts(await send(asked, recording.credentials)), title).toEqual(
+        retryFacts(retried),
+      );
+  });
+
+  it('accepts writes that continue the records, and shows them', async () => {
+    const { ids } = recording;
+    const link = await asAgent('/links', { target: { kind: 'search', ref: 'mug' } });
+    const lead = await asAgent('/leads', {
+      external_id: 'crm-new',
+      company: { name: 'Renamed', country: 'GB' },
+    });
+    expect(lead).toMatchObject({ company: { name: 'Renamed' }, version: 1 });
+    await atDesk('POST', `/leads/${String(lead['id'])}/move`, {
+      owner_id: 'acme',
+      to: 'accepted',
+    });
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const sent = await send(
+      {
+        method: 'POST',
+        path: `${ids['handoff-open page']}/send`,
+        headers: form,
+        body: 'list_revision=1&name=Bea&email=bea%40shop.example&consent=yes',
+      },
+      {},
+    );
+    expect(sent.status).toBe(303);
+    const page = { method: 'GET', as: 'acme' } as const;
+    const leads = await ask({ ...page, path: '/api/affiliate/v1/leads?external_id=crm-new' });
+    expect(leads['data']).toMatchObject([{ state: 'accepted' }]);
+    const links = await atDesk('GET', '/links?owner_id=acme');
+    expect(JSON.stringify(links)).toContain(String(link['id']));
+    const handoffs = await atDesk('GET', '/handoffs?owner_id=acme');
+    expect(JSON.stringify(handoffs)).not.toContain('"status":"open"');
+  });
+
+  it('finds the read models equal to a fresh fold of the log', async () => {
+    const copy = await copyStores(commit, store);
+    expect(await command(copy, 'projections', 'verify')).toMatchObject({ equal: true });
+  });
+
+  it('finds every event as it was written', async () => {
+    await service.close();
+    expect(await command(settings, 'log', 'verify')).toMatchObject({ intact: true });
+  });
+};
+
+/** The last line that a command wrote, which must succeed, on these stores. */
+const command = async (
+  { DATA_DIR = '', ...settings }: Record<string, string>,
+  ...args: string[]
+): Promise<unknown> => {
+  const { code, stdout, stderr } = await ended(
+    runCli([...args, '--json', '--data', DATA_DIR], settings),
+  );
+  expect(code, stderr).toBe(0);
+  return lastLine(stdout);
+};

@@ -1,0 +1,39 @@
+/** How services of any version are set up, and when they have done their work. */
+import type { ChildService } from '../../support/processes/child-service.ts';
+import { until } from '../../support/clients/cli.ts';
+
+export const PUBLIC_URL = 'https://t.example';
+/** Of the fixtures on servers; the embedded one has a `root.key`. */
+export const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
+
+const SETTLED_MS_MAX = 20_000;
+
+type Status = { data: { lag_events: number }[] };
+
+/** Answers a read at the desk as JSON. */
+export const readDesk = async <T>(
+  { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
+  path: string,
+): Promise<T> => {
+  const headers = { authorization: `Bearer ${deskToken}` };
+  return (await (await fetch(`${url}/api/desk/v1${path}`, { headers })).json()) as T;
+};
+
+/** Resolves when every read model has folded the log. Throws when that takes too long. */
+export const folded = async (service: ChildService): Promise<void> => {
+  const isFolded = async (): Promise<boolean> => {
+    const { data } = await readDesk<Status>(service, '/projections');
+    return data?.every(({ lag_events }) => lag_events === 0) ?? false;
+  };
+  if (!(await until(isFolded, SETTLED_MS_MAX))) throw new Error('the read models lag');
+};
+
+/** Resolves when the request has been sent. Throws when that takes too long. */
+export const sent = async (service: ChildService, request: string): Promise<void> => {
+  type Shown = { request?: { status: string } };
+  const isSent = async (): Promise<boolean> => {
+    const shown = await readDesk<Shown>(service, `/approvals/${request}`);
+    return shown.request?.status === 'confirmed';
+  };
+  if (!(await until(isSent, SETTLED_MS_MAX))) throw new Error(`${request} was not sent`);
+};

@@ -1,0 +1,265 @@
+/** What the upgrade fixtures contain: some weeks of work of two promoters, in a few requests. */
+import { SCOPE_NAMES } from '#contracts/scopes.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import { readEverything } from './reads.ts';
+import type { Recorder } from './recorder.ts';
+
+const REASON = { reason: 'Known promoter' };
+const ACME = { owner_id: 'acme', ...REASON };
+const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
+  kind,
+  adapter: 'file',
+}));
+const CONSENT = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
+const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const MCP_VERSION = '2026-07-28';
+
+type Json = Record<string, unknown>;
+type Desk = Pick<Recorder, 'desk'>;
+
+const idOf = (answer: Json): string => String(answer['id']);
+
+/** Plays the whole story, waits until everything is folded and sent, and records the reads. */
+export const playStory = async (recorder: Recorder, settled: () => Promise<void>) => {
+  await fillCatalog(recorder);
+  await giveAccess(recorder);
+  await makeLinks(recorder);
+  await prepareHandoffs(recorder);
+  await submitLeads(recorder);
+  await buyersAct(recorder);
+  await closeLeads(recorder);
+  await proposeOutreach(recorder);
+  await sendTasks(recorder);
+  await eraseSubject(recorder);
+  await settled();
+  const writes = await recorder.retried();
+  await settled();
+  const position = await readEverything(recorder);
+  return { writes, position };
+};
+
+const fillCatalog = async (to: Desk): Promise<void> => {
+  const products = [
+    feedProduct('MUG-1', { title: 'Blue mug' }),
+    feedProduct('MUG-2', { title: 'Red mug' }, { available_quantity: 3, level: 'low' }),
+    feedProduct('CAN-1', { title: 'Beeswax candle', category: 'Candles' }),
+    feedProduct('OLD-1', { title: 'Withdrawn tray' }),
+  ];
+  await to.desk('import-1', '/products/import', { products });
+  const dearer = feedProduct('CAN-1', { title: 'Beeswax candle', description: 'In a tin' });
+  await to.desk('import-2', '/products/import', { products: [dearer] });
+  await to.desk('withdraw-1', '/products/withdraw', { sku: 'OLD-1', reason: 'Recalled' });
+};
+
+const giveAccess = async (recorder: Recorder): Promise<void> => {
+  const { ids, credentials } = recorder;
+  const request = async (owner_id: string, scopes: readonly string[]): Promise<string> => {
+    const body = { owner_id, name: `Agent of ${owner_id}`, purpose: 'Our letter', scopes };
+    return idOf(await recorder.desk(`access-${owner_id}`, '/agents', body));
+  };
+  const issue = async (owner: string, agent: string, title = `key-${owner}`): Promise<Json> => {
+    const body = { environment: 'live', expires_in_days: 365 };
+    return recorder.desk(title, `/agents/${agent}/keys`, body);
+  };
+  const acme = (ids['agent'] = await request('acme', SCOPE_NAMES));
+  await recorder.desk('approve-acme', `/agents/${acme}/approve`, REASON);
+  credentials['acme'] = String((await issue('acme', acme))['api_key']);
+  const revoked = idOf(await issue('acme', acme, 'key-revoked'));
+  await recorder.desk('revoke-1', `/keys/${revoked}/revoke`, { reason: 'Lost' });
+
+  const brook = (ids['suspended agent'] = await request('brook', ['products:read', 'leads:write']));
+  await recorder.desk('approve-brook', `/agents/${brook}/approve`, REASON);
+  const rotated = await issue('brook', brook);
+  credentials['brook'] = String(rotated['api_key']);
+  const rotation = { overlap_hours: 24, expires_in_days: 30 };
+  await recorder.desk('rotate-1', `/keys/${idOf(rotated)}/rotate`, rotation);
+  await recorder.desk('suspend-brook', `/agents/${brook}/suspend`, { reason: 'Unpaid bill' });
+  const denied = await request('cedar', ['products:read']);
+  await recorder.desk('deny-cedar', `/agents/${denied}/deny`, { reason: 'Unknown' });
+
+  const token = { name: 'Olga of acme', roles: ['owner'], owner_id: 'acme' };
+  const issued = await recorder.desk('token-1', '/desk-tokens', token);
+  credentials['owner'] = String(issued['token']);
+  const gone = idOf(
+    await recorder.desk('token-2', '/desk-tokens', { name: 'Gus', roles: ['auditor'] }),
+  );
+  await recorder.desk('revoke-token-2', `/desk-tokens/${gone}/revoke`, { reason: 'Left' });
+};
+
+const makeLinks = async (recorder: Recorder): Promise<void> => {
+  const { ids } = recorder;
+  const product = { target: { kind: 'product', ref: 'MUG-1' }, campaign: 'autumn' };
+  const link = await recorder.agent('link-1', '/links', product);
+  ids['link'] = idOf(link);
+  const short = new URL(String(link['short_url'])).pathname;
+  ids['short path'] = short;
+  const search = { target: { kind: 'search', ref: 'candle' }, slug: 'winter-candles' };
+  ids['slug link'] = idOf(await recorder.agent('link-2', '/links', search));
+  const disabled = { target: { kind: 'search', ref: 'trays' }, sub_ids: ['letter-7'] };
+  const id = (ids['disabled link'] = idOf(await recorder.agent('link-3', '/links', disabled)));
+  await recorder.desk('disable-link-3', `/links/${id}/disable`, ACME);
+
+  for (const agent of [BROWSER, BROWSER, 'Googlebot/2.1 (+http://www.google.com/bot.html)'])
+    await recorder.act('visit', { method: 'GET', path: short, headers: { 'user-agent': agent } });
+};
+
+const handoffOf = async (recorder: Recorder, title: string, body: object = {}): Promise<void> => {
+  const { ids } = recorder;
+  const line_items = [
+    { sku: 'MUG-1', quantity: 48, note: 'for the window' },
+    { sku: 'CAN-1', quantity: 6 },
+  ];
+  const made = await recorder.agent(title, '/handoffs', { title: 'Mugs', line_items, ...body });
+  ids[title] = idOf(made);
+  ids[`${title} page`] = new URL(String(made['review_url'])).pathname;
+};
+
+const prepareHandoffs = async (recorder: Recorder): Promise<void> => {
+  const { ids } = recorder;
+  const note_to_buyer = 'Dear Bea,\nas you asked.';
+  await handoffOf(recorder, 'handoff-sent', { note_to_buyer, link_id: ids['link'] });
+  await handoffOf(recorder, 'handoff-declined', { locale: 'de-DE', external_id: 'shop-7' });
+  await handoffOf(recorder, 'handoff-open');
+  await handoffOf(recorder, 'handoff-withdrawn');
+  const withdrawn = `/handoffs/${ids['handoff-withdrawn']}/withdraw`;
+  await recorder.desk('withdraw-handoff', withdrawn, { ...ACME, reason: 'Sent twice' });
+};
+
+const lead = (external_id: string, over: object = {}): Json => ({
+  external_id,
+  company: { name: `Shop ${external_id}`, country: 'GB' },
+  ...over,
+});
+
+const submitLeads = async (recorder: Recorder): Promise<void> => {
+  const { ids } = recorder;
+  const contact = { name: 'Ada Byron', email: 'ada@cornershop.example', phone: '+442079460991' };
+  const source = { kind: 'handoff', ref: ids['handoff-sent'] };
+  const won = lead('crm-won', { contact, consent: CONSENT, source });
+  ids['won lead'] = idOf(await recorder.agent('lead-won', '/leads', won));
+  const metadata = { tier: 'b' };
+  const amended = lead('crm-won', {
+    contact: { ...contact, phone: '+442079460992' },
+    consent: CONSENT,
+    metadata,
+  });
+  await recorder.agent('lead-won-amended', '/leads', amended);
+  const taken = lead('crm-duplicate', { contact, consent: CONSENT });
+  await recorder.agent('lead-duplicate', '/leads', taken);
+  const link = { source: { kind: 'link', ref: ids['link'] } };
+  ids['lost lead'] = idOf(await recorder.agent('lead-lost', '/leads', lead('crm-lost', link)));
+  await recorder.agent('lead-new', '/leads', lead('crm-new', link));
+  await recorder.agent('lead-taken-back', '/leads', lead('crm-taken-back'));
+  const withdrawal = { external_id: 'crm-taken-back', withdraw: true, withdraw_reason: 'Error' };
+  await recorder.agent('lead-withdrawn', '/leads', withdrawal);
+  const erased = { name: 'Eve Erased', email: 'eve@erased.example' };
+  const person = lead('crm-erased', { contact: erased, consent: CONSENT });
+  ids['erased lead'] = idOf(await recorder.agent('lead-erased', '/leads', person));
+  for (const to of ['accepted', 'contacted', 'qualified']) await moveLead(recorder, 'won', to);
+  await moveLead(recorder, 'lost', 'rejected');
+};
+
+const moveLead = (recorder: Recorder, name: string, to: string, value?: object) =>
+  recorder.desk(`lead-${name}-${to}`, `/leads/${recorder.ids[`${name} lead`]}/move`, {
+    owner_id: 'acme',
+    to,
+    ...(value && { value }),
+    ...(to === 'rejected' && { reason: 'Out of business' }),
+  });
+
+const buyersAct = async (recorder: Recorder): Promise<void> => {
+  const submit = (page: string, button: string, fields: Record<string, string>) =>
+    recorder.act(`buyer: ${button}`, {
+      method: 'POST',
+      path: `${recorder.ids[page]}/${button}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': BROWSER },
+      body: new URLSearchParams(fields).toString(),
+    });
+  await submit('handoff-sent page', 'open', {});
+  const changed = { list_revision: '1', 'quantity.1': '60', 'quantity.2': '6' };
+  await submit('handoff-sent page', 'quantities', changed);
+  await submit('handoff-sent page', 'send', { ...changed, list_revision: '2', ...BUYER });
+  await submit('handoff-declined page', 'open', {});
+  await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
+};
+
+const closeLeads = async (recorder: Recorder): Promise<void> => {
+  await moveLead(recorder, 'won', 'won', { amount: 13_440, currency: 'GBP' });
+};
+
+const callTool = (recorder: Recorder, name: string, args: Json): Promise<Json> => {
+  const client = {
+    'io.modelcontextprotocol/protocolVersion': MCP_VERSION,
+    'io.modelcontextprotocol/clientInfo': { name: 'fixture', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name, arguments: args, _meta: client };
+  return recorder.write(`mcp ${String(args['idempotency_key'])}`, {
+    method: 'POST',
+    path: '/api/affiliate/mcp',
+    as: 'acme',
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': MCP_VERSION,
+      'mcp-method': 'tools/call',
+      'mcp-name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+};
+
+const proposePost = async (recorder: Recorder, idempotency_key: string): Promise<Json> => {
+  const text = 'Mugs are back in stock. Ask us for a list.';
+  const post = { idempotency_key, network: 'mastodon', account_ref: 'shop', text };
+  const { result } = await callTool(recorder, 'request_social_post', post);
+  return (result as { structuredContent: Json }).structuredContent;
+};
+
+const proposeOutreach = async (recorder: Recorder): Promise<void> => {
+  const { ids } = recorder;
+  const settings = { mode: 'owner_controlled', approvals_required: 1, channels: FILES };
+  await recorder.desk('outreach-acme', '/outreach/acme', settings);
+  const sent = await proposePost(recorder, 'post-sent');
+  ids['sent request'] = idOf(sent);
+  const { content_sha256 } = sent;
+  await recorder.desk('approve-post', `/approvals/${idOf(sent)}/approve`, { content_sha256 });
+  const refused = await proposePost(recorder, 'post-refused');
+  await recorder.desk('refuse-post', `/approvals/${idOf(refused)}/refuse`, {
+    content_sha256: refused['content_sha256'],
+    reason: 'Too loud',
+  });
+  ids['pending request'] = idOf(await proposePost(recorder, 'post-pending'));
+};
+
+const sendTask = (recorder: Recorder, messageId: string, data: object): Promise<Json> => {
+  const message = { messageId, role: 'ROLE_USER', parts: [{ data }] };
+  return recorder.write(`a2a ${messageId}`, {
+    method: 'POST',
+    path: '/api/affiliate/a2a',
+    as: 'acme',
+    headers: { 'a2a-version': '1.0' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }),
+  });
+};
+
+const sendTasks = async (recorder: Recorder): Promise<void> => {
+  const { ids } = recorder;
+  const list = { title: 'Candles', line_items: [{ sku: 'CAN-1', quantity: 48 }] };
+  const made = await sendTask(recorder, 'task-list', { skill: 'prepare_handoff', ...list });
+  ids['task'] = (made['result'] as { task: { id: string } }).task.id;
+  await sendTask(recorder, 'task-post', {
+    skill: 'coordinate_promotion',
+    kind: 'social_post',
+    network: 'mastodon',
+    account_ref: 'shop',
+    text: 'Candles are back in stock.',
+  });
+  await sendTask(recorder, 'task-why', { skill: 'attribution_question', link_id: ids['link'] });
+  await sendTask(recorder, 'task-order', { skill: 'place_order', sku: 'CAN-1' });
+};
+
+const eraseSubject = async (recorder: Recorder): Promise<void> => {
+  const subject = `/subjects/${recorder.ids['erased lead']}/erase`;
+  await recorder.desk('erase-1', subject, { owner_id: 'acme', reason: 'Asked by the person' });
+};
