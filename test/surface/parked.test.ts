@@ -85,7 +85,7 @@ describe('credentials that cannot be folded', () => {
     headers: { 'retry-after': '60' },
     body: {
       code: 'read_model_rebuilding',
-      detail: 'Whether the credential is still good cannot be told just now.',
+      detail: 'The service cannot know just now whether the credential is still valid.',
     },
   };
   const agentApart = async (ids: readonly string[]) => {

@@ -45,7 +45,7 @@ describe('the review page', () => {
       'Blue &lt;Mug&gt;',
       'for &lt;b&gt;Ann&lt;/b&gt;',
       'The quantity is not a multiple of the order increment (2).',
-      'The stock last seen is below the quantity on the list (3).',
+      'The stock last reported is below the quantity on the list (3).',
       '£22.50',
       RFQ_CONSENT,
       ...BOUNDARIES.map(({ statement }) => statement),
