@@ -1,33 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 
-/** What the environment may set; flags of the command line win over it. */
-export type Config = {
-  host: string;
-  port: number;
-  dataDirectory: string;
-  /** What all credentials and keys are derived from, where several processes must agree on them. */
-  rootKey: Buffer | undefined;
-  /** A text: several hosts, as EventStoreDB takes them, are no URL to the standard. May hold a password. */
-  eventLogUrl: string;
-  /** May hold a password. */
-  readModelUrl: URL;
-  /** Public origin, without a slash at the end; derived from host and port when it is not set. */
-  publicUrl: string | undefined;
-  /** A header set by a trusted proxy that holds the visitor's country, for example CF-IPCountry. */
-  countryHeader: string | undefined;
-  trustProxy: boolean | string;
-  logLevel: string;
-  readsPerMinute: number;
-  writesPerMinute: number;
-  outreachPerMinute: number;
-  /** Where the file channel puts what was approved; `outbox` in the data directory when it is not set. */
-  outboxDirectory: string | undefined;
-  /** `host:port` of outreach receivers that may be private and plain HTTP. */
-  outreachPrivateHosts: readonly string[];
-  production: boolean;
-};
-
 const whole = (min: number, max: number) =>
   z
     .string()
@@ -38,20 +11,20 @@ const whole = (min: number, max: number) =>
 
 const perMinute = (usual: number) => whole(1, 100_000_000).default(usual);
 const REMOTE_LOG = /^esdb(\+discover)?:\/\/[^/?#\s]+/;
-const REMOTE_VIEWS = /^rediss?:\/\/[^/?#\s]+/;
+const REMOTE_READ_MODELS = /^rediss?:\/\/[^/?#\s]+/;
 
-/** An embedded store, by its scheme, or a server. The text is not repeated: it may hold a password. */
+/** The URL of an embedded store, or of a server. Errors do not quote it: it may contain a password. */
 const store = (embedded: readonly string[], server: RegExp, forms: string) =>
   z
     .string()
-    .min(1, { error: 'is set to nothing; give it a URL, or leave it out', abort: true })
+    .min(1, { error: 'is empty; set a URL, or remove the variable', abort: true })
     .refine(
       (value) =>
         server.test(value) || (URL.canParse(value) && embedded.includes(new URL(value).protocol)),
       { error: `must be a URL that starts with one of ${embedded.join(' ')} ${forms}` },
     );
 
-/** As a URL shows host and port, since that is what it is compared with. */
+/** Normalizes host and port as URLs do, because they are compared with parts of URLs. */
 const hostPort = z
   .string()
   .refine((value) => /^[^/?#@\s]+:\d{1,5}$/.test(value) && URL.canParse(`http://${value}`), {
@@ -62,7 +35,7 @@ const hostPort = z
     return `${hostname}:${Number(value.slice(value.lastIndexOf(':') + 1))}`;
   });
 
-/** An address, a network in CIDR notation, or a range by its name. */
+/** An address, a network in CIDR notation, or a named range. */
 const proxy = z.union([
   z.ipv4(),
   z.ipv6(),
@@ -71,22 +44,24 @@ const proxy = z.union([
   z.enum(['loopback', 'linklocal', 'uniquelocal']),
 ]);
 
-/** As fastify takes it, but what it would take and never obey (`1`) or end on (`maybe`) is refused here. */
+/** Values of fastify's `trustProxy`, except those that it ignores (`1`) or crashes on (`maybe`). */
 const proxies = z
   .string()
   .transform((value) => value.split(',').map((each) => each.trim()))
   .refine(
-    (found) =>
-      ['true', 'false'].includes(found.join()) ||
-      found.every((each) => proxy.safeParse(each).success),
+    (entries) =>
+      ['true', 'false'].includes(entries.join()) ||
+      entries.every((each) => proxy.safeParse(each).success),
     {
       error:
-        'must be true (every sender is a proxy of yours), false, or the addresses of the proxies ' +
+        'must be true (all senders are your proxies), false, or the addresses of your proxies ' +
         'separated by commas, like 10.0.0.0/8,::1 or loopback (also linklocal, uniquelocal)',
     },
   )
-  .transform((found) => found.join())
-  .transform((value) => (value === 'true' ? true : value === 'false' ? false : value));
+  .transform((entries): boolean | string => {
+    const value = entries.join();
+    return value === 'true' || value === 'false' ? value === 'true' : value;
+  });
 
 const isOrigin = (value: string): boolean => {
   if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
@@ -108,7 +83,7 @@ const environment = z.object({
     REMOTE_LOG,
     'esdb://HOST esdb+discover://HOST',
   ).default('sqlite:log'),
-  READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_VIEWS, 'redis://HOST rediss://HOST')
+  READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_READ_MODELS, 'redis://HOST rediss://HOST')
     .refine((value) => URL.canParse(value), { error: 'must be a URL' })
     .default('sqlite:views'),
   PUBLIC_URL: z
@@ -136,53 +111,62 @@ const environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
-/** The log is a server's, and other processes may work on it. */
+/** The settings; flags of the command line override the environment. */
+const settings = environment.transform((env) => ({
+  host: env.HOST,
+  port: env.PORT,
+  dataDirectory: env.DATA_DIR,
+  /** Root secret of all credentials and keys, where several processes must share it. */
+  rootKey: env.ROOT_KEY,
+  /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */
+  eventLogUrl: env.EVENT_LOG_URL,
+  /** May contain a password. */
+  readModelUrl: new URL(env.READ_MODEL_URL),
+  /** Public origin without a trailing slash; derived from host and port if not set. */
+  publicUrl: env.PUBLIC_URL,
+  /** Header with the visitor's country, set by a trusted proxy, for example CF-IPCountry. */
+  countryHeader: env.COUNTRY_HEADER?.toLowerCase(),
+  trustProxy: env.TRUST_PROXY,
+  logLevel: env.LOG_LEVEL,
+  readsPerMinute: env.READS_PER_MINUTE,
+  writesPerMinute: env.WRITES_PER_MINUTE,
+  outreachPerMinute: env.OUTREACH_PER_MINUTE,
+  /** Directory of the file channel; `outbox` in the data directory if not set. */
+  outboxDirectory: env.OUTBOX_DIR,
+  /** `host:port` of outreach receivers that may be private and use plain HTTP. */
+  outreachPrivateHosts: env.OUTREACH_PRIVATE_HOSTS,
+  production: env.NODE_ENV === 'production',
+}));
+
+export type Config = z.output<typeof settings>;
+
+/** Returns true if the log is on a server, which several processes can share. */
 export const isRemoteLog = ({ eventLogUrl }: Pick<Config, 'eventLogUrl'>): boolean =>
   REMOTE_LOG.test(eventLogUrl);
 
-/** The read models are a server's, and other processes may fold and read them. */
-export const areRemoteViews = ({ readModelUrl }: Pick<Config, 'readModelUrl'>): boolean =>
-  REMOTE_VIEWS.test(readModelUrl.href);
+/** Returns true if the read models are on a server, which several processes can share. */
+export const hasRemoteReadModels = ({ readModelUrl }: Pick<Config, 'readModelUrl'>): boolean =>
+  REMOTE_READ_MODELS.test(readModelUrl.href);
 
-/** A store's URL as people may see it: without user, password and options. */
-export const shownUrl = (url: string): string =>
+/** Removes user, password and options from the URL of a store, for display. */
+export const redactUrl = (url: string): string =>
   url.replace(/^([^:]+:\/\/)(?:.*@)?([^/?#]*).*$/s, '$1$2');
 
-/** Thrown when a setting cannot be used: names the variable and what it must be. */
+/** An invalid setting; the message names the variable and what it must be. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Not filled in, they are no default: writes would go into a log of this process. */
+/** Empty values of these are errors, because the default would write into a local log. */
 const NEVER_EMPTY: ReadonlySet<string> = new Set(['EVENT_LOG_URL', 'READ_MODEL_URL']);
 
-/** Reads and checks the settings. Throws ConfigError with one line per fault. */
+/** Reads and validates the settings. Throws ConfigError with one line for each fault. */
 export const readConfig = (env: Record<string, string | undefined> = process.env): Config => {
   const set = Object.fromEntries(
     Object.entries(env).filter(([name, value]) => value !== '' || NEVER_EMPTY.has(name)),
   );
-  const result = environment.safeParse(set);
-  if (!result.success) {
-    const lines = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new ConfigError(lines.join('\n'));
-  }
-  const e = result.data;
-  return {
-    host: e.HOST,
-    port: e.PORT,
-    dataDirectory: e.DATA_DIR,
-    rootKey: e.ROOT_KEY,
-    eventLogUrl: e.EVENT_LOG_URL,
-    readModelUrl: new URL(e.READ_MODEL_URL),
-    publicUrl: e.PUBLIC_URL,
-    countryHeader: e.COUNTRY_HEADER?.toLowerCase(),
-    trustProxy: e.TRUST_PROXY,
-    logLevel: e.LOG_LEVEL,
-    readsPerMinute: e.READS_PER_MINUTE,
-    writesPerMinute: e.WRITES_PER_MINUTE,
-    outreachPerMinute: e.OUTREACH_PER_MINUTE,
-    outboxDirectory: e.OUTBOX_DIR,
-    outreachPrivateHosts: e.OUTREACH_PRIVATE_HOSTS,
-    production: e.NODE_ENV === 'production',
-  };
+  const { data, error } = settings.safeParse(set);
+  if (data) return data;
+  const lines = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new ConfigError(lines.join('\n'));
 };

@@ -1,5 +1,5 @@
 /**
- * The service without its interfaces: the log, the read models and what acts on them. A command that
+ * The service without its interfaces: the log, the read models and the application. A command that
  * acts in its own process needs no more, and starts in half the time.
  */
 import type { Logger } from 'pino';
@@ -9,158 +9,178 @@ import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
+import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
+import { recorder } from '#src/app/events/recorder.ts';
+import { visitLog } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
-import { recorder } from '#src/app/events/recorder.ts';
-import { visitLog } from '#src/app/links/visits.ts';
-import type { Position } from '#src/ports/event-log.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
-import type { Clock, Ids } from '#src/ports/system.ts';
+import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
-import { addressOf } from './wiring/address.ts';
-import { openCounts } from './wiring/counts.ts';
-import { appendLines } from './wiring/lines.ts';
-import { openLog } from './wiring/log.ts';
+import { openEventLog } from './wiring/event-log.ts';
+import { createListener, type Listener } from './wiring/listener.ts';
+import { appendLogger } from './wiring/log-lines.ts';
 import { commandLogger, serviceLogger } from './wiring/logger.ts';
+import { type ProcessRole, requireRole } from './wiring/process-roles.ts';
 import { projectionDesk } from './wiring/projection-desk.ts';
-import { requireRole, type Role } from './wiring/roles.ts';
+import { type OpenReadModels, openReadModels } from './wiring/read-models.ts';
 import { openSecrets } from './wiring/secrets.ts';
+import { openSharedCount } from './wiring/shared-count.ts';
 import { openVault } from './wiring/vault.ts';
-import { openViews } from './wiring/views.ts';
 
 export type Core = {
   deps: AppDeps;
   app: App;
   logger: Logger;
-  address: ReturnType<typeof addressOf>;
-  /** Flushes what requests left behind, and releases the lock. */
+  listener: Listener;
+  /** Flushes what requests have not stored yet, and releases the lock. */
   close(): Promise<void>;
 };
 
 export type CoreOptions = {
-  /** Without: all. A projector is opened by wiring/projector.ts. */
-  role?: Exclude<Role, 'projector'>;
+  /** `all` by default. wiring/projector.ts opens a projector. */
+  role?: Exclude<ProcessRole, 'projector'>;
   clock?: Clock;
   ids?: Ids;
   log?: Logger;
   metrics?: Metrics;
   onFatal?: (error: Error) => void;
-  /** Told where the log stands before anything is written. */
+  /** Called with the head of the log before anything is appended. */
   onLog?: (head: { position: Position; at: number | null }) => void;
 };
 
-/** A projection that is far behind goes on catching up while requests are served. */
+/** After this time requests are served while a lagging projection continues to catch up. */
 const CATCH_UP_WAIT_MS = 2_000;
 
 /**
- * Wires the adapters that the configuration names, and appends nothing by itself. Throws StartupError
- * when the data directory or a server cannot be used as it is.
+ * Wires the configured adapters, and appends no event. Throws StartupError if the data directory or
+ * a server cannot be used.
  */
 export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
   const parts = new AsyncDisposableStack();
   try {
-    return await wire(config, options, parts);
+    return await open(config, options, parts);
   } catch (error) {
     await parts.disposeAsync();
     throw error;
   }
 };
 
-/** For a command: what goes well, its answer tells. */
+/** Opens the core for a command, which logs warnings only: its answer reports success. */
 export const openForCommand = (config: Config): Promise<Core> =>
   openCore(config, { log: commandLogger(config.logLevel) });
 
-const wire = async (
+/** What all parts of the core use, and the stack that closes them. */
+type Base = {
+  config: Config;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  metrics: Metrics | undefined;
+  signal: AbortSignal;
+  parts: AsyncDisposableStack;
+};
+
+const open = async (
   config: Config,
   options: CoreOptions,
   parts: AsyncDisposableStack,
 ): Promise<Core> => {
-  const { role = 'all', metrics, onFatal } = options;
+  const { role = 'all', clock = systemClock(), metrics } = options;
   requireRole(role, config);
   const logger = options.log ?? serviceLogger(config.logLevel);
-  const clock = options.clock ?? systemClock();
   const ids = options.ids ?? systemIds(clock.now);
-  // Before a file is made: without its root, what lies there opens for nobody.
-  const ofFiles = isRemoteLog(config) ? undefined : openSecrets(config);
-  const opened = await openLog(config, { logger, onFatal });
-  parts.defer(() => opened.close());
-  const log = observedLog(opened.log, metrics, clock.monotonic, appendLines(logger));
-  options.onLog?.(await log.head());
-  const secrets = ofFiles ?? openSecrets(config);
-  const vault = await openVault(config, log, secrets);
-  parts.defer(() => vault.close());
-  const isKept = !config.eventLogUrl.startsWith('memory:');
-  const builds = catalogBuilds(isKept ? config.dataDirectory : undefined, log.id, (reason) =>
-    logger.warn({ reason }, 'the catalog is folded afresh'),
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const base = { config, clock, ids, logger, metrics, signal, parts };
+  const { log, secrets, vault } = await openLogAndKeys(base, options);
+  const isInMemory = config.eventLogUrl.startsWith('memory:');
+  const builds = catalogBuilds(isInMemory ? undefined : config.dataDirectory, log.id, (reason) =>
+    logger.warn({ reason }, 'the catalog is rebuilt'),
   );
   const { catalog } = builds;
   parts.defer(() => catalog.close());
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const views = await openViews(config, {
-    role,
-    log,
-    catalog,
-    logger,
-    signal,
-    parts,
-    ...(metrics && { metrics }),
-  });
-  const { engine, following } = views;
+  const models = await openReadModels(config, { ...base, role, log, catalog });
+  const { engine, readModels, following, stackOf } = models;
   parts.defer(async () => {
     stopping.abort();
     await engine.done;
   });
-  await views.ready;
+  await models.ready;
   await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
-  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
-  const { nearPassed: passed } = views;
-  const confirmed = isRemoteLog(config)
-    ? confirmation({ log, passed, clock, signal, schedule })
-    : undefined;
-  const records = recorder(log, ids.base62(6));
-  const audit = auditLog({
-    recorder: records,
-    clock,
-    ids,
-    schedule,
-    onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
-    handoffOf: (tokenHash) => views.readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
-  });
-  const counts = await openCounts(config, { role, log, logger, parts });
-  const address = addressOf(config);
+  const counts = await openSharedCount(config, role, { log, logger, parts });
+  const listener = createListener(config);
   const deps: AppDeps = {
     log,
-    readModels: views.readModels,
-    credentials: credentialsOf(views.near),
-    ...(confirmed && { confirmation: confirmed }),
-    catalog,
     secrets,
     vault,
+    catalog,
     clock,
     ids,
+    readModels,
     following,
-    audit,
+    ...recordersOf(base, { log, secrets }, models),
+    credentials: credentialsOf(models.local),
     performanceFold,
     classifierVersion: CLASSIFIER_VERSION,
-    origin: address.origin,
+    origin: listener.origin,
     limits: config,
     ...(metrics && { metrics }),
     ...(counts && { counts }),
-    visits: visitLog({ recorder: records, secrets, clock, ids }),
-    projections: projectionDesk({ ...builds, log, store: views.store, engine, logger }),
+    projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
-  // Not before all is open: what fails to open has nothing to catch up with.
-  parts.defer(() => caughtUp(deps, logger));
-  parts.defer(() => audit.flush());
-  return { deps, app: openApp(deps), logger, address, close: () => parts.disposeAsync() };
+  // Deferred last: if opening fails, there is nothing to wait for.
+  parts.defer(() => awaitHead(deps, logger));
+  parts.defer(() => deps.audit.flush());
+  return { deps, app: openApp(deps), logger, listener, close: () => parts.disposeAsync() };
 };
 
-/** A log or store that is away must not keep a process from its end. */
-const caughtUp = async ({ log, following }: AppDeps, logger: Logger): Promise<void> => {
+const openLogAndKeys = async (
+  { config, clock, logger, metrics, parts }: Base,
+  { onFatal, onLog }: CoreOptions,
+): Promise<{ log: EventLog; secrets: SystemSecrets; vault: KeyVault }> => {
+  // An embedded log needs its root secret first: without it nothing can read the files.
+  const localSecrets = isRemoteLog(config) ? undefined : openSecrets(config);
+  const opened = await openEventLog(config, { logger, onFatal });
+  parts.defer(() => opened.close());
+  const log = observedLog(opened.log, metrics, clock.monotonic, appendLogger(logger));
+  onLog?.(await log.head());
+  const secrets = localSecrets ?? openSecrets(config);
+  const vault = await openVault(config, log, secrets);
+  parts.defer(() => vault.close());
+  return { log, secrets, vault };
+};
+
+/** Creates what records calls and visits, and what confirms credentials against a remote log. */
+const recordersOf = (
+  { config, clock, ids, logger, signal }: Base,
+  { log, secrets }: { log: EventLog; secrets: SystemSecrets },
+  { readModels, localPassed: passed }: OpenReadModels,
+): Pick<AppDeps, 'audit' | 'visits' | 'confirmation'> => {
+  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
+  const records = recorder(log, ids.base62(6));
+  return {
+    ...(isRemoteLog(config) && {
+      confirmation: confirmation({ log, passed, clock, signal, schedule }),
+    }),
+    audit: auditLog({
+      recorder: records,
+      clock,
+      ids,
+      schedule,
+      onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
+      handoffOf: (tokenHash) => readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
+    }),
+    visits: visitLog({ recorder: records, secrets, clock, ids }),
+  };
+};
+
+/** Waits for the read models, but an unavailable log or store must not prevent the shutdown. */
+const awaitHead = async ({ log, following }: AppDeps, logger: Logger): Promise<void> => {
   try {
     await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
   } catch (error) {
@@ -168,7 +188,7 @@ const caughtUp = async ({ log, following }: AppDeps, logger: Logger): Promise<vo
   }
 };
 
-/** Credentials straight from the local rows: every request asks, and none waits. */
+/** Reads credentials from local rows synchronously, because every request needs them. */
 const credentialsOf = ({ peek }: LocalReadModels): Credentials => ({
   key: (id) => peek<KeyRow>('credentials', id, 'key'),
   agent: (id) => peek<AgentRow>('credentials', id, 'agent'),

@@ -4,30 +4,30 @@ import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, openCore } from './core.ts';
-import { dispatcherOf } from './wiring/outreach-dispatcher.ts';
-import { ensureRootToken } from './wiring/root-token.ts';
-import { finishingErasures } from './wiring/erasures.ts';
+import { startFinishingErasures } from './wiring/finish-erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
+import { createDispatcher } from './wiring/outreach-dispatcher.ts';
+import { ensureRootToken } from './wiring/root-token.ts';
 
 export { serviceLogger };
 
 export type Service = Pick<Core, 'deps' | 'app'> & {
   config: Config;
   server: FastifyInstance;
-  /** Sends approved outreach once it is started; close() stops it. */
+  /** Sends approved outreach once it is started; `close` stops it. */
   dispatcher: Dispatcher;
-  /** Starts the HTTP server; answers the URL it listens on. */
+  /** Starts the HTTP server and returns the URL it listens on. */
   listen(): Promise<string>;
-  /** Stops taking requests, drains, flushes, releases the lock. */
+  /** Stops accepting requests, drains, flushes, and releases the lock. */
   close(): Promise<void>;
 };
 
 export type ServiceOptions = Omit<CoreOptions, 'metrics'> & Pick<ServerOptions, 'instance'>;
 
 /**
- * The core and the interfaces on it, not yet listening, with a first desk token where there is none.
- * Throws as openCore does.
+ * Opens the core and its interfaces without listening yet, and issues the first desk token if there
+ * is none. Throws the errors of `openCore`.
  */
 export const openService = async (
   config: Config,
@@ -37,18 +37,16 @@ export const openService = async (
   try {
     const core = await openCore(config, { ...options, metrics: prometheusMetrics() });
     parts.defer(() => core.close());
-    return {
-      ...(await serving(core, config, { options, parts })),
-      close: () => parts.disposeAsync(),
-    };
+    const service = await createServer(core, config, { options, parts });
+    return { ...service, close: () => parts.disposeAsync() };
   } catch (error) {
     await parts.disposeAsync();
     throw error;
   }
 };
 
-const serving = async (
-  { deps, app, logger: log, address }: Core,
+const createServer = async (
+  { deps, app, logger: log, listener }: Core,
   config: Config,
   { options, parts }: { options: ServiceOptions; parts: AsyncDisposableStack },
 ): Promise<Omit<Service, 'close'>> => {
@@ -62,14 +60,14 @@ const serving = async (
           { ...deps, awaited: () => deps.confirmation?.awaited() },
           { log, trustProxy, countryHeader, instance: options.instance },
         );
-  const dispatcher = dispatcherOf(deps, config, log);
-  const erasures = finishingErasures(deps, config, log);
-  parts.defer(() => allOf(server.close(), dispatcher.stop(), erasures.stop()));
-  return { deps, app, config, server, dispatcher, listen: () => address.listen(server) };
+  const dispatcher = createDispatcher(deps, config, log);
+  const erasures = startFinishingErasures(deps, config, log);
+  parts.defer(() => awaitAll(server.close(), dispatcher.stop(), erasures.stop()));
+  return { deps, app, config, server, dispatcher, listen: () => listener.listen(server) };
 };
 
-/** At once, to stay within the time that a process has to stop; each to its end, whatever the others do. */
-const allOf = async (...endings: PromiseLike<void>[]): Promise<void> => {
+/** Waits until all have settled, then throws the first error. They end concurrently to save time. */
+const awaitAll = async (...endings: PromiseLike<void>[]): Promise<void> => {
   await Promise.allSettled(endings);
   await Promise.all(endings);
 };

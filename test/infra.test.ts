@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { readConfig } from '#src/config.ts';
-import { requireRole, ROLES } from '#src/wiring/roles.ts';
+import { requireRole, PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { directories } from './support/processes/directories.ts';
 import { ROOT } from './support/source/tree.ts';
 import { readYaml } from './support/source/yaml.ts';
@@ -66,7 +66,7 @@ describe('compose.yaml', () => {
     expect(roles.toSorted()).toEqual(['api', 'api', 'dispatcher', 'projector']);
     for (const [name, each] of ours) {
       expect(each.command?.slice(0, 2), name).toEqual(['serve', '--role']);
-      const role = ROLES.find((known) => known === each.command?.[2]);
+      const role = PROCESS_ROLES.find((known) => known === each.command?.[2]);
       if (!role) throw new Error(`${name} has a role that there is not`);
       requireRole(role, readConfig(settingsOf(each)));
     }

@@ -7,7 +7,7 @@ import { PROBLEMS } from '#contracts/problems.ts';
 import { RIGHTS } from '#src/adapters/redis/ready.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { program } from '#src/cli/program.ts';
-import { ROLES } from '#src/wiring/roles.ts';
+import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { ROOT, sourceFiles } from './support/source/tree.ts';
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -55,7 +55,7 @@ describe("the operator's page", () => {
     const explained = tableOf('Line').flatMap(([lines = '']) => quoted(lines));
     const calls = [
       /\b(?:log|logger)(?:\.(?:info|warn|error|debug)|\[level\])\([^;]*?'([^']+)',?\s*\)/g,
-      /\bsparing\(\s*logger,\s*'([^']+)'/g,
+      /\bthrottledLog\(\s*logger,\s*'([^']+)'/g,
     ];
     const written = sourceFiles('src').flatMap(({ text }) =>
       calls.flatMap((call) => [...text.matchAll(call)].map(([, line]) => line ?? '')),
@@ -97,7 +97,7 @@ describe("the operator's page", () => {
       for (const word of words) if (at && at.commands.length > 0) at = find(at, word);
       expect(at, words.join(' ')).toBeDefined();
     }
-    for (const role of ROLES) expect(page).toContain(`| \`${role}\` |`);
+    for (const role of PROCESS_ROLES) expect(page).toContain(`| \`${role}\` |`);
   });
 
   it('gives the user of Redis the rights that the service asks for', () => {

@@ -1,86 +1,85 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { fold } from './fold.ts';
-import type { Parked, Target } from './target.ts';
+import { foldBatch } from './fold.ts';
+import type { FoldTarget, ParkedPartition } from './target.ts';
 
-export type Folding = {
+export type FoldContext = {
   store: ProjectionStore;
-  signal?: AbortSignal;
-  onParked?(target: Target, parked: Parked): void;
-  /** The store gave no answer; the same work is tried again until it does. */
-  onFault?(error: unknown): void;
-  /** The last answer of the store was none, or a refusal. */
-  failing?: boolean;
-  /** Resolves when requests have been answered: what is folded and what is sent may both be much. */
-  breathe?(): Promise<unknown>;
+  signal?: AbortSignal | undefined;
+  onParked?: ((projection: string, parked: ParkedPartition) => void) | undefined;
+  /** Called when the store fails; the same batch is retried until it succeeds. */
+  onFault?: ((error: unknown) => void) | undefined;
+  /** True while the last commit failed. */
+  isFailing?: boolean;
+  /** Waits for a turn of the event loop, so that folds and commits do not delay requests. */
+  awaitTurn?(): Promise<unknown>;
 };
+
+/** Events for one target, from a reading of the log up to `upTo`. */
+export type EventBatch = { events: readonly FoldEvent[]; upTo: Position };
+
+/** `lost`: the stored checkpoint is lower than the confirmed one (a flush, or an older copy). */
+export type AdvanceOutcome = 'held' | 'lost';
 
 const RETRY_MS_FIRST = 50;
 const RETRY_MS_MAX = 2_000;
 
 /**
- * Folds a batch into a target and commits. `lost`: the store knows less than it has committed (it
- * was flushed, or restored from an older copy), so this batch alone would leave a hole.
+ * Folds a batch into a target and commits it, with retries. When the store lost rows, committing
+ * this batch would leave a gap: the target must be filled again.
  */
 export const advance = async (
-  folding: Folding,
-  target: Target,
-  events: readonly FoldEvent[],
-  upTo: Position,
-): Promise<'held' | 'lost'> => {
-  const { store, signal, onFault } = folding;
-  if (events.length === 0) return 'held';
+  context: FoldContext,
+  target: FoldTarget,
+  batch: EventBatch,
+): Promise<AdvanceOutcome> => {
+  const { store, signal, onFault } = context;
+  if (batch.events.length === 0) return 'held';
   for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
     try {
-      const held = await attempt(folding, target, events, upTo);
-      folding.failing = false;
-      if (held) return 'held';
-      const now = await store.checkpoints(target.space);
-      // What it knew stays: with less, it would move partitions on over what is lost.
-      if (isBehind(now, target)) return 'lost';
-      target.checkpoints = now;
-      // Somebody whose fold could take the event has gone past it.
+      const isCommitted = await tryAdvance(context, target, batch);
+      context.isFailing = false;
+      if (isCommitted) return 'held';
+      const stored = await store.checkpoints(target.space);
+      // Keeps the confirmed checkpoints: lower ones would be advanced over the lost events.
+      if (hasLostRows(stored, target)) return 'lost';
+      target.checkpoints = stored;
+      // Another process whose code could fold the event has gone beyond it.
       for (const { partition, position } of target.parked.values())
-        if ((now[partition] ?? 0) >= position) target.parked.delete(partition);
+        if ((stored[partition] ?? 0) >= position) target.parked.delete(partition);
     } catch (error) {
-      folding.failing = true;
+      context.isFailing = true;
       onFault?.(error);
       await pause(wait, undefined, { ref: false, ...(signal && { signal }) });
-      // The commit may have happened: the next attempt is then stale, and finds out.
+      // If the commit did happen, the next attempt is stale and reads the new checkpoints.
     }
   }
 };
 
-/** True when every batch was committed; the others were moved by somebody else meanwhile. */
-const attempt = async (
-  { store, onParked, breathe }: Folding,
-  target: Target,
-  events: readonly FoldEvent[],
-  upTo: Position,
+/** Returns false when another process advanced one of the partitions in the meantime. */
+const tryAdvance = async (
+  { store, onParked, awaitTurn }: FoldContext,
+  target: FoldTarget,
+  batch: EventBatch,
 ): Promise<boolean> => {
-  await breathe?.();
-  const known = target.parked.size;
-  const batches = await fold(store, target, events, upTo);
+  await awaitTurn?.();
+  const parkedBefore = target.parked.size;
+  const batches = await foldBatch(store, target, batch);
   if (!batches) return false;
-  if (target.parked.size > known && onParked)
-    for (const parked of [...target.parked.values()].slice(known)) onParked(target, parked);
+  for (const parked of [...target.parked.values()].slice(parkedBefore))
+    onParked?.(target.projection.name, parked);
   if (batches.length === 0) return true;
-  await breathe?.();
-  const answers = await store.commit(target.space, batches);
-  let held = true;
+  await awaitTurn?.();
+  const results = await store.commit(target.space, batches);
   for (const [i, { partition, to }] of batches.entries())
-    if (answers[i] === 'committed') target.checkpoints[partition] = to;
-    else held = false;
-  return held;
+    if (results[i] === 'committed') target.checkpoints[partition] = to;
+  return results.every((result) => result === 'committed');
 };
 
-/** True when the store stands before a checkpoint that it once confirmed. */
-export const isBehind = (
-  now: readonly Position[],
-  { own, checkpoints }: Pick<Target, 'own' | 'checkpoints'>,
-): boolean => {
-  for (const partition of own)
-    if ((now[partition] ?? 0) < (checkpoints[partition] ?? 0)) return true;
-  return false;
-};
+/** Returns true when a stored checkpoint is lower than one that the store confirmed earlier. */
+export const hasLostRows = (
+  stored: readonly Position[],
+  { own, checkpoints }: Pick<FoldTarget, 'own' | 'checkpoints'>,
+): boolean =>
+  [...own].some((partition) => (stored[partition] ?? 0) < (checkpoints[partition] ?? 0));

@@ -2,136 +2,153 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
 import { type Catalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { Parked } from './target.ts';
+import { eventsUpTo } from './fill.ts';
+import type { ParkedPartition } from './target.ts';
 
-const HANDLES: ReadonlySet<string> = new Set(PRODUCT_EVENTS);
+const PRODUCT_TYPES: ReadonlySet<string> = new Set(PRODUCT_EVENTS);
 
-/** Read at a time where it has to catch up: rows wait for no more than that, or a key would live on. */
+/** Events per step of catching up. Rows wait for one step at most, so that revocations stay fast. */
 const PAGE_EVENTS = 1_000;
-/** A product costs fifty times what a row does: between so many the process serves its requests. */
-const EVENTS_IN_TURN = 100;
+/** A product costs fifty times as much as a row; requests get a turn after this many products. */
+const EVENTS_PER_TURN = 100;
 
 /**
- * The catalog as one more projection of the loop: its own store, one partition, no spaces. The loop
- * does not wait for that store: what it could not take, or has lost, is read from the log again.
+ * Follows the log with the catalog, which has a store of its own, one partition and no spaces. The
+ * loop does not wait for that store: events that it failed to store are read from the log again.
  */
-export type CatalogFollower = {
+export class CatalogFollower {
   readonly version: number;
-  /** What comes next; nothing while it has to catch up. */
-  fold(events: readonly FoldEvent[], upTo: Position): Promise<void>;
-  /** Moves the checkpoint past events that are none of its own. */
-  moveOn(upTo: Position): Promise<void>;
+  readonly #catalog: Catalog;
+  readonly #onParked: (parked: ParkedPartition) => void;
+  readonly #onFault: (error: unknown) => void;
+  #parked: { at: ParkedPartition; generation: number } | undefined;
+  #confirmed: Position;
+  #isInStep = false;
+  #isFailing = false;
+
+  constructor(
+    catalog: Catalog,
+    callbacks: { onParked(parked: ParkedPartition): void; onFault(error: unknown): void },
+  ) {
+    this.#catalog = catalog;
+    this.version = catalog.version;
+    this.#confirmed = catalog.checkpoint();
+    this.#onParked = callbacks.onParked;
+    this.#onFault = callbacks.onFault;
+  }
+
+  /** The event that the current build cannot fold, if any; another build tries it again. */
+  get parked(): ParkedPartition | undefined {
+    const isCurrent = this.#parked?.generation === this.#catalog.generation();
+    return isCurrent ? this.#parked?.at : undefined;
+  }
+
+  checkpoint(): Position {
+    return this.#catalog.checkpoint();
+  }
+
+  /** Returns the position up to which nothing is pending: Infinity while in step, or parked. */
+  reached(): Position {
+    return this.parked || this.#keepsUp() ? Infinity : this.checkpoint();
+  }
+
+  /** Folds the next events of the loop; does nothing while the catalog is catching up. */
+  async fold(events: readonly FoldEvent[], upTo: Position): Promise<void> {
+    if (this.#keepsUp()) await this.#attempt(() => this.#foldPage(events, upTo));
+  }
+
+  /** Advances the checkpoint beyond events that are not about products. */
+  async advanceCheckpoint(upTo: Position): Promise<void> {
+    if (this.#keepsUp() && this.checkpoint() < upTo)
+      await this.#attempt(() => this.#apply([], upTo));
+  }
+
   /**
-   * Reads some of what it has not taken, up to `upTo`; true when there is more. After a failure only
-   * `again` makes it try.
+   * Reads and folds one page of pending events up to `upTo`. Returns true if there are more. After a
+   * failure it does nothing unless `isRetry` is set.
    */
-  catchUp(log: Pick<EventLog, 'readFold'>, upTo: Position, again: boolean): Promise<boolean>;
-  /** Nothing up to here is left to take; Infinity where it keeps up, and where it is parked. */
-  reached(): Position;
-  checkpoint(): Position;
-  /** Holds for the build that could not take the event: another one is tried with it. */
-  parked(): Parked | undefined;
-};
+  async catchUp(
+    log: Pick<EventLog, 'readFold'>,
+    upTo: Position,
+    isRetry: boolean,
+  ): Promise<boolean> {
+    if (this.#keepsUp() || this.parked || (this.#isFailing && !isRetry)) return false;
+    this.#isInStep = false;
+    const after = this.checkpoint();
+    this.#confirmed = after;
+    const events = after < upTo ? await log.readFold({ after, limit: PAGE_EVENTS }) : [];
+    const to = Math.min(events.at(-1)?.position ?? after, upTo);
+    const hasMore = events.length === PAGE_EVENTS && to < upTo;
+    await this.#attempt(async () => {
+      await this.#foldPage(eventsUpTo(events, to), to);
+      if (this.parked) return;
+      if (!this.#isEmptied()) this.#apply([], to);
+      this.#isInStep = !hasMore;
+    });
+    return hasMore && !this.#isFailing && !this.parked;
+  }
 
-export const catalogFollower = (
-  catalog: Catalog,
-  told: { onParked(parked: Parked): void; onFault(error: unknown): void },
-): CatalogFollower => {
-  let stop: { parked: Parked; generation: number } | undefined;
-  let confirmed = catalog.checkpoint();
-  let inStep = false;
-  let failing = false;
+  #isEmptied(): boolean {
+    return this.checkpoint() < this.#confirmed;
+  }
 
-  const parked = (): Parked | undefined =>
-    stop?.generation === catalog.generation() ? stop.parked : undefined;
-  const isEmptied = (): boolean => catalog.checkpoint() < confirmed;
-  const keepsUp = (): boolean => inStep && !isEmptied();
+  #keepsUp(): boolean {
+    return this.#isInStep && !this.#isEmptied();
+  }
 
-  const park = ({ position, stream, type }: FoldEvent, { message }: PoisonEvent): void => {
-    catalog.apply([], position - 1);
-    const reason = `${type}: ${message}`;
-    stop = {
-      parked: { partition: 0, position, stream, reason },
-      generation: catalog.generation(),
-    };
-    inStep = false;
-    told.onParked(stop.parked);
-  };
+  async #attempt(work: () => Promise<void> | void): Promise<void> {
+    try {
+      await work();
+      this.#isFailing = false;
+    } catch (error) {
+      this.#isInStep = false;
+      this.#isFailing = true;
+      this.#onFault(error);
+    }
+  }
 
-  const applyOneByOne = (events: readonly FoldEvent[]): void => {
+  async #foldPage(events: readonly FoldEvent[], upTo: Position): Promise<void> {
+    const confirmed = this.#confirmed;
+    const pending = events.filter(
+      ({ type, position }) => PRODUCT_TYPES.has(type) && position > confirmed,
+    );
+    for (let from = 0; from < pending.length && !this.parked; from += EVENTS_PER_TURN) {
+      if (from > 0) await turn();
+      if (this.#isEmptied()) return;
+      const slice = pending.slice(from, from + EVENTS_PER_TURN);
+      const isLast = from + EVENTS_PER_TURN >= pending.length;
+      this.#apply(slice, isLast ? upTo : (slice.at(-1)?.position ?? upTo));
+    }
+  }
+
+  #apply(events: readonly FoldEvent[], upTo: Position): void {
+    try {
+      this.#catalog.apply(events, upTo);
+    } catch (error) {
+      if (!(error instanceof PoisonEvent)) throw error;
+      // The batch had no effect: repeats it event by event, up to the one that cannot be folded.
+      this.#applyOneByOne(events);
+    }
+    this.#confirmed = this.checkpoint();
+  }
+
+  #applyOneByOne(events: readonly FoldEvent[]): void {
     for (const event of events) {
       try {
-        catalog.apply([event], event.position);
+        this.#catalog.apply([event], event.position);
       } catch (error) {
         if (!(error instanceof PoisonEvent)) throw error;
-        park(event, error);
+        this.#park(event, error);
         return;
       }
     }
-  };
+  }
 
-  const apply = (events: readonly FoldEvent[], upTo: Position): void => {
-    try {
-      catalog.apply(events, upTo);
-    } catch (error) {
-      if (!(error instanceof PoisonEvent)) throw error;
-      // It had no effect: once more in single steps, up to the one it could not take.
-      applyOneByOne(events);
-    }
-    confirmed = catalog.checkpoint();
-  };
-
-  const take = async (events: readonly FoldEvent[], upTo: Position): Promise<void> => {
-    const own = events.filter(({ type, position }) => HANDLES.has(type) && position > confirmed);
-    for (let from = 0; from < own.length && !parked(); from += EVENTS_IN_TURN) {
-      if (from > 0) await turn();
-      if (isEmptied()) return;
-      const slice = own.slice(from, from + EVENTS_IN_TURN);
-      const isLast = from + EVENTS_IN_TURN >= own.length;
-      apply(slice, isLast ? upTo : (slice.at(-1)?.position ?? upTo));
-    }
-  };
-
-  const trying = async (work: () => Promise<void> | void): Promise<void> => {
-    try {
-      await work();
-      failing = false;
-    } catch (error) {
-      inStep = false;
-      failing = true;
-      told.onFault(error);
-    }
-  };
-
-  return {
-    version: catalog.version,
-    async fold(events, upTo) {
-      if (keepsUp()) await trying(() => take(events, upTo));
-    },
-    async moveOn(upTo) {
-      if (keepsUp() && catalog.checkpoint() < upTo) await trying(() => apply([], upTo));
-    },
-    async catchUp(log, upTo, again) {
-      if (keepsUp() || parked() || (failing && !again)) return false;
-      inStep = false;
-      confirmed = catalog.checkpoint();
-      const isBehind = confirmed < upTo;
-      const events = isBehind ? await log.readFold({ after: confirmed, limit: PAGE_EVENTS }) : [];
-      const to = Math.min(events.at(-1)?.position ?? confirmed, upTo);
-      const isMore = events.length === PAGE_EVENTS && to < upTo;
-      await trying(async () => {
-        await take(
-          events.filter(({ position }) => position <= to),
-          to,
-        );
-        if (parked()) return;
-        if (!isEmptied()) apply([], to);
-        inStep = !isMore;
-      });
-      return isMore && !failing && !parked();
-    },
-    reached: () => (parked() || keepsUp() ? Infinity : catalog.checkpoint()),
-    checkpoint: catalog.checkpoint,
-    parked,
-  };
-};
+  #park({ position, stream, type }: FoldEvent, { message }: PoisonEvent): void {
+    this.#catalog.apply([], position - 1);
+    const at = { partition: 0, position, stream, reason: `${type}: ${message}` };
+    this.#parked = { at, generation: this.#catalog.generation() };
+    this.#isInStep = false;
+    this.#onParked(at);
+  }
+}

@@ -1,146 +1,145 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import { advance, type Folding } from './advance.ts';
-import { router } from './fold.ts';
-import { lowest, moveOn, type Target } from './target.ts';
+import { advance, type AdvanceOutcome, type FoldContext } from './advance.ts';
+import { createRouter } from './fold.ts';
+import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
 
-export type Filling = Folding & {
+export type FillOptions = FoldContext & {
   log: Pick<EventLog, 'readFold'>;
-  targets: readonly Target[];
-  /** Events that are folded and committed at once. Without: as many as the store would have. */
+  targets: readonly FoldTarget[];
+  /** Events per batch; the store's preference by default. */
   batchEvents?: number;
-  /** Stops at this position; without, where the log ends. */
+  /** Last position to fold; the end of the log by default. */
   upTo?: Position;
   onProgress?(position: Position): void;
 };
 
-/** More at a time is no quicker in a process, and what is in flight costs it memory. */
+/** Larger batches are no faster in this process, and those in flight cost memory. */
 const BATCH_EVENTS = 500;
-/** Read without a turn for the requests of this process. */
+/** Events read before requests of this process get a turn of the event loop. */
 const PAGE_EVENTS = 1_000;
-/** Untouched partitions are moved after so many: an interrupted fill goes on from there. */
-const MOVE_ON_EVENTS = 64_000;
+/** Idle partitions advance after this many events, so that an interrupted fill can resume. */
+const CHECKPOINT_EVENTS = 64_000;
 
 /**
- * Reads the log once and folds it into all targets, from the lowest of their checkpoints to the
- * end, and says how far it came. May be stopped at any moment and run again.
+ * Reads the log once, from the lowest checkpoint of all targets to the end, and folds it into each
+ * of them. Returns the position it reached. Can be aborted at any time and run again.
  */
-export const fill = async (filling: Filling): Promise<Position> => {
-  const limit = filling.batchEvents ?? filling.store.fillEvents ?? BATCH_EVENTS;
-  // A small batch is done in one turn, before what it leaves behind grows old in memory.
-  const lanes = lanesOf(limit > PAGE_EVENTS ? breathing(filling) : filling);
+export const fill = async (options: FillOptions): Promise<Position> => {
+  const limit = options.batchEvents ?? options.store.fillEvents ?? BATCH_EVENTS;
+  // A small batch needs one turn only, and its garbage never leaves the young generation.
+  const lanes = new Lanes(limit > PAGE_EVENTS ? withSharedTurns(options) : options);
   try {
-    return await fillThrough(filling, lanes, limit);
+    return await fillThrough(options, lanes, limit);
   } finally {
     await lanes.settled();
   }
 };
 
-/** One of all lanes in each turn of the event loop. */
-const breathing = (filling: Filling): Filling => {
+/** Lets at most one target fold or commit in each turn of the event loop. */
+const withSharedTurns = (options: FillOptions): FillOptions => {
   let free: Promise<unknown> = Promise.resolve();
-  return { ...filling, breathe: () => (free = free.then(() => turn())) };
+  return { ...options, awaitTurn: () => (free = free.then(() => turn())) };
 };
 
-const fillThrough = async (filling: Filling, lanes: Lanes, limit: number): Promise<Position> => {
-  const { log, store, targets, upTo = Infinity, signal, onProgress } = filling;
-  const moveOnBatches = Math.ceil(MOVE_ON_EVENTS / limit);
-  const route = router(targets);
-  let after = lowest(targets);
-  let running: Promise<Held[]> = Promise.resolve([]);
+const fillThrough = async (
+  options: FillOptions,
+  lanes: Lanes,
+  limit: number,
+): Promise<Position> => {
+  const { log, store, targets, upTo = Infinity, signal, onProgress } = options;
+  const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
+  const route = createRouter(targets);
+  let after = lowestPosition(targets);
+  let running: Promise<AdvanceOutcome[]> = Promise.resolve([]);
   for (let batches = 1; ; batches++) {
     signal?.throwIfAborted();
-    const read = after < upTo ? await readBatch(log, after, limit) : [];
-    const last = read.at(-1);
-    const before = running;
+    const events = after < upTo ? await readBatch(log, after, limit) : [];
+    const previous = running;
+    const last = events.at(-1);
     if (last) {
-      const events = last.position > upTo ? read.filter(({ position }) => position <= upTo) : read;
       after = Math.min(last.position, upTo);
-      running = lanes.push(route(events), after);
+      const isWhole = last.position <= upTo;
+      running = lanes.push(route(isWhole ? events : eventsUpTo(events, upTo)), after);
     }
-    const isLast = read.length < limit || after >= upTo;
-    const isDue = batches % moveOnBatches === 0;
-    // A batch ahead: what the log says next is read and folded while a store far away writes.
-    const held = await (isLast || isDue ? running : before);
-    if (held.includes('lost')) {
-      const ends = await running;
-      for (const [i, target] of targets.entries())
-        if (ends[i] === 'lost') {
-          target.checkpoints = await store.checkpoints(target.space);
-          target.parked.clear();
-        }
-      lanes.begin();
+    const isLast = events.length < limit || after >= upTo;
+    const isDue = batches % checkpointBatches === 0;
+    // Reads and folds one batch ahead while a remote store writes the previous one.
+    const outcomes = await (isLast || isDue ? running : previous);
+    if (outcomes.includes('lost')) {
+      await reloadLost(store, targets, await running);
+      lanes.reset();
       running = Promise.resolve([]);
-      after = lowest(targets);
+      after = lowestPosition(targets);
       continue;
     }
     onProgress?.(after);
+    if (isLast || isDue)
+      for (const target of targets) await advanceCheckpoints(store, target, after);
     if (isLast) break;
-    if (isDue) await moveAll(store, targets, after);
     await turn();
   }
-  await moveAll(store, targets, after);
-  for (const target of targets) target.read = Math.max(target.read, after);
+  for (const target of targets) target.filledTo = Math.max(target.filledTo, after);
   return after;
 };
 
-/** Fewer than `limit` where the log ends. */
+/** Continues lost targets from the checkpoints that the store has now. */
+const reloadLost = async (
+  store: FoldContext['store'],
+  targets: readonly FoldTarget[],
+  outcomes: readonly AdvanceOutcome[],
+): Promise<void> => {
+  for (const target of targets.filter((_, i) => outcomes[i] === 'lost')) {
+    target.checkpoints = await store.checkpoints(target.space);
+    target.parked.clear();
+  }
+};
+
+export const eventsUpTo = (events: readonly FoldEvent[], upTo: Position): FoldEvent[] =>
+  events.filter(({ position }) => position <= upTo);
+
+/** Returns fewer than `limit` events at the end of the log. */
 const readBatch = async (
-  log: Filling['log'],
+  log: FillOptions['log'],
   after: Position,
   limit: number,
 ): Promise<FoldEvent[]> => {
   const events: FoldEvent[] = [];
   for (;;) {
-    const asked = Math.min(limit - events.length, PAGE_EVENTS);
-    const page = await log.readFold({ after: events.at(-1)?.position ?? after, limit: asked });
+    const pageLimit = Math.min(limit - events.length, PAGE_EVENTS);
+    const page = await log.readFold({ after: events.at(-1)?.position ?? after, limit: pageLimit });
     events.push(...page);
-    if (page.length < asked || events.length === limit) return events;
+    if (page.length < pageLimit || events.length === limit) return events;
     await turn();
   }
 };
 
-type Held = 'held' | 'lost';
+/** Advances each target through its batches in order; no target waits for another one. */
+class Lanes {
+  readonly #options: FillOptions;
+  #tails: Promise<AdvanceOutcome>[] = [];
 
-/** Each target takes its batches in order, and none of them waits for another's. */
-type Lanes = {
-  /** Answers when the batch is done everywhere; a target that is lost takes no more. */
-  push(inboxes: readonly (readonly FoldEvent[])[], upTo: Position): Promise<Held[]>;
-  begin(): void;
-  settled(): Promise<unknown>;
-};
+  constructor(options: FillOptions) {
+    this.#options = options;
+  }
 
-const lanesOf = (filling: Filling): Lanes => {
-  const { targets } = filling;
-  const held = (): Promise<Held>[] => targets.map(() => Promise.resolve('held'));
-  let ends = held();
+  /** Resolves when every target has finished the batch; a lost target skips it. */
+  push(routed: readonly (readonly FoldEvent[])[], upTo: Position): Promise<AdvanceOutcome[]> {
+    this.#tails = this.#options.targets.map(async (target, i) => {
+      if ((await this.#tails[i]) === 'lost') return 'lost';
+      return advance(this.#options, target, { events: routed[i] ?? [], upTo });
+    });
+    const all = Promise.all(this.#tails);
+    // Prevents an unhandled rejection when the fill ends before it awaits this batch.
+    all.catch(() => {});
+    return all;
+  }
 
-  const next = async (
-    target: Target,
-    end: Promise<Held>,
-    inbox: readonly FoldEvent[],
-    upTo: number,
-  ) => ((await end) === 'lost' ? 'lost' : advance(filling, target, inbox, upTo));
+  reset(): void {
+    this.#tails = [];
+  }
 
-  return {
-    push(inboxes, upTo) {
-      ends = targets.map((target, i) =>
-        next(target, ends[i] ?? Promise.resolve('held'), inboxes[i] ?? [], upTo),
-      );
-      const all = Promise.all(ends);
-      // Whoever gave up before this batch does not ask for it any more.
-      all.catch(() => {});
-      return all;
-    },
-    begin: () => void (ends = held()),
-    settled: () => Promise.allSettled(ends),
-  };
-};
-
-const moveAll = async (
-  store: Folding['store'],
-  targets: readonly Target[],
-  upTo: Position,
-): Promise<void> => {
-  for (const target of targets) await moveOn(store, target, upTo);
-};
+  settled(): Promise<unknown> {
+    return Promise.allSettled(this.#tails);
+  }
+}

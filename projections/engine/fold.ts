@@ -1,96 +1,97 @@
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
-import type {
-  PartitionBatch,
-  ProjectionStore,
-  Row,
-  RowKey,
-  RowWrite,
+import {
+  type PartitionBatch,
+  partitionOf,
+  type ProjectionStore,
+  type Row,
+  type RowKey,
+  type RowWrite,
 } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
-import type { Target } from './target.ts';
+import type { EventBatch } from './advance.ts';
+import type { FoldTarget } from './target.ts';
 
-/* The one hot loop of the engine: no closures, and one object per touched row. */
+/* The hot loop of the engine: it uses no closures, and one object per touched row. */
 
-/** A row that a batch touches: the key to load, then the write to commit. */
-type Touched = {
+/** A row that a batch touches: first the key to load, then the write to commit. */
+type TouchedRow = {
   scope: string;
   key: string;
   row: Row | null;
   sort: number | null;
   partition: number;
-  changed: boolean;
-  /** Of its scope, by key; a Map costs more than a fold, so the first has it, with the second. */
-  others: Map<string, Touched> | null;
+  isChanged: boolean;
+  /** Other rows of the scope by key; allocated with the second row, because a Map is expensive. */
+  others: Map<string, TouchedRow> | null;
 };
 
-type Work = {
-  touched: Touched[];
-  /** Those of them that the store may have. */
-  stored: Touched[];
+type BatchWork = {
+  touched: TouchedRow[];
+  /** The touched rows that may exist in the store. */
+  stored: TouchedRow[];
   events: FoldEvent[];
-  rows: Touched[];
+  /** The row that each event touches. */
+  rows: TouchedRow[];
 };
 
-/** Says which targets want an event, by its type; duplicates within a batch go to none. */
-export const router = (
-  targets: readonly Target[],
-): ((events: readonly FoldEvent[]) => FoldEvent[][]) => {
-  const takers = new Map<string, number[]>();
+export type EventRouter = (events: readonly FoldEvent[]) => FoldEvent[][];
+
+/** Builds a function that distributes events to targets by type, and skips duplicates. */
+export const createRouter = (targets: readonly FoldTarget[]): EventRouter => {
+  const indexesByType = new Map<string, number[]>();
   for (const [i, { projection }] of targets.entries())
     for (const type of projection.handles) {
-      const known = takers.get(type);
-      if (known) known.push(i);
-      else takers.set(type, [i]);
+      const indexes = indexesByType.get(type);
+      if (indexes) indexes.push(i);
+      else indexesByType.set(type, [i]);
     }
   return (events) => {
-    const inboxes: FoldEvent[][] = targets.map(() => []);
+    const routed: FoldEvent[][] = targets.map(() => []);
     let last = 0;
     for (const event of events) {
       if (event.position <= last) continue;
       last = event.position;
-      const indexes = takers.get(event.type);
-      if (indexes) for (const i of indexes) inboxes[i]?.push(event);
+      const indexes = indexesByType.get(event.type);
+      if (indexes) for (const i of indexes) routed[i]?.push(event);
     }
-    return inboxes;
+    return routed;
   };
 };
 
 /**
- * What a target's rows become by these events, in log order. An event at or below its partition's
- * checkpoint has had its effect and is passed over. A fold that throws parks its partition before
- * the event; the other partitions go on. Undefined when the store stands elsewhere.
+ * Folds events in log order into the rows of a target, and returns the writes. Skips events at or
+ * below their partition's checkpoint. A fold that throws parks its partition before the event; the
+ * other partitions continue. Returns undefined when the stored checkpoints differ.
  */
-export const fold = async (
+export const foldBatch = async (
   store: ProjectionStore,
-  target: Target,
-  events: readonly FoldEvent[],
-  upTo: Position,
+  target: FoldTarget,
+  { events, upTo }: EventBatch,
 ): Promise<PartitionBatch[] | undefined> => {
-  const work = placeAll(target, events);
+  const work = placeEvents(target, events);
   if (work.stored.length > 0) {
-    const found = await store.load(target.space, work.stored, target.checkpoints);
-    if (!found) return undefined;
-    for (let i = 0; i < found.length; i++) {
+    const rows = await store.load(target.space, work.stored, target.checkpoints);
+    if (!rows) return undefined;
+    for (let i = 0; i < rows.length; i++) {
       const touched = work.stored[i];
-      if (touched) touched.row = found[i] ?? null;
+      if (touched) touched.row = rows[i] ?? null;
     }
   }
-  evolveAll(target, work);
-  return batchesOf(target, work.touched, upTo);
+  evolveRows(target, work);
+  return collectBatches(target, work.touched, upTo);
 };
 
-const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
+const placeEvents = (target: FoldTarget, events: readonly FoldEvent[]): BatchWork => {
   const { projection, checkpoints, parked, own, until } = target;
   const begins: readonly string[] = projection.begins ?? [];
-  const scopes = new Map<string, Touched>();
-  const work: Work = { touched: [], stored: [], events: [], rows: [] };
+  const scopes = new Map<string, TouchedRow>();
+  const work: BatchWork = { touched: [], stored: [], events: [], rows: [] };
   for (const event of events) {
     let place: RowKey | undefined;
     try {
       place = projection.place(event);
     } catch (error) {
-      // Where it belongs is not known; rows of its owner are what it most likely touches.
-      park(target, partitionOf(event.owner), event, error);
+      // The scope is unknown; rows of the event's owner are the most likely ones.
+      park(target, event, { partition: partitionOf(event.owner), error });
       continue;
     }
     if (place === undefined) continue;
@@ -99,16 +100,16 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
     const { position } = event;
     if (position <= (checkpoints[partition] ?? 0) || parked.has(partition)) continue;
     if (!own.has(partition)) {
-      if (position > (target.seen[partition] ?? 0)) {
-        target.seen[partition] = position;
-        target.waiting[partition] ||= position;
+      if (position > (target.lastSeen[partition] ?? 0)) {
+        target.lastSeen[partition] = position;
+        target.firstPending[partition] ||= position;
       }
       continue;
     }
     if (until && position > (until[partition] ?? 0)) continue;
     let touched = first?.key === place.key ? first : first?.others?.get(place.key);
     if (touched === undefined) {
-      touched = touchedAt(place, partition);
+      touched = touchRow(place, partition);
       work.touched.push(touched);
       if (!begins.includes(event.type)) work.stored.push(touched);
       if (first === undefined) scopes.set(place.scope, touched);
@@ -120,63 +121,64 @@ const placeAll = (target: Target, events: readonly FoldEvent[]): Work => {
   return work;
 };
 
-const touchedAt = ({ scope, key }: RowKey, partition: number): Touched => ({
+const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
   scope,
   key,
   row: null,
   sort: null,
   partition,
-  changed: false,
+  isChanged: false,
   others: null,
 });
 
-const evolveAll = (target: Target, { events, rows }: Work): void => {
+const evolveRows = (target: FoldTarget, { events, rows }: BatchWork): void => {
   const { projection, parked } = target;
   for (let i = 0; i < events.length; i++) {
     const event = events[i];
     const touched = rows[i];
     if (!event || !touched) continue;
     if (parked.size > 0) {
-      // Parked by an event before this one, in this batch.
-      const stop = parked.get(touched.partition);
-      if (stop && stop.position <= event.position) continue;
+      // An earlier event of this batch may have parked the partition.
+      const parkedAt = parked.get(touched.partition)?.position ?? Infinity;
+      if (parkedAt <= event.position) continue;
     }
     try {
       touched.row = projection.evolve(touched.row ?? undefined, event);
-      touched.changed = true;
+      touched.isChanged = true;
     } catch (error) {
-      park(target, touched.partition, event, error);
+      park(target, event, { partition: touched.partition, error });
     }
   }
 };
 
-const park = (target: Target, partition: number, event: FoldEvent, error: unknown): void => {
-  const { position, stream, type } = event;
-  const known = target.parked.get(partition);
-  if (!target.own.has(partition) || (known && known.position <= position)) return;
+const park = (
+  target: FoldTarget,
+  { position, stream, type }: FoldEvent,
+  { partition, error }: { partition: number; error: unknown },
+): void => {
+  const earlier = target.parked.get(partition);
+  if (!target.own.has(partition) || (earlier && earlier.position <= position)) return;
   if (position <= (target.checkpoints[partition] ?? 0)) return;
   const reason = `${type}: ${error instanceof Error ? error.message : String(error)}`;
   target.parked.set(partition, { partition, position, stream, reason });
 };
 
-const batchesOf = (
-  { projection, checkpoints, parked }: Target,
-  touched: readonly Touched[],
+const collectBatches = (
+  { projection, checkpoints, parked }: FoldTarget,
+  touched: readonly TouchedRow[],
   upTo: Position,
 ): PartitionBatch[] => {
   const writes = new Map<number, RowWrite[]>();
   for (const write of touched) {
-    if (!write.changed) continue;
+    if (!write.isChanged) continue;
     if (write.row !== null) write.sort = projection.sort?.(write.row) ?? null;
-    const known = writes.get(write.partition);
-    if (known) known.push(write);
+    const list = writes.get(write.partition);
+    if (list) list.push(write);
     else writes.set(write.partition, [write]);
   }
-  const batches: PartitionBatch[] = [];
-  for (const [partition, list] of writes) {
+  return Array.from(writes, ([partition, list]) => {
     const stop = parked.get(partition);
     const to = stop ? stop.position - 1 : upTo;
-    batches.push({ partition, from: checkpoints[partition] ?? 0, to, writes: list });
-  }
-  return batches;
+    return { partition, from: checkpoints[partition] ?? 0, to, writes: list };
+  });
 };

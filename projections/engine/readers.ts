@@ -1,7 +1,7 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import {
-  type Found,
+  type ListedRow,
   type ListQuery,
   type LocalStore,
   partitionOf,
@@ -9,108 +9,108 @@ import {
   ReadModelParked,
   ReadModelRebuilding,
   type ReadModels,
+  type RemoteRead,
   type RemoteStore,
   type Row,
   type Space,
 } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
-import type { Engine } from './run.ts';
-import { ofVersion } from './spaces.ts';
+import type { Engine } from './engine.ts';
+import { isOfVersion } from './spaces.ts';
 
-/** Together with the store's own limits less than the 250 ms that a request may wait for it. */
-const BEHIND_MS_MAX = 60;
-const BEHIND_MS_FIRST = 2;
-/** A look at all the store has costs some hundred questions; readers ask for it once in this time. */
+/** Together with the limits of the store, less than the 250 ms that a request may wait for it. */
+const LAGGING_MS_MAX = 60;
+const LAGGING_MS_FIRST = 2;
+/** An inspection costs hundreds of questions to the store; readers start one per interval. */
 const RECHECK_MS = 100;
-/** A listing out of this process that takes longer lets others have their turn, every so many rows. */
+/** A longer local listing gives other requests a turn of the event loop after every page. */
 const TURN_MS = 5;
-const ROWS_IN_TURN = 500;
+const ROWS_PER_PAGE = 500;
 
-const byName = (projections: readonly Projection[]): ((name: string) => Projection) => {
-  const known = new Map(projections.map((projection) => [projection.name, projection]));
+const indexByName = (projections: readonly Projection[]): ((name: string) => Projection) => {
+  const index = new Map(projections.map((projection) => [projection.name, projection]));
   return (name) => {
-    const projection = known.get(name);
-    if (!projection) throw new Error(`no read model is called ${name}`);
+    const projection = index.get(name);
+    if (!projection) throw new Error(`there is no read model ${name}`);
     return projection;
   };
 };
 
-const mustFollow = (engine: Pick<Engine, 'parkedFor'>, name: string, scope: string): void => {
+const requireUnparked = (engine: Pick<Engine, 'parkedFor'>, name: string, scope: string): void => {
   const parked = engine.parkedFor(name, scope);
-  if (parked) throw new ReadModelParked(`${name} stands before position ${parked.position}`);
+  if (parked) throw new ReadModelParked(`${name} is parked before position ${parked.position}`);
 };
 
-/** A row without a promise, for what every request needs. */
+/** Read models with a synchronous lookup, which authentication needs for every request. */
 export type LocalReadModels = ReadModels & {
   peek<R extends Row>(name: string, scope: string, key: string): R | undefined;
 };
 
-/** Read models of a store in this process. A space of another version has rows of other shapes. */
+/** Reads rows of a store in this process. Never reads a space of another version. */
 export const localReadModels = (
   store: LocalStore,
   projections: readonly Projection[],
   engine: Pick<Engine, 'parkedFor'>,
 ): LocalReadModels => {
-  const projectionOf = byName(projections);
-  /** As looked at last: names are taken apart once, not for each row. */
-  const readable = new Map<string, Space>();
-  const live = (name: string, scope: string): Space => {
+  const projectionOf = indexByName(projections);
+  /** Spaces whose version was checked, so that names are parsed once and not for each row. */
+  const checked = new Map<string, Space>();
+  const requireLive = (name: string, scope: string): Space => {
     const space = store.live(name);
-    if (space === null || readable.get(name) !== space) {
-      if (!ofVersion(space, projectionOf(name)))
+    if (space === null || checked.get(name) !== space) {
+      if (!isOfVersion(space, projectionOf(name)))
         throw new ReadModelRebuilding(`${name} is being filled`);
-      readable.set(name, space);
+      checked.set(name, space);
     }
-    mustFollow(engine, name, scope);
+    requireUnparked(engine, name, scope);
     return space;
   };
   const peek = <R extends Row>(name: string, scope: string, key: string) =>
-    store.peek(live(name, scope), scope, key) as R | undefined;
+    store.peek(requireLive(name, scope), scope, key) as R | undefined;
   return {
     peek,
     get: async <R extends Row>(name: string, scope: string, key: string) =>
       peek<R>(name, scope, key),
     async list<R extends Row>(name: string, query: ListQuery) {
-      const found: { row: R; sort: number; key: string }[] = [];
-      let began = performance.now();
+      const rows: ListedRow<R>[] = [];
+      let startedAt = performance.now();
       for (let rest = query; ; ) {
-        const limit = Math.min(query.limit - found.length, ROWS_IN_TURN);
-        const page = store.list(live(name, query.scope), { ...rest, limit });
-        found.push(...(page as typeof found));
+        const limit = Math.min(query.limit - rows.length, ROWS_PER_PAGE);
+        const page = store.list(requireLive(name, query.scope), { ...rest, limit });
+        rows.push(...(page as ListedRow<R>[]));
         const last = page.at(-1);
-        if (!last || page.length < limit || found.length >= query.limit) return found;
+        if (!last || page.length < limit || rows.length >= query.limit) return rows;
         rest = { ...query, before: last.sort };
-        if (performance.now() - began < TURN_MS) continue;
+        if (performance.now() - startedAt < TURN_MS) continue;
         await turn();
-        began = performance.now();
+        startedAt = performance.now();
       }
     },
   };
 };
 
 /**
- * Read models of a store across the network, one round trip a question. The engine knows how far
- * rows must be folded; a store that has less, because it was flushed or restored or because its
- * projector is behind, is waited for a moment, and its rows are not shown. What was owed once stays
- * owed: whoever has been told of a position is not shown the rows from before it.
+ * Reads rows of a store across the network, in one round trip per question. The engine knows the
+ * checkpoint that rows must have. Rows of a store with a lower checkpoint (it was flushed, was
+ * restored, or its projector is lagging) are not shown; readers wait a moment for it to catch up.
+ * Required checkpoints never decrease, so that no client sees older rows than before.
  */
 export const remoteReadModels = (
   store: RemoteStore,
   projections: readonly Projection[],
-  engine: Pick<Engine, 'failing' | 'owed' | 'parkedFor' | 'recheck'>,
+  engine: Pick<Engine, 'isFailing' | 'requiredCheckpoint' | 'parkedFor' | 'recheck'>,
 ): ReadModels => {
-  const projectionOf = byName(projections);
+  const projectionOf = indexByName(projections);
   const highest = new Map<string, Position[]>();
   let recheckedAt = -Infinity;
 
-  const owedBy = (name: string, scope: string): Position => {
-    const owed = engine.owed(name, scope);
-    if (owed === undefined) throw new ReadModelRebuilding(`${name} is being filled`);
-    const known = highest.get(name) ?? new Array<Position>(PARTITIONS).fill(0);
-    highest.set(name, known);
+  const requiredFor = (name: string, scope: string): Position => {
+    const required = engine.requiredCheckpoint(name, scope);
+    if (required === undefined) throw new ReadModelRebuilding(`${name} is being filled`);
+    const positions = highest.get(name) ?? new Array<Position>(PARTITIONS).fill(0);
+    highest.set(name, positions);
     const partition = partitionOf(scope);
-    known[partition] = Math.max(owed, known[partition] ?? 0);
-    return known[partition];
+    return (positions[partition] = Math.max(required, positions[partition] ?? 0));
   };
 
   const recheck = (): void => {
@@ -119,38 +119,34 @@ export const remoteReadModels = (
     engine.recheck();
   };
 
-  const right = async <Value>(
+  const read = async <Value>(
     name: string,
     scope: string,
-    ask: () => Promise<Found<Value>>,
+    ask: () => Promise<RemoteRead<Value>>,
   ): Promise<Value> => {
     const projection = projectionOf(name);
-    mustFollow(engine, name, scope);
-    // A store that is full answers what it has, and takes nothing that happened since.
-    if (engine.failing()) throw new ReadModelRebuilding(`${name} cannot be written`);
-    const owed = owedBy(name, scope);
-    const deadline = performance.now() + BEHIND_MS_MAX;
-    for (let wait = BEHIND_MS_FIRST; ; wait *= 2) {
+    requireUnparked(engine, name, scope);
+    // A full store still answers, but without the events that it could not store.
+    if (engine.isFailing()) throw new ReadModelRebuilding(`${name} cannot be written`);
+    const required = requiredFor(name, scope);
+    const deadline = performance.now() + LAGGING_MS_MAX;
+    for (let wait = LAGGING_MS_FIRST; ; wait *= 2) {
       const { space, checkpoint, value } = await ask();
-      if (ofVersion(space, projection) && checkpoint !== undefined && checkpoint >= owed)
+      if (isOfVersion(space, projection) && checkpoint !== undefined && checkpoint >= required)
         return value;
       recheck();
-      const behind = `${name} is at ${checkpoint ?? 'nothing'}, not at ${owed}`;
-      if (performance.now() + wait > deadline) throw new ReadModelRebuilding(behind);
+      const detail = `${name} is at ${checkpoint ?? 'nothing'}, not at ${required}`;
+      if (performance.now() + wait > deadline) throw new ReadModelRebuilding(detail);
       await pause(wait);
       await store.refresh();
-      if (performance.now() > deadline) throw new ReadModelRebuilding(behind);
+      if (performance.now() > deadline) throw new ReadModelRebuilding(detail);
     }
   };
 
   return {
     get: async <R extends Row>(name: string, scope: string, key: string) =>
-      (await right(name, scope, () => store.find(name, scope, key))) as R | undefined,
+      (await read(name, scope, () => store.find(name, scope, key))) as R | undefined,
     list: async <R extends Row>(name: string, query: ListQuery) =>
-      (await right(name, query.scope, () => store.page(name, query))) as {
-        row: R;
-        sort: number;
-        key: string;
-      }[],
+      (await read(name, query.scope, () => store.page(name, query))) as ListedRow<R>[],
   };
 };

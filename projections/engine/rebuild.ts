@@ -1,12 +1,12 @@
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
+import type { Engine } from './engine.ts';
 import { fill } from './fill.ts';
-import type { Engine } from './run.ts';
-import { builds, dropOthers, nextSpace } from './spaces.ts';
-import { openTarget, type Parked, type Target } from './target.ts';
+import { findObsolete, listBuilds, nextSpace } from './spaces.ts';
+import { type FoldTarget, openTarget } from './target.ts';
 
-/** A build that must not go live: the spaces that answer go on answering. */
+/** A build that must not go live; the live space stays live. */
 export class RebuildRefused extends Error {
   override readonly name = 'RebuildRefused';
 }
@@ -14,104 +14,100 @@ export class RebuildRefused extends Error {
 export type RebuildOptions = {
   log: EventLog;
   store: ProjectionStore;
-  /** The engine that follows the log in this process, if one does: it takes the new spaces over. */
-  engine?: Pick<Engine, 'adopt' | 'progress'>;
-  onProgress?(at: { position: Position; head: Position }): void;
+  /** The engine of this process, if there is one: it adopts the new spaces. */
+  engine?: Pick<Engine, 'adopt' | 'reportFill'>;
   signal?: AbortSignal;
   batchEvents?: number;
 };
 
-export type Rebuilt = { projection: string; space: Space; previous: Space | null; rows: number };
+export type RebuildResult = {
+  projection: string;
+  space: Space;
+  previous: Space | null;
+  rows: number;
+};
 
 /**
- * Fills the next build of each projection beside the live one, in one reading of the log, and
- * switches when all is done. Stopped half-way it leaves the live spaces alone; the next run drops
- * what it left.
+ * Fills a new build of each projection beside the live one, in one reading of the log, and switches
+ * when all are complete. An aborted rebuild leaves the live spaces unchanged; the next rebuild drops
+ * its incomplete spaces.
  */
 export const rebuildAll = async (
   options: RebuildOptions & { projections: readonly Projection[] },
-): Promise<Rebuilt[]> => {
+): Promise<RebuildResult[]> => {
   const { store, projections } = options;
-  const targets: Target[] = [];
+  const targets: FoldTarget[] = [];
   for (const projection of projections) {
     const { live, all } = await store.spaces(projection.name);
-    const space = nextSpace(all, projection);
-    for (const left of builds(all, projection))
-      if (isNewer(all, projection, left, live)) await store.drop(left);
-    targets.push(await openTarget(store, projection, space));
+    const builds = listBuilds(all, projection);
+    const incomplete = live === null ? [] : builds.slice(builds.indexOf(live) + 1);
+    for (const space of incomplete) await store.drop(space);
+    targets.push(await openTarget(store, { projection, space: nextSpace(all, projection) }));
   }
-  return switchTo(options, targets);
+  return fillAndSwitch(options, targets);
 };
 
 export const rebuild = async ({
   projection,
   ...options
-}: RebuildOptions & { projection: Projection }): Promise<Rebuilt | undefined> =>
+}: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> =>
   (await rebuildAll({ ...options, projections: [projection] }))[0];
 
-/** Back to the space before the live one, once it has caught up. */
+/** Switches back to the build before the live one, after it has caught up. */
 export const rollback = async ({
   projection,
   ...options
-}: RebuildOptions & { projection: Projection }): Promise<Rebuilt | undefined> => {
+}: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> => {
   const { live, all } = await options.store.spaces(projection.name);
-  const known = builds(all, projection);
-  const previous = live === null ? undefined : known[known.indexOf(live) - 1];
-  if (previous === undefined)
+  const builds = listBuilds(all, projection);
+  const space = live === null ? undefined : builds[builds.indexOf(live) - 1];
+  if (space === undefined)
     throw new RebuildRefused(`${projection.name} has no earlier space to go back to`);
-  const target = await openTarget(options.store, projection, previous);
-  return (await switchTo(options, [target]))[0];
+  const target = await openTarget(options.store, { projection, space });
+  return (await fillAndSwitch(options, [target]))[0];
 };
 
-const switchTo = async (options: RebuildOptions, targets: Target[]): Promise<Rebuilt[]> => {
-  const { log, store, engine, onProgress } = options;
+const fillAndSwitch = async (
+  options: RebuildOptions,
+  targets: readonly FoldTarget[],
+): Promise<RebuildResult[]> => {
+  const { log, store, engine } = options;
   const head = (await log.head()).position;
-  const report = (position: Position): void => {
+  const onProgress = (position: Position): void => {
     for (const { projection, space } of targets)
-      engine?.progress(projection.name, { space, position, head });
-    onProgress?.({ position, head });
+      engine?.reportFill(projection.name, { space, position, head });
   };
   try {
-    await fill({ ...options, targets, onProgress: report });
-    const rebuilt: Rebuilt[] = [];
-    for (const target of targets) rebuilt.push(await examine(store, target));
+    await fill({ ...options, targets, onProgress });
+    const results: RebuildResult[] = [];
+    for (const target of targets) results.push(await checkBuild(store, target));
     for (const target of targets) {
       if (engine) await engine.adopt(target);
       else await store.goLive(target.projection.name, target.space);
     }
-    for (const [i, { projection, space }] of targets.entries())
-      await dropOthers(store, projection, [space, rebuilt[i]?.previous ?? null]);
+    for (const [i, { projection, space }] of targets.entries()) {
+      const retained = [space, results[i]?.previous ?? null];
+      for (const other of await findObsolete(store, projection, retained)) await store.drop(other);
+    }
     await store.flush();
-    return rebuilt;
+    return results;
   } finally {
-    for (const { projection } of targets) engine?.progress(projection.name, undefined);
+    for (const { projection } of targets) engine?.reportFill(projection.name, undefined);
   }
 };
 
-/** Throws when the build cannot be right: it parked where the live one did not, or has no rows. */
-const examine = async (store: ProjectionStore, target: Target): Promise<Rebuilt> => {
+/** Throws RebuildRefused if the build parked before the live one's checkpoint, or has no rows. */
+const checkBuild = async (store: ProjectionStore, target: FoldTarget): Promise<RebuildResult> => {
   const { projection, space, parked } = target;
   const { live } = await store.spaces(projection.name);
-  const reached = live === null ? [] : await store.checkpoints(live);
-  const worse = [...parked.values()].find(
-    ({ partition, position }) => (reached[partition] ?? 0) >= position,
-  );
-  if (worse) throw new RebuildRefused(`${space} stopped before ${told(worse)}`);
+  const checkpoints = live === null ? [] : await store.checkpoints(live);
+  for (const { partition, position, reason } of parked.values())
+    if ((checkpoints[partition] ?? 0) >= position) {
+      const place = `position ${position} in partition ${partition}`;
+      throw new RebuildRefused(`${space} stopped before ${place}: ${reason}`);
+    }
   const rows = await store.count(space);
   if (rows === 0 && live !== null && (await store.count(live)) > 0)
     throw new RebuildRefused(`${space} is empty and ${live} is not`);
   return { projection: projection.name, space, previous: live, rows };
-};
-
-const told = ({ partition, position, reason }: Parked): string =>
-  `position ${position} in partition ${partition}: ${reason}`;
-
-const isNewer = (
-  all: readonly Space[],
-  projection: Projection,
-  space: Space,
-  live: Space | null,
-): boolean => {
-  const known = builds(all, projection);
-  return live !== null && known.indexOf(space) > known.indexOf(live);
 };

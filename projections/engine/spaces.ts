@@ -4,90 +4,80 @@ import { type Projection, spaceOf } from '../projection.ts';
 
 type Versioned = Pick<Projection, 'name' | 'version'>;
 
-/** Is this a space that the code's shape of a row can be read from? */
-export const ofVersion = (space: Space | null, { name, version }: Versioned): space is Space =>
+/** Returns true if the rows of the space have the shape that this code reads. */
+export const isOfVersion = (space: Space | null, { name, version }: Versioned): space is Space =>
   space?.startsWith(`${name}@${version}.`) === true;
 
 const buildOf = (space: Space): number => Number(space.slice(space.lastIndexOf('.') + 1));
 const versionOf = (space: Space): number =>
   Number.parseInt(space.slice(space.indexOf('@') + 1), 10);
 
-/** Of two spaces of one version. */
+/** Compares the builds of two spaces of one version. */
 export const isLater = (space: Space, than: Space): boolean => buildOf(space) > buildOf(than);
 
-/** The spaces of this version, oldest first. */
-export const builds = (all: readonly Space[], projection: Versioned): Space[] =>
-  all.filter((space) => ofVersion(space, projection)).sort((a, b) => buildOf(a) - buildOf(b));
+/** Returns the spaces of this version, oldest build first. */
+export const listBuilds = (all: readonly Space[], projection: Versioned): Space[] =>
+  all.filter((space) => isOfVersion(space, projection)).toSorted((a, b) => buildOf(a) - buildOf(b));
 
-/** A name that no space of this version has had. */
+/** Returns a name that no space of this version has had. */
 export const nextSpace = (all: readonly Space[], projection: Versioned): Space => {
-  const last = builds(all, projection).at(-1);
+  const last = listBuilds(all, projection).at(-1);
   return spaceOf(projection, last === undefined ? 1 : buildOf(last) + 1);
 };
 
-/** What to fill when no space answers: what somebody began, for all who fold must fill the same. */
+/** Returns the space to fill when none is live: all workers must fill the one that exists. */
 export const spaceToFill = (all: readonly Space[], projection: Versioned): Space =>
-  builds(all, projection).at(-1) ?? nextSpace(all, projection);
+  listBuilds(all, projection).at(-1) ?? nextSpace(all, projection);
 
 /**
- * The space that answers, if it is of this version and of this log: positions beyond the head
- * belong to a log that is gone, and so do its rows.
+ * Returns the live space if it has this version and belongs to this log. A checkpoint beyond the
+ * head belongs to a log that no longer exists; such a space is dropped.
  */
-export const liveSpace = async (
+export const findLiveSpace = async (
   store: ProjectionStore,
   projection: Versioned,
   log: Pick<EventLog, 'head'>,
 ): Promise<Space | undefined> => {
   const { live } = await store.spaces(projection.name);
-  if (!ofVersion(live, projection)) return undefined;
+  if (!isOfVersion(live, projection)) return undefined;
   const checkpoints = await store.checkpoints(live);
-  // Asked after the checkpoints: others fold meanwhile what happens meanwhile.
+  // Reads the head last, because other processes fold new events in the meantime.
   const { position } = await log.head();
   if (Math.max(...checkpoints) <= position) return live;
   await store.drop(live);
   return undefined;
 };
 
-/** Where several are as far, the latest. */
-const furthest = async (
+/** Returns the space with the highest checkpoint; the latest one of equals. */
+const findFurthest = async (
   store: ProjectionStore,
   spaces: readonly Space[],
 ): Promise<Space | undefined> => {
-  let found: Space | undefined;
-  let reached = 0;
+  let furthest: Space | undefined;
+  let highest = 0;
   const inOrder = spaces.toSorted((a, b) => versionOf(a) - versionOf(b) || buildOf(a) - buildOf(b));
   for (const space of inOrder) {
-    const at = Math.max(...(await store.checkpoints(space)));
-    if (at < reached) continue;
-    found = space;
-    reached = at;
+    const checkpoint = Math.max(...(await store.checkpoints(space)));
+    if (checkpoint < highest) continue;
+    furthest = space;
+    highest = checkpoint;
   }
-  return found;
+  return furthest;
 };
 
 /**
- * All spaces but these (the one that answers, and the one it can be rolled back to), and but the one
- * of another version that is folded furthest: in an upgrade it answers the processes which are not of
- * this version yet, and after it whoever goes back.
+ * Returns the spaces that may be dropped: all except `retained` (the live one, and the one to roll
+ * back to) and the furthest space of another version. That one serves processes of the other version
+ * during an upgrade, and after a downgrade.
  */
-export const ofNoUse = async (
+export const findObsolete = async (
   store: ProjectionStore,
   projection: Versioned,
-  kept: readonly (Space | null)[],
+  retained: readonly (Space | null)[],
 ): Promise<Space[]> => {
   const { all } = await store.spaces(projection.name);
-  const others = all.filter((space) => !kept.includes(space));
-  const spared = await furthest(
-    store,
-    others.filter((space) => !ofVersion(space, projection)),
-  );
-  return others.filter((space) => space !== spared);
-};
-
-export const dropOthers = async (
-  store: ProjectionStore,
-  projection: Versioned,
-  kept: readonly (Space | null)[],
-): Promise<void> => {
-  for (const space of await ofNoUse(store, projection, kept)) await store.drop(space);
+  const others = all.filter((space) => !retained.includes(space));
+  const otherVersions = others.filter((space) => !isOfVersion(space, projection));
+  const furthest = await findFurthest(store, otherVersions);
+  return others.filter((space) => space !== furthest);
 };

@@ -1,60 +1,47 @@
 import type { Position } from '#src/ports/event-log.ts';
 import type { Space } from '#src/ports/read-model.ts';
-import type { CatalogFollower } from './catalog-follower.ts';
-import type { Parked, Target } from './target.ts';
+import type { LoopState } from './loop-state.ts';
+import type { ParkedPartition } from './target.ts';
 
-export type Progress = { space: Space; position: Position; head: Position };
+export type FillProgress = { space: Space; position: Position; head: Position };
 
-export type ProjectionStatus = {
+export type ReadModelStatus = {
   name: string;
   version: number;
-  /** What answers; null while the first build is not done. */
+  /** The live space; null while the first build runs, and for the catalog. */
   space: Space | null;
-  /** Everything up to here is folded, in every partition. */
+  /** Every partition is folded up to here. */
   checkpoint: Position;
   /** Head of the log minus checkpoint: events where the log numbers them, bytes in EventStoreDB. */
   lagEvents: number;
-  parked: Parked[];
-  rebuilding?: Progress;
+  parked: ParkedPartition[];
+  rebuilding?: FillProgress;
 };
 
-type At = { position: Position; head: Position };
-
-/** Of a projection without a target, because its first space is still being filled. */
-export const unbornStatus = (
-  { name, version }: Target['projection'],
-  { head }: At,
-  progress: Progress | undefined,
-): ProjectionStatus => {
-  const checkpoint = progress?.position ?? 0;
-  const lagEvents = Math.max(0, head - checkpoint);
-  const status = { name, version, space: null, checkpoint, lagEvents, parked: [] };
-  return { ...status, ...(progress && { rebuilding: progress }) };
-};
-
-/** `position`: where the fold stands in all partitions that are not parked. */
-export const targetStatus = (
-  { projection: { name, version }, space, checkpoints, parked }: Target,
-  { position, head }: At,
-  progress: Progress | undefined,
-): ProjectionStatus => {
-  let checkpoint = position;
-  for (const { partition } of parked.values())
-    checkpoint = Math.min(checkpoint, checkpoints[partition] ?? 0);
-  const lagEvents = Math.max(0, head - checkpoint);
-  const status = { name, version, space, checkpoint, lagEvents, parked: [...parked.values()] };
-  return { ...status, ...(progress && { rebuilding: progress }) };
-};
-
-export const catalogStatus = (catalog: CatalogFollower, at: At): ProjectionStatus => {
-  const parked = catalog.parked();
-  const checkpoint = parked ? catalog.checkpoint() : Math.min(at.position, catalog.reached());
-  return {
-    name: 'catalog',
-    version: catalog.version,
-    space: null,
-    checkpoint,
-    lagEvents: Math.max(0, at.head - checkpoint),
-    parked: parked ? [parked] : [],
-  };
+/** Returns the status of each read model, and of the catalog if there is one. */
+export const listStatuses = async (state: LoopState): Promise<ReadModelStatus[]> => {
+  const position = state.rowsReached();
+  const head = (await state.options.log.head()).position;
+  const lagEvents = (checkpoint: Position): number => Math.max(0, head - checkpoint);
+  const statuses = state.options.projections.map(({ name, version }): ReadModelStatus => {
+    const rebuilding = state.fills.get(name);
+    const target = state.findTarget(name);
+    const parked = [...(target?.parked.values() ?? [])];
+    const parkedAt = parked.map(({ partition }) => target?.checkpoints[partition] ?? 0);
+    // Without a target the first space is still being filled.
+    const checkpoint = target ? Math.min(position, ...parkedAt) : (rebuilding?.position ?? 0);
+    const space = target?.space ?? null;
+    const status = { name, version, space, checkpoint, lagEvents: lagEvents(checkpoint), parked };
+    return { ...status, ...(rebuilding && { rebuilding }) };
+  });
+  if (!state.catalog) return statuses;
+  const { version, parked } = state.catalog;
+  const checkpoint = parked
+    ? state.catalog.checkpoint()
+    : Math.min(position, state.catalog.reached());
+  const catalog = { name: 'catalog', version, space: null, checkpoint };
+  return [
+    ...statuses,
+    { ...catalog, lagEvents: lagEvents(checkpoint), parked: parked ? [parked] : [] },
+  ];
 };

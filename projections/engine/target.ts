@@ -2,88 +2,99 @@ import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 
-/** A partition that stopped before an event its fold could not take. */
-export type Parked = { partition: number; position: Position; stream: string; reason: string };
+/** A partition that stopped before an event that its projection cannot fold. */
+export type ParkedPartition = {
+  partition: number;
+  position: Position;
+  stream: string;
+  reason: string;
+};
 
-/** A space that is being filled or followed, and what its folder knows of it. */
-export type Target = {
+/** A space that the engine fills or follows, and what this process knows about it. */
+export type FoldTarget = {
   readonly projection: Projection;
   readonly space: Space;
-  /** What the store has of each partition; further on when no event of it came since. */
+  /** Checkpoint of each partition; beyond the stored one after events that do not concern it. */
   checkpoints: Position[];
-  readonly parked: Map<number, Parked>;
+  readonly parked: Map<number, ParkedPartition>;
   /** Partitions that this process folds. */
   readonly own: ReadonlySet<number>;
-  /** The last event of each partition that others fold, as this process saw it go by. */
-  readonly seen: Position[];
-  /** The first of those events that nobody was seen to have folded; 0 where there is none. */
-  readonly waiting: Position[];
-  /** How far it was filled: what others' partitions owe is known up to here. */
-  read: Position;
-  /** Folds no further than this in each partition; verify compares at exact checkpoints. */
+  /** Position of the last event that this process saw in each partition that others fold. */
+  readonly lastSeen: Position[];
+  /** Position of the first of those events that others may not have folded; 0 if there is none. */
+  readonly firstPending: Position[];
+  /** The fill read up to here: the required checkpoints of others' partitions are known so far. */
+  filledTo: Position;
+  /** Last position to fold in each partition; `verify` compares at exact checkpoints. */
   readonly until?: readonly Position[];
 };
 
 const ALL: ReadonlySet<number> = new Set(Array.from({ length: PARTITIONS }, (_, i) => i));
+const zeros = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
 export const openTarget = async (
   store: ProjectionStore,
-  projection: Projection,
-  space: Space,
-  own: ReadonlySet<number> = ALL,
-): Promise<Target> => ({
+  {
+    projection,
+    space,
+    own = ALL,
+  }: { projection: Projection; space: Space; own?: ReadonlySet<number> | undefined },
+): Promise<FoldTarget> => ({
   projection,
   space,
   checkpoints: await store.checkpoints(space),
   parked: new Map(),
   own,
-  seen: new Array<Position>(PARTITIONS).fill(0),
-  waiting: new Array<Position>(PARTITIONS).fill(0),
-  read: 0,
+  lastSeen: zeros(),
+  firstPending: zeros(),
+  filledTo: 0,
 });
 
 /**
- * Everything up to here is folded in every partition. Those of others count too: what happened in
- * them beyond their checkpoint must have been seen to know what an answer owes.
+ * Returns the position up to which every partition of every target is folded. In a partition that
+ * others fold, events beyond its checkpoint must have been seen to know its required checkpoint.
  */
-export const lowest = (targets: readonly Target[]): Position => {
-  let found = Infinity;
-  for (const { checkpoints, own, read } of targets)
+export const lowestPosition = (targets: readonly FoldTarget[]): Position => {
+  let lowest = Infinity;
+  for (const { checkpoints, own, filledTo } of targets)
     for (const [partition, at] of checkpoints.entries())
-      found = Math.min(found, own.has(partition) ? at : Math.max(at, read));
-  return found === Infinity ? 0 : found;
+      lowest = Math.min(lowest, own.has(partition) ? at : Math.max(at, filledTo));
+  return lowest === Infinity ? 0 : lowest;
 };
 
-/** How far rows of this partition must be folded to be as of where the loop stands. */
-export const owed = ({ own, checkpoints, seen }: Target, partition: number): Position => {
-  const known = checkpoints[partition] ?? 0;
-  return own.has(partition) ? known : Math.max(known, seen[partition] ?? 0);
+/** Returns the checkpoint that rows of this partition need to reflect the position of the loop. */
+export const requiredCheckpoint = (
+  { own, checkpoints, lastSeen }: FoldTarget,
+  partition: number,
+): Position => {
+  const checkpoint = checkpoints[partition] ?? 0;
+  return own.has(partition) ? checkpoint : Math.max(checkpoint, lastSeen[partition] ?? 0);
 };
 
 /**
- * Up to where all is folded that this partition owes, given that the store has folded it up to `at`;
- * undefined when nothing is left to fold. Of a quiet partition that is far beyond `at`.
+ * Returns the position up to which a partition is complete when its stored checkpoint is `at`, or
+ * undefined when no event is pending. In an idle partition this position is far beyond `at`.
  */
-export const foldedUpTo = (
-  target: Target,
+export const completeUpTo = (
+  target: FoldTarget,
   partition: number,
   at: Position,
 ): Position | undefined => {
-  const { waiting } = target;
-  if (at >= owed(target, partition)) {
-    waiting[partition] = 0;
+  const { firstPending } = target;
+  if (at >= requiredCheckpoint(target, partition)) {
+    firstPending[partition] = 0;
     return undefined;
   }
-  return Math.max(at, (waiting[partition] ?? 0) - 1);
+  return Math.max(at, (firstPending[partition] ?? 0) - 1);
 };
 
 /**
- * Moves partitions to which no event came up to `upTo`, so that a restart does not read it all
- * again. Not with every batch: that would be 64 writes where one partition had news.
+ * Advances the checkpoints of partitions without events up to `upTo`, so that a restart need not
+ * read those events again. Runs rarely: each run writes up to 64 checkpoints.
  */
-export const moveOn = async (
+export const advanceCheckpoints = async (
   store: ProjectionStore,
-  target: Target,
+  target: FoldTarget,
   upTo: Position,
 ): Promise<void> => {
   const { checkpoints, parked, own } = target;
@@ -93,20 +104,20 @@ export const moveOn = async (
     if (from < upTo && !parked.has(partition))
       batches.push({ partition, from, to: upTo, writes: [] });
   }
-  const answers = await store.commit(target.space, batches);
-  const stale: { partition: number; from: Position }[] = [];
-  for (const [i, batch] of batches.entries())
-    if (answers[i] === 'committed') checkpoints[batch.partition] = batch.to;
-    else stale.push(batch);
+  const results = await store.commit(target.space, batches);
+  const stale = batches.filter(({ partition, to }, i) => {
+    if (results[i] === 'committed') checkpoints[partition] = to;
+    return results[i] !== 'committed';
+  });
   if (stale.length === 0) return;
-  const now = await store.checkpoints(target.space);
-  let isAgain = false;
+  const stored = await store.checkpoints(target.space);
+  let mustRepeat = false;
   for (const { partition, from } of stale) {
-    // Somebody else moved it. We know of no event in it since, so it goes on from there; one that
-    // stands before what it once confirmed is lost, which the next look finds.
-    const at = Math.max(from, now[partition] ?? 0);
+    // Another process advanced it, and no event since then concerns it. A checkpoint below `from`
+    // means that the store lost rows; the next inspection detects that.
+    const at = Math.max(from, stored[partition] ?? 0);
     checkpoints[partition] = at;
-    isAgain ||= from < at && at < upTo;
+    mustRepeat ||= from < at && at < upTo;
   }
-  if (isAgain) await moveOn(store, target, upTo);
+  if (mustRepeat) await advanceCheckpoints(store, target, upTo);
 };

@@ -3,106 +3,99 @@ import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
-import { fill } from './fill.ts';
-import { openTarget, type Target } from './target.ts';
+import { eventsUpTo, fill } from './fill.ts';
+import { type FoldTarget, openTarget } from './target.ts';
 
-type Found = { rows: number; digest: string };
+type Digest = { rows: number; digest: string };
 
-export type Mismatch = {
+export type RowMismatch = {
   projection: string;
   partition: number;
-  /** Up to where both were folded. */
+  /** Both sides are folded up to here. */
   checkpoint: Position;
-  live: Found;
-  fresh: Found;
+  live: Digest;
+  fresh: Digest;
 };
 
-export type Verification = { partitions: number; rows: number; mismatches: Mismatch[] };
+export type ReadModelVerification = {
+  partitions: number;
+  rows: number;
+  mismatches: RowMismatch[];
+};
 
 export type VerifyOptions = {
   log: EventLog;
   store: ProjectionStore;
   projections: readonly Projection[];
-  /** An empty store for the fresh fold, thrown away after. */
+  /** An empty store for the fresh fold; the caller discards it. */
   fresh: ProjectionStore;
-  onProgress?(at: { position: Position; head: Position }): void;
-  signal?: AbortSignal;
+  onProgress?(position: Position): void;
 };
 
-type Taken = { target: Target; live: (Found & { checkpoint: Position })[] };
+type Snapshot = { target: FoldTarget; live: (Digest & { checkpoint: Position })[] };
 
 /**
- * Are the rows that answer what the log says? Takes checkpoint and digest of each partition, while
- * the engine may go on, and folds the log afresh up to exactly these places.
+ * Compares the live rows with a fresh fold of the log. Reads checkpoint and digest of each partition
+ * while the engine may continue, then folds the log up to exactly these checkpoints.
  */
-export const verify = async (options: VerifyOptions): Promise<Verification> => {
-  const { log, store, fresh, projections, onProgress, signal } = options;
-  const taken: Taken[] = [];
+export const verify = async (options: VerifyOptions): Promise<ReadModelVerification> => {
+  const { log, store, fresh, projections, onProgress } = options;
+  const snapshots: Snapshot[] = [];
   for (const projection of projections) {
     const { live } = await store.spaces(projection.name);
-    if (live !== null) taken.push(await take(options, projection, live));
+    if (live !== null) snapshots.push(await takeSnapshot(options, projection, live));
   }
-  const head = Math.max(
-    0,
-    ...taken.flatMap(({ live }) => live.map(({ checkpoint }) => checkpoint)),
-  );
-  const targets = taken.map(({ target }) => target);
-  await fill({
-    log,
-    store: fresh,
-    targets,
-    upTo: head,
-    ...(signal && { signal }),
-    ...(onProgress && { onProgress: (position) => onProgress({ position, head }) }),
-  });
-  const result: Verification = { partitions: 0, rows: 0, mismatches: [] };
-  for (const { target, live } of taken)
-    for (const [partition, was] of live.entries()) {
-      const now = await fresh.digest(target.space, partition);
+  const targets = snapshots.map(({ target }) => target);
+  const upTo = Math.max(0, ...targets.flatMap(({ until = [] }) => until));
+  await fill({ log, store: fresh, targets, upTo, ...(onProgress && { onProgress }) });
+  const result: ReadModelVerification = { partitions: 0, rows: 0, mismatches: [] };
+  for (const { target, live } of snapshots)
+    for (const [partition, { checkpoint, rows, digest }] of live.entries()) {
+      const again = await fresh.digest(target.space, partition);
       result.partitions += 1;
-      result.rows += was.rows;
-      if (was.digest !== now.digest)
+      result.rows += rows;
+      if (digest !== again.digest)
         result.mismatches.push({
           projection: target.projection.name,
           partition,
-          checkpoint: was.checkpoint,
-          live: { rows: was.rows, digest: was.digest },
-          fresh: { rows: now.rows, digest: now.digest },
+          checkpoint,
+          live: { rows, digest },
+          fresh: { rows: again.rows, digest: again.digest },
         });
     }
   return result;
 };
 
-const take = async (
+const takeSnapshot = async (
   { store, fresh }: VerifyOptions,
   projection: Projection,
   space: Space,
-): Promise<Taken> => {
-  const live: Taken['live'] = [];
+): Promise<Snapshot> => {
+  const live: Snapshot['live'] = [];
   for (let partition = 0; partition < PARTITIONS; partition++) {
     live.push(await store.digest(space, partition));
     await turn();
   }
   const until = live.map(({ checkpoint }) => checkpoint);
-  const target = { ...(await openTarget(fresh, projection, space)), until };
-  return { target, live };
+  return {
+    live,
+    target: { ...(await openTarget(fresh, { projection, space })), until },
+  };
 };
 
 const BATCH_EVENTS = 4_000;
 
-/** The same for the catalog, which is one index with one checkpoint. */
+/** Compares the catalog, which has one checkpoint, with a fresh fold into an empty catalog. */
 export const verifyCatalog = async ({
   log,
   catalog,
   fresh,
   onProgress,
-}: {
-  log: EventLog;
+}: Pick<VerifyOptions, 'log' | 'onProgress'> & {
   catalog: Catalog;
-  /** An empty one, thrown away after. */
+  /** Empty; the caller discards it. */
   fresh: Catalog;
-  onProgress?(at: { position: Position; head: Position }): void;
-}): Promise<Verification> => {
+}): Promise<ReadModelVerification> => {
   const checkpoint = catalog.checkpoint();
   const live = catalog.digest();
   let after = 0;
@@ -111,11 +104,8 @@ export const verifyCatalog = async ({
     const last = events.at(-1);
     if (!last) break;
     after = Math.min(last.position, checkpoint);
-    fresh.apply(
-      events.filter(({ position }) => position <= checkpoint),
-      after,
-    );
-    onProgress?.({ position: after, head: checkpoint });
+    fresh.apply(eventsUpTo(events, checkpoint), after);
+    onProgress?.(after);
     await turn();
   }
   const again = fresh.digest();

@@ -24,14 +24,14 @@ export type AppendTold = {
  */
 export const observedLog = <Log extends EventLog>(
   log: Log,
-  metrics: Pick<Metrics, 'appended' | 'sent'> | undefined,
+  metrics: Pick<Metrics, 'countAppend' | 'countSending'> | undefined,
   monotonic: () => number,
   tell?: (append: AppendTold) => void,
 ): Log => {
   const told = (events: readonly NewEvent[]): void => {
     for (const { type } of events) {
       const outcome = SENDINGS.get(type);
-      if (outcome !== undefined) metrics?.sent(outcome);
+      if (outcome !== undefined) metrics?.countSending(outcome);
     }
   };
   return {
@@ -51,7 +51,7 @@ export const observedLog = <Log extends EventLog>(
         throw error;
       } finally {
         const ms = monotonic() - since;
-        metrics?.appended(outcome, ms / 1_000);
+        metrics?.countAppend(outcome, ms / 1_000);
         tell?.({ stream, events, ms, ...answer });
       }
     },

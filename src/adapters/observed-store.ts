@@ -4,7 +4,7 @@ import type { RemoteStore } from '#src/ports/read-model.ts';
 /** The same store; what requests and folds ask of it is counted and timed (`monotonic` in ms). */
 export const observedStore = (
   store: RemoteStore,
-  metrics: Pick<Metrics, 'wentRound'>,
+  metrics: Pick<Metrics, 'countRoundTrip'>,
   monotonic: () => number,
 ): RemoteStore => {
   const timed =
@@ -20,7 +20,7 @@ export const observedStore = (
         outcome = 'ok';
         return answer;
       } finally {
-        metrics.wentRound({ kind, outcome }, (monotonic() - since) / 1_000);
+        metrics.countRoundTrip({ kind, outcome }, (monotonic() - since) / 1_000);
       }
     };
   return {

@@ -1,10 +1,10 @@
 /**
- * The catalog on this node: a projection of the product streams into a searchable index. Every
- * request needs it, so it is local to the process; the log is the record.
+ * The catalog of this process: a projection of the product streams into a searchable index. It is
+ * local because most requests need it; the log is the record.
  */
 import type { FoldEvent, Position } from './event-log.ts';
 
-/** A published product as its stream's events leave it. Amounts in minor units. */
+/** A published product. Amounts are in minor units. */
 export type CatalogProduct = {
   product_id: string;
   sku: string;
@@ -21,24 +21,24 @@ export type CatalogProduct = {
   currency: string;
   moq: number;
   increment: number;
-  /** Ascending by min_quantity. */
+  /** In ascending order of `min_quantity`. */
   price_tiers: { min_quantity: number; unit_price: number }[];
   certifications?: string[];
   source_updated_at?: string;
   stock: {
     level: 'in_stock' | 'low' | 'out_of_stock';
     available_quantity: number | null;
-    /** When the feed was last sure of it, where it says so; else when it was another here. */
+    /** When the feed last confirmed it; if the feed does not say so, when it last changed here. */
     as_of: number;
   };
-  /** The stream's revision: pinned into handoffs. */
+  /** The revision of the stream, which handoffs refer to. */
   revision: number;
   published_at: number;
   updated_at: number;
 };
 
 export type ProductSearch = {
-  /** Words; each must match a word of title, sku, category or brand: by prefix, or with one typo. */
+  /** Each word must match a word of title, sku, category or brand, by prefix or with one typo. */
   q?: string;
   ids?: string[];
   skus?: string[];
@@ -46,7 +46,7 @@ export type ProductSearch = {
   ship_from?: string;
   origin?: string;
   brand?: string;
-  /** Minor units, compared with the unit price at `at_quantity`. */
+  /** In minor units, compared with the unit price at `at_quantity`. */
   price_min?: number;
   price_max?: number;
   currency?: string;
@@ -57,74 +57,74 @@ export type ProductSearch = {
   updated_since?: number;
   sort: 'relevance' | 'price' | 'moq' | 'lead_time' | 'updated';
   limit: number;
-  /** Rows to pass over, where the page does not begin after a mark. */
+  /** Rows to skip when `after` is not set. */
   offset: number;
-  /** The page begins behind this place, whatever has changed before it. */
+  /** The page begins after this row, whatever has changed before it. */
   after?: ProductMark;
   facets: ('category' | 'ship_from' | 'brand' | 'origin' | 'stock')[];
 };
 
 /**
- * The place of a page's last row in the order of its query: JSON, and good for that query only, on
- * every node. A product that has not changed since is before it or behind it, as it was.
+ * The place of the last row of a page in the order of its query. It is JSON and valid for that query
+ * on every node. A product that has not changed stays on the same side of it.
  */
 export type ProductMark = {
-  /** What the order compares: the beginning of a title, or a number; null is beyond all numbers. */
+  /** The value that the order compares: a title prefix or a number; null sorts after all numbers. */
   value: string | number | null;
-  /** Of an amount: currencies follow one another. */
+  /** Set for amounts, which are grouped by currency. */
   currency?: string;
   product_id: string;
-  /** Rows up to the mark when it was made: the place where it is sought first. */
+  /** Number of rows up to the mark when it was made; the search for the mark starts there. */
   shown: number;
-  /** What words weighed: with others, every score would be another. */
+  /** The word weights of its scores; scores by other weights are not comparable. */
   weights?: string;
 };
 
-/** What a reader makes of a product: the same each time, until the product changes. */
+/** A pure rendering of a product, which the catalog may cache until the product changes. */
 export type ProductView<Shown> = {
   show(product: CatalogProduct): Shown;
-  /** Of memory, about: the catalog keeps what was shown, within bounds. */
+  /** Estimates the memory of a cached rendering, which the catalog limits. */
   bytes(shown: Shown): number;
 };
 
 export type ProductHits<Shown = CatalogProduct> = {
   products: Shown[];
-  /** Matches in all, not only on this page. */
+  /** Number of matches on all pages. */
   total: number;
-  /** The most frequent values of each, and how many `more` there are. */
+  /** The most frequent values of each field, and the number of further values. */
   facets: { field: string; values: { value: string; count: number }[]; more: number }[];
-  /** Where the next page goes on; absent on the last one. */
+  /** Where the next page continues; absent on the last page. */
   last?: ProductMark;
 };
 
 export type Catalog = {
-  /** Rises when the shape of what is kept changes: all is folded afresh then. */
+  /** Increases when the stored shape changes; the catalog is then folded again. */
   readonly version: number;
-  /** Published products by id; a missing one is absent from the map. */
+  /** Returns published products by id; unknown ones are absent. */
   byId(ids: readonly string[]): Map<string, CatalogProduct>;
   bySku(skus: readonly string[]): Map<string, CatalogProduct>;
-  /** Those of these products that are withdrawn, as they were last, by id; why, in staff's words. */
+  /** Returns the last state of withdrawn products by id, with the reason that staff gave. */
   withdrawn(ids: readonly string[]): Map<string, { product: CatalogProduct; reason: string }>;
   hasCategory(category: string): boolean;
   search(query: ProductSearch): ProductHits;
-  /** The same, with what a view makes of each product; a view is a constant, and few are known. */
+  /** Searches, and renders each product. Renderings are cached by view, so views must be constants. */
   show<Shown>(query: ProductSearch, view: ProductView<Shown>): ProductHits<Shown>;
   count(): number;
   /**
-   * Folds product events and moves the checkpoint in one transaction; others are passed over. Throws
-   * PoisonEvent for one that it can never take, and any other error for its store: then the same may
-   * be taken later, from its checkpoint on.
+   * Folds product events and moves the checkpoint in one transaction; skips all other events. Throws
+   * PoisonEvent for an event that can never be folded. Any other error is a fault of the store: the
+   * same events can be applied later, from the checkpoint on.
    */
   apply(events: readonly FoldEvent[], upTo: Position): void;
   checkpoint(): Position;
-  /** Rises when another build takes its place, or an empty one: from then on it stands elsewhere. */
+  /** Increases when another or an empty build replaces the current one, with another checkpoint. */
   generation(): number;
-  /** Rows and a digest of all of them, for verify. */
+  /** Returns the number of rows and a digest of all of them, for `verify`. */
   digest(): { rows: number; digest: string };
   close(): void;
 };
 
-/** An event that cannot be folded, whatever the store: to try again is of no use. */
+/** An event that can never be folded, in any store; retries are useless. */
 export class PoisonEvent extends Error {
   override readonly name = 'PoisonEvent';
 }

@@ -1,28 +1,29 @@
-/** Where approved outreach leaves the house. What is sent, and all that may be said of what became of it. */
+/** How approved outreach leaves the service: what is sent, and what is known about the outcome. */
 
-/** One attempt to send one approved revision. Holds secrets: never logged. */
+/** One attempt to send one approved revision. Contains secrets: never logged. */
 export type Delivery = {
-  /** The live or the test space's owner: a test request lies beside nothing that is live. */
+  /** The owner of the live or the test space: test requests are stored apart from live ones. */
   ownerId: string;
   outboundId: string;
   revision: number;
-  /** 1 for the first. A receiver sees the same id at each: `{outboundId}.{revision}`. */
+  /** 1 for the first attempt. The receiver gets the same id, `{outboundId}.{revision}`, each time. */
   attempt: number;
   kind: 'social_post' | 'message' | 'agent_notification';
   target: Readonly<Record<string, string>>;
-  /** The exact text that was approved; its UTF-8 bytes are what leaves. */
+  /** The approved text; exactly its UTF-8 bytes are sent. */
   envelope: string;
-  /** Hex, of those bytes. */
+  /** SHA-256 of these bytes, in hex. */
   sha256: string;
   url?: string;
-  /** Each signs what a webhook gets: more than one while a secret is being replaced. */
+  /** Secrets that sign a webhook's payload: more than one while a secret is being replaced. */
   signingSecrets: readonly string[];
 };
 
 /**
- * What is certain. `refused`: not accepted, and not to be repeated; `disable`: the receiver is gone
- * for good. `retry`: no effect, may be repeated. `unknown`: may have had its effect.
- * Reasons are codes of ours, evidence an id of a safe alphabet: never a stranger's text.
+ * The certain outcome. `refused`: not accepted, and must not be repeated; `disable`: the receiver is
+ * permanently gone. `retry`: had no effect, may be repeated. `unknown`: may have had an effect.
+ * Reasons are codes of this service, and evidence is an id of a safe alphabet: neither contains text
+ * of the receiver.
  */
 export type DeliveryResult =
   | { outcome: 'delivered'; evidence: string }
@@ -31,9 +32,9 @@ export type DeliveryResult =
   | { outcome: 'unknown'; reason: string };
 
 export type Channel = {
-  /** It answers within this time, whatever the receiver does. */
+  /** Upper bound of the time for one delivery, whatever the receiver does. */
   readonly limitMs: number;
-  /** When `signal` aborts it answers at once, with what is certain by then. Throws only on a bug. */
+  /** Returns at once when `signal` aborts, with what is certain by then. Throws only on a bug. */
   deliver(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
 };
 

@@ -1,20 +1,20 @@
 /**
- * The log, as the application needs it: append-only streams, one order over all of them.
- * Defined by ../../test/conformance/event-log.ts, which every adapter passes.
+ * The event log: append-only streams with one total order. test/conformance/event-log.ts specifies
+ * it; every adapter passes that suite.
  */
 
 /**
- * A place in the whole log, rising, 0 before the first event. Comparable within one log only.
- * A number: EventStoreDB's byte offsets pass 2^53 beyond 8 PiB.
+ * An ascending position in the whole log; 0 is before the first event. Comparable within one log
+ * only. A number is sufficient: the byte offsets of EventStoreDB reach 2^53 at 8 PiB.
  */
 export type Position = number;
 
-/** A stream that must not exist yet. Any other expectation is the revision of its last event. */
+/** Expects that the stream does not exist; any other value expects the revision of its last event. */
 export const NO_STREAM = -1;
 
-/** Who did it, over what, asked by which request: set in one place (app/attribution.ts). */
+/** Attribution of an event: who caused it, on which surface, by which request. */
 export type Meta = {
-  /** Epoch milliseconds, from the clock of the process that appended. */
+  /** Epoch milliseconds by the clock of the appending process. */
   at: number;
   actor: string;
   surface: string;
@@ -24,14 +24,14 @@ export type Meta = {
   request: string;
   correlation?: string;
   causation?: string;
-  /** Keyed nowhere: hash of (agent, operation, idempotency key). */
+  /** Hash of (agent, operation, idempotency key); not indexed. */
   idem?: string;
   fingerprint?: string;
   v: number;
 };
 
 export type NewEvent = {
-  /** UUID, fresh per request, kept over our own retries of the same append. */
+  /** UUID, new for each request; retries of the same append reuse it. */
   id: string;
   type: string;
   data: object;
@@ -40,14 +40,14 @@ export type NewEvent = {
 
 export type StoredEvent = NewEvent & {
   stream: string;
-  /** The part of the stream's name before the dash. */
+  /** The part of the stream name before the dash. */
   owner: string;
   /** 0 for the first event of the stream, then dense. */
   revision: number;
   position: Position;
 };
 
-/** What a fold reads: without attribution, which a million-event rebuild need not parse. */
+/** An event without attribution, which folds do not need and a rebuild need not parse. */
 export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'position' | 'type'> & {
   data: object;
   at: number;
@@ -55,10 +55,10 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
 
 export type AppendResult =
   | { outcome: 'appended'; revision: number; position: Position }
-  /** Somebody appended first. Says nothing of the stream: read it. */
+  /** Another append came first. Read the stream to learn its state. */
   | { outcome: 'conflict' };
 
-/** Why an append gave no answer. `unknown`: it may have happened; the same ids tell. */
+/** The log gave no answer. `unknown`: the append may have happened; a retry with the same ids finds out. */
 export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
   readonly applied: 'unknown' | 'no';
@@ -67,58 +67,57 @@ export class LogUnavailable extends Error {
     reason: 'fault' | 'full' | 'overloaded' | 'closed',
     applied: 'unknown' | 'no',
     detail: string,
-    options?: ErrorOptions,
   ) {
-    super(detail, options);
+    super(detail);
     this.reason = reason;
     this.applied = applied;
   }
 }
 
-/** More than this log takes in one append. Nothing was written, and no repetition will help. */
+/** The append exceeds what this log accepts. It had no effect, and a retry fails, too. */
 export class AppendTooLarge extends RangeError {
   override readonly name = 'AppendTooLarge';
 }
 
-/** A record that is not what was written. Never served; carries where. */
+/** A stored record differs from what was written. It is never served; the message has its place. */
 export class LogCorrupted extends Error {
   override readonly name = 'LogCorrupted';
 }
 
 export type SubscriptionItem =
   | { kind: 'events'; events: FoldEvent[] }
-  /** Everything up to here has been delivered, whether or not it passed the filter. */
+  /** All events up to here have been delivered. */
   | { kind: 'checkpoint'; position: Position }
   | { kind: 'caughtUp'; position: Position };
 
 export type EventLog = {
-  /** Identity of this log; a position means nothing in another. */
+  /** Identity of this log; positions of different logs are not comparable. */
   readonly id: string;
-  /** All of `events` or none, in order, at the end of `stream`. Resolves when durable. */
+  /** Appends all of `events` or none, in order, to `stream`. Resolves when they are durable. */
   append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult>;
-  /** The stream's events from `from` on; empty when there is none. */
+  /** Reads the events of a stream from revision `from` on; an unknown stream has none. */
   readStream(stream: string, from?: number): Promise<StoredEvent[]>;
-  /** Events after `after` (exclusive) in log order, at most `limit`. */
+  /** Reads at most `limit` events after `after` (exclusive) in log order. */
   readAll(options: {
     after: Position;
     limit: number;
     types?: readonly string[];
   }): Promise<StoredEvent[]>;
-  /** One owner's events after `after` (exclusive) up to `upTo` (inclusive) in log order, at most `limit`. */
+  /** Reads at most `limit` events of one owner after `after` (exclusive) up to `upTo` (inclusive). */
   readOwner(
     owner: string,
     options: { after: Position; limit: number; upTo?: Position },
   ): Promise<StoredEvent[]>;
-  /** The newest events up to `upTo` (inclusive), of all or of one owner, at most `limit`, in log order. */
+  /** Reads the newest `limit` events up to `upTo` (inclusive), of all or one owner, in log order. */
   readBack(options: { upTo: Position; limit: number; owner?: string }): Promise<StoredEvent[]>;
   /**
-   * One ordered sequence from after `after` on, for ever; ends when `signal` aborts or the log
-   * closes. In an embedded log the events of a commit are delivered before its append resolves.
+   * Delivers all events after `after` in log order, past and future; ends when `signal` aborts or
+   * the log closes. An embedded log delivers the events of a commit before its append resolves.
    */
   subscribe(options: { after: Position; signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
-  /** Folding read, in bulk: like readAll without attribution. For rebuilds. */
+  /** Reads in bulk for rebuilds: like `readAll`, but without attribution. */
   readFold(options: { after: Position; limit: number }): Promise<FoldEvent[]>;
-  /** Position and time of the last event; 0 and null when empty. */
+  /** Returns position and time of the last event; 0 and null for an empty log. */
   head(): Promise<{ position: Position; at: number | null }>;
   close(): Promise<void>;
 };

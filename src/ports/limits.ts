@@ -1,10 +1,10 @@
-/** What clients take of their limits, counted in one place for several processes. */
+/** Counts calls against the limits in one place for several processes. */
 export type SharedCount = {
   /**
-   * Adds `costMs` to the arrival time of `key` (GCRA); answers how far that is ahead of now then, in
-   * milliseconds. Rejects when there is no answer in time: it may have been added, or not.
+   * Adds `costMs` to the arrival time of `key` (GCRA). Returns by how many milliseconds it is now
+   * ahead of the clock. Rejects when there is no answer in time; the cost may have been added.
    */
   add(key: string, costMs: number): Promise<number>;
-  /** How many processes count here, this one among them: at least 1. The last known while it is away. */
+  /** Returns how many processes count here, including this one; the last known number in an outage. */
   processes(): number;
 };

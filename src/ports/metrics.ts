@@ -1,34 +1,34 @@
 /**
- * What the service counts about itself. Labels come from small fixed sets: never an owner, an agent,
- * a key or an address, so that whoever may read the numbers learns nothing of a tenant.
+ * What the service counts about itself. Labels come from small fixed sets, never from an owner, an
+ * agent, a key or an address: the numbers must not reveal anything about a tenant.
  */
 
-/** `limited`: asked too often. `failed`: our fault. `refused`: every other refusal. */
+/** `limited`: too many requests. `failed`: a fault of the service. `refused`: all other refusals. */
 export type RequestOutcome = 'ok' | 'limited' | 'refused' | 'failed';
 
-/** `surface` and `operation` as the registries name them. */
-export type Asked = { surface: string; operation: string; outcome: RequestOutcome };
+/** `surface` and `operation` have the names of the registries. */
+export type RequestLabels = { surface: string; operation: string; outcome: RequestOutcome };
 
 export type AppendOutcome = 'appended' | 'conflict' | 'unavailable';
 
-/** What became of an attempt to send approved outreach. */
+/** Outcome of an attempt to send approved outreach. */
 export type SendingOutcome = 'confirmed' | 'deferred' | 'failed' | 'unknown';
 
 export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };
 
-/** How far a read model is behind the log. */
+/** How far a read model lags behind the log. */
 export type Lag = { projection: string; events: number; seconds: number; parked: number };
 
 export type Metrics = {
-  /** One HTTP request, when its answer has left. */
-  requested(asked: Asked, seconds: number): void;
-  /** One operation inside a request that can hold any: a tool call, a message. */
-  called(asked: Asked): void;
-  appended(outcome: AppendOutcome, seconds: number): void;
-  sent(outcome: SendingOutcome): void;
-  /** One round trip to the store of the read models across the network. */
-  wentRound(trip: RoundTrip, seconds: number): void;
-  /** All of it as Prometheus reads it; `lag` is null while the log does not tell. */
+  /** Counts an HTTP request once its response is sent. */
+  countRequest(labels: RequestLabels, seconds: number): void;
+  /** Counts an operation within a request of any protocol, for example a tool call. */
+  countCall(labels: RequestLabels): void;
+  countAppend(outcome: AppendOutcome, seconds: number): void;
+  countSending(outcome: SendingOutcome): void;
+  /** Counts a round trip to the remote store of the read models. */
+  countRoundTrip(trip: RoundTrip, seconds: number): void;
+  /** Renders all metrics as Prometheus text; `lag` is null while the log is unavailable. */
   text(lag: readonly Lag[] | null): Promise<string>;
   readonly contentType: string;
 };

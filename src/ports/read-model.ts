@@ -1,10 +1,10 @@
 /**
- * Rows of read models, kept per space and partition: a cache of the log, never the record.
- * Defined by ../../test/conformance/read-model.ts, which every adapter passes.
+ * Rows of read models by space and partition. They are a cache of the log, never the record.
+ * test/conformance/read-model.ts specifies the stores; every adapter passes that suite.
  */
 import type { Position } from './event-log.ts';
 
-/** Owners (or whatever a projection scopes its rows by) hash to this many partitions, for ever. */
+/** Number of partitions that scopes hash to. It can never change: stores contain checkpoints by it. */
 export const PARTITIONS = 64;
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -14,8 +14,8 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * Partition of a scope, for ever the same: its CRC-32. Stores and folds must agree on it. Written
- * out, because on a dozen characters it is five times faster than the call into zlib.
+ * Returns the partition of a scope by its CRC-32, on which stores and folds must agree for ever.
+ * Written out because it is five times faster than zlib on a dozen characters.
  */
 export const partitionOf = (scope: string): number => {
   let crc = -1;
@@ -27,22 +27,22 @@ export const partitionOf = (scope: string): number => {
 /** Rows of one build of a projection: `{name}@{version}.{build}`. */
 export type Space = string;
 
-/** Any JSON value; a reader must not write into it. */
+/** A JSON object; readers must not modify it. */
 export type Row = object;
 
-/** ASCII, so that every store orders them alike. */
+/** Both parts are ASCII, so that all stores sort them equally. */
 export type RowKey = { scope: string; key: string };
 
 export type RowWrite = {
   scope: string;
   key: string;
-  /** null deletes. */
+  /** null deletes the row. */
   row: Row | null;
-  /** Place in the scope's list, rising; rows with none are found by key only. */
+  /** Ascending place in the list of its scope; rows without one are found by key only. */
   sort: number | null;
 };
 
-/** What one partition of a space becomes: the unit of atomicity. All scopes hash to `partition`. */
+/** The writes of one partition, applied atomically. All their scopes hash to `partition`. */
 export type PartitionBatch = {
   partition: number;
   from: Position;
@@ -50,25 +50,28 @@ export type PartitionBatch = {
   writes: readonly RowWrite[];
 };
 
+/** A row of a list, with its place and key. */
+export type ListedRow<R extends Row = Row> = { row: R; sort: number; key: string };
+
 export type ListQuery = {
   scope: string;
-  /** Newest first, from below this place (exclusive). */
+  /** Lists from below this place (exclusive), newest first. */
   before?: number;
-  /** Not below this place: a store far away then sends nothing that is thrown away. */
+  /** Lists no row below this place, so that a remote store sends no unused rows. */
   downTo?: number;
   limit: number;
 };
 
-/** What the engine needs: rows and checkpoint of a partition move together or not at all. */
+/** What the engine needs of a store: rows and checkpoint of a partition change atomically. */
 export type ProjectionStore = {
-  /** Events that a fill does best to fold at once: across a network each batch has its round trips. */
+  /** Preferred batch size of a fill, because each batch costs a remote store round trips. */
   readonly fillEvents?: number;
-  /** Checkpoint of each of the 64 partitions; 0 where nothing was folded. */
+  /** Returns the checkpoint of each partition; 0 for a partition without any fold. */
   checkpoints(space: Space): Promise<Position[]>;
   /**
-   * The asker may write into these rows up to its next commit. A store in this process hands out
-   * the rows themselves, so there a space has one folder. Undefined when a partition of these rows
-   * does not stand where `at` says: what is committed on them might be taken after a flush.
+   * Loads rows that the caller may modify until its next commit. A local store returns the rows
+   * themselves, so only one engine may fold a space of it. Returns undefined when the checkpoint of
+   * a partition of these rows is not the one in `at`: the rows may have been replaced after a flush.
    */
   load(
     space: Space,
@@ -76,20 +79,20 @@ export type ProjectionStore = {
     at?: readonly Position[],
   ): Promise<(Row | undefined)[] | undefined>;
   /**
-   * For each batch by itself: applies all writes and moves the partition's checkpoint to `to`, unless
-   * it does not stand at `from`: then nothing. Answers in the order of the batches.
+   * Applies the writes of each batch and sets the checkpoint of its partition to `to`, if it is at
+   * `from`; otherwise the batch is stale and has no effect. Returns the outcomes in order.
    */
   commit(space: Space, batches: readonly PartitionBatch[]): Promise<('committed' | 'stale')[]>;
-  /** Rows and digest of a partition as of its checkpoint, read as one. */
+  /** Reads checkpoint, number of rows and digest of a partition atomically. */
   digest(
     space: Space,
     partition: number,
   ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
-  /** Rows of all partitions; without reading them, as a digest must. */
+  /** Counts the rows of all partitions without reading them. */
   count(space: Space): Promise<number>;
   /**
-   * The space that answers for `name`, and every other that still stands. Where processes of several
-   * versions share a store, it is the one that answers those of ours.
+   * Returns the live space of `name`, and all spaces that exist. If processes of several versions
+   * share the store, `live` is the space that is live for this version.
    */
   spaces(name: string): Promise<{ live: Space | null; all: Space[] }>;
   goLive(name: string, space: Space): Promise<void>;
@@ -98,52 +101,46 @@ export type ProjectionStore = {
   close(): Promise<void>;
 };
 
-/** A store in this process: a row without a promise, for what every request needs. */
+/** A store in this process, with synchronous reads, which authentication needs for every request. */
 export type LocalStore = ProjectionStore & {
-  /** The space that answers for `name`. */
+  /** Returns the live space of `name`. */
   live(name: string): Space | null;
   peek(space: Space, scope: string, key: string): Row | undefined;
-  list(space: Space, query: ListQuery): { row: Row; sort: number; key: string }[];
+  list(space: Space, query: ListQuery): ListedRow[];
 };
 
 /**
- * An answer of a store far away, and what it rests on. Such a store can lose what it had confirmed,
- * so each answer says how far its partition is folded: undefined when the partition is lost.
+ * A value of a remote store, and the checkpoint of its partition. A remote store can lose what it
+ * confirmed, so every read returns the checkpoint: undefined if the partition is lost.
  */
-export type Found<Value> = {
-  /** What answers for the name; null when nothing does. */
+export type RemoteRead<Value> = {
+  /** The live space of the name; null if there is none. */
   space: Space | null;
   checkpoint: Position | undefined;
   value: Value;
 };
 
-/** A store across the network. Throws ReadModelRebuilding when it gives no answer in time. */
+/** A store across the network. Throws ReadModelRebuilding if it does not answer in time. */
 export type RemoteStore = ProjectionStore & {
-  find(name: string, scope: string, key: string): Promise<Found<Row | undefined>>;
-  page(
-    name: string,
-    query: ListQuery,
-  ): Promise<Found<readonly { row: Row; sort: number; key: string }[]>>;
-  /** Asks anew which spaces answer: another process may have switched them. */
+  find(name: string, scope: string, key: string): Promise<RemoteRead<Row | undefined>>;
+  page(name: string, query: ListQuery): Promise<RemoteRead<readonly ListedRow[]>>;
+  /** Reads again which spaces are live, because another process may have switched them. */
   refresh(): Promise<void>;
 };
 
-/** What readers need. Addressed by the projection's name: the live space answers. */
+/** Reads rows of the live space by the name of the projection. */
 export type ReadModels = {
   get<R extends Row>(name: string, scope: string, key: string): Promise<R | undefined>;
-  /** Rows of a scope in falling order of `sort`. */
-  list<R extends Row>(
-    name: string,
-    query: ListQuery,
-  ): Promise<{ row: R; sort: number; key: string }[]>;
+  /** Lists rows of a scope in descending order of `sort`. */
+  list<R extends Row>(name: string, query: ListQuery): Promise<ListedRow<R>[]>;
 };
 
-/** No rows that are right can be had now: they are being filled, or their store gives no answer. */
+/** Correct rows are unavailable: they are being filled, or their store does not answer. */
 export class ReadModelRebuilding extends Error {
   override readonly name: string = 'ReadModelRebuilding';
 }
 
-/** Not before somebody has mended what stopped the fold: to ask again soon is of no use. */
+/** Rows are unavailable until an operator fixes what stopped the fold; retries fail until then. */
 export class ReadModelParked extends ReadModelRebuilding {
   override readonly name = 'ReadModelParked';
 }

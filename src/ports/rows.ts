@@ -1,6 +1,6 @@
-/** Rows of the read models, as the application reads them. */
+/** Rows of the read models that the application reads. */
 
-/** Where a short code leads. */
+/** The destination of a short code. */
 export type CodeRow = {
   owner: string;
   link_id: string;
@@ -20,12 +20,12 @@ export type CodeRow = {
 
 export type ReviewTokenRow = { owner: string; handoff_id: string };
 
-/** The one scope of the list of all owners. */
+/** The only scope of the list of all owners. */
 export const ALL_OWNERS = 'all';
 
 export type OwnerRow = { owner: string; sort: number };
 
-/** The one scope of the list of all erased subjects. */
+/** The only scope of the list of all erased subjects. */
 export const ALL_ERASURES = 'all';
 
 export type ErasureRow = { subject: string; sort: number };
@@ -33,7 +33,7 @@ export type ErasureRow = { subject: string; sort: number };
 /** The first leads that name a handoff as their source. */
 export type HandoffLeadsRow = { leads: string[] };
 
-/** One agent, key or desk token, with all that an authentication needs. */
+/** An agent, with all that authentication needs. */
 export type AgentRow = {
   kind: 'agent';
   owner: string;
@@ -61,7 +61,7 @@ export type KeyRow = {
   pepper_version: number;
   expires_at: number;
   status: 'active' | 'rotating' | 'revoked';
-  /** When another key was issued in its place. */
+  /** When its replacement was issued, in epoch milliseconds. */
   rotated_at?: number;
   created_at: number;
 };
@@ -79,17 +79,17 @@ export type DeskTokenRow = {
   created_at: number;
 };
 
-/** The scope of an owner's list in `access`: each kind has its own, so that none hides another. */
+/** Returns the scope of an owner's list in `access`; each kind has a list of its own. */
 export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): string =>
   `${ownerId}/${kind}`;
 
-/** The one scope of the list of open outreach requests, which no owner's name can be. */
+/** The only scope of the list of open outreach requests; no owner can have this name. */
 export const OPEN_OUTBOUND = 'open';
 
-/** An outreach request that is not at an end: whose it is, and its state as src/domain folds it. */
+/** An unfinished outreach request: its owner, and its state as src/domain folds it. */
 export type OpenOutboundRow<State = object> = { owner: string; sort: number; state: State };
 
-/** What happened to one subject (a link, a handoff, a lead source) on one UTC day. */
+/** Counts for one subject (a link, a handoff, a lead source) on one UTC day. */
 export type PerformanceRecord = {
   /** Days since the epoch. */
   day: number;
@@ -103,9 +103,9 @@ export type PerformanceRecord = {
     product_id?: string;
     category?: string;
   };
-  /** `{quarter of the day, 0 to 95}|{country or nothing}` to counts in the order of METRICS. */
+  /** Maps `{quarter hour of the day, 0 to 95}|{country or empty}` to counts in the order of METRICS. */
   cells: Record<string, number[]>;
-  /** The same cells to amounts per currency, in minor units. */
+  /** Maps the same cells to amounts by currency, in minor units. */
   rfq_value?: Record<string, Record<string, number>>;
   won_value?: Record<string, Record<string, number>>;
 };
@@ -119,23 +119,23 @@ export type HistoryEntry = {
 };
 
 /**
- * Positions a block spans: a store far away is sent the whole block again with each new event. Where
- * positions are bytes a block is hardly ever more than one event.
+ * Positions in a block of history: each new event sends its whole block to a remote store again.
+ * Where positions are bytes, a block rarely has more than one event.
  */
 export const BLOCK_POSITIONS = 256;
 
 export const historyBlockOf = (position: number): number => Math.floor(position / BLOCK_POSITIONS);
 
-/** A block of an owner's events in log order, five values each, as HistoryEntry names them. */
+/** A block of an owner's events in log order: five values for each, in the order of HistoryEntry. */
 export type HistoryRow = { block: number; entries: (number | string)[] };
 
 const HISTORY_VALUES = 5;
 
 export const historyEntries = ({ entries }: HistoryRow): HistoryEntry[] => {
-  const found: HistoryEntry[] = [];
+  const history: HistoryEntry[] = [];
   for (let i = 0; i < entries.length; i += HISTORY_VALUES) {
     const [position, revision, type, at, stream] = entries.slice(i, i + HISTORY_VALUES);
-    found.push({ position, revision, type, at, stream } as HistoryEntry);
+    history.push({ position, revision, type, at, stream } as HistoryEntry);
   }
-  return found;
+  return history;
 };

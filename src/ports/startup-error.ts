@@ -1,4 +1,4 @@
-/** The service cannot start. The message is for the operator: what is so, and what to do. */
+/** The service cannot start. The message tells the operator what is wrong and what to do. */
 export class StartupError extends Error {
   override readonly name = 'StartupError';
 }

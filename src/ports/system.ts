@@ -1,21 +1,21 @@
-/** Time and chance, so that nothing else asks the world for them. */
+/** Sources of time, ids and secrets; no other code may use the system's own. */
 export type Clock = {
   /** Epoch milliseconds. */
   now(): number;
-  /** Milliseconds that never step back, for limits and waits. */
+  /** Monotonic milliseconds, for limits and waits. */
   monotonic(): number;
 };
 
 export type Ids = {
-  /** UUIDv7: rises with time, so that indexes over it grow at one end. */
+  /** Creates a UUIDv7, which ascends with time, so that indexes grow at one end. */
   uuid(): string;
-  /** `count` characters of 0-9A-Za-z from a secure source. */
+  /** Creates `count` characters of 0-9A-Za-z from a secure source. */
   base62(count: number): string;
 };
 
-/** The service's secrets. Never leaves the process; nothing derived here can be turned back. */
+/** The secrets of the service. They never leave the process, and derivations are one-way. */
 export type Secrets = {
-  /** HMAC-SHA-256, hex, under a key of its own per `purpose`. */
+  /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose`. */
   mac(
     purpose:
       | 'api-key'
@@ -30,13 +30,13 @@ export type Secrets = {
     value: string,
   ): string;
   readonly pepperVersion: number;
-  /** Signs what strangers are to believe is ours (Ed25519). */
+  /** Signs published documents with Ed25519. */
   readonly signing: {
     /** RFC 7638 thumbprint of the public key. */
     readonly kid: string;
-    /** The public key, 32 bytes as base64url: `x` of its JWK. */
+    /** The public key, 32 bytes in base64url: `x` of its JWK. */
     readonly publicKey: string;
-    /** 64 bytes as base64url. */
+    /** Returns 64 bytes in base64url. */
     sign(bytes: Uint8Array): string;
   };
 };
@@ -44,40 +44,40 @@ export type Secrets = {
 export type Unsealed = string | null | undefined;
 
 /**
- * Keys of personal data, one per subject, in a store of their own: destroying one erases the subject.
- * Every process of a service finds the same keys. All throw LogUnavailable where the store gives no
- * answer; the same call again finds out.
+ * Keys of personal data, one for each subject, in a separate store. Destroying a key erases the
+ * subject. All processes of a service share the keys. All methods throw LogUnavailable if the store
+ * does not answer; calls can be repeated.
  */
 export type KeyVault = {
   /**
-   * Seals `text` for `subject`; makes the subject's key first when there is none, and resolves when
-   * that is durable. null when the key is destroyed: nothing can be sealed for the subject again.
+   * Encrypts `text` for `subject`. Creates the subject's key if there is none, and resolves once it
+   * is durable. Returns null if the key is destroyed: the subject can never get a new one.
    */
   seal(subject: string, text: string): Promise<string | null>;
   /**
-   * Each of the texts, in order, in one wait; null where the key is destroyed, undefined where it was
-   * never here, or is not the one that sealed the text.
+   * Decrypts the texts in one round trip, in order: null if the key is destroyed, undefined if there
+   * never was a key, or another key encrypted the text.
    */
   unseal(sealed: readonly string[]): Promise<Unsealed[]>;
   /**
-   * True when a key was there to destroy. What it sealed can be read nowhere any more, on other
-   * processes within a second.
+   * Destroys a key; returns false if there was none. What it encrypted is unreadable from now on, in
+   * other processes within a second.
    */
   destroy(subject: string): Promise<boolean>;
-  /** As it is now, whichever process did it. */
+  /** Returns the current state, including changes by other processes. */
   knows(subject: string): Promise<'key' | 'destroyed' | 'never'>;
   close(): Promise<void>;
 };
 
-/** A subject's key as it is, 32 bytes; or that it was destroyed, or never made. */
+/** The 32 bytes of a subject's key, or why there is none. */
 export type SubjectKey = Uint8Array | 'destroyed' | 'never';
 
-/** What a vault also does for who moves it, and for nobody else. Both throw as the vault does. */
+/** Access to raw keys, for copying a vault only. Both methods throw like those of the vault. */
 export type MovableKeys = {
   keyOf(subject: string): Promise<SubjectKey>;
   /**
-   * The subject gets this key, or is destroyed. False when it stands otherwise already: under another
-   * key, or erased, which no key undoes.
+   * Stores a subject's key, or that it is destroyed. Returns false if the subject already has another
+   * key, or is erased, which is final.
    */
   adopt(subject: string, key: Uint8Array | 'destroyed'): Promise<boolean>;
 };

@@ -6,7 +6,7 @@ import { healthRoutes } from '#src/interfaces/http/health.ts';
 import { httpServer } from '#src/interfaces/http/http.ts';
 import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
 
-/** What a process that serves nobody tells its supervisor. */
+/** Builds the server of a process without interfaces: health and metrics for its supervisor. */
 export const healthServer = (
   deps: Pick<Deps, 'log' | 'clock' | 'following' | 'ids' | 'origin' | 'metrics'> & {
     projections: Statuses;
@@ -14,14 +14,9 @@ export const healthServer = (
   log: Logger,
   instance?: string,
 ): FastifyInstance => {
-  const server = httpServer({
-    ids: deps.ids,
-    origin: deps.origin,
-    log,
-    trustProxy: false,
-    onForbidden: () => undefined,
-  });
-  const { metrics } = deps;
+  const { ids, origin, metrics } = deps;
+  const onForbidden = () => undefined;
+  const server = httpServer({ ids, origin, log, trustProxy: false, onForbidden });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, instance);
   return server;

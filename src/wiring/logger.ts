@@ -1,35 +1,34 @@
-/** Where the lines of a running service go. */
 import { type Logger, pino } from 'pino';
 import { CREDENTIAL_PATTERN } from '#src/app/pipeline/authenticate.ts';
 
 const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
-/** From error on: what comes next may be the end. */
+/** Matches level error and above: the process may end next. */
 const URGENT = /^\{"level":[56]/;
 
-let waiting = '';
-let writing: NodeJS.Immediate | undefined;
+let pending = '';
+let scheduled: NodeJS.Immediate | undefined;
 let isFirst = true;
 
-const write = (): void => {
-  clearImmediate(writing);
-  writing = undefined;
-  const lines = waiting;
-  waiting = '';
+const flush = (): void => {
+  clearImmediate(scheduled);
+  scheduled = undefined;
+  const lines = pending;
+  pending = '';
   if (lines !== '') process.stderr.write(lines.replaceAll(CREDENTIALS, '[credential]'));
 };
 
-/** The lines of one turn are one write: by themselves they would cost more than what they tell of. */
-const take = (line: string): void => {
-  if (isFirst) process.once('exit', write);
+/** Writes the lines of one turn of the event loop at once: single writes would cost too much. */
+const write = (line: string): void => {
+  if (isFirst) process.once('exit', flush);
   isFirst = false;
-  waiting += line;
-  if (URGENT.test(line)) write();
-  else writing ??= setImmediate(write);
+  pending += line;
+  if (URGENT.test(line)) flush();
+  else scheduled ??= setImmediate(flush);
 };
 
-/** JSON lines on stderr, never with a credential in them: the key's own pattern makes that exact. */
-export const serviceLogger = (level: string): Logger => pino({ level }, { write: take });
+/** Writes JSON lines to stderr, and replaces every credential in them. */
+export const serviceLogger = (level: string): Logger => pino({ level }, { write });
 
-/** Of a command that opens the service in its own process: what goes well, its answer tells. */
+/** The logger of a command that opens the service in its process: the answer reports success. */
 export const commandLogger = (level: string): Logger =>
   serviceLogger(level === 'info' ? 'warn' : level);

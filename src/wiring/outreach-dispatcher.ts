@@ -7,8 +7,8 @@ import { dispatcher, type Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 
-/** The dispatcher on its real channels; it does nothing before it is started. */
-export const dispatcherOf = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
+/** Creates the dispatcher with its real channels; it is not started yet. */
+export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
   dispatcher({
     ...deps,
     channels: deliveryChannels({
@@ -24,6 +24,6 @@ export const dispatcherOf = (deps: Deps, config: Config, logger: Logger): Dispat
     onFault: (error, of) =>
       logger.error(
         { err: error, ...(of && { stream: streamOf(of.owner, 'outbound', of.id) }) },
-        'outreach waits',
+        'outreach is delayed',
       ),
   });

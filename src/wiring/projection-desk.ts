@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import type { Engine } from '#projections/engine/engine.ts';
 import { rebuild } from '#projections/engine/rebuild.ts';
-import type { Engine } from '#projections/engine/run.ts';
-import { type Verification, verify, verifyCatalog } from '#projections/engine/verify.ts';
+import { type ReadModelVerification, verify, verifyCatalog } from '#projections/engine/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
@@ -11,106 +11,113 @@ import type {
   ProjectionStatus,
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
-import type { Catalog } from '#src/ports/catalog.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
-import type { ProjectionStore } from '#src/ports/read-model.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
+import type { OpenReadModels } from './read-models.ts';
 
-/** Runs that were asked about last; an older one is simply started again. */
+/** Number of verify runs whose results are stored; asking for an older one starts it again. */
 const RUNS_MAX = 50;
 
-/** What operators do with the engine: status, rebuild and verify, one at a time per read model. */
-export const projectionDesk = (deps: {
-  log: EventLog;
-  store: ProjectionStore;
-  engine: Engine;
-  catalog: Catalog;
-  /** Builds the catalog afresh beside the one that answers. */
-  rebuild: CatalogBuilds['rebuild'];
-  logger: Logger;
-}): ProjectionDesk => {
-  const { log, store, engine, catalog, logger } = deps;
+export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
+  Pick<OpenReadModels, 'stackOf'> & {
+    log: EventLog;
+    engine: Pick<Engine, 'status' | 'recheck'>;
+    logger: Logger;
+  };
+
+/** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
+export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
   const rebuilds = new Map<string, NonNullable<ProjectionStatus['lastRebuild']>>();
-  const runs = new Map<string, VerifyState>();
-  /** Those under way, by read model. */
-  const verifying = new Map<string, VerifyState>();
-
-  const rebuildNow = async (name: string): Promise<void> => {
-    const projection = PROJECTIONS.find((known) => known.name === name);
-    if (projection) {
-      await rebuild({ log, store, engine, projection });
-      return;
-    }
-    await deps.rebuild(log);
-    // What the one before could not take is tried with the new one.
-    engine.recheck();
-  };
-
-  const compare = async (name: string, state: VerifyState): Promise<Verification> => {
-    const projection = PROJECTIONS.find((known) => known.name === name);
-    const onProgress = ({ position }: { position: number }) => {
-      state.position = position;
-    };
-    if (projection)
-      return verify({ log, store, projections: [projection], fresh: memoryStore(), onProgress });
-    const fresh = sqliteCatalog(':memory:');
-    try {
-      return await verifyCatalog({ log, catalog, fresh, onProgress });
-    } finally {
-      fresh.close();
-    }
-  };
-
-  const verifyNow = async (name: string, state: VerifyState): Promise<void> => {
-    const result = await compare(name, state);
-    state.rows = result.rows;
-    state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh: again }) => ({
-      partition,
-      detail: `at ${checkpoint}: ${live.rows} rows live, ${again.rows} afresh, digests differ`,
-    }));
-  };
-
   return {
     names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
     status: async () =>
-      (await engine.status()).map(({ space, ...status }) => {
+      (await deps.engine.status()).map(({ space, ...status }) => {
         const lastRebuild = rebuilds.get(status.name);
         return { ...status, space: space ?? '', ...(lastRebuild && { lastRebuild }) };
       }),
     rebuild(name) {
       if (rebuilds.get(name)?.state === 'running') return false;
       rebuilds.set(name, { state: 'running' });
-      rebuildNow(name).then(
+      rebuildNow(deps, name).then(
         () => rebuilds.set(name, { state: 'done' }),
         (error: unknown) => {
-          logger.error({ err: error, projection: name }, 'rebuild failed');
+          deps.logger.error({ err: error, projection: name }, 'rebuild failed');
           rebuilds.set(name, { state: 'failed', failure: String(error) });
         },
       );
       return true;
     },
-    verify(name, run) {
-      const id = `${name}/${run}`;
-      const known = runs.get(id);
-      if (known) return known;
-      for (const old of runs.keys()) {
-        if (runs.size < RUNS_MAX) break;
-        runs.delete(old);
-      }
-      // Whoever asks while one is under way is told what that one finds.
-      const running = verifying.get(name);
-      const state = running ?? { done: false, position: 0, rows: 0, mismatches: [] };
-      runs.set(id, state);
-      if (running) return state;
-      verifying.set(name, state);
-      verifyNow(name, state)
-        .catch((error: unknown) => {
-          state.failure = error instanceof Error ? error.message : String(error);
-        })
-        .finally(() => {
-          state.done = true;
-          verifying.delete(name);
-        });
-      return state;
-    },
+    verify: verifyRuns(deps),
   };
+};
+
+const rebuildNow = async (deps: ProjectionDeskDeps, name: string): Promise<void> => {
+  const { log } = deps;
+  const projection = PROJECTIONS.find((one) => one.name === name);
+  if (projection) {
+    await rebuild({ log, projection, ...deps.stackOf(name) });
+    return;
+  }
+  await deps.rebuild(log);
+  // The new catalog tries the event that parked the previous one.
+  deps.engine.recheck();
+};
+
+const verifyRuns = (deps: ProjectionDeskDeps): ProjectionDesk['verify'] => {
+  /** By read model and run; a run that starts while another one is active shares its state. */
+  const runs = new Map<string, VerifyState>();
+  const active = new Map<string, VerifyState>();
+  return (name, run) => {
+    const id = `${name}/${run}`;
+    const existing = runs.get(id);
+    if (existing) return existing;
+    for (const oldest of runs.keys()) {
+      if (runs.size < RUNS_MAX) break;
+      runs.delete(oldest);
+    }
+    const running = active.get(name);
+    const state = running ?? { done: false, position: 0, rows: 0, mismatches: [] };
+    runs.set(id, state);
+    if (running) return state;
+    active.set(name, state);
+    verifyNow(deps, name, state)
+      .catch((error: unknown) => {
+        state.failure = error instanceof Error ? error.message : String(error);
+      })
+      .finally(() => {
+        state.done = true;
+        active.delete(name);
+      });
+    return state;
+  };
+};
+
+const verifyNow = async (
+  deps: ProjectionDeskDeps,
+  name: string,
+  state: VerifyState,
+): Promise<void> => {
+  const result = await compareWithLog(deps, name, (position) => {
+    state.position = position;
+  });
+  state.rows = result.rows;
+  state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh }) => ({
+    partition,
+    detail: `at ${checkpoint}: ${live.rows} rows live, ${fresh.rows} afresh, digests differ`,
+  }));
+};
+
+const compareWithLog = async (
+  { log, catalog, stackOf }: ProjectionDeskDeps,
+  name: string,
+  onProgress: (position: Position) => void,
+): Promise<ReadModelVerification> => {
+  const projections = PROJECTIONS.filter((one) => one.name === name);
+  if (projections.length > 0)
+    return verify({ log, ...stackOf(name), projections, fresh: memoryStore(), onProgress });
+  const fresh = sqliteCatalog(':memory:');
+  try {
+    return await verifyCatalog({ log, catalog, fresh, onProgress });
+  } finally {
+    fresh.close();
+  }
 };

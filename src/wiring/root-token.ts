@@ -1,12 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
+import { keyIdOf } from '#src/app/access/key-id.ts';
+import { type AppDeps, openApp } from '#src/app/app.ts';
 import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
-import { type AppDeps, openApp } from '#src/app/app.ts';
-import { deskIdem } from '#src/app/pipeline/desk-rules.ts';
-import { keyIdOf } from '#src/app/access/key-id.ts';
-import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
+import { deskIdem, SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
@@ -16,26 +15,26 @@ const CALLER: DeskCaller = {
   roles: new Set(['operator'] as const),
 };
 const SECRET_CHARS = 43;
-const KNOWN_WAIT_MS = 2_000;
+const VISIBLE_WAIT_MS = 2_000;
 
 /**
- * The first desk token, with every role: issued once, through the command that issues all others,
- * and kept in the data directory for the command line, readable by us alone. Where processes share
- * a root secret it is derived from that, so that all have the same, and one of them issues it.
+ * Ensures that the data directory has a valid desk token with every role for the command line,
+ * readable by this user only. The operation that issues all other tokens issues it once. Processes
+ * that share a root secret derive the same token from it, and one of them issues it.
  */
 export const ensureRootToken = async (deps: AppDeps, config: Config): Promise<void> => {
   const { dataDirectory: directory, rootKey } = config;
   const file = join(directory, 'desk.token');
-  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-  // A token of another log, or a revoked one, would leave the command line outside.
-  if (kept !== '' && authenticator(deps).desk(kept).ok) return;
-  const shared = rootKey !== undefined || isRemoteLog(config);
-  const token = shared ? await sharedToken(deps) : await issued(deps, deps.ids.uuid());
+  const stored = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  // Replaces a token of another log, or a revoked one: the command line could not connect with it.
+  if (stored !== '' && authenticator(deps).desk(stored).ok) return;
+  const isShared = rootKey !== undefined || isRemoteLog(config);
+  const token = isShared ? await deriveToken(deps) : await issueToken(deps, deps.ids.uuid());
   makeDirectory(directory);
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
 };
 
-const issued = async (deps: AppDeps, idempotency_key: string): Promise<string> => {
+const issueToken = async (deps: AppDeps, idempotency_key: string): Promise<string> => {
   const outcome = await openApp(deps).desk.performAs('issueDeskToken', {
     caller: CALLER,
     surface: 'cli',
@@ -46,26 +45,25 @@ const issued = async (deps: AppDeps, idempotency_key: string): Promise<string> =
   return outcome.value.token;
 };
 
-/** The first of the derived tokens that nobody revoked, by the log itself: rows may be behind it. */
-const sharedToken = async (deps: AppDeps): Promise<string> => {
+/** Returns the first derived token that is not revoked in the log; rows may be lagging. */
+const deriveToken = async (deps: AppDeps): Promise<string> => {
   for (let generation = 0; ; generation += 1) {
     const key = `root-${generation}`;
     const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);
     const id = keyIdOf('desk', deskIdem(CALLER, 'issueDeskToken', key));
     const stream = `desk-token_${id}`;
-    let stored = await deps.log.readStream(stream);
-    if (stored.length === 0) {
-      const derived = { ...deps, ids: { ...deps.ids, base62: () => secret } };
+    let events = await deps.log.readStream(stream);
+    if (events.length === 0) {
       try {
-        return await issued(derived, key);
+        return await issueToken({ ...deps, ids: { ...deps.ids, base62: () => secret } }, key);
       } catch (error) {
-        // Another process was first, or nobody was: then it stays an error.
-        stored = await deps.log.readStream(stream);
-        if (stored.length === 0) throw error;
+        // Another process may have issued it first.
+        events = await deps.log.readStream(stream);
+        if (events.length === 0) throw error;
       }
     }
-    if (stored.some(({ type }) => type === 'DeskTokenRevoked')) continue;
-    await deps.following.passed(stored.at(-1)?.position ?? 0, KNOWN_WAIT_MS);
+    if (events.some(({ type }) => type === 'DeskTokenRevoked')) continue;
+    await deps.following.passed(events.at(-1)?.position ?? 0, VISIBLE_WAIT_MS);
     return mintCredential('trbd', id, secret);
   }
 };

@@ -11,9 +11,8 @@ import type { KeyVault } from '#src/ports/system.ts';
 const isEventStore = (log: EventLog): log is EventStoreLog => 'keyVault' in log;
 
 /**
- * The keys of personal data, beside the log that they belong to: on a server where all its processes
- * find them, else in a file. Throws StartupError when they were made with another root secret, or
- * are gone.
+ * Opens the keys of personal data beside their log: on its server, or in a file. Throws StartupError
+ * if another root secret encrypted them, or the file is missing.
  */
 export const openVault = async (
   { eventLogUrl, dataDirectory }: Config,
@@ -23,16 +22,12 @@ export const openVault = async (
   if (isEventStore(log)) return log.keyVault(vaultKey);
   if (eventLogUrl.startsWith('memory:')) return sqliteKeyVault(':memory:', vaultKey);
   const file = join(dataDirectory, 'keys.db');
-  await requireKeys(file, log);
+  // The first start creates the file before the first event: a log without it has lost it.
+  if (!existsSync(file) && (await log.head()).position > 0)
+    throw new StartupError(
+      `${file} is gone, and with it the keys of the personal data in the log beside it. Restore ` +
+        'keys.db from its backup. An empty file of that name accepts that nobody can read that ' +
+        'data again.',
+    );
   return sqliteKeyVault(file, vaultKey);
-};
-
-/** A start makes the file before the first event: a log without it has lost it. */
-const requireKeys = async (file: string, log: EventLog): Promise<void> => {
-  if (existsSync(file) || (await log.head()).position === 0) return;
-  throw new StartupError(
-    `${file} is gone, and with it the keys of the personal data in the log beside it. Restore ` +
-      'keys.db from its backup. An empty file of that name accepts knowingly that nobody can read ' +
-      'that data again.',
-  );
 };

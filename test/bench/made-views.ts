@@ -40,7 +40,9 @@ export const makeViews = async (directory: string): Promise<number> => {
   const last: Last = new Map();
   const memory = remembering(last);
   const targets = await Promise.all(
-    PROJECTIONS.map((one) => openTarget(memory, one, `${one.name}@${one.version}.1`)),
+    PROJECTIONS.map((one) =>
+      openTarget(memory, { projection: one, space: `${one.name}@${one.version}.1` }),
+    ),
   );
   const head = await fill({ log, store: memory, targets });
   const parked = targets.flatMap((target) => [...target.parked.values()])[0];

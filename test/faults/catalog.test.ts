@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { RunOptions } from '#projections/engine/run-options.ts';
-import type { NearEngine } from '#projections/engine/run.ts';
+import type { EngineOptions } from '#projections/engine/options.ts';
+import type { LocalEngine } from '#projections/engine/engine.ts';
 import { catalogBuilds, type CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
@@ -46,7 +46,7 @@ afterEach(async () => {
 const open = (): void => {
   builds = catalogBuilds(directory, log.id, (reason) => discarded.push(reason));
 };
-const follow = (options: Partial<RunOptions> = {}) =>
+const follow = (options: Partial<EngineOptions> = {}) =>
   start({
     catalog: builds.catalog,
     onFault: (error) => faults.push(error),
@@ -88,7 +88,7 @@ const priceOf = (key: string): number | undefined =>
 const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await turn();
 };
-const statusOf = async (engine: NearEngine) => (await engine.status()).at(-1);
+const statusOf = async (engine: LocalEngine) => (await engine.status()).at(-1);
 const ALL: ProductSearch = { sort: 'relevance', limit: 1, offset: 0, facets: [] };
 
 describe('a file that takes nothing', () => {

@@ -169,9 +169,9 @@ describe('lag', () => {
 describe('what is observed', () => {
   const heard: unknown[] = [];
   const metricsOf = {
-    appended: (outcome: string, seconds: number) => heard.push([outcome, seconds]),
-    sent: (outcome: string) => heard.push(outcome),
-    wentRound: (trip: object, seconds: number) => heard.push([trip, seconds]),
+    countAppend: (outcome: string, seconds: number) => heard.push([outcome, seconds]),
+    countSending: (outcome: string) => heard.push(outcome),
+    countRoundTrip: (trip: object, seconds: number) => heard.push([trip, seconds]),
   };
 
   it('is every append with its outcome and time, and what became of sendings', async () => {

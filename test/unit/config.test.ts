@@ -33,7 +33,7 @@ describe('TRUST_PROXY', () => {
 describe('the URL of a store', () => {
   it.each(['EVENT_LOG_URL', 'READ_MODEL_URL'])('%s may be left out, and not empty', (name) => {
     expect(readConfig({})).toMatchObject({ eventLogUrl: 'sqlite:log' });
-    expect(() => readConfig({ [name]: '' })).toThrow(`${name}: is set to nothing`);
+    expect(() => readConfig({ [name]: '' })).toThrow(`${name}: is empty`);
   });
 });
 

@@ -117,7 +117,7 @@ export const readError = (what: string, error: unknown): Error => {
     case 'fault':
       return error instanceof Error ? error : new Error(text);
     default:
-      return new LogUnavailable('fault', 'no', text, { cause: error });
+      return Object.assign(new LogUnavailable('fault', 'no', text), { cause: error });
   }
 };
 

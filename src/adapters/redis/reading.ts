@@ -1,4 +1,4 @@
-import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
+import type { RemoteRead, RemoteStore, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { recentlyUsed } from '../recently-used.ts';
 import { bytesOf, type Connections } from './connect.ts';
@@ -60,11 +60,11 @@ export const reading = (
   const readTable = (): Promise<void> => tableGate.ask(() => spaces.refresh(reads));
 
   /** Asks the space that answers; once more when it is not what this process believed. */
-  const answer = <Value>(question: Question<Value>): Promise<Found<Value>> => {
+  const answer = <Value>(question: Question<Value>): Promise<RemoteRead<Value>> => {
     const { name, scope, script, args, valueOf, none } = question;
     const partition = partitionOf(scope);
     const asked = `${name}\n${args.join('\n')}`;
-    const ask = async (): Promise<Found<Value>> => {
+    const ask = async (): Promise<RemoteRead<Value>> => {
       const live = spaces.live(name);
       if (!live) return { space: null, checkpoint: undefined, value: none };
       const { space, id } = live;

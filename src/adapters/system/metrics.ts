@@ -73,17 +73,17 @@ export const prometheusMetrics = (): Metrics => {
 
   return {
     contentType: registry.contentType,
-    requested({ surface, operation, outcome }, seconds) {
+    countRequest({ surface, operation, outcome }, seconds) {
       requests.inc({ surface, operation, outcome });
       requestSeconds.observe({ surface }, seconds);
     },
-    called: ({ surface, operation, outcome }) => calls.inc({ surface, operation, outcome }),
-    appended(outcome, seconds) {
+    countCall: ({ surface, operation, outcome }) => calls.inc({ surface, operation, outcome }),
+    countAppend(outcome, seconds) {
       appends.inc({ outcome });
       appendSeconds.observe(seconds);
     },
-    sent: (outcome) => sendings.inc({ outcome }),
-    wentRound({ kind, outcome }, seconds) {
+    countSending: (outcome) => sendings.inc({ outcome }),
+    countRoundTrip({ kind, outcome }, seconds) {
       trips.inc({ kind, outcome });
       tripSeconds.observe({ kind }, seconds);
     },

@@ -168,7 +168,7 @@ export class Pipeline<
         this.#record(caller, { ...incoming, operation: audited.id }, audited.outcome);
       if (COUNTED_BY_CALL.has(surface)) {
         const called = { surface, operation: audited.id, outcome: countedAs(audited.outcome) };
-        deps.metrics?.called(called);
+        deps.metrics?.countCall(called);
       }
     }
   }

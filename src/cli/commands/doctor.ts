@@ -11,7 +11,7 @@ import {
   isThere,
   requireOwnDirectory,
 } from '#src/adapters/system/directory.ts';
-import { type Config, isRemoteLog, shownUrl } from '#src/config.ts';
+import { type Config, isRemoteLog, redactUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { type Common, configOf, leaf } from '../command.ts';
 import { EXIT, Failure } from '../terminal/exit.ts';
@@ -59,7 +59,7 @@ const versions = (): Check[] => {
 const settings = (config: Config): Check =>
   check('settings', () => {
     const { host, port, eventLogUrl, readModelUrl, publicUrl } = config;
-    const stores = `log ${shownUrl(eventLogUrl)}, read models ${shownUrl(readModelUrl.href)}`;
+    const stores = `log ${redactUrl(eventLogUrl)}, read models ${redactUrl(readModelUrl.href)}`;
     const open = `${host}:${port}${publicUrl === undefined ? '' : ` as ${publicUrl}`}`;
     return ok(
       `${open}, ${stores}, NODE_ENV ${config.production ? 'production' : 'not production'}`,

@@ -6,7 +6,7 @@ import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/app/transfer/copy-keys.ts';
 import type { CopyPhase, CopySource, CopyTarget } from '#src/app/transfer/copy-log.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
-import { readConfig, shownUrl } from '#src/config.ts';
+import { readConfig, redactUrl } from '#src/config.ts';
 import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
@@ -24,7 +24,7 @@ const requireForm = (url: string): void => {
   if (path || /^esdb(?:\+discover)?:\/\/[^/?#\s]+/.test(url)) return;
   throw new Failure(
     EXIT.usage,
-    `${shownUrl(url)} names no log: sqlite:DIRECTORY (a data directory) or esdb://HOST.`,
+    `${redactUrl(url)} names no log: sqlite:DIRECTORY (a data directory) or esdb://HOST.`,
   );
 };
 
@@ -157,7 +157,7 @@ const copy = async (fromUrl: string, toUrl: string, options: Options): Promise<v
       throw failureOf(error);
     })
     .finally(() => shown.stop());
-  const what = { from: shownUrl(fromUrl), to: shownUrl(toUrl) };
+  const what = { from: redactUrl(fromUrl), to: redactUrl(toUrl) };
   if (!result.ok) {
     const { fault, detail } = result;
     const exit = fault === 'differs' ? EXIT.differs : EXIT.refused;

@@ -25,11 +25,11 @@ const verify = async (asked: Common): Promise<void> => {
     );
   if (!hasLog(config)) throw noData(config);
   // A copy is as good as its records, whether or not its secrets lie beside it.
-  const { openLog } = await import('#src/wiring/log.ts');
+  const { openEventLog } = await import('#src/wiring/event-log.ts');
   const { commandLogger } = await import('#src/wiring/logger.ts');
   const logger = commandLogger(config.logLevel);
   const options = { logger, holdsDirectory: false, checkedAtOpen: 0 };
-  const { log, verify: scrub, close } = await openLog(config, options);
+  const { log, verify: scrub, close } = await openEventLog(config, options);
   try {
     const { position } = await log.head();
     const shown = progress('log', position, 'events');

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { ROLES } from '#src/wiring/roles.ts';
+import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { leaf, whole } from '../command.ts';
 import type { ServeOptions } from '../service/serving.ts';
 
@@ -10,7 +10,7 @@ export const serveCommand = (program: Command): void => {
     .option('--demo', 'with a demo story, a demo key and lines to paste; loopback only')
     .addOption(
       new Option('--role <role>', 'what this process does, of several on one log')
-        .choices(ROLES)
+        .choices(PROCESS_ROLES)
         .default('all'),
     )
     .addHelpText(

@@ -1,8 +1,8 @@
 /** What the servers of a service say to doctor: the same that a start would ask them. */
 import { pino } from 'pino';
-import { areRemoteViews, type Config, isRemoteLog, shownUrl } from '#src/config.ts';
+import { hasRemoteReadModels, type Config, isRemoteLog, redactUrl } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { openLog } from '#src/wiring/log.ts';
+import { openEventLog } from '#src/wiring/event-log.ts';
 
 type Found = { name: string; state: 'ok' | 'fault'; detail: string };
 
@@ -20,10 +20,10 @@ const found = async (name: string, ask: () => Promise<string>): Promise<Found> =
 
 const askLog = async (config: Config): Promise<string> => {
   const logger = pino({ level: 'silent' });
-  const { log, close } = await openLog(config, { logger, holdsDirectory: false });
+  const { log, close } = await openEventLog(config, { logger, holdsDirectory: false });
   try {
     const { position } = await log.head();
-    return `${shownUrl(config.eventLogUrl)} answers; log ${log.id.slice(0, 8)}, at ${position}`;
+    return `${redactUrl(config.eventLogUrl)} answers; log ${log.id.slice(0, 8)}, at ${position}`;
   } finally {
     await close();
   }
@@ -32,12 +32,12 @@ const askLog = async (config: Config): Promise<string> => {
 const askViews = async ({ readModelUrl }: Config): Promise<string> => {
   const { redisStore } = await import('#src/adapters/redis/read-model.ts');
   await (await redisStore({ url: readModelUrl, log: NO_LOG })).close();
-  return `${shownUrl(readModelUrl.href)} answers, and keeps what it is given`;
+  return `${redactUrl(readModelUrl.href)} answers, and keeps what it is given`;
 };
 
 /** One line for each store that is a server; takes up to five seconds each. */
 export const serverChecks = (config: Config): Promise<Found[]> =>
   Promise.all([
     ...(isRemoteLog(config) ? [found('log', () => askLog(config))] : []),
-    ...(areRemoteViews(config) ? [found('read models', () => askViews(config))] : []),
+    ...(hasRemoteReadModels(config) ? [found('read models', () => askViews(config))] : []),
   ]);

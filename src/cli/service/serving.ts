@@ -14,7 +14,7 @@ import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
 import { openService, type Service, serviceLogger } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { requireRole, type Role } from '#src/wiring/roles.ts';
+import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
 import { banner, UNTOLD } from './banner.ts';
 import { type Common, configOf } from '../command.ts';
 import { EXIT } from '../terminal/exit.ts';
@@ -25,7 +25,7 @@ export type ServeOptions = Common & {
   port?: number;
   host?: string;
   demo?: boolean;
-  role?: Role;
+  role?: ProcessRole;
 };
 
 const INSTANCE_CHARS = 22;
@@ -208,7 +208,7 @@ const patient = (service: Service): Service => {
 };
 
 /** Of a process that people and agents do not talk to. */
-const announcePlainly = (role: Role, url: string, { json }: ServeOptions): void => {
+const announcePlainly = (role: ProcessRole, url: string, { json }: ServeOptions): void => {
   const { port } = new URL(url);
   if (json) say(JSON.stringify({ url, port: Number(port), pid: process.pid, role }));
   else say(`${role} runs; ${url}/readyz tells how it is`);

@@ -61,7 +61,7 @@ export const metricsRoutes = (
       route === undefined ? 'none' : names.get(`${request.method.replace('HEAD', 'GET')} ${route}`);
     const call = { surface, operation: operation ?? route ?? 'none' };
     const outcome = outcomeOf(reply.statusCode);
-    metrics.requested({ ...call, outcome }, reply.elapsedTime / 1_000);
+    metrics.countRequest({ ...call, outcome }, reply.elapsedTime / 1_000);
     next();
   });
   const make = async (): Promise<string> => {

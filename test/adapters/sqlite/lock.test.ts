@@ -8,7 +8,7 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { readConfig } from '#src/config.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
-import { openLog } from '#src/wiring/log.ts';
+import { openEventLog } from '#src/wiring/event-log.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { bound } from '../../conformance/log-events.ts';
@@ -59,7 +59,7 @@ describe('the lock of a data directory', () => {
     const config = { ...readConfig({}), dataDirectory: fresh(), eventLogUrl: server().url };
     const fatal = Promise.withResolvers<string>();
     const onFatal = ({ message }: Error): void => fatal.resolve(message);
-    const { close } = await openLog(config, { logger: pino({ level: 'silent' }), onFatal });
+    const { close } = await openEventLog(config, { logger: pino({ level: 'silent' }), onFatal });
     rmSync(join(config.dataDirectory, 'lock'));
     expect(await fatal.promise).toContain('was removed or replaced');
     await close();

@@ -10,7 +10,7 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import { FAR_PROJECTIONS } from '#src/wiring/views.ts';
+import { REMOTE_PROJECTIONS } from '#src/wiring/read-models.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { interleaved, middleOf } from '../measure.ts';
@@ -76,7 +76,9 @@ export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...as
   told: await timed(asked.directory, asked.events, async (log) => {
     const store = url ? await redisStore({ url: new URL(url), log: log.id }) : memoryStore();
     const targets = await Promise.all(
-      FAR_PROJECTIONS.map((projection) => openTarget(store, projection, `${projection.name}@1.1`)),
+      REMOTE_PROJECTIONS.map((projection) =>
+        openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
+      ),
     );
     await fill({ log, store, targets, upTo: asked.events });
     await store.close();
@@ -90,7 +92,9 @@ export const sqliteOnce: Role<{ directory: string; into: string }, Told> = async
   told: await timed(asked.directory, SQLITE_EVENTS, async (log) => {
     const store = sqliteStore({ file: join(asked.into, 'views.db'), log: log.id });
     const targets = await Promise.all(
-      PROJECTIONS.map((projection) => openTarget(store, projection, `${projection.name}@1.1`)),
+      PROJECTIONS.map((projection) =>
+        openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
+      ),
     );
     await fill({ log, store, targets, upTo: SQLITE_EVENTS });
     await store.close();

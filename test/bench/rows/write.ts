@@ -1,7 +1,7 @@
 /** W: a durable createLink, against the same server with nothing below it. */
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { runProjections } from '#projections/engine/run.ts';
+import { runProjections } from '#projections/engine/engine.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';

@@ -116,10 +116,10 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
   });
 
   it('say which subscription was dropped, where, and that it goes on', async () => {
-    const before = linesOn(api, 'subscription goes on').length;
+    const before = linesOn(api, 'subscription resumed').length;
     await world.log.kill();
     await world.log.restart();
-    const healed = () => linesOn(api, 'subscription goes on').slice(before);
+    const healed = () => linesOn(api, 'subscription resumed').slice(before);
     expect(await until(() => healed().length > 0, SOON_MS)).toBe(true);
     const dropped = linesOn(api, 'subscription dropped').at(-1);
     expect(dropped).toMatchObject({
@@ -145,13 +145,13 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
 
   it('name the projector whose share was taken over, and by whom', async () => {
     const second = await world.start('projector');
-    const isTold = () => linesOn(second, 'folding a share').length > 0;
+    const isTold = () => linesOn(second, 'partitions assigned').length > 0;
     expect(await until(isTold, SOON_MS)).toBe(true);
-    const name = linesOn(second, 'folding a share')[0]?.['projector'];
-    const isShared = () => linesOn(projector, 'folding a share', { projectors: 2 }).length > 0;
+    const name = linesOn(second, 'partitions assigned')[0]?.['projector'];
+    const isShared = () => linesOn(projector, 'partitions assigned', { projectors: 2 }).length > 0;
     expect(await until(isShared, TAKEN_OVER_MS_MAX)).toBe(true);
     await second.end('SIGKILL');
-    const taken = () => linesOn(projector, 'folding the share of others, too');
+    const taken = () => linesOn(projector, 'partitions taken over');
     expect(await until(() => taken().length > 0, TAKEN_OVER_MS_MAX)).toBe(true);
     expect(taken()).toMatchObject([{ level: WARN, gone: [name], partitions: 64, projectors: 1 }]);
   }, 30_000);

@@ -3,10 +3,10 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
 import { redisRoll } from '#src/adapters/redis/roll.ts';
-import { setOf, sharedEngine } from '#src/wiring/shares.ts';
+import { memberSetOf, startAssignedEngine } from '#src/wiring/partition-assignment.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
-import type { RunOptions } from '#projections/engine/run-options.ts';
-import { type Engine, runProjections } from '#projections/engine/run.ts';
+import type { EngineOptions } from '#projections/engine/options.ts';
+import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { Position } from '#src/ports/event-log.ts';
@@ -22,7 +22,7 @@ export type Process = {
   stop(): Promise<void>;
 };
 
-export type ProcessOptions = Partial<RunOptions> & {
+export type ProcessOptions = Partial<EngineOptions> & {
   wrap?: (store: RemoteStore) => RemoteStore;
   /** Its name on the roll: it folds its share of the partitions. */
   name?: string;
@@ -65,15 +65,15 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
     const store = wrap(
       await redisStore({ url, log: log.id, projections: run.projections, onFault }),
     );
-    const set = setOf(run.projections);
+    const set = memberSetOf(run.projections);
     const roll = name === undefined ? undefined : await redisRoll({ url, log: log.id, set, name });
     const controller = new AbortController();
     const { signal } = controller;
-    const fold = (shared: Partial<RunOptions>) =>
+    const fold = (shared: Partial<EngineOptions>) =>
       runProjections({ store, signal, ...run, ...shared });
     const engine =
       roll && name !== undefined
-        ? await sharedEngine({
+        ? await startAssignedEngine({
             roll,
             name,
             signal,

@@ -1,7 +1,7 @@
 /** A dispatcher over a log in memory, with time that tests move and channels that they play. */
 import { openOutbound, outbound as outboundRows } from '#projections/outbound.ts';
 import { localReadModels } from '#projections/engine/readers.ts';
-import { runProjections } from '#projections/engine/run.ts';
+import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';

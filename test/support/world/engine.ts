@@ -1,8 +1,8 @@
 /** An engine over a log in memory, and a read model that any event applied twice would spoil. */
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import type { RunOptions } from '#projections/engine/run-options.ts';
-import { type Engine, type NearEngine, runProjections } from '#projections/engine/run.ts';
+import type { EngineOptions } from '#projections/engine/options.ts';
+import { type Engine, type LocalEngine, runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
@@ -63,8 +63,8 @@ export const world = () => {
   const store = memoryStore();
   const ended: (() => Promise<void>)[] = [];
   const start = async (
-    options: Partial<RunOptions> = {},
-  ): Promise<NearEngine & { stop(): Promise<void> }> => {
+    options: Partial<EngineOptions> = {},
+  ): Promise<LocalEngine & { stop(): Promise<void> }> => {
     const controller = new AbortController();
     const { signal } = controller;
     const engine = await runProjections({ log, store, projections: [tally()], signal, ...options });

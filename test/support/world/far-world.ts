@@ -1,6 +1,6 @@
 /** Engines of several processes over one far store, all in memory: any of it may fail at any time. */
-import type { RunOptions } from '#projections/engine/run-options.ts';
-import { type Engine, runProjections } from '#projections/engine/run.ts';
+import type { EngineOptions } from '#projections/engine/options.ts';
+import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
@@ -97,7 +97,7 @@ export const farWorld = (
     };
   };
 
-  const start = async (options: Partial<RunOptions> = {}): Promise<FarProcess> => {
+  const start = async (options: Partial<EngineOptions> = {}): Promise<FarProcess> => {
     let paused: Promise<void> | undefined;
     let wake = (): void => {};
     let isDead = false;

@@ -16,8 +16,8 @@ export const readersOf = (store: LocalStore): ReadModels =>
 /** The same, of a store across the network, for whoever asks for no more than it has. */
 export const remoteReadersOf = (store: RemoteStore): ReadModels =>
   remoteReadModels(store, [things], {
-    failing: () => false,
-    owed: () => 0,
+    isFailing: () => false,
+    requiredCheckpoint: () => 0,
     parkedFor: () => undefined,
     recheck: () => {},
   });

@@ -11,30 +11,30 @@ afterEach(() => end());
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora', 'emil'];
 
-/** Counts the turns that the event loop gives to others while `work` runs. */
+/** Counts the turns of the event loop that other code gets while `work` runs. */
 const withTurns = async (work: (turns: () => number) => Promise<void>): Promise<void> => {
   let turns = 0;
-  let isOver = false;
+  let isDone = false;
   const others = async (): Promise<void> => {
-    for (; !isOver; turns++) await turn();
+    for (; !isDone; turns++) await turn();
   };
   const running = others();
   await work(() => turns);
-  isOver = true;
+  isDone = true;
   await running;
 };
 
-describe('a fill', () => {
-  test('of a store that wants large batches commits once each, and lets others in between', async () => {
+describe('A fill', () => {
+  test('commits each large batch once, and yields to other code between commits', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));
     const targets = await Promise.all(
-      projections.map((p) => openTarget(store, p, `${p.name}@1.1`)),
+      projections.map((p) => openTarget(store, { projection: p, space: `${p.name}@1.1` })),
     );
     await withTurns(async (turns) => {
       const reads: number[] = [];
       const commits: { space: string; rows: number; turn: number }[] = [];
-      const far: ProjectionStore = {
+      const remote: ProjectionStore = {
         ...store,
         fillEvents: 2_500,
         commit(space, batches) {
@@ -50,8 +50,8 @@ describe('a fill', () => {
           return log.readFold(options);
         },
       };
-      expect(await fill({ log: watched, store: far, targets })).toBe(head);
-      // 3,000 events: a batch of 2,500 and the rest, each into three read models.
+      expect(await fill({ log: watched, store: remote, targets })).toBe(head);
+      // 3,000 events are two batches (2,500 and 500) for each of three read models.
       expect(commits.map(({ space, rows }) => `${space} ${rows}`).toSorted()).toEqual([
         'one@1.1 5',
         'one@1.1 5',
@@ -61,7 +61,7 @@ describe('a fill', () => {
         'two@1.1 5',
       ]);
       expect(new Set(commits.map((commit) => commit.turn)).size).toBe(commits.length);
-      // In pages of at most 1,000.
+      // A page has at most 1,000 events.
       expect(reads).toHaveLength(4);
       expect(new Set(reads).size).toBe(reads.length);
     });
@@ -70,19 +70,20 @@ describe('a fill', () => {
         expect(store.peek(space, owner, 'tally'), projection.name).toMatchObject({ count: 600 });
   });
 
-  test('that is told a size keeps to it', async () => {
+  test('uses batchEvents instead of the preference of the store', async () => {
     const head = await appendMany(log, OWNERS, 4);
-    const target = await openTarget(store, tally(), 'tally@1.1');
-    const asked: number[] = [];
+    const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
+    const limits: number[] = [];
     const watched: typeof log = {
       ...log,
       readFold(options) {
-        asked.push(options.limit);
+        limits.push(options.limit);
         return log.readFold(options);
       },
     };
-    const far = { ...store, fillEvents: 2_500 };
-    expect(await fill({ log: watched, store: far, targets: [target], batchEvents: 8 })).toBe(head);
-    expect(asked).toEqual([8, 8, 8]);
+    const remote = { ...store, fillEvents: 2_500 };
+    const options = { log: watched, store: remote, targets: [target], batchEvents: 8 };
+    expect(await fill(options)).toBe(head);
+    expect(limits).toEqual([8, 8, 8]);
   });
 });

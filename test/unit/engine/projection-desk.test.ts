@@ -9,24 +9,24 @@ import { append, world } from '../../support/world/engine.ts';
 
 let { log, start, end } = world();
 let desk: ProjectionDesk;
-/** Readings of the log under way, and the most there were at once. */
-let reading: { now: number; most: number };
+/** Number of concurrent readings of the log, and the maximum. */
+let readings: { now: number; max: number };
 let rechecks: number;
-let fails: boolean;
+let isFailing: boolean;
 
 beforeEach(async () => {
   ({ log, start, end } = world());
-  reading = { now: 0, most: 0 };
+  readings = { now: 0, max: 0 };
   rechecks = 0;
-  fails = false;
+  isFailing = false;
   const counted: EventLog = {
     ...log,
     async readFold(from) {
-      reading.now += 1;
-      reading.most = Math.max(reading.most, reading.now);
+      readings.now += 1;
+      readings.max = Math.max(readings.max, readings.now);
       await new Promise((turn) => setImmediate(turn));
-      reading.now -= 1;
-      if (fails) throw new Error('no answer');
+      readings.now -= 1;
+      if (isFailing) throw new Error('no answer');
       return log.readFold(from);
     },
   };
@@ -46,8 +46,8 @@ beforeEach(async () => {
   desk = projectionDesk({
     ...builds,
     log: counted,
-    store,
     engine,
+    stackOf: () => ({ store, engine }),
     logger: pino({ level: 'silent' }),
   });
 });
@@ -61,15 +61,15 @@ const done = async (name: string, run: string) => {
   }
 };
 
-describe('verifying', () => {
+describe('Verify', () => {
   test.each(['links', 'catalog'])(
-    '%s runs once at a time, whoever asks meanwhile',
+    'runs once at a time for %s, and concurrent calls share the run',
     async (name) => {
       const first = desk.verify(name, 'run-0');
       for (let n = 1; n < 60; n++) expect(desk.verify(name, `run-${n}`)).toBe(first);
       expect(await done(name, 'run-59')).toBe(first);
       expect(first).toMatchObject({ done: true, position: 3, mismatches: [] });
-      expect(reading.most).toBe(1);
+      expect(readings.max).toBe(1);
       expect(desk.verify(name, 'run-59')).toBe(first);
       const second = desk.verify(name, 'another');
       expect(second).not.toBe(first);
@@ -77,17 +77,17 @@ describe('verifying', () => {
     },
   );
 
-  test('one that failed is told of, and stands in the way of no other', async () => {
-    fails = true;
+  test('reports a failed run, and can run again after it', async () => {
+    isFailing = true;
     expect(await done('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
-    fails = false;
+    isFailing = false;
     const good = await done('catalog', 'good');
     expect(good).toMatchObject({ done: true, mismatches: [] });
     expect(good).not.toHaveProperty('failure');
   });
 });
 
-test('a catalog that was rebuilt is looked at, so that what the one before could not take is tried', async () => {
+test('A rebuilt catalog is inspected, so that it tries the event that parked the previous one', async () => {
   expect(desk.rebuild('catalog')).toBe(true);
   expect(desk.rebuild('catalog')).toBe(false);
   while (rechecks === 0) await new Promise((turn) => setImmediate(turn));

@@ -26,7 +26,7 @@ afterEach(() => end());
 const check = (projections = [projection]) =>
   verify({ log, store, projections, fresh: memoryStore() });
 
-/** The log, with something done each time that a rebuild reads a batch of it. */
+/** A log that calls `work` before each batch that a rebuild reads. */
 const reading = (work: (batch: number) => Promise<void> | void): EventLog => {
   let batches = 0;
   return {
@@ -39,8 +39,8 @@ const reading = (work: (batch: number) => Promise<void> | void): EventLog => {
   };
 };
 
-describe('a rebuild', () => {
-  test('fills the next build beside the live one, under writes, and leaves no gap', async () => {
+describe('A rebuild', () => {
+  test('fills the next build beside the live one during writes, and misses no event', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 10));
     const seen: (number | undefined)[] = [];
@@ -49,14 +49,14 @@ describe('a rebuild', () => {
       seen.push(countOf('anna'));
       if (batch === 2) expect((await engine.status())[0]?.rebuilding?.space).toBe('tally@1.2');
     });
-    const done = await rebuild({ log: busy, store, projection, engine, batchEvents: 10 });
-    expect(done).toEqual({
+    const result = await rebuild({ log: busy, store, projection, engine, batchEvents: 10 });
+    expect(result).toEqual({
       projection: 'tally',
       space: 'tally@1.2',
       previous: 'tally@1.1',
       rows: 4,
     });
-    // Readers saw every write of the while, and never a space half full.
+    // Readers saw every write during the rebuild, and never an incomplete space.
     expect(seen).toEqual(seen.map((_, i) => 11 + i));
     expect(store.live('tally')).toBe('tally@1.2');
     const anna = countOf('anna') ?? 0;
@@ -67,7 +67,7 @@ describe('a rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('gives equal rows, and mends a wrong one', async () => {
+  test('produces equal rows, and corrects a wrong one', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     const before = await store.digest('tally@1.1', partitionOf('anna'));
@@ -77,7 +77,7 @@ describe('a rebuild', () => {
     expect(countOf('boris')).toBe(5);
   });
 
-  test('works without an engine, and the next engine goes on from it', async () => {
+  test('works without an engine, and the next engine continues from it', async () => {
     const position = await appendMany(log, OWNERS, 3);
     await rebuild({ log, store, projection });
     expect(store.live('tally')).toBe('tally@1.1');
@@ -86,7 +86,7 @@ describe('a rebuild', () => {
     expect(OWNERS.map(countOf)).toEqual([3, 3, 3, 3]);
   });
 
-  test('is picked up by an engine that was not told', async () => {
+  test('is detected by an engine that did not adopt it', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 3));
     await rebuild({ log, store, projection });
@@ -97,7 +97,7 @@ describe('a rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('stopped half-way leaves the live space alone, and runs again', async () => {
+  test('leaves the live space unchanged if it is aborted, and can run again', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 10));
     const controller = new AbortController();
@@ -115,7 +115,7 @@ describe('a rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('that loses its store on the way begins again, and leaves no hole', async () => {
+  test('starts again if the store loses its space, and misses no event', async () => {
     await appendMany(log, OWNERS, 20);
     const shared = copying(store);
     let commits = 0;
@@ -123,7 +123,7 @@ describe('a rebuild', () => {
       ...shared,
       async commit(space, batches) {
         commits += 1;
-        // Far enough away for the next batch to be on its way when the loss is found.
+        // Lets the next batch start before the loss is detected.
         await new Promise((turn) => setImmediate(turn));
         if (commits === 5) await store.drop(space);
         return shared.commit(space, batches);
@@ -134,7 +134,7 @@ describe('a rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('is refused when it stops where the live one did not, or finds nothing', async () => {
+  test('is refused if it parks before the checkpoint of the live space, or has no rows', async () => {
     const engine = await start();
     await append(log, 'anna', 'bad');
     await awaitPassed(engine, await append(log, 'boris'));
@@ -149,7 +149,7 @@ describe('a rebuild', () => {
     expect(countOf('anna')).toBe(2);
   });
 
-  test('keeps one space to go back to, and drops older ones', async () => {
+  test('keeps one space to roll back to, and drops older ones', async () => {
     const engine = await start();
     await expect(rollback({ log, store, projection, engine })).rejects.toThrow('no earlier space');
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
@@ -163,25 +163,25 @@ describe('a rebuild', () => {
     expect((await check()).mismatches).toEqual([]);
   });
 
-  test('of all reads the log once', async () => {
+  test('of all read models reads the log once', async () => {
     await appendMany(log, OWNERS, 10);
     let reads = 0;
     const counted = reading(() => void (reads += 1));
-    const done = await rebuildAll({
+    const results = await rebuildAll({
       log: counted,
       store,
       projections: PROJECTIONS,
       batchEvents: 50,
     });
-    expect(done.map(({ space }) => space)).toEqual(
+    expect(results.map(({ space }) => space)).toEqual(
       PROJECTIONS.map(({ name, version }) => `${name}@${version}.1`),
     );
     expect(reads).toBe(1);
   });
 });
 
-describe('a new version', () => {
-  test('is filled beside the old one, which no reader of the new code is given', async () => {
+describe('A new version', () => {
+  test('is filled beside the old one, whose rows the new code never reads', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     await engine.stop();
@@ -189,8 +189,8 @@ describe('a new version', () => {
     const readers = localReadModels(store, [changed], engine);
     await expect(readers.get('tally', 'anna', 'tally')).rejects.toThrow('is being filled');
     let release = (): void => {};
-    const gate = new Promise<void>((open) => (release = open));
-    const next = await start({ log: reading(() => gate), projections: [changed] });
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const next = await start({ log: reading(() => released), projections: [changed] });
     const building = { name: 'tally', version: 2, space: null, checkpoint: 0, lagEvents: 20 };
     expect(await next.status()).toEqual([{ ...building, parked: [] }]);
     expect(store.live('tally')).toBe('tally@1.1');
@@ -206,7 +206,7 @@ describe('a new version', () => {
     expect((await store.spaces('tally')).all.toSorted()).toEqual(['tally@1.1', 'tally@2.1']);
   });
 
-  test('leaves the one other version that is folded furthest, which processes may still answer from', async () => {
+  test('keeps the furthest space of another version, which other processes may still read', async () => {
     const versions = [1, 2, 3].map((version) => tally({ version }));
     const [one = projection, two = projection, three = projection] = versions;
     await rebuild({ log, store, projection: two });
@@ -228,7 +228,7 @@ describe('a new version', () => {
     ]);
   });
 
-  test('is filled once, and what it replaced dropped by and by, where the store fails to', async () => {
+  test('is filled once, and spaces that it replaced are dropped with retries if the store fails', async () => {
     const old = tally({ version: 1 });
     for (let i = 0; i < 2; i++) await rebuild({ log, store, projection: old });
     for (const [space, to] of [
@@ -246,12 +246,12 @@ describe('a new version', () => {
         return events;
       },
     };
-    const tried: string[] = [];
+    const attempts: string[] = [];
     const failing: ProjectionStore = {
       ...store,
       async drop(space) {
-        tried.push(space);
-        if (tried.length === 1) throw new Error('no answer');
+        attempts.push(space);
+        if (attempts.length === 1) throw new Error('no answer');
         await store.drop(space);
       },
     };
@@ -263,9 +263,9 @@ describe('a new version', () => {
       onFault: (error) => faults.push(error),
     });
     expect(await engine.ready).toBe(true);
-    while (tried.length < 3) await new Promise((turn) => setImmediate(turn));
+    while (attempts.length < 3) await new Promise((turn) => setImmediate(turn));
     expect([faults.length, read]).toEqual([1, position]);
-    expect(tried.slice(1).toSorted()).toEqual(['tally@0.2', 'tally@1.1']);
+    expect(attempts.slice(1).toSorted()).toEqual(['tally@0.2', 'tally@1.1']);
     expect((await store.spaces('tally')).all.toSorted()).toEqual([
       'tally@0.1',
       'tally@1.2',
@@ -273,7 +273,7 @@ describe('a new version', () => {
     ]);
   });
 
-  test('interrupted in its first fill goes on from there', async () => {
+  test('continues its first fill after an interruption', async () => {
     const position = await appendMany(log, OWNERS, 5);
     const controller = new AbortController();
     const stopping = reading((batch) => (batch === 2 ? controller.abort() : undefined));
@@ -290,7 +290,7 @@ describe('a new version', () => {
     expect(evolved).toBeLessThan(20);
   });
 
-  test('of rows from a log that is gone starts afresh', async () => {
+  test('starts from the beginning if its rows belong to another log', async () => {
     await appendMany(log, OWNERS, 5);
     await rebuild({ log, store, projection });
     const other = world();
@@ -303,8 +303,8 @@ describe('a new version', () => {
   });
 });
 
-describe('verify', () => {
-  test('finds a wrong row, a missing one and one too many, under writes', async () => {
+describe('Verify', () => {
+  test('finds a wrong row, a missing row and a surplus row', async () => {
     const engine = await start();
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     expect(await check()).toEqual({ partitions: 64, rows: 4, mismatches: [] });
@@ -321,16 +321,12 @@ describe('verify', () => {
       await store.commit(space, [{ partition, from: at, to: at, writes }]);
     }
     const { mismatches } = await check();
-    const found = mismatches.map(({ partition, live, fresh }) => [
-      partition,
-      live.rows,
-      fresh.rows,
-    ]);
+    const rows = mismatches.map(({ partition, live, fresh }) => [partition, live.rows, fresh.rows]);
     const expected = [
       [partitionOf('anna'), 1, 1],
       [partitionOf('boris'), 0, 1],
       [partitionOf('nobody'), 1, 0],
     ];
-    expect(found.toSorted()).toEqual(expected.toSorted());
+    expect(rows.toSorted()).toEqual(expected.toSorted());
   });
 });

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { remoteReadModels } from '#projections/engine/readers.ts';
-import type { Parked } from '#projections/engine/target.ts';
+import type { ParkedPartition } from '#projections/engine/target.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { Found, RemoteStore, Row } from '#src/ports/read-model.ts';
+import type { RemoteRead, RemoteStore, Row } from '#src/ports/read-model.ts';
 import { partitionOf, ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { tally } from '../../support/world/engine.ts';
 
-type Answer = Found<Row | undefined>;
+type Answer = RemoteRead<Row | undefined>;
 
-/** Answers one after the other, the last for ever. */
+/** Readers of a store that gives these answers in order, and repeats the last one. */
 const readers = (
-  owed: readonly (Position | undefined)[],
+  required: readonly (Position | undefined)[],
   answers: readonly Answer[],
-  parked?: Parked,
+  parked?: ParkedPartition,
 ) => {
   let [reads, refreshes, rechecks] = [0, 0, 0];
   const at = <T>(list: readonly T[], i: number): T => list[Math.min(i, list.length - 1)] as T;
@@ -22,15 +22,15 @@ const readers = (
   } as unknown as RemoteStore;
   let asks = 0;
   const engine = {
-    failing: () => false,
-    owed: () => at(owed, asks++),
+    isFailing: () => false,
+    requiredCheckpoint: () => at(required, asks++),
     parkedFor: () => parked,
     recheck: () => void (rechecks += 1),
   };
   const models = remoteReadModels(store, [tally()], engine);
   return {
     get: () => models.get('tally', 'anna', 'tally'),
-    told: () => ({ reads, refreshes, rechecks }),
+    counts: () => ({ reads, refreshes, rechecks }),
   };
 };
 
@@ -40,33 +40,33 @@ const answer = (checkpoint: Position | undefined, space: string | null = 'tally@
   value: { checkpoint },
 });
 
-describe('readers of a far store', () => {
-  test('take an answer that is folded as far as the engine says', async () => {
-    const { get, told } = readers([5], [answer(5)]);
+describe('Readers of a remote store', () => {
+  test('accept an answer with the required checkpoint', async () => {
+    const { get, counts } = readers([5], [answer(5)]);
     expect(await get()).toEqual({ checkpoint: 5 });
-    expect(told()).toEqual({ reads: 1, refreshes: 0, rechecks: 0 });
+    expect(counts()).toEqual({ reads: 1, refreshes: 0, rechecks: 0 });
   });
 
-  test('wait a moment for one that is behind, and have the engine look', async () => {
-    const { get, told } = readers([5], [answer(4), answer(undefined), answer(6)]);
+  test('wait for a lagging store, and let the engine inspect it', async () => {
+    const { get, counts } = readers([5], [answer(4), answer(undefined), answer(6)]);
     expect(await get()).toEqual({ checkpoint: 6 });
-    expect(told()).toEqual({ reads: 3, refreshes: 2, rechecks: 1 });
+    expect(counts()).toEqual({ reads: 3, refreshes: 2, rechecks: 1 });
   });
 
-  test('show nothing of one that stays behind, is lost, or is of another version', async () => {
+  test('reject rows that keep lagging, are lost, or have another version', async () => {
     for (const bad of [answer(4), answer(undefined), answer(9, null), answer(9, 'tally@2.1')])
       await expect(readers([5], [bad]).get()).rejects.toThrow(ReadModelRebuilding);
     await expect(readers([undefined], [answer(9)]).get()).rejects.toThrow('is being filled');
   });
 
-  test('do not even ask for rows of a partition that is parked', async () => {
+  test('do not query the rows of a parked partition', async () => {
     const parked = { partition: partitionOf('anna'), position: 5, stream: 'anna-x_1', reason: '' };
-    const { get, told } = readers([5], [answer(9)], parked);
+    const { get, counts } = readers([5], [answer(9)], parked);
     await expect(get()).rejects.toThrow(ReadModelParked);
-    expect(told().reads).toBe(0);
+    expect(counts().reads).toBe(0);
   });
 
-  test('never go back behind what was once owed, also when the engine starts again', async () => {
+  test('never accept a lower checkpoint than before, even after the engine restarts', async () => {
     const { get } = readers([5, 2], [answer(5), answer(3)]);
     expect(await get()).toEqual({ checkpoint: 5 });
     await expect(get()).rejects.toThrow('is at 3, not at 5');

@@ -23,8 +23,8 @@ afterEach(() => end());
 const faults = async (projections: readonly Projection[] = [tally()]) =>
   (await verify({ log, store, projections, fresh: memoryStore() })).mismatches;
 
-describe('following', () => {
-  test('is live at once on an empty log, and folds what is appended', async () => {
+describe('An engine', () => {
+  test('goes live at once on an empty log, and folds every appended event', async () => {
     const engine = await start();
     expect(store.live('tally')).toBe('tally@1.1');
     expect(await engine.ready).toBe(true);
@@ -34,7 +34,7 @@ describe('following', () => {
     expect(engine.asOf()).toEqual({ position, at: (await log.head()).at });
   });
 
-  test('goes on where the run before it ended, and folds nothing twice', async () => {
+  test('continues where the previous run ended, and folds no event twice', async () => {
     let evolved = 0;
     const projections = [tally({ onEvolve: () => (evolved += 1) })];
     const first = await start({ projections });
@@ -48,8 +48,8 @@ describe('following', () => {
     expect(await faults()).toEqual([]);
   });
 
-  test('moves partitions without events on, so that a restart reads little', async () => {
-    const engine = await start({ moveOnEvents: 10 });
+  test('advances the checkpoints of partitions without events, so that a restart reads little', async () => {
+    const engine = await start({ checkpointEvents: 10 });
     await awaitPassed(engine, await appendMany(log, ['anna'], 25));
     const checkpoints = await store.checkpoints('tally@1.1');
     expect(Math.min(...checkpoints)).toBeGreaterThanOrEqual(10);
@@ -57,7 +57,7 @@ describe('following', () => {
     expect(await store.checkpoints('tally@1.1')).toEqual(new Array(64).fill(25));
   });
 
-  test('is not harmed by an event that is delivered twice', async () => {
+  test('folds an event once that the log delivers twice', async () => {
     const twice: EventLog = {
       ...log,
       subscribe: (from) => ({
@@ -76,27 +76,27 @@ describe('following', () => {
     expect(OWNERS.map(countOf)).toEqual([5, 5, 5, 5]);
   });
 
-  test('does not wait while the store is looked at', async () => {
+  test('folds events while it inspects the store', async () => {
     let answer = (): void => {};
-    let looks = 0;
+    let reads = 0;
     const slow: ProjectionStore = {
       ...store,
       async checkpoints(space) {
-        looks += 1;
-        if (looks > 1) await new Promise<void>((resolve) => (answer = resolve));
+        reads += 1;
+        if (reads > 1) await new Promise<void>((resolve) => (answer = resolve));
         return store.checkpoints(space);
       },
     };
     const engine = await start({ store: slow, recheckMs: 60_000 });
     engine.recheck();
     await awaitPassed(engine, await append(log, 'anna'));
-    expect(looks).toBe(2);
+    expect(reads).toBe(2);
     answer();
     await engine.stop();
     expect(countOf('anna')).toBe(1);
   });
 
-  test('folds its own partitions and leaves the rest to others', async () => {
+  test('folds only the partitions that it is assigned', async () => {
     const anna = partitionOf('anna');
     const rest = Array.from({ length: 64 }, (_, i) => i).filter((i) => i !== anna);
     const shared = copying(store);
@@ -111,33 +111,33 @@ describe('following', () => {
   });
 });
 
-describe('an event that begins its row', () => {
+describe('An event that begins its row', () => {
   const places = (begins: boolean) => ({
     ...tally(),
     ...(begins && { begins: ['RequestBound' as const] }),
     place: ({ owner, position }: FoldEvent) => ({ scope: owner, key: `${position}` }),
   });
 
-  test('asks no store for a row, and leaves what it would leave otherwise', async () => {
-    const asked: number[] = [];
+  test('loads no row, and leaves the same rows as with a load', async () => {
+    const loads: number[] = [];
     const counting = {
       ...store,
       load: async (...load: Parameters<typeof store.load>) => {
-        asked.push(load[1].length);
+        loads.push(load[1].length);
         return store.load(...load);
       },
     };
     const projections = [places(true)];
     const engine = await start({ store: counting, projections });
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
-    expect(asked).toEqual([]);
+    expect(loads).toEqual([]);
     expect(await faults(projections)).toEqual([]);
     expect(await faults([places(false)])).toEqual([]);
   });
 });
 
-describe('exactly once', () => {
-  test('with two engines over one store, each finding partitions moved by the other', async () => {
+describe('Every event is folded exactly once', () => {
+  test('with two engines over one store that advance the same partitions', async () => {
     const shared = copying(store);
     let stale = 0;
     const counting = {
@@ -172,7 +172,7 @@ describe('exactly once', () => {
         commits += 1;
         if (commits === 2) throw new Error('not applied');
         const answers = await shared.commit(...batch);
-        if (commits === 4) throw new Error('applied, and nobody knows');
+        if (commits === 4) throw new Error('applied, but not confirmed');
         return answers;
       },
     };
@@ -182,7 +182,7 @@ describe('exactly once', () => {
     expect(countOf('anna')).toBe(6);
   });
 
-  test('when the store was flushed: filled afresh, and nothing has passed until then', async () => {
+  test('after a flush of the store, and no position is passed before it is filled again', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 5));
     await store.drop('tally@1.1');
@@ -196,7 +196,7 @@ describe('exactly once', () => {
     expect(await faults()).toEqual([]);
   });
 
-  test('when others who fold the rest have begun to fill it: the same space, not one more', async () => {
+  test('when another process has begun a new space, which all processes then fill', async () => {
     const anna = partitionOf('anna');
     const rest = Array.from({ length: 64 }, (_, i) => i).filter((i) => i !== anna);
     const shared = copying(store);
@@ -216,10 +216,10 @@ describe('exactly once', () => {
     expect(OWNERS.map(countOf)).toEqual([3, 3, 3, 3]);
   });
 
-  test('when the store was restored from an older copy', async () => {
+  test('after the store was restored from an older copy', async () => {
     const engine = await start({ recheckMs: 1e6 });
     await awaitPassed(engine, await appendMany(log, OWNERS, 2));
-    // The copy knows nothing of anybody, and still answers.
+    // The copy is live and has no rows.
     await store.drop('tally@1.1');
     await store.goLive('tally', 'tally@1.1');
     const position = await append(log, 'anna');
@@ -230,8 +230,8 @@ describe('exactly once', () => {
   });
 });
 
-describe('a poison event', () => {
-  test('parks its partition before itself; all others go on, and nobody waits for it', async () => {
+describe('A poison event', () => {
+  test('parks its partition before itself, while the other partitions continue and nobody waits', async () => {
     const parked: unknown[] = [];
     const projections = [tally({ poison: 'bad' })];
     const engine = await start({
@@ -258,13 +258,13 @@ describe('a poison event', () => {
     expect(await faults(projections)).toEqual([]);
     await engine.stop();
 
-    const mended = await start();
-    await awaitPassed(mended, (await log.head()).position);
+    const fixed = await start();
+    await awaitPassed(fixed, (await log.head()).position);
     expect(OWNERS.map(countOf)).toEqual([5, 4, 4, 4]);
-    expect((await mended.status())[0]).toMatchObject({ parked: [], lagEvents: 0 });
+    expect((await fixed.status())[0]).toMatchObject({ parked: [], lagEvents: 0 });
   });
 
-  test('in the middle of a batch keeps what came before it', async () => {
+  test('in the middle of a batch keeps the effects of the events before it', async () => {
     await appendMany(log, ['anna'], 3);
     await append(log, 'anna', 'bad');
     await appendMany(log, ['anna', 'boris'], 3);
@@ -274,8 +274,8 @@ describe('a poison event', () => {
   });
 });
 
-describe('waiting for a position', () => {
-  test('is over at once, or in order, or when the wait or the run is over', async () => {
+describe('A wait for a position', () => {
+  test('ends at once, in the order of positions, after its time limit, or with the run', async () => {
     const engine = await start();
     await awaitPassed(engine, await append(log, 'anna'));
     expect(await engine.passed(1, 0)).toBe(true);
@@ -295,7 +295,7 @@ describe('waiting for a position', () => {
   });
 });
 
-describe('the catalog', () => {
+describe('The catalog', () => {
   const fake = (poison?: number) => {
     const applied: number[] = [];
     let reached = 0;
@@ -323,7 +323,7 @@ describe('the catalog', () => {
     return position;
   };
 
-  test('gets product events from its own checkpoint on, and is refilled when emptied', async () => {
+  test('gets product events from its own checkpoint on, and is filled again after it was emptied', async () => {
     const { catalog, applied, empty } = fake();
     const first = await withdraw();
     await append(log, 'anna');
@@ -339,24 +339,24 @@ describe('the catalog', () => {
     expect(applied).toEqual([first, second, second + 1].toSorted((a, b) => a - b));
   });
 
-  test('gets an import by and by, and others have their turn between', async () => {
+  test('folds a large import in steps, and yields to other code between them', async () => {
     const { catalog, applied } = fake();
     for (let i = 0; i < 250; i++) await withdraw();
     let turns = 0;
-    let running = true;
+    let isRunning = true;
     const count = (): void => {
       if (applied.length > 0 && applied.length < 250) turns += 1;
-      if (running) setImmediate(count);
+      if (isRunning) setImmediate(count);
     };
     count();
     const engine = await start({ catalog });
     await awaitPassed(engine, 250);
-    running = false;
+    isRunning = false;
     expect(turns).toBeGreaterThanOrEqual(2);
     expect(applied).toEqual(Array.from({ length: 250 }, (_, n) => n + 1));
   });
 
-  test('stops before a product it cannot take, and the rest goes on', async () => {
+  test('stops before a product event that it cannot fold, while the read models continue', async () => {
     const { catalog, applied } = fake(2);
     const engine = await start({ catalog });
     for (let i = 0; i < 3; i++) await withdraw();

@@ -1,4 +1,3 @@
-/** The log that the configuration names. */
 import type { Logger } from 'pino';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
@@ -6,40 +5,43 @@ import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
-import { subscriptionLines } from './lines.ts';
+import { subscriptionLogger } from './log-lines.ts';
 
 export type LogVerification = {
   events: number;
   fault: { position: Position; reason: string } | null;
 };
 
-export type OpenedLog = {
+export type EventLogHandle = {
   log: EventLog;
-  /** Full pass over the log: against its checksums where it is a file, else by reading it. */
+  /** Reads the whole log; a file is also compared with its checksums. */
   verify(onProgress?: (position: Position) => void): Promise<LogVerification>;
-  /** Closes the log, and leaves the data directory to others. */
+  /** Closes the log and releases the data directory. */
   close(): Promise<void>;
 };
 
-export type LogOptions = {
+export type EventLogOptions = {
   logger: Logger;
-  /** The file of the log takes no more, or the data directory may be another process's. */
+  /** Called when the log file accepts no more appends, or another process may own the directory. */
   onFatal?: ((error: Error) => void) | undefined;
-  /** False for a process that keeps nothing in the data directory. */
+  /** False for a process that stores nothing in the data directory. */
   holdsDirectory?: boolean;
-  /** So many of the newest records of a file are looked at first; 0 for who reads all of them anyway. */
+  /** Number of newest records of a file to verify at the start; 0 before a complete verification. */
   checkedAtOpen?: number;
 };
 
-/** Of the five seconds that a start may take in all, the rest is for the process and Redis. */
+/** A start may take five seconds; the rest is for the process and Redis. */
 const START_MS_MAX = 2_000;
 const READ_EVENTS = 1_000;
 
-/** Throws StartupError, within five seconds, when the log cannot be used. */
-export const openLog = async (config: Config, options: LogOptions): Promise<OpenedLog> => {
+/** Opens the configured log. Throws StartupError within five seconds if it cannot be used. */
+export const openEventLog = async (
+  config: Config,
+  options: EventLogOptions,
+): Promise<EventLogHandle> => {
   const { eventLogUrl, dataDirectory } = config;
-  if (eventLogUrl.startsWith('memory:')) return readable(memoryEventLog());
-  if (eventLogUrl.startsWith('esdb')) return remote(config, options);
+  if (eventLogUrl.startsWith('memory:')) return createHandle(memoryEventLog());
+  if (eventLogUrl.startsWith('esdb')) return openRemoteLog(config, options);
   prepareDirectory(dataDirectory);
   const { onFatal, checkedAtOpen } = options;
   const log = sqliteEventLog({
@@ -51,38 +53,38 @@ export const openLog = async (config: Config, options: LogOptions): Promise<Open
 };
 
 /**
- * The processes of one log have a data directory each: what lies there (credentials, catalog) has
- * one folder, and the lock keeps a second one out.
+ * Processes that share a log have a data directory each. Its files (credentials, catalog) allow one
+ * process only, so a lock keeps others out.
  */
-const remote = async (
+const openRemoteLog = async (
   { eventLogUrl, dataDirectory }: Config,
-  { logger, onFatal, holdsDirectory = true }: LogOptions,
-): Promise<OpenedLog> => {
+  { logger, onFatal, holdsDirectory = true }: EventLogOptions,
+): Promise<EventLogHandle> => {
   if (holdsDirectory) prepareDirectory(dataDirectory);
   const lock = holdsDirectory ? lockDirectory(dataDirectory) : undefined;
   try {
-    // Loaded here: the client is large, and the embedded service has no use for it.
+    // Imported here because the client is large, and an embedded service does not need it.
     const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
     const timing = { startupMs: START_MS_MAX };
-    const log = await eventStoreLog({ url: eventLogUrl, timing, ...subscriptionLines(logger) });
+    const log = await eventStoreLog({ url: eventLogUrl, timing, ...subscriptionLogger(logger) });
     lock?.watch((text) => onFatal?.(new Error(text)));
-    return readable(log, lock?.release);
+    return createHandle(log, lock?.release);
   } catch (error) {
     lock?.release();
     throw error;
   }
 };
 
-const readable = (log: EventLog, release?: () => void): OpenedLog => ({
+const createHandle = (log: EventLog, release?: () => void): EventLogHandle => ({
   log,
-  verify: (onProgress) => readThrough(log, onProgress),
+  verify: (onProgress) => readAllEvents(log, onProgress),
   async close() {
     await log.close();
     release?.();
   },
 });
 
-const readThrough = async (
+const readAllEvents = async (
   log: EventLog,
   onProgress?: (position: Position) => void,
 ): Promise<LogVerification> => {

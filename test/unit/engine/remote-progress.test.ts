@@ -1,21 +1,21 @@
-/** How far others have folded, as a process that folds nothing tells it. */
+/** The progress of other projectors as a process that folds nothing reports it. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
-import { farProgress } from '#src/wiring/far-progress.ts';
-import { append, appendMany, awaitPassed, world } from '../../support/world/engine.ts';
+import { RemoteProgress } from '#src/wiring/remote-progress.ts';
+import { append, appendMany, awaitPassed, tally, world } from '../../support/world/engine.ts';
 
 let { log, start, end } = world();
 beforeEach(() => ({ log, start, end } = world()));
 afterEach(() => end());
 
-test('what a quiet partition owes begins at its next event, not at its last', async () => {
+test('The lag of an idle partition counts from its next event, not from its last one', async () => {
   const engine = await start({ partitions: [] });
   const folded = new Array<Position>(PARTITIONS).fill(0);
   const store = {
     checkpoints: async () => [...folded],
   } as unknown as RemoteStore;
-  const progress = farProgress(store, engine, ['tally']);
+  const progress = new RemoteProgress(store, engine, [tally()]);
   const statusAt = async (position: Position) => {
     await awaitPassed(engine, position);
     const [status] = await progress.status();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ownerId, ownerSpace } from '#contracts/fields.ts';
 import { isTestSpace, liveOwnerOf, testSpaceOf } from '#contracts/spaces.ts';
 
-it('the space of test keys is no name that an owner can have', () => {
+it('The space of test keys has a name that no owner can have', () => {
   const space = testSpaceOf('acme');
   expect([isTestSpace(space), isTestSpace('acme')]).toEqual([true, false]);
   expect([liveOwnerOf(space), liveOwnerOf('acme')]).toEqual(['acme', 'acme']);

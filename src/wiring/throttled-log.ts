@@ -1,21 +1,19 @@
-/** What the stores tell the operator, and how often. */
 import type { Logger } from 'pino';
 import { systemClock } from '#src/adapters/system/clock.ts';
 
-/** A store that is away is said to be so at each try, some twice a second. */
-const QUIET_MS = 10_000;
+/** An unavailable store fails with every attempt, some twice a second. */
+const INTERVAL_MS = 10_000;
 
-/** Logs the first fault, then one in each `quietMs`, and how many it did not log. */
-export const sparing = (
+/** Logs the first fault, then at most one per interval, with the number of unlogged ones. */
+export const throttledLog = (
   logger: Logger,
   text: string,
   { monotonic } = systemClock(),
-  quietMs = QUIET_MS,
 ): ((error: unknown) => void) => {
   let loggedAt = -Infinity;
   let unlogged = 0;
   return (error) => {
-    if (monotonic() - loggedAt < quietMs) {
+    if (monotonic() - loggedAt < INTERVAL_MS) {
       unlogged += 1;
       return;
     }

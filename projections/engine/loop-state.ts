@@ -1,0 +1,89 @@
+import type { Position } from '#src/ports/event-log.ts';
+import type { FoldContext } from './advance.ts';
+import type { CatalogFollower } from './catalog-follower.ts';
+import { createRouter, type EventRouter } from './fold.ts';
+import type { SpaceInspection } from './inspection.ts';
+import type { EngineOptions } from './options.ts';
+import { PositionWaiters } from './position-waiters.ts';
+import type { FillProgress } from './status.ts';
+import type { SubscriptionBuffer } from './subscription-buffer.ts';
+import { type FoldTarget, lowestPosition } from './target.ts';
+
+/** What the loop follows, and its position. */
+export class LoopState {
+  readonly options: EngineOptions;
+  readonly catalog: CatalogFollower | undefined;
+  readonly context: FoldContext;
+  /** The partitions that this process folds; undefined for all. */
+  readonly own: ReadonlySet<number> | undefined;
+  targets: readonly FoldTarget[] = [];
+  route: EventRouter = () => [];
+  position: Position = 0;
+  /** Epoch milliseconds of the last event. */
+  lastEventAt: number | null = null;
+  /** Position of the last event. `position` can be beyond it; no checkpoint is stored there. */
+  lastEventPosition: Position = 0;
+  /** Events since the checkpoints of idle partitions were advanced. */
+  eventsSinceAdvance = 0;
+  isStopped = false;
+  /** Live spaces that must be filled again; until then no position beyond them is reached. */
+  readonly lagging = new Set<FoldTarget>();
+  /** Removed from the loop; one reading of the log fills all of them again. */
+  readonly lost = new Set<FoldTarget>();
+  /**
+   * Spaces followed before they are live, because other workers have not filled their partitions
+   * yet: each goes live once all partitions reach the position.
+   */
+  readonly awaitingActivation = new Map<FoldTarget, Position>();
+  /** Spaces whose partitions a rebuild borrowed from other workers, and when it returns them. */
+  readonly borrowed = new WeakMap<FoldTarget, number>();
+  readonly adoptions: { target: FoldTarget; settle: (error?: unknown) => void }[] = [];
+  /** Progress of fills, by projection. */
+  readonly fills = new Map<string, FillProgress>();
+  readonly waiters = new PositionWaiters(() => this.reached());
+  readonly rowWaiters = new PositionWaiters(() => this.rowsReached());
+  buffer: SubscriptionBuffer | undefined;
+  /** Results of the last inspection of the store, for the loop to act on. */
+  inspections: readonly SpaceInspection[] | undefined;
+  inspecting: Promise<void> | undefined;
+  isInspectionDue = false;
+
+  constructor(options: EngineOptions, catalog: CatalogFollower | undefined) {
+    const { store, signal, onParked, onFault, partitions } = options;
+    this.options = options;
+    this.catalog = catalog;
+    this.context = { store, signal, onParked, onFault };
+    this.own = partitions && new Set(partitions);
+  }
+
+  setTargets(targets: readonly FoldTarget[]): void {
+    this.targets = targets;
+    this.route = createRouter(targets);
+  }
+
+  /** Lets the loop run once without an event. */
+  wake(): void {
+    this.buffer?.wake();
+  }
+
+  reportFill(projection: string, progress: FillProgress | undefined): void {
+    if (progress) this.fills.set(projection, progress);
+    else this.fills.delete(projection);
+  }
+
+  /** Returns the position up to which every live space is folded, except parked partitions. */
+  rowsReached(): Position {
+    const { lagging, position } = this;
+    return lagging.size > 0 ? Math.min(position, lowestPosition([...lagging])) : position;
+  }
+
+  /** Returns the same, including the catalog. */
+  reached(): Position {
+    return Math.min(this.rowsReached(), this.catalog?.reached() ?? Infinity);
+  }
+
+  findTarget(projection: string): FoldTarget | undefined {
+    const isNamed = (target: FoldTarget): boolean => target.projection.name === projection;
+    return this.targets.find(isNamed) ?? [...this.lagging].find(isNamed);
+  }
+}

@@ -1,0 +1,143 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Position } from '#src/ports/event-log.ts';
+import { adoptPending, build, rejectPending } from './adoption.ts';
+import { advance } from './advance.ts';
+import { recheck, type SpaceInspection, takeInspections } from './inspection.ts';
+import type { LoopState } from './loop-state.ts';
+import { RECHECK_MS } from './options.ts';
+import { markLost, refillLost, repair } from './repair.ts';
+import { findLiveSpace, spaceToFill } from './spaces.ts';
+import { type Arrivals, SubscriptionBuffer } from './subscription-buffer.ts';
+import { advanceCheckpoints, type FoldTarget, lowestPosition, openTarget } from './target.ts';
+
+const BATCH_EVENTS = 4_000;
+const CHECKPOINT_EVENTS = 10_000;
+const RETRY_MS = 500;
+
+/** Opens the live spaces to follow them, and starts to fill the others beside the loop. */
+export const startFollowing = async (
+  state: LoopState,
+): Promise<{ head: Position; built: Promise<boolean> }> => {
+  const { log, store, projections } = state.options;
+  const head = await log.head();
+  const filled: FoldTarget[] = [];
+  const unfilled: FoldTarget[] = [];
+  for (const projection of projections) {
+    const live = await findLiveSpace(store, projection, log);
+    const { all } = await store.spaces(projection.name);
+    const space = live ?? spaceToFill(all, projection);
+    const isEmpty = live === undefined && head.position === 0;
+    if (isEmpty) await store.goLive(projection.name, space);
+    const target = await openTarget(store, { projection, space, own: state.own });
+    (live === undefined && !isEmpty ? unfilled : filled).push(target);
+  }
+  state.setTargets(filled);
+  state.position = filled.length > 0 ? lowestPosition(filled) : head.position;
+  state.lastEventAt = head.at;
+  state.lastEventPosition = head.position;
+  const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
+  return { head: head.position, built };
+};
+
+/** Reads, folds and maintains until the run ends; subscribes again when the log fails. */
+export const runLoop = async (state: LoopState): Promise<void> => {
+  const { signal, onFault, recheckMs } = state.options;
+  const timer = setInterval(() => recheck(state), recheckMs ?? RECHECK_MS);
+  timer.unref();
+  while (!signal.aborted) {
+    try {
+      await follow(state);
+      // The log is closed and sends no more events.
+      break;
+    } catch (error) {
+      if (signal.aborted) break;
+      onFault?.(error);
+      await pause(RETRY_MS, undefined, { ref: false, signal }).catch(() => {});
+    }
+  }
+  clearInterval(timer);
+  await state.inspecting;
+  rejectPending(state);
+  try {
+    await advanceIdlePartitions(state);
+    await state.options.store.flush();
+  } catch (error) {
+    onFault?.(error);
+  }
+  state.waiters.close();
+  state.rowWaiters.close();
+};
+
+const follow = async (state: LoopState): Promise<void> => {
+  const { log, signal, batchEvents } = state.options;
+  const ended = new AbortController();
+  const from = { after: state.position, signal: AbortSignal.any([signal, ended.signal]) };
+  const buffer = new SubscriptionBuffer(log.subscribe(from), batchEvents ?? BATCH_EVENTS);
+  state.buffer = buffer;
+  try {
+    for (let next = await buffer.take(); next; next = await buffer.take()) {
+      await foldArrivals(state, next);
+      await maintain(state, takeInspections(state));
+      state.waiters.settleReached();
+      state.rowWaiters.settleReached();
+    }
+  } finally {
+    ended.abort();
+    buffer.close();
+  }
+};
+
+/** Folds one batch into all targets at once, so that a remote store costs one round trip. */
+const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void> => {
+  const { events, position, isCaughtUp } = arrivals;
+  const { targets, context, options } = state;
+  const last = events.at(-1);
+  if (last) {
+    const upTo = last.position;
+    state.lastEventPosition = upTo;
+    const routed = state.route(events);
+    const outcomes = await Promise.all(
+      targets.map((target, i) => advance(context, target, { events: routed[i] ?? [], upTo })),
+    );
+    await state.catalog?.fold(events, upTo);
+    state.lastEventAt = last.at;
+    for (const [i, target] of targets.entries())
+      if (outcomes[i] === 'lost') markLost(state, target);
+  }
+  state.position = Math.max(state.position, position);
+  state.eventsSinceAdvance += events.length;
+  const limit = options.checkpointEvents ?? CHECKPOINT_EVENTS;
+  if (state.eventsSinceAdvance >= (isCaughtUp ? limit / 10 : limit))
+    await advanceIdlePartitions(state);
+};
+
+const advanceIdlePartitions = async (state: LoopState): Promise<void> => {
+  const { targets, options, catalog } = state;
+  const position = Math.min(state.position, state.lastEventPosition);
+  state.eventsSinceAdvance = 0;
+  await Promise.all(targets.map((target) => advanceCheckpoints(options.store, target, position)));
+  await catalog?.advanceCheckpoint(position);
+};
+
+/** Runs between two batches: adopts pending targets, and acts on the results of an inspection. */
+const maintain = async (
+  state: LoopState,
+  inspections: readonly SpaceInspection[] | undefined,
+): Promise<void> => {
+  const { log, onFault } = state.options;
+  await adoptPending(state);
+  try {
+    const isRetry = inspections !== undefined;
+    if (await state.catalog?.catchUp(log, state.position, isRetry)) state.wake();
+  } catch (error) {
+    onFault?.(error);
+  }
+  // After a loss waits for the inspection of the other spaces, so that one reading refills all.
+  if (!inspections && state.lost.size === 0) return;
+  try {
+    for (const inspection of inspections ?? []) await repair(state, inspection);
+    await refillLost(state);
+  } catch (error) {
+    onFault?.(error);
+  }
+};

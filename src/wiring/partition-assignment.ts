@@ -1,0 +1,103 @@
+/**
+ * Projectors of a log divide its partitions among themselves, to avoid duplicate work. Two projectors
+ * may fold the same partition for a moment, for example after a pause; checkpoints make that
+ * harmless. During an upgrade each version divides its own read models.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Engine } from '#projections/engine/engine.ts';
+import type { Projection } from '#projections/projection.ts';
+import type { Roll } from '#src/adapters/redis/roll.ts';
+import { PARTITIONS } from '#src/ports/read-model.ts';
+import type { Assignment } from './log-lines.ts';
+
+const RENEW_MS = 1_000;
+/** A projector that has not renewed its membership for this long has lost its partitions. */
+const EXPIRY_MS = 3_000;
+const SET_CHARS = 12;
+
+/** Names the group of projectors that fold the same read models in the same versions. */
+export const memberSetOf = (
+  projections: readonly Pick<Projection, 'name' | 'version'>[],
+): string => {
+  const versions = projections.map(({ name, version }) => `${name}@${version}`).toSorted();
+  return createHash('sha256').update(versions.join()).digest('base64url').slice(0, SET_CHARS);
+};
+
+/** Returns every n-th partition, by the place of `name` among the n members. */
+const assignPartitions = (names: readonly string[], name: string): number[] => {
+  const place = names.indexOf(name);
+  const all = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+  return place < 0 ? [] : all.filter((partition) => partition % names.length === place);
+};
+
+export type AssignedEngineOptions = {
+  roll: Roll;
+  name: string;
+  /** Starts an engine that folds these partitions until `signal` aborts. */
+  start(partitions: readonly number[], signal: AbortSignal): Promise<Engine>;
+  signal: AbortSignal;
+  onAssigned?(assignment: Assignment): void;
+  onFault(error: unknown): void;
+};
+
+/** Starts an engine that folds the partitions assigned to this process as assignments change. */
+export const startAssignedEngine = async (options: AssignedEngineOptions): Promise<Engine> => {
+  const { roll, name, signal, onAssigned, onFault } = options;
+  let members = await roll.call(EXPIRY_MS);
+  let lastSeen = members;
+  let ending = new AbortController();
+  let isRunning = false;
+
+  const start = async (): Promise<Engine> => {
+    const partitions = assignPartitions(members, name);
+    ending = new AbortController();
+    const engine = await options.start(partitions, AbortSignal.any([signal, ending.signal]));
+    isRunning = true;
+    const position = engine.position();
+    onAssigned?.({ partitions: partitions.length, projectors: members, position });
+    return engine;
+  };
+
+  /** Acts on two equal answers in a row: the first one after an outage lists no other members. */
+  const renew = async (): Promise<void> => {
+    const seen = await roll.call(EXPIRY_MS);
+    const isSettled = seen.join() === lastSeen.join();
+    lastSeen = seen;
+    if (!isSettled || (isRunning && seen.join() === members.join())) return;
+    members = seen;
+    isRunning = false;
+    ending.abort();
+    await current.done;
+    // If this fails, the next renewal tries again.
+    current = await start();
+  };
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await pause(RENEW_MS, undefined, { signal, ref: false }).catch(() => {});
+      if (!signal.aborted) await renew().catch(onFault);
+    }
+    await current.done;
+    await roll.leave().catch(onFault);
+  };
+
+  let current = await start();
+  const { ready } = current;
+  const done = run();
+  return {
+    passed: (position, waitMs) => current.passed(position, waitMs),
+    position: () => current.position(),
+    asOf: () => current.asOf(),
+    isFailing: () => current.isFailing(),
+    status: () => current.status(),
+    requiredCheckpoint: (projection, scope) => current.requiredCheckpoint(projection, scope),
+    completeUpTo: (projection, scope, at) => current.completeUpTo(projection, scope, at),
+    parkedFor: (projection, scope) => current.parkedFor(projection, scope),
+    adopt: (target) => current.adopt(target),
+    reportFill: (projection, progress) => current.reportFill(projection, progress),
+    recheck: () => current.recheck(),
+    ready,
+    done,
+  };
+};

@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { type Engine, runProjections } from '#projections/engine/engine.ts';
+import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/pair.ts';
+import {
+  localReadModels,
+  type LocalReadModels,
+  remoteReadModels,
+} from '#projections/engine/readers.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import { observedStore } from '#src/adapters/observed-store.ts';
+import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
+import { type Config, hasRemoteReadModels } from '#src/config.ts';
+import type { Catalog } from '#src/ports/catalog.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
+import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
+import { RemoteProgress } from './remote-progress.ts';
+import { closeAfterGrace } from './shutdown-grace.ts';
+import { throttledLog } from './throttled-log.ts';
+
+export type OpenReadModels = {
+  /** The read models of this process, with synchronous lookup. */
+  local: LocalReadModels;
+  /** `passed` for these read models, without the catalog. */
+  localPassed: Engine['passed'];
+  readModels: ReadModels;
+  /** All read models together. */
+  engine: EnginePair;
+  /** Returns the store of a projection, and the engine that folds it. */
+  stackOf(projection: string): { store: ProjectionStore; engine: Engine };
+  following: ReadModelFollower;
+  /** Resolves once the local read models are filled, which requests cannot do without. */
+  ready: Promise<boolean>;
+};
+
+export type ReadModelOptions = {
+  role: ProcessRole;
+  log: EventLog;
+  catalog: Catalog;
+  logger: Logger;
+  signal: AbortSignal;
+  /** Closes what is opened here, in reverse order. */
+  parts: AsyncDisposableStack;
+  metrics?: Metrics | undefined;
+};
+
+/**
+ * Authentication, redirects, key creation and erasures need these, so every process has its own: an
+ * outage of the remote store must not stop them or delay the revocation of a key.
+ */
+const LOCAL: ReadonlySet<string> = new Set(['credentials', 'codes', 'access', 'erasures']);
+const isLocal = (name: string): boolean => LOCAL.has(name);
+
+/** A wait up to this long is for the caller's own write; a longer one is for a consistency token. */
+const OWN_WRITE_MS_MAX = 150;
+
+export const REMOTE_PROJECTIONS = PROJECTIONS.filter(({ name }) => !isLocal(name));
+const LOCAL_PROJECTIONS = PROJECTIONS.filter(({ name }) => isLocal(name));
+
+/** Opens the configured stores. Throws StartupError within five seconds if one cannot be used. */
+export const openReadModels = (
+  config: Config,
+  options: ReadModelOptions,
+): Promise<OpenReadModels> =>
+  hasRemoteReadModels(config) ? openLocalAndRemote(config, options) : openLocal(config, options);
+
+export const engineCallbacks = (logger: Logger) => ({
+  onParked: (projection: string, parked: object) =>
+    logger.error({ projection, ...parked }, 'projection parked'),
+  onFault: throttledLog(logger, 'projections cannot advance'),
+});
+
+const openLocalStore = (
+  { eventLogUrl, readModelUrl, dataDirectory }: Config,
+  { log, logger, parts }: ReadModelOptions,
+  name: string,
+): LocalStore => {
+  const isInMemory = eventLogUrl.startsWith('memory:') || readModelUrl.protocol === 'memory:';
+  const store = isInMemory
+    ? memoryStore()
+    : sqliteStore({
+        file: join(dataDirectory, name),
+        log: log.id,
+        onDiscarded: (reason) => logger.warn({ reason }, 'read models are rebuilt'),
+        onFault: throttledLog(logger, 'the file of the read models cannot be written'),
+      });
+  parts.defer(() => store.close());
+  return store;
+};
+
+const openLocal = async (config: Config, options: ReadModelOptions): Promise<OpenReadModels> => {
+  const { log, catalog, logger, signal } = options;
+  const store = openLocalStore(config, options, 'views.db');
+  const run = { log, signal, ...engineCallbacks(logger) };
+  const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
+  const local = localReadModels(store, PROJECTIONS, engine);
+  const { ready, rowsPassed: localPassed } = engine;
+  const stackOf = () => ({ store, engine });
+  return { local, localPassed, readModels: local, engine, stackOf, following: engine, ready };
+};
+
+/** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
+export const openRemoteStore = async (
+  { readModelUrl: url }: Config,
+  { log, logger, signal, parts, metrics }: Omit<ReadModelOptions, 'role' | 'catalog'>,
+) => {
+  const { redisStore } = await import('#src/adapters/redis/read-model.ts');
+  const onFault = throttledLog(logger, 'Redis does not answer; remote read models are unavailable');
+  const redis = await redisStore({ url, log: log.id, projections: REMOTE_PROJECTIONS, onFault });
+  const store = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;
+  parts.defer(() => store.close());
+  closeAfterGrace(signal, store);
+  return store;
+};
+
+const openLocalAndRemote = async (
+  config: Config,
+  options: ReadModelOptions,
+): Promise<OpenReadModels> => {
+  const { log, catalog, logger, signal } = options;
+  const isFolding = foldsSharedReadModels(options.role, config);
+  const remoteStore = await openRemoteStore(config, options);
+  const localStore = openLocalStore(config, options, 'near.db');
+  const local = await runProjections({
+    log,
+    signal,
+    ...engineCallbacks(logger),
+    catalog,
+    store: localStore,
+    projections: LOCAL_PROJECTIONS,
+  });
+  const remote = await runProjections({
+    log,
+    signal,
+    ...engineCallbacks(logger),
+    store: remoteStore,
+    projections: REMOTE_PROJECTIONS,
+    ...(!isFolding && { partitions: [] }),
+  });
+  const pair = pairEngines(local, remote, remoteStore);
+  const progress = new RemoteProgress(remoteStore, remote, REMOTE_PROJECTIONS);
+  const status = async () => [...(await local.status()), ...(await progress.status())];
+  const passed: ReadModelFollower['passed'] = async (position, waitMs, scope) => {
+    const deadline = performance.now() + waitMs;
+    if (!(await pair.passed(position, waitMs))) return false;
+    if (scope === undefined || isFolding || waitMs <= OWN_WRITE_MS_MAX) return true;
+    return progress.passed(scope, position, deadline - performance.now());
+  };
+  const localRows = localReadModels(localStore, LOCAL_PROJECTIONS, local);
+  const remoteRows = remoteReadModels(remoteStore, REMOTE_PROJECTIONS, remote);
+  return {
+    local: localRows,
+    localPassed: local.rowsPassed,
+    readModels: pairReadModels(localRows, remoteRows, isLocal),
+    engine: isFolding ? pair : { ...pair, status },
+    stackOf: (name) =>
+      isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote },
+    following: { passed, asOf: pair.asOf },
+    ready: local.ready,
+  };
+};
