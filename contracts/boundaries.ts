@@ -1,6 +1,6 @@
 /**
- * The five acts no agent interface offers (SPEC "What the service does" 5). Shown as data in
- * getConnection, llms.txt and on the buyer's page; the tests scan every surface for them.
+ * The five acts that no agent interface offers (SPEC "What the service does" 5). Shown in getConnection, llms.txt
+ * and on the buyer's page. Tests search every interface for them.
  */
 export const BOUNDARIES = [
   {
@@ -32,7 +32,7 @@ export const BOUNDARIES = [
 
 export type BoundaryId = (typeof BOUNDARIES)[number]['id'];
 
-/** Words that name one of the five acts, also where they are written together. */
+/** Patterns of words that name one of the five acts, also in compounds. */
 const NAMED: readonly [BoundaryId, RegExp][] = [
   ['accept_quotation', /^quot|quotation/],
   ['submit_rfq', /rfq/],
@@ -42,8 +42,8 @@ const NAMED: readonly [BoundaryId, RegExp][] = [
 ];
 
 /**
- * The act beyond an agent's bounds that a name speaks of: a path, a tool, a skill, a method, an
- * action; undefined for every other name. For whoever tries one to be told what to do instead.
+ * Returns the forbidden act that a name (of a path, tool, skill, method or action) means; undefined for any other
+ * name. An agent that tries such an act is told what to do instead.
  */
 export const boundaryOf = (name: string): BoundaryId | undefined => {
   const words = name
@@ -53,7 +53,7 @@ export const boundaryOf = (name: string): BoundaryId | undefined => {
   return NAMED.find(([, pattern]) => words.some((word) => pattern.test(word)))?.[0];
 };
 
-/** Events that only the holder of a review link may cause, whatever else changes. */
+/** Events that only the holder of a review link can cause. */
 export const BUYER_EVENTS = [
   'HandoffOpenedByBuyer',
   'HandoffListRevisedByBuyer',
@@ -61,14 +61,14 @@ export const BUYER_EVENTS = [
   'RfqSubmittedByBuyer',
 ] as const;
 
-/** What every handoff says of itself, to the agent and to the buyer. */
+/** Shown with every handoff, to the agent and to the buyer. Part of stored answers: never change it. */
 export const HANDOFF_DISCLAIMER =
   'Creating this handoff did not submit an RFQ, reserve stock, place an order or accept a price. ' +
   'Only the buyer can send the RFQ.';
 
-/** What a promoter must show beside an attributed link. */
+/** The text to show beside an attributed link. Part of stored answers: never change it. */
 export const LINK_DISCLOSURE =
   'Promotional link: the promoter who shared it may be rewarded for what comes of it.';
 
-/** What counts as disclosure in a text that carries a link: one of these, as it stands. */
+/** The texts that count as disclosure; a text with a link must contain one of them literally. */
 export const DISCLOSURES = [LINK_DISCLOSURE, 'Promotional link', '#ad'] as const;

@@ -3,39 +3,39 @@ import { COUNTRIES } from './countries.ts';
 import { LIMITS } from './limits.ts';
 import { TEST_PREFIX } from './spaces.ts';
 
-// A text that people and models will read: no control or bidirectional characters, no lone
-// surrogates, because what a person approves must be what a machine sends.
+// Control, bidirectional and invisible characters, which are refused in texts: what a person approves must be what
+// a machine sends.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u115f\u1160\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]/u;
 
-/** Text of 1 to `max` characters; line breaks and tabs allowed, hidden characters refused. */
+/** Text of 1 to `max` characters. Line breaks and tabs are allowed; hidden characters and lone surrogates are not. */
 export const text = (max: number) =>
   z
     .string()
     .min(1)
     .max(max)
     .refine((value) => value.isWellFormed() && !HIDDEN.test(value), {
-      error: 'holds control, bidirectional or invisible characters',
+      error: 'contains control, bidirectional or invisible characters',
     });
 
 /** Text on one line. */
 export const line = (max: number) =>
   text(max).refine((value) => !/[\n\t]/.test(value), { error: 'must be one line' });
 
-/** An e-mail address, or a telephone number as it is dialled from abroad. Order numbers are neither. */
+/** An e-mail address, or a telephone number in international form. Does not match order numbers. */
 const ADDRESS = /[^\s@]@[^\s@]+\.\p{L}{2}|(?<![\p{L}\d])\+\(?\d(?:[\s()./\p{Pd}]{0,2}\d){7}/u;
 
-/** The fault of a field that stays in clear in the log for ever, and says how to reach somebody. */
+/** The fault of a field that is stored unencrypted and has contact details of a person. */
 export const PERSONAL = {
   code: 'pii_not_allowed',
-  detail: 'must hold no e-mail address and no telephone number',
+  detail: 'must not contain an e-mail address or a telephone number',
 } as const;
 
-/** Whether a text says how to reach somebody; letters of full width are read as the plain ones. */
+/** Whether a text has contact details. Full-width letters are read as the plain ones. */
 export const holdsAddress = (value: string, pattern: RegExp = ADDRESS): boolean =>
   pattern.test(value.normalize('NFKC'));
 
-/** A text that a caller chooses and that nothing erases: it may not say how to reach somebody. */
+/** A text that a caller chooses and that cannot be erased: it must not have contact details. */
 export const impersonal = <Text extends z.ZodString>(schema: Text, pattern?: RegExp) =>
   schema.refine((value) => !holdsAddress(value, pattern), {
     error: PERSONAL.detail,
@@ -59,12 +59,12 @@ export const country = z
   .string()
   .regex(/^[A-Z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
   .describe('ISO 3166-1 alpha-2 code');
-/** Where somebody is. What feeds and proxies say of a country may be none of the list. */
+/** The country of a company. Feeds and proxies may also name countries that are not in the list. */
 export const homeCountry = country.refine((code) => COUNTRIES.has(code), {
-  error: 'is no code of ISO 3166-1',
+  error: 'is not an ISO 3166-1 country code',
 });
 export const quantity = z.int().min(1).max(100_000_000).describe('Pieces');
-/** A URL is shown to people and sent by machines: printable ASCII, and no credential in it. */
+/** Whether a URL is printable ASCII without a credential: people read it, and machines send it. */
 const plain = (value: string): boolean =>
   /^[\x21-\x7e]+$/.test(value) &&
   URL.canParse(value) &&
@@ -89,38 +89,40 @@ export const money = z.object({
 
 const OWNER = '[a-z][a-z0-9]{2,31}';
 
-/** Whose records are meant: a promoter, or its test space. */
+/** The owner of records: a promoter, or its test space. */
 export const ownerSpace = z
   .string()
   .regex(new RegExp(`^(?:${TEST_PREFIX})?${OWNER}$`), {
     error: `must be the name of an owner, or ${TEST_PREFIX} and the name`,
   })
-  .describe(`The promoter; ${TEST_PREFIX}{owner} for its test space`);
+  .describe(`The promoter, or ${TEST_PREFIX}{owner} for its test space`);
 
-/** Names of streams that belong to no promoter. */
+/** Owners of streams that belong to no promoter. */
 const SYSTEM_OWNERS = ['catalog', 'claims', 'codes', 'desk'];
 
 export const ownerId = z
   .string()
   .regex(new RegExp(`^(?!${TEST_PREFIX})${OWNER}$`), {
-    error: `must be 3 to 32 of a-z and 0-9, start with a letter, and not with ${TEST_PREFIX}`,
+    error: `must be 3 to 32 characters of a-z and 0-9, and start with a letter but not with ${TEST_PREFIX}`,
   })
   .refine((owner) => !SYSTEM_OWNERS.includes(owner), { error: 'is reserved' })
-  .describe('The promoter. No dash: the part of a stream name before the dash is the owner');
+  .describe(
+    'The promoter. Contains no dash, because a stream name is the owner, a dash and the rest',
+  );
 
 export const idempotencyKey = z
   .string()
   .min(1)
   .max(LIMITS.IDEMPOTENCY_KEY_CHARS_MAX)
-  .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must be of A-Z a-z 0-9 . _ : ~ + / = -' })
-  .describe('One per intent; the same on every retry. Never expires');
+  .regex(/^[A-Za-z0-9._:~+/=-]+$/, { error: 'must consist of A-Z a-z 0-9 . _ : ~ + / = -' })
+  .describe('One per intent, the same on every retry. Never expires');
 
 const flat = (text: z.ZodString) =>
   z
     .record(
-      z
-        .string()
-        .regex(/^[a-z0-9_]{1,40}$/, { error: 'a name must be of 1 to 40 of a-z, 0-9 and _' }),
+      z.string().regex(/^[a-z0-9_]{1,40}$/, {
+        error: 'a name must be 1 to 40 characters of a-z, 0-9 and _',
+      }),
       z.union([text, z.number(), z.boolean()]),
     )
     .refine((value) => Object.keys(value).length <= LIMITS.METADATA_MEMBERS_MAX, {
@@ -130,10 +132,10 @@ const flat = (text: z.ZodString) =>
     .describe('Your own flat notes');
 
 export const metadata = flat(impersonal(line(500))).describe(
-  'Your own flat notes; no personal data: e-mail addresses and telephone numbers are refused',
+  'Your own flat notes. No personal data: e-mail addresses and telephone numbers are refused',
 );
 
-/** As a record shows it, which may be older than what is refused by now. */
+/** Metadata as a record shows it: older records may have what is refused now. */
 export const shownMetadata = flat(line(500));
 
 export const limit = z
@@ -141,33 +143,33 @@ export const limit = z
   .min(1)
   .max(LIMITS.PAGE_ROWS_MAX)
   .default(LIMITS.PAGE_ROWS_DEFAULT)
-  .describe('Rows in a page');
-/** Where the desk's lists go on, as they answer it. */
-export const before = z.int().min(1).optional().describe('next_before of the page before');
+  .describe('Rows per page');
+/** The position of the next page of a desk list. */
+export const before = z.int().min(1).optional().describe('next_before of the previous page');
 export const nextBefore = z.int().nullable().describe('null on the last page');
-export const cursor = z.string().min(1).max(500).describe('next_cursor of the page before');
+export const cursor = z.string().min(1).max(500).describe('next_cursor of the previous page');
 
-/** What records are found and grouped by, and what a caller calls them. */
-export const campaign = line(64).describe('Your name for the campaign; reports group by it');
+/** Fields by which records are filtered and grouped. */
+export const campaign = line(64).describe(
+  'Your name for the campaign; reports can be grouped by it',
+);
 export const externalId = impersonal(line(128)).describe(
-  'Your own reference, given back as it is; several records may have the same. No personal data: ' +
+  'Your own reference, returned unchanged; several records may have the same one. No personal data: ' +
     'e-mail addresses and telephone numbers are refused',
 );
-export const linkId = id('lnk').describe('Id of a link of yours');
-export const handoffId = id('hnd').describe('Id of a handoff of yours');
-export const productId = id('prd').describe('Id of a product, as searchProducts answers it');
+export const linkId = id('lnk').describe('Id of one of your links');
+export const handoffId = id('hnd').describe('Id of one of your handoffs');
+export const productId = id('prd').describe('Id of a product, from an answer of searchProducts');
 export const category = line(100).describe('Exact name of a category');
 
-/** A comma-separated query value, read as a list. */
+/** A list; in a query, one comma-separated value. */
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
   z.array(item).min(1).max(max);
 
-/** Where the log stood when an answer was made. */
+/** The log position that an answer reflects. */
 export const asOf = z.object({
   position: z.int().min(0),
-  at: time
-    .nullable()
-    .describe('Time of the last event at that position; null while the log is empty'),
+  at: time.nullable().describe('Time of the event at that position; null if the log is empty'),
 });
 
 export const page = z.object({ next_cursor: z.string().nullable(), has_more: z.boolean() });

@@ -1,21 +1,22 @@
 import { LIMITS } from './limits.ts';
 
-/** What answers carry beside their body. Those of the key that asks come with every answer to it. */
+/** The headers of answers. Those about the caller's key are in every answer to it. */
 export const ANSWER_HEADERS = {
   requestId: {
     name: 'Request-Id',
     type: 'string',
-    description: 'Names the call in the record; the request_id of a problem',
+    description: 'Identifies the call in the audit record; the same as request_id of a problem',
   },
   consistencyToken: {
     name: 'Consistency-Token',
     type: 'string',
-    description: 'What this answer held; a read that sends it holds that, too',
+    description: 'The position this answer reflects. Send it on a read to see at least that state',
   },
   replayed: {
     name: 'Idempotent-Replayed',
     type: 'string',
-    description: '"true": the key was used before, and this is the answer of then. Else not there',
+    description:
+      '"true" when this answer replays an earlier request with the same key; omitted otherwise',
   },
   original: {
     name: 'Original-Request-Id',
@@ -25,52 +26,53 @@ export const ANSWER_HEADERS = {
   asOf: {
     name: 'As-Of',
     type: 'string',
-    description: 'Of a file: position of the log that it shows, and the time of the event there',
+    description: 'For a file: the log position that it reflects, and the time of the event there',
   },
   next: {
     name: 'Link',
     type: 'string',
-    description: 'Of a page of a file: rel="next" is the page after it; not there on the last',
+    description: 'For a page of a file: rel="next" is the next page; omitted on the last page',
   },
   help: {
     name: 'Link',
     type: 'string',
-    description: 'Of a problem: rel="service-desc" is the contract, rel="help" the way forward',
+    description:
+      'For a problem: rel="service-desc" is the contract, rel="help" explains what to do',
   },
   challenge: {
     name: 'WWW-Authenticate',
     type: 'string',
-    description: 'Why the credential does not do (RFC 6750); scope names what it lacks',
+    description: 'Why the credential was rejected (RFC 6750); scope names the missing scope',
   },
   retryAfter: {
     name: 'Retry-After',
     type: 'integer',
-    description: 'Seconds to wait before the call is sent again',
+    description: 'Seconds to wait before a retry',
   },
   rateLimit: {
     name: 'RateLimit',
     type: 'string',
-    description: 'What the key has left: r calls within the next t seconds',
+    description: 'Remaining calls of the key: r calls within the next t seconds',
   },
   rateLimitPolicy: {
     name: 'RateLimit-Policy',
     type: 'string',
-    description: 'What the key has in all: q calls in w seconds',
+    description: 'Total calls of the key: q calls in w seconds',
   },
   deprecation: {
     name: 'Deprecation',
     type: 'string',
     description:
-      'The key was rotated at that time (RFC 9745) and another one stands ready. Of the key and not ' +
-      'of the operation, unless a Link with rel="deprecation" comes with it',
+      'Time at which the key was rotated (RFC 9745); its successor works already. About the key and not ' +
+      'about the operation, unless there is a Link with rel="deprecation"',
   },
   sunset: {
     name: 'Sunset',
     type: 'string',
     description:
-      'The key stops working at that time (RFC 8594): it was rotated, or expires within ' +
-      `${LIMITS.KEY_NOTICE_DAYS} days. Of the key and not of the operation, unless a Link with ` +
-      'rel="deprecation" comes with it',
+      'Time at which the key stops working (RFC 8594): it was rotated, or expires within ' +
+      `${LIMITS.KEY_NOTICE_DAYS} days. About the key and not about the operation, unless there is a Link with ` +
+      'rel="deprecation"',
   },
 } as const;
 

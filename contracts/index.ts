@@ -8,7 +8,7 @@ import { readRecord } from './operations/read-record.ts';
 import { searchProducts } from './operations/search-products.ts';
 import { submitLead } from './operations/submit-lead.ts';
 
-/** What an agent can do over REST, MCP and A2A: one line per operation. */
+/** Operations of agents over REST, MCP and A2A. */
 export const operations = {
   getConnection,
   searchProducts,
@@ -19,7 +19,7 @@ export const operations = {
   getPerformance,
 } as const;
 
-/** What an agent can do over MCP and A2A only: to propose outreach, which people approve. */
+/** Operations of agents over MCP and A2A only: they propose outreach, which people approve. */
 export const outreachOperations = {
   requestSocialPost: outreach.requestSocialPost,
   requestMessage: outreach.requestMessage,
@@ -28,10 +28,10 @@ export const outreachOperations = {
   cancelOutboundRequest: outreach.cancelOutboundRequest,
 } as const;
 
-/** Everything an agent can do. Handlers, tools, skills and the scope matrix are derived from here. */
+/** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */
 export const agentOperations = { ...operations, ...outreachOperations } as const;
 
-/** What an agent can read as a resource of MCP, which is no tool. */
+/** Operations that agents call by reading an MCP resource, not as a tool. */
 export const recordOperations = { readRecord } as const;
 
 export type AgentOperations = typeof agentOperations;

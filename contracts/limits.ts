@@ -1,7 +1,6 @@
 /**
- * Every limit, named with its unit. Published in getConnection and in OpenAPI. How long a text may be
- * stands in its schema.
- * Reasons and reference points: ../infra/decisions/0009-limits.md.
+ * Every limit; each name has its unit. Published in getConnection and in OpenAPI. The length of a text is in its
+ * schema. Reasons and reference points: ../infra/decisions/0009-limits.md.
  */
 export const LIMITS = {
   BODY_BYTES_MAX: 262_144,
@@ -63,7 +62,7 @@ export const LIMITS = {
   REPLAY_EVENTS_MAX: 200_000,
 } as const;
 
-/** What an operator may set. */
+/** The rates that an operator can configure. */
 export type Rates = { readsPerMinute: number; writesPerMinute: number; outreachPerMinute: number };
 
 export const DEFAULT_RATES: Rates = {
@@ -72,7 +71,7 @@ export const DEFAULT_RATES: Rates = {
   outreachPerMinute: LIMITS.OUTREACH_PER_MINUTE,
 };
 
-/** Every limit as it is published, with the rates of the service that publishes it. */
+/** Returns every limit as it is published, with the rates of this service. */
 export const publishedLimits = (rates: Rates): Record<string, number> => ({
   ...Object.fromEntries(Object.entries(LIMITS).map(([name, value]) => [name.toLowerCase(), value])),
   reads_per_minute: rates.readsPerMinute,

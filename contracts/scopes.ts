@@ -1,4 +1,4 @@
-/** The nine scopes of SPEC "Authentication" 5. No wildcard, no implication: writing does not grant reading. */
+/** The nine scopes of SPEC "Authentication" 5. There are no wildcards, and no scope implies another. */
 export const SCOPES = {
   'products:read': { group: 'read', meaning: 'Search published products' },
   'performance:read': { group: 'read', meaning: "Read the owner's attributed performance" },
@@ -28,13 +28,13 @@ export type Scope = keyof typeof SCOPES;
 
 export const SCOPE_NAMES = Object.keys(SCOPES) as [Scope, ...Scope[]];
 
-/** Scopes that only propose; what came of a proposal, any of them may ask. */
+/** Scopes that only propose. Any of them allows reading the state of a proposal. */
 export const OUTBOUND_SCOPES = ['social:write', 'messages:write', 'agents:notify'] as const;
 
-/** What an operation needs: a scope, one of several, or null for any valid key. */
+/** The scope of an operation: one scope, any one of several, or null for any valid key. */
 export type NeededScope = Scope | readonly Scope[] | null;
 
-/** Whether `granted` opens what needs `needed`. */
+/** Whether a key with the scopes `granted` may call an operation that needs `needed`. */
 export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boolean => {
   if (needed === null) return true;
   return typeof needed === 'string'
@@ -42,11 +42,11 @@ export const allows = (needed: NeededScope, granted: ReadonlySet<string>): boole
     : needed.some((scope) => granted.has(scope));
 };
 
-/** Who may act at the desk. An agent is not among them, and a desk role opens no agent interface. */
+/** The roles of people at the desk. No agent has one, and no role gives access to an agent interface. */
 export const DESK_ROLES = {
-  owner: 'The promoter: asks for access, manages keys, reads own history',
+  owner: 'The promoter: requests access, manages keys, reads its own history',
   staff: 'Reviews access, sets lead states, publishes the catalog',
-  auditor: 'Reads every history, changes nothing',
+  auditor: 'Reads every history and changes nothing',
   operator: 'Runs the service: projections, erasure, desk tokens',
 } as const;
 

@@ -1,14 +1,14 @@
 /**
- * Test keys act in a space of their own beside their owner's: other streams, same code. No owner's
- * name begins as one does (fields.ts), so that the two never meet.
+ * Prefix of the test space of an owner: test keys write other streams with the same code. No owner's name begins
+ * with it (fields.ts), so that the two never collide.
  */
 export const TEST_PREFIX = 'test';
 
-/** The owner under whom a test key's records live. */
+/** Returns the owner id of the records of a test key. */
 export const testSpaceOf = (ownerId: string): string => TEST_PREFIX + ownerId;
 
 export const isTestSpace = (ownerId: string): boolean => ownerId.startsWith(TEST_PREFIX);
 
-/** The owner behind a test space; any other owner is its own. */
+/** Returns the owner of a test space; returns any other owner unchanged. */
 export const liveOwnerOf = (ownerId: string): string =>
   isTestSpace(ownerId) ? ownerId.slice(TEST_PREFIX.length) : ownerId;

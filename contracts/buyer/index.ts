@@ -3,16 +3,16 @@ import { line } from '../fields.ts';
 import { defineBuyerOperation } from '../operation.ts';
 
 /*
- * What the holder of a review link can do. The link is the credential; no agent interface and no desk
- * interface names these operations.
+ * The operations of the holder of a review link. The link is the credential. No interface of agents or of the desk
+ * offers these operations.
  */
 
-/** Texts by line id, as the buyer entered them; the operation says which of them are not quantities. */
+/** Texts by line id, as the buyer entered them; the operation refuses those that are not quantities. */
 const quantities = z.map(z.string(), z.string()).default(new Map());
 const listRevision = z.int().min(0);
 const enteredText = z.string();
 
-/** The buyer's contact, checked when the list can still be sent. */
+/** The buyer's contact, checked only if the list can still be sent. */
 export const buyerContact = z.strictObject({
   name: line(200),
   email: z.email().max(254),
@@ -20,10 +20,10 @@ export const buyerContact = z.strictObject({
   phone: line(40).optional(),
 });
 
-/** A reason for declining: one line, and optional. */
+/** An optional reason for declining. */
 export const declineReason = line(500);
 
-/** The list as its buyer sees it. What its page shows beyond this is no contract. */
+/** The list as its buyer sees it. What else the page shows is not part of the contract. */
 const review = z.looseObject({
   handoffId: z.string(),
   ownerId: z.string(),
@@ -50,7 +50,7 @@ const reviewHandoff = defineBuyerOperation({
   problems,
 });
 
-/** Records that the buyer looked at the list. */
+/** Records that the buyer opened the list. */
 const openHandoff = defineBuyerOperation({
   id: 'openHandoff',
   kind: 'command',
@@ -60,7 +60,7 @@ const openHandoff = defineBuyerOperation({
   writes: ['HandoffOpenedByBuyer'],
 });
 
-/** Saves other quantities; 0 removes a line. Prices the lines that change as they are now. */
+/** Saves new quantities; 0 removes a line. Changed lines get their current prices. */
 const reviseList = defineBuyerOperation({
   id: 'reviseList',
   kind: 'command',
@@ -79,14 +79,14 @@ const declineHandoff = defineBuyerOperation({
   writes: ['HandoffOpenedByBuyer', 'HandoffDeclinedByBuyer'],
 });
 
-/** Sends the list as a request for a quotation. The only operation of any registry that does. */
+/** Sends the list as a request for quotation. No other operation of any registry can. */
 const submitRfq = defineBuyerOperation({
   id: 'submitRfq',
   kind: 'command',
   input: z.strictObject({
     list_revision: listRevision,
     quantities,
-    /** The totals that the buyer saw; the list's own where nothing is said. */
+    /** The totals that the buyer saw; default: those of the list. */
     shown: z.array(z.strictObject({ amount: z.int(), currency: z.string() })).optional(),
     consent: z.boolean(),
     contact: z.strictObject({
@@ -106,7 +106,6 @@ const submitRfq = defineBuyerOperation({
   ],
 });
 
-/** Everything that the holder of a review link can do. */
 export const buyerOperations = {
   reviewHandoff,
   openHandoff,

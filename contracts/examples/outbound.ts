@@ -1,4 +1,4 @@
-/** Example outreach requests: valid by their own schema, which a test checks. */
+/** Example outreach requests. A test checks them against their schema. */
 import { LINK_DISCLOSURE } from '../boundaries.ts';
 import { linkExample } from './records.ts';
 

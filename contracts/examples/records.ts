@@ -1,6 +1,6 @@
 /**
- * Example records of the contract: valid by its own schemas, and each input accepted by the service
- * with its demo, which tests check. The products are those of demo-catalog.csv.
+ * Example records of the contract. Tests check that they are valid by its schemas, and that a service with the demo
+ * story accepts each input. The products are those of demo-catalog.csv.
  */
 import { BOUNDARIES, HANDOFF_DISCLAIMER, LINK_DISCLOSURE } from '../boundaries.ts';
 import { SCOPES, SCOPE_NAMES } from '../scopes.ts';

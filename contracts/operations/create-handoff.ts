@@ -24,15 +24,15 @@ export const createHandoff = defineOperation({
   scope: 'handoffs:write',
   writes: ['HandoffCreated'],
   http: { method: 'POST', path: '/handoffs', status: 201 },
-  summary: 'Prepare a list for a buyer to review; this submits no RFQ',
+  summary: 'Prepare a list for a buyer to review; does not submit an RFQ',
   guidance:
-    'Give review_url to the buyer and to nobody else. Warnings do not stop a handoff: the buyer sees them. ' +
-    'A product that is not published is refused by line, so that you can send the list without it.',
-  next: 'getPerformance counts what the buyer opened, declined or sent as an RFQ.',
+    'Give review_url to the buyer and to nobody else. Warnings do not prevent a handoff: the buyer sees them. ' +
+    'A product that is not published is refused with the number of its line, so that you can send the list without it.',
+  next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     title: impersonal(line(120)).describe(
-      'Shown to the buyer as the title of the list; no personal data',
+      'Title of the list, shown to the buyer; no personal data',
     ),
     note_to_buyer: text(2_000).optional().describe('Shown to the buyer above the list; encrypted'),
     locale: z
@@ -41,8 +41,8 @@ export const createHandoff = defineOperation({
         error: 'must be a BCP 47 tag like en-GB',
       })
       .default('en')
-      .describe('BCP 47 tag of the language of the page'),
-    link_id: id('lnk').optional().describe('The link this handoff came from'),
+      .describe('Language of the page, as a BCP 47 tag'),
+    link_id: id('lnk').optional().describe('The link that led to this handoff'),
     buyer: z
       .strictObject({
         company: line(200).optional().describe('Name of the company'),
@@ -50,25 +50,25 @@ export const createHandoff = defineOperation({
         email: z.email().max(254).optional().describe('E-mail address; personal data, encrypted'),
       })
       .default({})
-      .describe('Who the list is for, as far as known'),
+      .describe('The buyer, as far as known'),
     line_items: z
       .array(
         z
           .strictObject({
             product_id: productId.optional(),
-            sku: line(64).optional().describe('Stock-keeping unit, instead of product_id'),
+            sku: line(64).optional().describe('Stock-keeping unit; instead of product_id'),
             quantity,
-            note: line(500).optional().describe('Shown to the buyer at the line; encrypted'),
+            note: line(500).optional().describe('Shown to the buyer beside the line; encrypted'),
           })
           .refine((item) => (item.product_id === undefined) !== (item.sku === undefined), {
-            error: 'name the product by product_id or by sku, one of the two',
+            error: 'must have either product_id or sku',
           })
           .meta({ oneOf: [{ required: ['product_id'] }, { required: ['sku'] }] }),
       )
       .min(1)
       .max(LIMITS.HANDOFF_LINES_MAX)
-      .describe('What the buyer may want; each names its product by product_id or by sku'),
-    expires_at: time.optional().describe(`Default in ${LIMITS.HANDOFF_DAYS_DEFAULT} days`),
+      .describe('The proposed products; each line has either product_id or sku'),
+    expires_at: time.optional().describe(`Default: ${LIMITS.HANDOFF_DAYS_DEFAULT} days from now`),
     external_id: externalId.optional(),
     metadata: metadata.optional(),
   }),

@@ -33,8 +33,8 @@ export const createLink = defineOperation({
   http: { method: 'POST', path: '/links', status: 201 },
   summary: 'Create a link attributed to the promoter',
   guidance:
-    'Show the disclosure beside the link. After a time-out send it again with the same idempotency key: ' +
-    'the first answer comes again, and there is still one link.',
+    'Show the disclosure beside the link. After a time-out, retry with the same idempotency key: the first ' +
+    'answer is replayed, and there is still only one link.',
   next: 'getPerformance counts its clicks; requestSocialPost proposes a post with it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
@@ -42,14 +42,14 @@ export const createLink = defineOperation({
     slug: z
       .string()
       .regex(/^[a-z0-9](?:[a-z0-9-]{1,62})[a-z0-9]$/, {
-        error: 'must be 3 to 64 of a-z, 0-9 and -, not at the ends',
+        error: 'must be 3 to 64 characters of a-z, 0-9 and -, with no dash at either end',
       })
       .refine((slug) => !RESERVED_SLUGS.includes(slug), { error: 'is reserved' })
       .refine((slug) => !/^[0-9a-z]{12}$/.test(slug), {
         error: 'must not look like a generated code: 12 letters and digits without a dash',
       })
       .optional()
-      .describe('Unique on this service, first come'),
+      .describe('Unique on this service; the first link that uses it keeps it'),
     external_id: externalId.optional(),
     campaign: impersonal(campaign).optional(),
     channel: channel.optional(),
@@ -57,12 +57,12 @@ export const createLink = defineOperation({
       .array(impersonal(line(64)))
       .max(3)
       .optional()
-      .describe('Up to three tags of yours; reports group by each'),
-    utm: utm.optional().describe('Added to the destination as utm_…'),
-    expires_at: time.optional().describe('Default never'),
+      .describe('Up to three tags of your own; reports can be grouped by each'),
+    utm: utm.optional().describe('Added to the destination as utm_… parameters'),
+    expires_at: time.optional().describe('Default: never'),
     expired_target: target
       .optional()
-      .describe('Where the link leads once it has expired, or its product is withdrawn'),
+      .describe('Target of the link after it has expired or its product was withdrawn'),
     metadata: metadata.optional(),
   }),
   output: linkRecord,

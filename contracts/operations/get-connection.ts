@@ -8,10 +8,10 @@ export const getConnection = defineOperation({
   kind: 'query',
   scope: null,
   http: { method: 'GET', path: '/connection', status: 200 },
-  summary: 'Who this key is: scopes granted and missing, limits, boundaries, links',
+  summary: 'Show this key: granted and missing scopes, limits, boundaries, links',
   guidance:
-    'Call it first. What is missing says how to get it; boundaries say what no agent can ever do here.',
-  next: 'searchProducts, or whatever the granted scopes open.',
+    'Call it first. Each missing scope has a text on how to get it; boundaries list what no agent can do.',
+  next: 'searchProducts, or another operation that the granted scopes allow.',
   input: z.strictObject({}),
   output: connection,
   problems: ['parameter_invalid', 'consistency_token_invalid', 'consistency_timeout'],

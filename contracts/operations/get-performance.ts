@@ -28,7 +28,7 @@ import {
 
 export const PERFORMANCE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 
-/** As rows name it. Any two letters: what a proxy says of a visitor may be no country of the list. */
+/** A country as rows name it. Any two letters: a proxy may name a country that is not in the list. */
 const countryShown = z
   .string()
   .regex(new RegExp(`^(?:[A-Z]{2}|${OTHER_COUNTRIES})$`), {
@@ -36,12 +36,11 @@ const countryShown = z
   })
   .describe(`ISO 3166-1 alpha-2 code, or ${OTHER_COUNTRIES}`);
 
-/** Said of HTTP only: with a tool there is no file. */
+/** Guidance for HTTP only: tools do not answer files. */
 export const OF_FILES =
-  ' Ask with Accept text/csv or application/x-ndjson for a file: it has all rows, at most ' +
-  `${LIMITS.PERFORMANCE_FILE_ROWS_MAX}, unless limit or cursor asks for a page; what follows a page is ` +
-  'named by its Link header. In CSV amounts are decimals, as 8772.63 GBP, and those of several currencies ' +
-  'have | between them.';
+  ' Send Accept: text/csv or application/x-ndjson for a file: it has all rows, at most ' +
+  `${LIMITS.PERFORMANCE_FILE_ROWS_MAX}, unless limit or cursor asks for a page; the Link header of a page names ` +
+  'the next one. In CSV, amounts are decimals, as 8772.63 GBP, and amounts of several currencies are separated by |.';
 export const OF_FILE_LIMIT = '; a file has all rows unless limit or cursor is sent';
 
 export const getPerformance = defineOperation({
@@ -49,31 +48,31 @@ export const getPerformance = defineOperation({
   kind: 'query',
   scope: 'performance:read',
   http: { method: 'GET', path: '/performance', status: 200 },
-  summary: "The owner's numbers by day, week or month",
+  summary: "Read the owner's performance by day, week or month",
   guidance:
-    'clicks_raw counts every request, clicks_valid leaves out bots, previews, prefetch, what other pages embed ' +
-    'and HEAD, clicks_unique counts visitors once per link and UTC day.' +
+    'clicks_raw counts every request; clicks_valid excludes bots, previews, prefetches, embedded requests and ' +
+    'HEAD; clicks_unique counts each visitor once per link and UTC day.' +
     OF_FILES +
-    ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the period and under the filters ` +
-    `that are asked for, are counted together as ${OTHER_COUNTRIES}, in every row; asked for by name, ` +
-    'such a country has none. as_of=<position> answers as the log stood then: take as_of.position of a ' +
-    'first answer, and neither its pages nor its totals change while visits come in.',
-  next: 'createLink for what does well.',
+    ` Countries with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks, in the requested period and with the ` +
+    `requested filters, are counted together as ${OTHER_COUNTRIES} in every row; a filter on such a country finds ` +
+    'no clicks. as_of=<position> answers with the log as it was at that position: send as_of.position of the first ' +
+    'answer, and neither pages nor totals change while visits are recorded.',
+  next: 'createLink for products that perform well.',
   input: z.strictObject({
-    from: date.optional().describe('First day, in time_zone; default 29 days before to'),
-    to: date.optional().describe('Last day, inclusive; default today'),
-    granularity: z.enum(GRANULARITIES).default('day').describe('Length of a row'),
+    from: date.optional().describe('First day, in time_zone; default: 29 days before to'),
+    to: date.optional().describe('Last day, inclusive; default: today'),
+    granularity: z.enum(GRANULARITIES).default('day').describe('Period of a row'),
     time_zone: line(64).default('UTC').describe('IANA name, for example Europe/London'),
     group_by: list(z.enum(DIMENSIONS), LIMITS.PERFORMANCE_GROUPS_MAX)
       .meta({ uniqueItems: true })
       .optional()
-      .describe('Up to two fields whose values get rows of their own'),
+      .describe('Up to two fields; each combination of their values has its own rows'),
     compare_to: z
       .enum(['previous_period', 'previous_year'])
       .optional()
       .describe(
-        'The period of equal length before, or the same dates a year before. Each of its days counts in ' +
-          'the row of the day it is compared with; a group that is only there has rows, too',
+        'The preceding period of equal length, or the same dates one year earlier. Each of its days counts in ' +
+          'the row of the day it is compared with; a group that exists only there has rows, too',
       ),
     link_id: linkId.optional(),
     campaign: campaign.optional(),
@@ -81,19 +80,19 @@ export const getPerformance = defineOperation({
     product_id: productId.optional(),
     category: category.optional(),
     country: countryShown.optional(),
-    agent_id: id('agt').optional().describe('Id of one of the agents of the owner'),
+    agent_id: id('agt').optional().describe("Id of one of the owner's agents"),
     handoff_id: handoffId.optional(),
     as_of: z
       .int()
       .min(0)
       .optional()
-      .describe('A log position, as as_of.position of an answer has it'),
+      .describe('A log position, for example as_of.position of an earlier answer'),
     limit: z
       .int()
       .min(1)
       .max(LIMITS.PERFORMANCE_PAGE_ROWS_MAX)
       .optional()
-      .describe(`Rows in a page; default ${LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT}${OF_FILE_LIMIT}`),
+      .describe(`Rows per page; default ${LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT}${OF_FILE_LIMIT}`),
     cursor: cursor.optional(),
   }),
   output: z.object({

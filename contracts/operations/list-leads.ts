@@ -9,11 +9,12 @@ export const listLeads = defineOperation({
   kind: 'query',
   scope: 'leads:read',
   http: { method: 'GET', path: '/leads', status: 200 },
-  summary: "The owner's leads, newest first",
+  summary: "List the owner's leads, newest first",
   guidance:
-    'Follow next_cursor while has_more is true. A narrow filter may give a page with fewer rows, even none, ' +
-    'and still more to come. Present the Consistency-Token of a write to be sure to see it. A call is timed when it ' +
-    'begins and may be written a little later: follow changes with updated_since a minute before your last question.',
+    'Read the next page with next_cursor while has_more is true. With a narrow filter a page may have few rows or ' +
+    'none although more follow. Present the Consistency-Token of a write to be sure to see it. The time of a change ' +
+    'is that at which its call began, shortly before it is written: to poll for changes, set updated_since to one ' +
+    'minute before your previous call.',
   next: 'submitLead with the same external_id amends a lead.',
   input: z.strictObject({
     state: z.enum(LEAD_STATES).optional().describe('Only leads in this state'),
@@ -22,10 +23,10 @@ export const listLeads = defineOperation({
     handoff_id: handoffId.optional(),
     external_id: line(128)
       .optional()
-      .describe('Your own reference: the one lead that has it, or none'),
-    created_from: time.optional().describe('Only those submitted at this time or after'),
-    created_to: time.optional().describe('Only those submitted at this time or before'),
-    updated_since: time.optional().describe('Only those changed at this time or after'),
+      .describe('Your own reference: answers the one lead that has it, or none'),
+    created_from: time.optional().describe('Only leads submitted at this time or later'),
+    created_to: time.optional().describe('Only leads submitted at this time or earlier'),
+    updated_since: time.optional().describe('Only leads changed at this time or later'),
     limit,
     cursor: cursor.optional(),
   }),
@@ -40,7 +41,7 @@ export const listLeads = defineOperation({
   ],
   examples: [
     {
-      name: 'leads that nobody has looked at',
+      name: 'leads that staff have not handled yet',
       input: { state: 'submitted', limit: 25 },
       output: {
         data: [leadExample],

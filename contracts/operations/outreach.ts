@@ -11,20 +11,19 @@ import {
   time,
 } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
-import { defineToolOperation } from '../operation.ts';
+import { defineToolOperation, type ToolOperation } from '../operation.ts';
 import { WRITE_PROBLEMS } from '../problems.ts';
 import { MESSAGE_CHANNELS, NETWORKS, outboundRecord } from '../records/outbound.ts';
 import { OUTBOUND_SCOPES } from '../scopes.ts';
 
-/** A name under which the owner knows somebody; an address would be personal data in a log. */
-const reference = impersonal(line(128), /@|\+?\d[\d ()-]{6,}/).describe(
-  'A name under which the owner knows it, never an address',
-);
+/** A name of an account or a recipient; an address would be personal data in the log. */
+const reference = (what: string) =>
+  impersonal(line(128), /@|\+?\d[\d ()-]{6,}/).describe(`${what}, never an address`);
 
-const exactly = (max: number) =>
+const exactText = (max: number) =>
   text(max).describe('The exact text that people approve and that is sent');
 
-const outboundId = id('out').describe('Id of the outreach request, as its proposal answered it');
+const outboundId = id('out').describe('Id of the outreach request');
 
 const common = {
   idempotency_key: idempotencyKey,
@@ -32,71 +31,74 @@ const common = {
     .array(id('lnk'))
     .max(LIMITS.OUTREACH_LINKS_MAX)
     .default([])
-    .describe('Your links whose short_url stands in the text'),
-  not_before: time.optional().describe('Not sent earlier'),
+    .describe('Ids of your links whose short_url is in the text'),
+  not_before: time.optional().describe('Earliest time of sending'),
   not_after: time
     .optional()
     .describe(
-      `Expires then; ${LIMITS.OUTREACH_DAYS_DEFAULT} days from now by default, at most ${LIMITS.OUTREACH_DAYS_MAX}`,
+      `Time of expiry; default: ${LIMITS.OUTREACH_DAYS_DEFAULT} days from now, at most ${LIMITS.OUTREACH_DAYS_MAX}`,
     ),
   external_id: externalId.optional(),
   revises: id('out')
     .optional()
-    .describe('A request of the same kind that this replaces: new content, new approval'),
+    .describe('A request of the same kind that this one replaces: new content needs new approval'),
 };
 
-const GUIDANCE =
-  'Only proposes: nothing is sent until people of the owner approved exactly this text. Beside a link ' +
-  'the text must disclose it: the disclosure of the link record, "Promotional link" or #ad. Next: ' +
-  'getOutboundRequest shows the decision; when changes are requested, send the new text with revises.';
+/** Defines a proposal of one kind of outreach. */
+const proposal = <const Id extends string, Fields extends z.ZodRawShape>({
+  fields,
+  ...operation
+}: Pick<ToolOperation, 'scope' | 'summary' | 'examples'> & { id: Id; fields: Fields }) =>
+  defineToolOperation({
+    ...operation,
+    kind: 'command',
+    openWorld: true,
+    writes: ['OutboundProposed', 'OutboundRevised', 'RequestBound'],
+    guidance:
+      'Only proposes: nothing is sent until people of the owner have approved exactly this text. A text with a link ' +
+      'must have a disclosure: that of the link record, "Promotional link" or #ad. Next: getOutboundRequest shows ' +
+      'the decision; when changes are requested, send the new text with revises.',
+    input: z.strictObject({ ...common, ...fields }),
+    output: outboundRecord,
+    problems: [
+      ...WRITE_PROBLEMS,
+      'scope_missing',
+      'resource_not_found',
+      'approver_missing',
+      'outreach_halted',
+      'channel_not_verified',
+      'disclosure_missing',
+      'state_conflict',
+    ],
+  });
 
-const PROPOSES = ['OutboundProposed', 'OutboundRevised', 'RequestBound'] as const;
+const examplePost = { network: 'mastodon', account_ref: 'shop-account' };
 
-const PROBLEMS = [
-  ...WRITE_PROBLEMS,
-  'scope_missing',
-  'resource_not_found',
-  'approver_missing',
-  'outreach_halted',
-  'channel_not_verified',
-  'disclosure_missing',
-  'state_conflict',
-] as const;
-
-export const requestSocialPost = defineToolOperation({
+export const requestSocialPost = proposal({
   id: 'requestSocialPost',
-  kind: 'command',
   scope: 'social:write',
-  openWorld: true,
-  writes: PROPOSES,
   summary: 'Propose a social post for approval',
-  guidance: GUIDANCE,
-  input: z.strictObject({
-    ...common,
+  fields: {
     network: z.enum(NETWORKS).describe('The social network'),
-    account_ref: reference.describe('The account of the owner, by name'),
-    text: exactly(5_000),
-  }),
-  output: outboundRecord,
-  problems: PROBLEMS,
+    account_ref: reference("Name of the owner's account"),
+    text: exactText(5_000),
+  },
   examples: [
     {
       name: 'a post',
       input: {
         idempotency_key: 'spring-sale:KIT-101:post',
-        network: 'mastodon',
-        account_ref: 'shop-account',
+        ...examplePost,
         text: postExample.content.text,
       },
       output: postExample,
     },
     {
-      name: 'a post with a link, which it names and discloses',
+      name: 'a post with a link and its disclosure',
       after: 'createLink',
       input: {
         idempotency_key: 'spring-sale:KIT-101:link-post',
-        network: 'mastodon',
-        account_ref: 'shop-account',
+        ...examplePost,
         text: linkPostExample.content.text,
         link_ids: linkPostExample.content.link_ids,
       },
@@ -105,68 +107,50 @@ export const requestSocialPost = defineToolOperation({
   ],
 });
 
-export const requestMessage = defineToolOperation({
+const exampleMail = {
+  subject: 'Stoneware mugs in stock',
+  text: 'Stoneware mugs are back in stock. Reply for a list.',
+};
+const exampleList = { channel: 'email', recipient_ref: 'list:cafe-owners' };
+
+export const requestMessage = proposal({
   id: 'requestMessage',
-  kind: 'command',
   scope: 'messages:write',
-  openWorld: true,
-  writes: PROPOSES,
   summary: 'Propose a message for approval',
-  guidance: GUIDANCE,
-  input: z.strictObject({
-    ...common,
-    channel: z.enum(MESSAGE_CHANNELS).describe('How it is sent'),
-    recipient_ref: reference.describe('Who gets it, as the owner knows them: a list or a contact'),
+  fields: {
+    channel: z.enum(MESSAGE_CHANNELS).describe('How the message is sent'),
+    recipient_ref: reference("The owner's name for the recipient, a list or a contact"),
     subject: line(200).optional().describe('Subject line'),
-    text: exactly(8_000),
-  }),
-  output: outboundRecord,
-  problems: PROBLEMS,
+    text: exactText(8_000),
+  },
   examples: [
     {
       name: 'to a list',
-      input: {
-        idempotency_key: 'spring-sale:cafes:mail',
-        channel: 'email',
-        recipient_ref: 'list:cafe-owners',
-        subject: 'Stoneware mugs in stock',
-        text: 'Stoneware mugs are back in stock. Reply for a list.',
-      },
+      input: { idempotency_key: 'spring-sale:cafes:mail', ...exampleList, ...exampleMail },
       output: {
         ...postExample,
         kind: 'message',
-        target: { channel: 'email', recipient_ref: 'list:cafe-owners' },
-        content: {
-          subject: 'Stoneware mugs in stock',
-          text: 'Stoneware mugs are back in stock. Reply for a list.',
-          link_ids: [],
-        },
+        target: exampleList,
+        content: { ...exampleMail, link_ids: [] },
       },
     },
   ],
 });
 
-export const requestAgentNotification = defineToolOperation({
+export const requestAgentNotification = proposal({
   id: 'requestAgentNotification',
-  kind: 'command',
   scope: 'agents:notify',
-  openWorld: true,
-  writes: PROPOSES,
   summary: 'Propose a notification to another agent for approval',
-  guidance: GUIDANCE,
-  input: z.strictObject({
-    ...common,
+  fields: {
     agent_card_url: agentUrl.describe('https URL of the A2A card of the agent to notify'),
-    text: exactly(8_000),
-  }),
-  output: outboundRecord,
-  problems: PROBLEMS,
+    text: exactText(8_000),
+  },
   examples: [
     {
       name: 'a partner',
       input: {
         idempotency_key: 'spring-sale:partner:note',
-        agent_card_url: 'https://partner.example/.well-known/agent-card.json',
+        agent_card_url: notificationExample.target.agent_card_url,
         text: notificationExample.content.text,
       },
       output: notificationExample,
@@ -178,11 +162,11 @@ export const getOutboundRequest = defineToolOperation({
   id: 'getOutboundRequest',
   kind: 'query',
   scope: OUTBOUND_SCOPES,
-  summary: 'Read an outreach request: its approval, and what became of it',
+  summary: 'Read an outreach request: its approval and its outcome',
   guidance:
-    'confirmed means that the receiver said so. outcome_unknown means that it may have left: do not ' +
-    'propose it again before a person has looked.',
-  next: 'when it waits for approval, ask again later; only people can approve.',
+    'confirmed: the receiver acknowledged it. outcome_unknown: it may have been sent; do not propose it again ' +
+    'before a person has checked.',
+  next: 'while it waits for approval, call again later; only people can approve.',
   input: z.strictObject({ outbound_id: outboundId }),
   output: outboundRecord,
   problems: ['scope_missing', 'parameter_invalid', 'resource_not_found'],
@@ -202,14 +186,14 @@ export const cancelOutboundRequest = defineToolOperation({
   writes: ['OutboundCanceled', 'RequestBound'],
   scope: OUTBOUND_SCOPES,
   summary: 'Cancel an outreach request that has not been sent',
-  guidance: 'Works until it is dispatched; after that nothing can call it back.',
-  next: 'propose a new request if something else is to be said.',
-  // It ends the request, and with it the approvals that people gave.
+  guidance: 'Possible until it is dispatched; after that it cannot be recalled.',
+  next: 'propose a new request to send another text.',
+  // It ends the request and its approvals.
   destructive: true,
   input: z.strictObject({
     idempotency_key: idempotencyKey,
     outbound_id: outboundId,
-    reason: line(500).optional().describe('Why, for the people who decide'),
+    reason: line(500).optional().describe('Reason, shown to the people who decide'),
   }),
   output: outboundRecord,
   problems: [...WRITE_PROBLEMS, 'scope_missing', 'resource_not_found', 'state_conflict'],

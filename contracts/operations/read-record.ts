@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { defineToolOperation } from '../operation.ts';
 
-/**
- * One record by its id, as MCP shows resources. Its scope depends on the kind of record. The id is stored in
- * audit records.
- */
+/** One record, as an MCP resource. Its scope depends on the kind of record. The operation's id is in audit records. */
 export const readRecord = defineToolOperation({
   id: 'mcp:resources/read',
   kind: 'query',
   scope: null,
   summary: 'Read one record by its id',
-  guidance: 'The resource templates say which kinds there are.',
+  guidance: 'The resource templates list the kinds of records.',
   input: z.strictObject({
     kind: z.enum(['link', 'handoff', 'lead', 'product']),
     id: z.string(),

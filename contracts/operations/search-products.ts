@@ -27,16 +27,16 @@ export const searchProducts = defineOperation({
   http: { method: 'GET', path: '/products', status: 200 },
   summary: 'Search published ready-stock products',
   guidance:
-    'Every word of q must match a word of title, sku, category or brand, by its beginning; a word that ' +
-    'matches nothing is tried with one typo (in three letters, two of them exchanged). Prices are ' +
-    'indicative and compared at at_quantity. While the catalog changes, pages by cursor skip and repeat ' +
-    'no product that stays as it was; for those that changed, ask by updated_since afterwards. Take ' +
-    'product ids or skus from here into createLink and createHandoff.',
+    'Every word of q must match the beginning of a word of title, sku, category or brand; a word without a match ' +
+    'is also tried with one typo (for three letters, only with two letters swapped). Prices are indicative, and are ' +
+    'compared at at_quantity. If the catalog changes between pages, products that did not change are neither skipped ' +
+    'nor repeated; get the changed ones with updated_since afterwards. Use the product ids or skus in createLink and ' +
+    'createHandoff.',
   input: z
     .strictObject({
       q: line(200)
         .refine((words) => /[\p{L}\p{N}]/u.test(words.normalize('NFKD')), {
-          error: 'must hold a letter or a digit',
+          error: 'must contain a letter or a digit',
         })
         .optional()
         .describe('Words, each matched by prefix'),
@@ -48,28 +48,32 @@ export const searchProducts = defineOperation({
         .optional()
         .describe(`Exact name; facets=category lists up to ${LIMITS.FACET_CATEGORIES_MAX} of them`),
       brand: line(100).optional().describe('Exact name of the brand'),
-      origin: country.optional().describe('Country of origin, ISO 3166-1 alpha-2 code'),
-      ship_from: country.optional().describe('Country it is sent from, ISO 3166-1 alpha-2 code'),
+      origin: country.optional().describe('Country of origin, as an ISO 3166-1 alpha-2 code'),
+      ship_from: country.optional().describe('Country of dispatch, as an ISO 3166-1 alpha-2 code'),
       at_quantity: quantity
         .optional()
-        .describe('Quantity at which prices are compared; default each minimum'),
+        .describe(
+          'Quantity at which prices are compared; default: the minimum order quantity of each product',
+        ),
       price_min: z.int().min(0).optional().describe('Minor units; needs currency'),
       price_max: z.int().min(0).optional().describe('Minor units; needs currency'),
-      currency: currency.optional().describe('ISO 4217 code; only prices in it'),
-      moq_max: quantity.optional().describe('Minimum order quantity at most this'),
-      min_available: quantity.optional().describe('Stock last seen at least this'),
+      currency: currency.optional().describe('ISO 4217 code; only products with prices in it'),
+      moq_max: quantity.optional().describe('Largest accepted minimum order quantity'),
+      min_available: quantity.optional().describe('Smallest accepted stock, as last reported'),
       lead_time_max_days: z
         .int()
         .min(0)
         .max(3_650)
         .optional()
-        .describe('Days to dispatch, at most'),
-      updated_since: time.optional().describe('Only those changed at this time or after'),
+        .describe('Largest accepted number of days to dispatch'),
+      updated_since: time.optional().describe('Only products changed at this time or later'),
       sort: z
         .enum(['relevance', 'price', 'moq', 'lead_time', 'updated'])
         .default('relevance')
-        .describe('Order of the rows; price goes by currency first, then by amount'),
-      facets: list(z.enum(FACETS), FACETS.length).optional().describe('Fields to count values of'),
+        .describe('Order of the rows; price sorts by currency first, then by amount'),
+      facets: list(z.enum(FACETS), FACETS.length)
+        .optional()
+        .describe('Fields whose values are counted'),
       limit,
       cursor: cursor.optional(),
     })

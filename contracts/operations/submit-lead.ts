@@ -9,7 +9,7 @@ export const submitLead = defineOperation({
   id: 'submitLead',
   kind: 'command',
   scope: 'leads:write',
-  // A withdrawal gives up the claim on the contact.
+  // A withdrawal releases the claim on the contact.
   destructive: true,
   writes: [
     'LeadSubmitted',
@@ -24,25 +24,25 @@ export const submitLead = defineOperation({
   http: { method: 'POST', path: '/leads', status: 201 },
   summary: 'Submit a lead, amend it or withdraw it, by your own external_id',
   guidance:
-    'The first call with an external_id submits; a later one, while the lead is submitted or accepted, says all of it ' +
-    'anew: what it leaves out is taken back, but for the source. That may be named later, and is fixed once it is no ' +
-    'longer the agent; what happens from then on counts for it. withdraw: true withdraws the lead. A contact that ' +
-    'another promoter has already brought is answered with state rejected and reason already_known: that is final, so ' +
-    'try again, or with another contact, under a new external_id. Agents set no commercial state.',
-  next: 'listLeads shows what staff made of it.',
+    'The first call with an external_id submits the lead. A later call, while the lead is submitted or accepted, ' +
+    'replaces all of it: what it omits is removed, except the source. The source may be set later, and is fixed once it ' +
+    'is not the agent; later events count for it. withdraw: true withdraws the lead. If another promoter has already ' +
+    'submitted the contact, the answer has state rejected and reason already_known. That is final: submit it again, ' +
+    'or with another contact, with a new external_id. Agents cannot set a commercial state.',
+  next: 'listLeads shows the state that staff set.',
   input: z
     .strictObject({
       idempotency_key: idempotencyKey,
       external_id: line(128).describe(
-        'Your name for the lead, which names no person and holds no address: one lead per owner and external_id',
+        'Your name for the lead, without the name or the address of a person. One lead per owner and external_id',
       ),
       source: leadSource
         .default({ kind: 'agent' })
-        .describe('Where it came from: fixed once it is another than the agent'),
+        .describe('Where the lead came from; fixed once it is not the agent'),
       company: company.optional().describe('Required unless withdraw is true'),
       contact: contact.optional(),
       consent: consent.optional().describe('Required with a contact'),
-      interest: interest.optional().describe('What the lead asked for'),
+      interest: interest.optional().describe('What the lead is interested in'),
       withdraw: z.literal(true).optional().describe('true withdraws the lead'),
       withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
       metadata: metadata.optional(),

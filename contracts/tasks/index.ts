@@ -5,13 +5,13 @@ import { agentOperations } from '../index.ts';
 import { attributionAnswer, attributionQuestion } from '../skills.ts';
 
 /*
- * What an agent can do to its tasks over A2A. A task is a thin state over the operations of the agents'
- * registry: those make its records, under their own scopes. The ids are stored in audit records.
+ * The operations of agents on their tasks over A2A. A task is a thin state over the operations of the agents'
+ * registry, which create its records, under their own scopes. The ids are stored in audit records.
  */
 
 const TASK_PROBLEMS = ['resource_not_found', 'parameter_invalid', 'state_conflict'] as const;
 
-/** Whatever the operations behind a message may answer. */
+/** Every problem of the operations that a message can call. */
 const MESSAGE_PROBLEMS = [
   ...new Set(Object.values(agentOperations).flatMap(({ problems }) => problems)),
   ...TASK_PROBLEMS,
@@ -21,15 +21,14 @@ const MESSAGE_PROBLEMS = [
 
 const TASK_WRITES = ['TaskReceived', 'TaskCompleted', 'TaskRejected', 'RequestBound'] as const;
 
-/** A task as the application knows it; the protocol's own form of it is made by its interface. */
+/** A task in the application's form; the A2A interface converts it to that of the protocol. */
 const taskView = z.looseObject({ id: z.string(), status: z.string() });
 const taskId = z.strictObject({ id: z.string() });
 
-/** Takes a message: begins a task or continues one. Its idempotency key is the messageId. */
+/** Starts or continues a task. The idempotency key is the messageId. */
 const sendMessage = defineTaskOperation({
   id: 'a2a:SendMessage',
   kind: 'command',
-  idempotency: 'key',
   scope: null,
   input: z.strictObject({
     messageId: z.string(),
@@ -47,14 +46,13 @@ const sendMessage = defineTaskOperation({
 const getTask = defineTaskOperation({
   id: 'a2a:GetTask',
   kind: 'query',
-  idempotency: 'none',
   scope: null,
   input: taskId,
   output: taskView,
   problems: TASK_PROBLEMS,
 });
 
-/** The same as getTask, refused for a task that has ended. */
+/** Like getTask, but refuses a task that has ended. */
 const subscribeToTask = defineTaskOperation({
   ...getTask,
   id: 'a2a:SubscribeToTask',
@@ -63,7 +61,6 @@ const subscribeToTask = defineTaskOperation({
 const listTasks = defineTaskOperation({
   id: 'a2a:ListTasks',
   kind: 'query',
-  idempotency: 'none',
   scope: null,
   input: z.strictObject({
     contextId: line(200).optional(),
@@ -78,7 +75,7 @@ const listTasks = defineTaskOperation({
   problems: ['cursor_invalid', 'parameter_invalid'],
 });
 
-/** Cancels what has not been sent; a canceled task stays canceled. */
+/** Cancels a task that has not been sent. Repeating the call changes nothing. */
 const cancelTask = defineTaskOperation({
   id: 'a2a:CancelTask',
   kind: 'command',
@@ -90,18 +87,16 @@ const cancelTask = defineTaskOperation({
   writes: ['TaskCanceled'],
 });
 
-/** Answers why a click, a handoff or a lead is attributed as it is. */
+/** Explains the attribution of a click, a handoff or a lead. */
 const answerAttributionQuestion = defineTaskOperation({
   id: 'a2a:attribution_question',
   kind: 'query',
-  idempotency: 'none',
   scope: agentOperations.getPerformance.scope,
   input: attributionQuestion,
   output: attributionAnswer,
   problems: ['scope_missing', 'parameter_invalid', 'resource_not_found'],
 });
 
-/** Everything that an agent can do to its tasks. */
 export const taskOperations = {
   sendMessage,
   getTask,

@@ -1,43 +1,43 @@
 import { z } from 'zod';
 import { defineVisitorOperation } from '../operation.ts';
 
-/*
- * What anybody can do without a credential: follow a short link, and look at the pages that links lead to.
- */
+/* The operations without a credential: following a short link, and reading the pages that links lead to. */
 
 const code = z.string();
 const page = z.int().min(1);
 const problems = ['resource_not_found'] as const;
 
-/** Products of one page, and what surrounds them. What the page shows beyond this is no contract. */
+/** One page of products. What else the page shows is not part of the contract. */
 const listing = z.looseObject({ pages: z.int(), page: z.int() });
 
-/** Follows a short link: records the visit, then answers where to go. */
+/** Follows a short link: records the visit, then answers its target. */
 const visitLink = defineVisitorOperation({
   id: 'visitLink',
+  kind: 'query',
   input: z.strictObject({
     code,
     method: z.string(),
     address: z.string(),
     user_agent: z.string().optional(),
     purpose: z.string().optional(),
-    /** What a browser wants it for; absent where it does not say. */
+    /** Sec-Fetch-Dest; absent if the client does not send it. */
     dest: z.string().optional(),
     referrer: z.string().optional(),
     country: z.string().optional(),
     via_qr: z.boolean(),
   }),
   output: z.object({
-    /** Absent when the link leads nowhere any more. */
+    /** Absent if the link has expired or is disabled. */
     target: z.string().optional(),
   }),
   problems: ['resource_not_found', 'storage_unavailable', 'storage_full'],
   writes: ['VisitRecorded'],
 });
 
-/** Answers the address of an existing short link, for a picture of it. Records no visit. */
+/** Answers the URL of an existing short link, for its QR code. Records no visit. */
 const locateLink = defineVisitorOperation({
   id: 'locateLink',
+  kind: 'query',
   input: z.strictObject({ code }),
   output: z.object({ code: z.string(), url: z.string() }),
   problems,
@@ -45,6 +45,7 @@ const locateLink = defineVisitorOperation({
 
 const viewProduct = defineVisitorOperation({
   id: 'viewProduct',
+  kind: 'query',
   input: z.strictObject({ product_id: z.string() }),
   output: z.looseObject({ withdrawn: z.boolean() }),
   problems,
@@ -52,6 +53,7 @@ const viewProduct = defineVisitorOperation({
 
 const viewCategory = defineVisitorOperation({
   id: 'viewCategory',
+  kind: 'query',
   input: z.strictObject({ category: z.string(), page }),
   output: listing,
   problems,
@@ -59,12 +61,12 @@ const viewCategory = defineVisitorOperation({
 
 const viewSearch = defineVisitorOperation({
   id: 'viewSearch',
+  kind: 'query',
   input: z.strictObject({ words: z.string(), page }),
   output: listing,
   problems,
 });
 
-/** Everything that anybody can do. */
 export const visitorOperations = {
   visitLink,
   locateLink,

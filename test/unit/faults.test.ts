@@ -65,7 +65,7 @@ describe('a fault', () => {
       '/expires_at invalid_format: must be a time like 2026-11-21T09:30:00Z',
       '/metadata/a invalid_type: must be text of 1 to 500 characters or a number or true or false',
       '/metadata/b custom: must be one line',
-      '/metadata/C! invalid_key: a name must be of 1 to 40 of a-z, 0-9 and _',
+      '/metadata/C! invalid_key: a name must be 1 to 40 characters of a-z, 0-9 and _',
     ]);
     const lead = {
       idempotency_key: 'a',
@@ -98,7 +98,7 @@ describe('a field that stays in clear for ever', () => {
     target: { kind: 'product', ref: 'MUG-1' },
     ...more,
   });
-  const REFUSED = 'pii_not_allowed: must hold no e-mail address and no telephone number';
+  const REFUSED = 'pii_not_allowed: must not contain an e-mail address or a telephone number';
 
   it.each([
     'ada@shop.example',

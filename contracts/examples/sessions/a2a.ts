@@ -1,10 +1,10 @@
 /**
- * A whole session of an agent over A2A 1.0: read the card, propose a promotion that people approve,
- * prepare a list for a buyer, ask why something was attributed as it was.
+ * A complete session of an agent over A2A 1.0: read the card, propose a promotion that people approve,
+ * prepare a list for a buyer, ask how something was attributed.
  *
  *   SERVICE_API_KEY=… node contracts/examples/sessions/a2a.ts http://127.0.0.1:3000
  *
- * Prints one JSON line per step. Needs nothing but Node 24.
+ * Prints one JSON line per step. Needs only Node 24.
  */
 import { agentOf } from './agent.ts';
 
@@ -22,19 +22,19 @@ const card = (await (await fetch(`${origin}/.well-known/agent-card.json`)).json(
   skills: { id: string }[];
   supportedInterfaces: { url: string; protocolBinding: string; protocolVersion: string }[];
 };
-const door = card.supportedInterfaces.find((one) => one.protocolBinding === 'JSONRPC');
-if (!door) throw new Error('the card names no JSON-RPC interface');
-step('read the card', 'ok', { skills: card.skills.map(({ id }) => id), url: door.url });
+const jsonRpc = card.supportedInterfaces.find((one) => one.protocolBinding === 'JSONRPC');
+if (!jsonRpc) throw new Error('the card names no JSON-RPC interface');
+step('read the card', 'ok', { skills: card.skills.map(({ id }) => id), url: jsonRpc.url });
 
 let calls = 0;
 const rpc = async (method: string, params: object): Promise<Record<string, unknown>> => {
   calls += 1;
-  const response = await fetch(door.url, {
+  const response = await fetch(jsonRpc.url, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
-      'a2a-version': door.protocolVersion,
+      'a2a-version': jsonRpc.protocolVersion,
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: calls, method, params }),
   });
@@ -43,7 +43,7 @@ const rpc = async (method: string, params: object): Promise<Record<string, unkno
   return result;
 };
 
-/** messageId is the idempotency key: the same message again is the same task. */
+/** messageId is the idempotency key: sending the same message again answers the same task. */
 const send = async (messageId: string, part: Part, more: object = {}): Promise<Task> => {
   const message = { messageId, role: 'ROLE_USER', parts: [part], ...more };
   return (await rpc('SendMessage', { message }))['task'] as Task;
@@ -52,9 +52,9 @@ const send = async (messageId: string, part: Part, more: object = {}): Promise<T
 const artifactOf = ({ artifacts = [] }: Task): Record<string, unknown> =>
   artifacts[0]?.parts.find(({ data }) => data !== undefined)?.data ?? {};
 
-const words = await send(intent('hello'), { text: 'Please post about candles.' });
-step('words alone are not acted on: the answer shows what to send', words.status.state, {
-  parts: words.status.message?.parts.length,
+const chat = await send(intent('hello'), { text: 'Please post about candles.' });
+step('text alone is not executed: the answer shows what to send', chat.status.state, {
+  parts: chat.status.message?.parts.length,
 });
 
 const POST = {
@@ -68,7 +68,7 @@ const POST = {
 };
 const proposed = await send(intent('post'), POST);
 const again = await send(intent('post'), POST);
-step('propose a post: it waits for people', proposed.status.state, {
+step('propose a post: it waits for approval', proposed.status.state, {
   same_task_on_retry: proposed.id === again.id,
 });
 
@@ -87,15 +87,17 @@ step('prepare a list: only its buyer can send it', prepared.status.state, {
   handoff: handoff['status'],
 });
 
-const why = await send(intent('why'), {
+const question = await send(intent('question'), {
   data: { skill: 'attribution_question', handoff_id: handoff['id'] },
 });
-step('ask why it is attributed so', why.status.state, { statement: artifactOf(why)['statement'] });
+step('ask how it was attributed', question.status.state, {
+  statement: artifactOf(question)['statement'],
+});
 
 const order = await send(intent('order'), { data: { skill: 'place_order', sku: 'CAN-401' } });
-step('what no agent can do is refused', order.status.state, {
+step('an act that no agent can do is refused', order.status.state, {
   code: order.status.message?.parts.find(({ data }) => data)?.data?.['code'],
 });
 
 const { tasks } = (await rpc('ListTasks', { pageSize: 10 })) as unknown as { tasks: Task[] };
-step('the tasks of this agent', 'ok', { states: tasks.map(({ status }) => status.state) });
+step('list the tasks of this agent', 'ok', { states: tasks.map(({ status }) => status.state) });

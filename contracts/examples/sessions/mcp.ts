@@ -1,10 +1,10 @@
 /**
- * A whole session of an agent over MCP 2026-07-28: discover, find, link, propose a post that people
- * approve. One POST per message; no session to open or to lose.
+ * A complete session of an agent over MCP 2026-07-28: discover, search, create a link, propose a post that people
+ * approve. One POST per message; the protocol has no sessions.
  *
  *   SERVICE_API_KEY=… node contracts/examples/sessions/mcp.ts http://127.0.0.1:3000
  *
- * Prints one JSON line per step. Needs nothing but Node 24.
+ * Prints one JSON line per step. Needs only Node 24.
  */
 import { agentOf } from './agent.ts';
 
@@ -47,7 +47,7 @@ const send = async (method: string, params: Record<string, unknown> = {}): Promi
   return result;
 };
 
-/** A tool's answer; one that was refused carries the problem as text. */
+/** Calls a tool. A refusal has the problem as text. */
 const call = async (name: string, args: object): Promise<{ refused: boolean; answer: Result }> => {
   const result = await send('tools/call', { name, arguments: args });
   const [first] = result['content'] as { text: string }[];
@@ -57,27 +57,27 @@ const call = async (name: string, args: object): Promise<{ refused: boolean; ans
 };
 
 const discovered = await send('server/discover');
-step('which versions are spoken', 'ok', { versions: discovered['supportedVersions'] });
+step('read the supported versions', 'ok', { versions: discovered['supportedVersions'] });
 
 const { tools } = (await send('tools/list')) as { tools: { name: string }[] };
-step('what this key can do', 'ok', { tools: tools.map(({ name }) => name) });
+step('list the tools of this key', 'ok', { tools: tools.map(({ name }) => name) });
 
 const { answer: connection } = await call('get_connection', {});
-step('who am I', 'ok', { agent: connection['agent'] });
+step('read the connection', 'ok', { agent: connection['agent'] });
 
-const { answer: found } = await call('search_products', { q: 'candle', limit: 1 });
-const [product] = found['data'] as { sku: string; title: string }[];
+const { answer: products } = await call('search_products', { q: 'candle', limit: 1 });
+const [product] = products['data'] as { sku: string; title: string }[];
 if (!product) throw new Error('this catalog has no candle');
 step('find a product', 'ok', { sku: product.sku });
 
-const linkAsked = {
+const linkInput = {
   idempotency_key: intent('link'),
   target: { kind: 'product', ref: product.sku },
   channel: 'social',
 };
-const { answer: link } = await call('create_link', linkAsked);
-const { answer: again } = await call('create_link', linkAsked);
-step('make a link; a retry is the same one', 'ok', {
+const { answer: link } = await call('create_link', linkInput);
+const { answer: again } = await call('create_link', linkInput);
+step('create a link; a retry answers the same link', 'ok', {
   short_url: link['short_url'],
   same: link['id'] === again['id'],
 });
@@ -92,7 +92,7 @@ const bare = await call('request_social_post', {
   ...post,
   text: `Candles in stock: ${String(link['short_url'])}`,
 });
-step('a text with a link must disclose it', 'refused', {
+step('a text with a link needs a disclosure', 'refused', {
   code: bare.answer['code'],
   recovery: bare.answer['recovery'],
 });
@@ -101,16 +101,16 @@ const { answer: request } = await call('request_social_post', {
   ...post,
   text: `Candles in stock: ${String(link['short_url'])} ${String(link['disclosure'])}`,
 });
-step('propose it: nothing is sent before people approve it', 'ok', {
+step('propose the post: nothing is sent before people approve it', 'ok', {
   outbound_id: request['id'],
   request: request['status'],
 });
 
-const { answer: asked } = await call('get_outbound_request', { outbound_id: request['id'] });
-step('ask what became of it', 'ok', { request: asked['status'] });
+const { answer: current } = await call('get_outbound_request', { outbound_id: request['id'] });
+step('read the status of the request', 'ok', { request: current['status'] });
 
 const order = await call('place_order', { sku: product.sku, quantity: 48 });
-step('what no agent can do is refused, with a way forward', 'refused', {
+step('an act that no agent can do is refused, with what to do instead', 'refused', {
   code: order.answer['code'],
   boundary: order.answer['boundary'],
 });

@@ -1,9 +1,9 @@
 /**
- * A whole session of an agent over REST: who am I, find, link, list for a buyer, lead, numbers.
+ * A complete session of an agent over REST: connection, search, link, list for a buyer, lead, performance.
  *
  *   SERVICE_API_KEY=… node contracts/examples/sessions/rest.ts http://127.0.0.1:3000
  *
- * Prints one JSON line per step. Needs nothing but Node 24.
+ * Prints one JSON line per step. Needs only Node 24.
  */
 import { agentOf } from './agent.ts';
 
@@ -32,30 +32,34 @@ const call = async (
   };
 };
 
-/** A write: one key per intent, the same on every retry. */
+/** Sends a write. The idempotency key is one per intent, the same on every retry. */
 const write = (path: string, name: string, body: object): Promise<Answer> =>
   call('POST', path, { body, 'idempotency-key': intent(name) });
 
 const connection = await call('GET', '/connection');
-step('who am I, and what may I do', connection.status, {
+step('read the connection', connection.status, {
   agent: connection.body['agent'],
   granted_scopes: connection.body['granted_scopes'],
 });
 
-const found = await call('GET', '/products?q=mug&at_quantity=48&limit=1');
-const [product] = found.body['data'] as { sku: string; title: string; price_at_quantity: object }[];
+const products = await call('GET', '/products?q=mug&at_quantity=48&limit=1');
+const [product] = products.body['data'] as {
+  sku: string;
+  title: string;
+  price_at_quantity: object;
+}[];
 if (!product) throw new Error('this catalog has no mug');
-step('find a product', found.status, {
+step('find a product', products.status, {
   sku: product.sku,
   price_at_quantity: product.price_at_quantity,
 });
 
-const linkAsked = { target: { kind: 'product', ref: product.sku }, campaign: 'example' };
-const link = await write('/links', 'link', linkAsked);
-step('make a link', link.status, { short_url: link.body['short_url'] });
+const linkInput = { target: { kind: 'product', ref: product.sku }, campaign: 'example' };
+const link = await write('/links', 'link', linkInput);
+step('create a link', link.status, { short_url: link.body['short_url'] });
 
-const again = await write('/links', 'link', linkAsked);
-step('a retry is the same link', again.status, {
+const again = await write('/links', 'link', linkInput);
+step('a retry answers the same link', again.status, {
   same: again.body['id'] === link.body['id'],
   replayed: again.headers.get('idempotent-replayed'),
 });
@@ -77,17 +81,17 @@ const lead = await write('/leads', 'lead', {
 });
 step('submit a lead', lead.status, { state: lead.body['state'] });
 
-// The token of a write makes a read wait until it shows that write.
+// With the token of a write, a read waits until it shows that write.
 const token = { 'consistency-token': lead.headers.get('consistency-token') ?? '' };
 const leads = await call('GET', `/leads?external_id=${intent('crm')}`, token);
-step('read it back', leads.status, { leads: (leads.body['data'] as object[]).length });
+step('read the lead', leads.status, { leads: (leads.body['data'] as object[]).length });
 
 const numbers = await call('GET', '/performance?group_by=campaign', token);
-step('what came of it', numbers.status, { totals: numbers.body['totals'] });
+step('read the performance', numbers.status, { totals: numbers.body['totals'] });
 
 const forbidden = await write('/orders', 'order', { sku: product.sku });
 const recovery = forbidden.body['recovery'] as { action: string };
-step('what no agent can do is refused, with a way forward', forbidden.status, {
+step('an act that no agent can do is refused, with what to do instead', forbidden.status, {
   code: forbidden.body['code'],
   action: recovery.action,
 });

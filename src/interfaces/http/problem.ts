@@ -23,7 +23,7 @@ export const problemBody = (
   refusal: Omit<Refusal, 'ok'>,
   { origin, requestId }: { origin: string; requestId: string },
 ): ProblemBody => {
-  const { title, status, action, hint, retryable } = PROBLEMS[refusal.code];
+  const { title, status, action, hint, retryable = false } = PROBLEMS[refusal.code];
   return {
     type: `${origin}/problems/${refusal.code}`,
     title,

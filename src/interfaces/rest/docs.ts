@@ -9,7 +9,7 @@ import {
   IDEMPOTENCY_HEADER,
   pathOf,
   placeOf,
-  takesConsistencyToken,
+  acceptsConsistencyToken,
 } from '#contracts/places.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
 import type { Fields } from '../text/markdown.ts';
@@ -27,7 +27,7 @@ const fieldsText = (operation: Operation): string => {
     const place = placeOf(operation, /^\w+/.exec(path)?.[0] ?? path);
     return [code(place === 'header' ? IDEMPOTENCY_HEADER : path), place, ...rest];
   });
-  if (takesConsistencyToken(operation))
+  if (acceptsConsistencyToken(operation))
     rows.push([
       code(CONSISTENCY_HEADER.name),
       'header',

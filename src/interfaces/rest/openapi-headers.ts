@@ -2,19 +2,19 @@ import type { HeaderObject, ReferenceObject } from 'openapi3-ts/oas31';
 import { ANSWER_HEADERS, type AnswerHeader } from '#contracts/headers.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
 
-/** Headers that a document names, once each, and whether its answers pass the agents' gate. */
+/** The headers of a document, by component id. `gated`: whether its operations are those of agents. */
 export type NamedHeaders = { headers: Map<string, HeaderObject>; gated: boolean };
 
-type Referred = Record<string, ReferenceObject>;
+type HeaderRefs = Record<string, ReferenceObject>;
 
-const OF_THE_KEY = ['rateLimit', 'rateLimitPolicy', 'deprecation', 'sunset'] as const;
+const KEY_HEADERS = ['rateLimit', 'rateLimitPolicy', 'deprecation', 'sunset'] as const;
 
-const referred = (
+const headerRefs = (
   { headers, gated }: NamedHeaders,
   ids: readonly (AnswerHeader | false)[],
-): Referred =>
+): HeaderRefs =>
   Object.fromEntries(
-    [...ids, ...(gated ? OF_THE_KEY : [])]
+    [...ids, ...(gated ? KEY_HEADERS : [])]
       .filter((id) => id !== false)
       .map((id) => {
         const { name, type, description } = ANSWER_HEADERS[id];
@@ -23,12 +23,12 @@ const referred = (
       }),
   );
 
-/** The headers of an operation's success. */
+/** Returns the headers of a successful answer. */
 export const successHeaders = (
   { kind, alsoAs }: { kind: 'query' | 'command'; alsoAs?: readonly string[] },
   named: NamedHeaders,
-): Referred =>
-  referred(named, [
+): HeaderRefs =>
+  headerRefs(named, [
     'requestId',
     'consistencyToken',
     kind === 'command' && 'replayed',
@@ -37,17 +37,17 @@ export const successHeaders = (
     alsoAs !== undefined && 'next',
   ]);
 
-const WAITS: ReadonlySet<number> = new Set([429, 503, 507]);
+const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);
 
-/** The headers of problems that share a status. */
+/** Returns the headers of the problems of one status. */
 export const problemHeaders = (
   status: number,
   codes: readonly ProblemCode[],
   named: NamedHeaders,
-): Referred =>
-  referred(named, [
+): HeaderRefs =>
+  headerRefs(named, [
     'requestId',
     'help',
     (status === 401 || codes.includes('scope_missing')) && 'challenge',
-    WAITS.has(status) && 'retryAfter',
+    STATUSES_TO_WAIT.has(status) && 'retryAfter',
   ]);

@@ -1,11 +1,15 @@
 import type { ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
 import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
-import type { ProblemCode } from '#contracts/problems.ts';
-import { PROBLEM_CODES, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import {
+  PROBLEM_CODES,
+  type ProblemCode,
+  PROBLEMS,
+  UNIVERSAL_PROBLEMS,
+} from '#contracts/problems.ts';
 import { type NamedHeaders, problemHeaders } from './openapi-headers.ts';
 
-/** A zod schema as JSON Schema 2020-12; named ones become references into components. */
+/** Returns a zod schema as JSON Schema 2020-12. Adds schemas with an id to `named` and refers to them. */
 export const jsonSchema = (
   schema: z.ZodType,
   io: 'input' | 'output',
@@ -15,7 +19,7 @@ export const jsonSchema = (
     io,
     reused: 'inline',
     unrepresentable: 'any',
-    // An answer may gain a field in a later release; a request may not carry an unknown one.
+    // A later release may add fields to an answer; a request must not have unknown fields.
     override: ({ jsonSchema: node }) => {
       if (io === 'output' && node.additionalProperties === false) delete node.additionalProperties;
     },
@@ -29,7 +33,7 @@ export const jsonSchema = (
   return { $ref: `#/components/schemas/${id}` };
 };
 
-/** Fragments point at #/$defs and name themselves; in the document they live under components. */
+/** Makes references to #/$defs point to the components of the document, and removes the schemas' own ids. */
 const relinked = (schema: SchemaObject): SchemaObject =>
   JSON.parse(
     JSON.stringify(schema, (key, value: unknown) =>
@@ -83,28 +87,28 @@ export const problemSchema = {
     },
     required_scope: {
       type: 'string',
-      description: 'With scope_missing: what the operation needs',
+      description: 'With scope_missing: the scope that the operation needs',
     },
     granted_scopes: {
       type: 'array',
       items: { type: 'string' },
-      description: 'With scope_missing: what the key has',
+      description: 'With scope_missing: the scopes of the key',
     },
     first_request: {
       type: 'object',
       required: ['id', 'at'],
       properties: { id: { type: 'string' }, at: { type: 'string', format: 'date-time' } },
-      description: 'With idempotency_key_reused: the call that the key belongs to',
+      description: 'With idempotency_key_reused: the first call with this key',
     },
     outcome: {
       type: 'string',
       enum: ['none', 'unknown'],
-      description: 'Where the log gave no answer: whether the write may have happened',
+      description: 'If the log did not answer: whether the write may have happened',
     },
     boundary: {
       type: 'string',
       enum: BOUNDARIES.map(({ id }) => id),
-      description: 'With boundary_forbidden: which of the five acts it was',
+      description: 'With boundary_forbidden: which of the five acts was attempted',
     },
   },
 } satisfies SchemaObject;
@@ -115,8 +119,8 @@ export type Shared = NamedHeaders & {
 };
 
 /**
- * Responses for every problem the operation can answer, gathered by status. Operations that can
- * answer the same codes under a status share one component.
+ * Returns the responses for every problem of an operation, by status. Operations that answer the same codes with a
+ * status share one component.
  */
 export const problemResponses = (
   codes: readonly ProblemCode[],

@@ -1,5 +1,9 @@
-import type { OperationObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
-import { OpenApiBuilder } from 'openapi3-ts/oas31';
+import {
+  OpenApiBuilder,
+  type OperationObject,
+  type ResponseObject,
+  type SchemaObject,
+} from 'openapi3-ts/oas31';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { DEFAULT_RATES, publishedLimits, type Rates } from '#contracts/limits.ts';
@@ -11,7 +15,7 @@ import {
   DESK_BASE,
   IDEMPOTENCY_HEADER,
   placeOf,
-  takesConsistencyToken,
+  acceptsConsistencyToken,
 } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { afterText } from '../text/markdown.ts';
@@ -23,7 +27,7 @@ type AnyOperation = (Operation | DeskOperation) & {
   roles?: readonly string[];
 };
 
-/** One value of each example, by its name. */
+/** Returns one value of each example, by the example's name. */
 const examplesOf = <Value>(
   { examples }: AnyOperation,
   valueOf: (example: Example) => Value | undefined,
@@ -65,7 +69,7 @@ const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) =
       ...(Object.keys(examples).length > 0 && { examples }),
     });
   }
-  if (takesConsistencyToken(operation))
+  if (acceptsConsistencyToken(operation))
     parameters.push({ ...CONSISTENCY_HEADER, in: 'header', schema: { type: 'string' } });
   const needed = required.filter((name) => placeOf(operation, name) === 'body');
   return { parameters, body, needed, dependentRequired };
@@ -127,7 +131,7 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
   };
 };
 
-const inOrder = <T>(map: Map<string, T>): [string, T][] =>
+const sortByName = <T>(map: Map<string, T>): [string, T][] =>
   [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 const document = (
@@ -147,7 +151,10 @@ const document = (
     servers: [{ url: about.server }],
     tags: [
       { name: 'read', description: 'Changes nothing' },
-      { name: 'write', description: 'Needs an Idempotency-Key; the same key never executes twice' },
+      {
+        name: 'write',
+        description: 'Needs an Idempotency-Key; a call with the same key is executed at most once',
+      },
     ],
     paths: {},
   });
@@ -164,12 +171,12 @@ const document = (
     type: 'http',
     scheme: 'bearer',
     description:
-      'Keep the key in a server-side secret named SERVICE_API_KEY; never in a browser or URL.',
+      'Keep the key in a server-side secret named SERVICE_API_KEY, never in a browser or a URL.',
   });
   builder.addSchema('Problem', problemSchema);
-  for (const [name, schema] of inOrder(shared.schemas)) builder.addSchema(name, schema);
-  for (const [name, header] of inOrder(shared.headers)) builder.addHeader(name, header);
-  for (const [name, response] of inOrder(shared.responses)) builder.addResponse(name, response);
+  for (const [name, schema] of sortByName(shared.schemas)) builder.addSchema(name, schema);
+  for (const [name, header] of sortByName(shared.headers)) builder.addHeader(name, header);
+  for (const [name, response] of sortByName(shared.responses)) builder.addResponse(name, response);
   return `${JSON.stringify(
     {
       ...builder.getSpec(),
@@ -184,10 +191,7 @@ const SCOPE_LIST = Object.entries(SCOPES)
   .map(([name, { meaning }]) => `- \`${name}\`: ${meaning}`)
   .join('\n');
 
-/**
- * The agents' contract: exactly the seven operations. `server` is the public origin, `rates` what it is
- * configured with.
- */
+/** Returns the agents' contract: the seven operations. `server` is the public origin; `rates` are those configured. */
 export const openApi = (server: string, rates = DEFAULT_RATES): string =>
   document(operations, {
     title: 'Tributary, promoter affiliate interface',
@@ -200,7 +204,7 @@ export const openApi = (server: string, rates = DEFAULT_RATES): string =>
       `stock or send payment.\n\nScopes:\n${SCOPE_LIST}`,
   });
 
-/** The desk's contract: people only. */
+/** Returns the contract of the desk, which is for people only. */
 export const deskOpenApi = (server: string, rates = DEFAULT_RATES): string =>
   document(deskOperations, {
     title: 'Tributary, desk',

@@ -4,7 +4,7 @@ import { AGENT_BASE } from '#contracts/places.ts';
 
 type Target = { href: string; type?: string; title?: string };
 
-/** RFC 9727: every interface of this service, as one linkset (RFC 9264). */
+/** Returns the API catalog (RFC 9727): every interface of this service, as one linkset (RFC 9264). */
 export const apiCatalog = (origin: string): string => {
   const at = (path: string, type?: string): Target => ({
     href: origin + path,

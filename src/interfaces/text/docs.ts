@@ -8,7 +8,7 @@ import { toolsMarkdown } from '../mcp/docs.ts';
 import { restMarkdown } from '../rest/docs.ts';
 import { code, scopeText, table } from './markdown.ts';
 
-/** A page for people and programs: constants and the registry, never a word of a tenant. */
+/** A page for people and programs: made from constants and the registry, without data of any owner. */
 export type DocPage = {
   slug: string;
   title: string;
@@ -19,11 +19,11 @@ export type DocPage = {
 const boundariesText = (origin: string): string =>
   [
     '# Boundaries',
-    'What no agent can do here, over any interface, with whatever key:',
+    'No agent can do the following, over any interface and with any key:',
     BOUNDARIES.map(({ statement, instead }) => `- ${statement} ${instead}`).join('\n'),
-    `An attempt is answered with [${code('boundary_forbidden')}](${origin}/problems/boundary_forbidden.md) where its name says what it is, and is on the record of the agent either way.`,
-    'That is kept in four ways, each with its tests: the interfaces have no such operation; what an operation may write is listed in its contract and held against every event before it is appended; the events of buyers are written only for whoever holds the review link; and random calls over all interfaces leave no other event.',
-    `What each operation may write, and what was tried: [boundaries.json](${origin}/boundaries.json).`,
+    `An attempt that its name identifies is answered with [${code('boundary_forbidden')}](${origin}/problems/boundary_forbidden.md). Every attempt is in the agent's audit record.`,
+    'Four measures enforce this, each with its tests: the interfaces have no such operation; the contract of an operation lists the events that it may append, and every event is checked against the list; events of buyers are appended only for the holder of the review link; and random calls over all interfaces append no other event.',
+    `The events that each operation may append, and the attempts that were tested: [boundaries.json](${origin}/boundaries.json).`,
     '## Scopes',
     table(
       ['Scope', 'Group', 'Meaning'],
@@ -32,20 +32,20 @@ const boundariesText = (origin: string): string =>
   ].join('\n\n');
 
 const STATES: readonly [string, string][] = [
-  ['pending_approval', 'waits for people'],
-  ['changes_requested', 'a person asks for other content: send it with `revises`'],
-  ['approved', 'enough people said yes to exactly these bytes'],
-  ['dispatched', 'handed to the channel, or to be tried again'],
-  ['confirmed', 'the receiver said that it has it'],
-  ['failed', 'it did not arrive, for certain'],
-  ['outcome_unknown', 'it may have arrived; never repeated by itself, a person looks'],
+  ['pending_approval', 'waits for approval'],
+  ['changes_requested', 'a person requested changes: send the new content with `revises`'],
+  ['approved', 'enough people approved exactly these bytes'],
+  ['dispatched', 'passed to the channel, or waiting for a retry'],
+  ['confirmed', 'the receiver acknowledged it'],
+  ['failed', 'it certainly did not arrive'],
+  ['outcome_unknown', 'it may have arrived; not retried automatically, a person must check'],
   ['rejected, expired, canceled', 'nothing was sent'],
 ];
 
 const outreachText = (origin: string): string =>
   [
     '# Outreach',
-    'Posts, messages and notifications to other agents are proposed by agents and sent only once people of the owner approved exactly that content. There is no REST operation for it: propose over [MCP](' +
+    'Agents propose posts, messages and notifications to other agents. They are sent only after people of the owner have approved exactly that content. There is no REST operation for this: propose over [MCP](' +
       `${origin}/docs/mcp.md) or [A2A](${origin}/docs/a2a.md).`,
     table(
       ['Tool', 'Scope', 'What it does'],
@@ -61,18 +61,18 @@ const outreachText = (origin: string): string =>
       STATES.map(([status, about]) => [code(status), about]),
     ),
     [
-      '- An approval is bound to `content_sha256`: the hash of the bytes that leave, target, schedule and channel included. A revision voids the decisions before it.',
-      '- No agent credential can approve. Where nobody is configured to approve, nothing can be proposed.',
-      `- A text with a link discloses it: ${DISCLOSURES.map(code).join(' or ')}.`,
-      `- Not approved and sent by ${code('not_after')} (${LIMITS.OUTREACH_DAYS_DEFAULT} days unless it says otherwise, at most ${LIMITS.OUTREACH_DAYS_MAX}), it expires.`,
-      '- Each approval is sent at most once, unless the receiver takes each id once. An unknown outcome is called unknown.',
-      '- People halt all outreach of an owner, or of everybody, at once.',
+      '- An approval is valid for one `content_sha256`: the hash of the bytes that are sent, including target, schedule and channel. A revision voids all earlier decisions.',
+      '- No agent credential can approve. If no approver is configured, nothing can be proposed.',
+      `- A text with a link must contain a disclosure: ${DISCLOSURES.map(code).join(' or ')}.`,
+      `- A request that is not approved and sent by ${code('not_after')} expires (default ${LIMITS.OUTREACH_DAYS_DEFAULT} days, at most ${LIMITS.OUTREACH_DAYS_MAX}).`,
+      '- Approved content is sent at most once, unless the receiver handles each id only once. An unknown outcome is reported as unknown.',
+      '- People can halt all outreach of one owner, or of all owners, immediately.',
     ].join('\n'),
     '## Webhooks',
-    'Signed as [Standard Webhooks](https://www.standardwebhooks.com): `webhook-id` is the id of the request and its revision, the same on every attempt; the body is exactly the bytes that were approved. Answer 2xx once you have it. 410 ends the channel.',
+    'Webhooks are signed as [Standard Webhooks](https://www.standardwebhooks.com). `webhook-id` is the id of the request and its revision, the same on every attempt; the body is exactly the approved bytes. Answer 2xx when you have stored it. 410 disables the channel.',
   ].join('\n\n');
 
-/** Every page; those of the protocols are written in their own rooms. */
+/** Every page. The pages of the protocols are in the folders of their interfaces. */
 export const DOC_PAGES: readonly DocPage[] = [
   {
     slug: 'rest',
@@ -84,19 +84,19 @@ export const DOC_PAGES: readonly DocPage[] = [
   {
     slug: 'a2a',
     title: 'A2A',
-    about: 'every skill, and what a task goes through',
+    about: 'every skill, and the states of a task',
     markdown: skillsMarkdown,
   },
   {
     slug: 'outreach',
     title: 'Outreach',
-    about: 'from a proposal to its outcome, and who decides',
+    about: 'from a proposal to its outcome, and who approves',
     markdown: outreachText,
   },
   {
     slug: 'boundaries',
     title: 'Boundaries',
-    about: 'what no agent can do, and how that is kept',
+    about: 'what no agent can do, and how that is enforced',
     markdown: boundariesText,
   },
 ];

@@ -1,7 +1,7 @@
 import type { Example } from '#contracts/operation.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 
-/** A table's cell: a bar would end it, a line break the row. */
+/** Escapes a table cell: a bar would end the cell, and a line break the row. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -20,11 +20,11 @@ export const http = (request: string): string => fence('http', request);
 export const scopeText = (needed: NeededScope): string =>
   needed === null ? 'any valid key' : [needed].flat().map(code).join(' or ');
 
-/** Ids are made by the service: those of an example belong to the example before it. */
+/** Tells the reader of an example which call to make before: the service chooses the ids that the example needs. */
 export const afterText = ({ after }: Pick<Example, 'after'>): string =>
   after === undefined ? '' : ` (call ${after} first, and put in what it answered)`;
 
-/** What a page says of a field, as its JSON Schema has it. */
+/** The part of a field's JSON Schema that a page shows. */
 export type Field = {
   type?: string;
   format?: string;
@@ -46,15 +46,15 @@ const typeOf = ({ type, format, const: only, enum: choices, anyOf, items }: Fiel
   return format !== undefined && type === 'string' ? `string (${format})` : (type ?? 'any');
 };
 
-const aboutOf = ({ description, default: instead }: Field): string =>
-  [description, instead === undefined ? undefined : `Default: ${JSON.stringify(instead)}`]
+const aboutOf = ({ description, default: byDefault }: Field): string =>
+  [description, byDefault === undefined ? undefined : `Default: ${JSON.stringify(byDefault)}`]
     .filter((text) => text !== undefined)
     .join('. ');
 
-/** Of a field: its whole name, its type, whether it is needed where it stands, what it is. */
+/** A field with its full name; `needed` is 'yes' if its object requires it. */
 export type FieldRow = readonly [name: string, type: string, needed: string, about: string];
 
-/** The fields of an input and, below each, those inside it: `line_items[].sku`. */
+/** Lists the fields of an input, each followed by the fields inside it: `line_items[].sku`. */
 export const fieldRows = ({ properties = {}, required = [] }: Fields, within = ''): FieldRow[] =>
   Object.entries(properties).flatMap(([name, field]) => {
     const path = within + name;

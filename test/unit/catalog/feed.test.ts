@@ -137,10 +137,10 @@ describe('a fault of a value names line, column and reason', () => {
     [{ title: 'x'.repeat(201) }, '2 title: has 201 characters; at most 200 are allowed'],
     [{ id: 'x'.repeat(65) }, '2 id: has 65 characters; at most 64 are allowed'],
     [{ title: 'two\nlines' }, '2 title: must be one line (its row is lines 2 to 3)'],
-    [{ title: 'a\u202eb' }, '2 title: holds control, bidirectional or invisible characters'],
+    [{ title: 'a\u202eb' }, '2 title: contains control, bidirectional or invisible characters'],
     [
       { description: 'a\0b' },
-      '2 description: holds control, bidirectional or invisible characters',
+      '2 description: contains control, bidirectional or invisible characters',
     ],
     [{ price: '-1 GBP' }, '2 price: must not be negative, and is "-1"'],
     [{ price: '0.85' }, '2 price: must be like 0.85 GBP, and is "0.85"'],

@@ -4,7 +4,7 @@ import { problemBody } from '#src/interfaces/http/problem.ts';
 import type { Page } from '../layout/layout.ts';
 import { facts } from '../layout/parts.ts';
 
-/** A request id that nobody has, for the example. */
+/** An unused request id, for the example. */
 const EXAMPLE_ID = '019a0000-0000-7000-8000-000000000000';
 
 export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(PROBLEMS, code);
@@ -12,19 +12,19 @@ export const isProblemCode = (code: string): code is ProblemCode => Object.hasOw
 export const problemsPage = (): Page => ({
   title: 'Problems',
   main: html`<header class="head"><h1>Problems</h1>
-<p class="lede">Every way in which a call can fail. A code is never renamed and never
+<p class="lede">Every problem that a call can answer. A code is never renamed and never
 reused.</p></header>
 <table class="problems"><thead><tr><th scope="col">Code</th><th scope="col">Status</th>
-<th scope="col">What it means</th></tr></thead><tbody>${PROBLEM_CODES.map(
+<th scope="col">Meaning</th></tr></thead><tbody>${PROBLEM_CODES.map(
     (code) => html`<tr><th scope="row"><a href="/problems/${code}"><code>${code}</code></a></th>
 <td>${PROBLEMS[code].status}</td><td>${PROBLEMS[code].title}</td></tr>`,
   )}</tbody></table>`,
 });
 
-const again = (code: ProblemCode): string =>
+const retryText = (code: ProblemCode): string =>
   PROBLEMS[code].retryable
     ? 'Yes, unchanged and with the same idempotency key'
-    : 'No, not unchanged: something must be different first';
+    : 'No: change the call or its preconditions first';
 
 const exampleOf = (code: ProblemCode, origin: string): string =>
   JSON.stringify(
@@ -45,9 +45,9 @@ export const problemPage = (code: ProblemCode, origin: string): Page => {
 ${facts([
   ['Status', String(status)],
   ['Recovery', html`<code>${action}</code>`],
-  ['Send it again?', again(code)],
+  ['Send it again?', retryText(code)],
 ])}</header>
-<section aria-labelledby="example"><h2 id="example">As it arrives</h2>
+<section aria-labelledby="example"><h2 id="example">Example</h2>
 <pre tabindex="0"><code>${exampleOf(code, origin)}</code></pre></section>
 <p><a href="/problems">All problems</a> ·
 <a href="/problems/${code}.md">This page as Markdown</a></p>
@@ -55,7 +55,7 @@ ${facts([
   };
 };
 
-/** The same page for a reader who is a program. */
+/** Returns the page as Markdown, for programs. */
 export const problemMarkdown = (code: ProblemCode, origin: string): string => {
   const { status, title, hint, action } = PROBLEMS[code];
   return `# ${title}
@@ -65,7 +65,7 @@ export const problemMarkdown = (code: ProblemCode, origin: string): string => {
 ${hint}
 
 - Recovery: \`${action}\`
-- Send it again? ${again(code)}.
+- Send it again? ${retryText(code)}.
 
 \`\`\`json
 ${exampleOf(code, origin)}

@@ -3,23 +3,23 @@ import { BOUNDARIES } from '#contracts/boundaries.ts';
 import type { Page } from '../layout/layout.ts';
 import { searchForm } from '../links/product-pages.ts';
 
-/** What this service is, for whoever arrives without a link. */
+/** The page at /: explains the service to visitors who arrive without a link. */
 export const startPage = (): Page => ({
   title: 'Attributed wholesale promotion',
   main: html`<header class="head"><h1>Many small streams, one river</h1>
 <p class="lede">Software agents find wholesale products, share links to them and prepare lists for
 buyers, on behalf of a promoter. Buyers review those lists and alone decide to ask for a quotation.
-Everything that an agent does is on record.</p></header>
+Every call of an agent is recorded.</p></header>
 <section aria-labelledby="who"><h2 id="who">Who it is for</h2>
 <dl class="people">
 <div><dt>Buyers</dt><dd>You were sent a link to a list. Open it, change what you like, and ask for a
 quotation, or decline. You need no account.</dd></div>
-<div><dt>Promoters</dt><dd>Your agents act under your name, within what you and staff allowed; you
-see what came of each link and list.</dd></div>
-<div><dt>Agents</dt><dd>One key, over REST, MCP or A2A. Start with <code>getConnection</code>, and with
-the documentation below.</dd></div>
-<div><dt>Staff</dt><dd>You review access, control prices and stock, and answer the
-requests.</dd></div>
+<div><dt>Promoters</dt><dd>Your agents act under your name, within the scopes that you requested and staff
+approved. You see the results of each link and list.</dd></div>
+<div><dt>Agents</dt><dd>One key works over REST, MCP and A2A. Start with <code>getConnection</code> and the
+documentation below.</dd></div>
+<div><dt>Staff</dt><dd>You review access, control prices and stock, and answer requests for
+quotation.</dd></div>
 </dl></section>
 <section aria-labelledby="bounds" class="bounds"><h2 id="bounds">What no agent can do here</h2>
 <ul>${BOUNDARIES.map(
