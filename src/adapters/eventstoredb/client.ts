@@ -1,4 +1,4 @@
-/** One client of the server, mended where version 6.2.1 would take the process down with it. */
+/** Creates the client, and works around faults of version 6.2.1 that would end the process. */
 import type { Duplex } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
 
@@ -9,7 +9,7 @@ type StreamMaker = (
   cache?: object,
 ) => () => Promise<Duplex>;
 
-/** `protected` in the client's types, and there on every instance. */
+/** Members that the client's types declare as `protected`. */
 type Inner = {
   GRPCStreamCreator: StreamMaker;
   readonly capabilities: Promise<{ serverVersion: string }>;
@@ -18,15 +18,15 @@ type Inner = {
 const innerOf = (client: EventStoreDBClient): Inner => client as unknown as Inner;
 
 /**
- * The stream that carries all appends, without three ways to lose a process or an answer:
- * - A reply that nobody waits for any more throws inside the client. There are such: an error of
- *   one stream forgets the appends of every other (C4), and their replies still come.
- * - A write that waits for room when the connection breaks is an unhandled rejection. So no write
- *   waits; how many may be under way is bounded before they come here.
- * - A server that ends it in order leaves the appends on it, and all later ones, without an answer
- *   (C2). An error lets the client tell them and open another.
+ * Guards the stream of appends against three faults of the client:
+ * - A reply that no append awaits throws inside the client. Such replies are normal: an error of one
+ *   stream makes the client forget the appends of every stream, and their replies still arrive.
+ * - A write that awaits a drain when the connection breaks is an unhandled rejection. So no write
+ *   waits; the caller limits the number of appends under way.
+ * - When the server ends the stream normally, appends on it never settle. Destroying it with an error
+ *   makes the client reject them and open another stream.
  */
-const guarded = (stream: Duplex): Duplex => {
+const guard = (stream: Duplex): Duplex => {
   const answers = stream.listeners('data') as ((reply: unknown) => void)[];
   stream.removeAllListeners('data');
   stream.on('data', (reply: unknown) => {
@@ -34,7 +34,7 @@ const guarded = (stream: Duplex): Duplex => {
       try {
         answer(reply);
       } catch {
-        // The append it belongs to is being repeated, and finds out.
+        // The append of this reply is being repeated, which determines its outcome.
       }
     }
   });
@@ -47,26 +47,27 @@ const guarded = (stream: Duplex): Duplex => {
   return stream;
 };
 
-/** Throws what the client says of the URL, which may quote its password. */
+/** Throws the client's error about the URL, which may contain the password. */
 export const openClient = (url: string): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
   const inner = innerOf(client);
-  const make = inner.GRPCStreamCreator;
-  let before: Promise<unknown> = Promise.resolve();
-  // Only the stream of appends is kept from one call to the next.
-  inner.GRPCStreamCreator = (grpc, name, create, cache) => {
-    if (!cache) return make(grpc, name, create);
-    const take = make(grpc, name, (grpcClient) => guarded(create(grpcClient)), cache);
+  const create = inner.GRPCStreamCreator;
+  let previous: Promise<unknown> = Promise.resolve();
+  inner.GRPCStreamCreator = (...[grpc, name, open, cache]) => {
+    // Only the stream of appends is cached.
+    if (!cache) return create(grpc, name, open);
+    const take = create(grpc, name, (grpcClient) => guard(open(grpcClient)), cache);
     return () => {
-      // Who opens the stream gets it a tick after those who find it open, and would come last.
-      const mine = before.then(take);
-      before = mine.catch(() => {});
-      return mine;
+      // The call that opens the stream would get it one tick after those that find it open, which
+      // would send its append last. Each call waits for the one before it.
+      const stream = previous.then(take);
+      previous = stream.catch(() => {});
+      return stream;
     };
   };
   return client;
 };
 
-/** As the server tells it; 'unknown' where it does not. */
+/** The server's version; 'unknown' if it does not report one. */
 export const serverVersion = async (client: EventStoreDBClient): Promise<string> =>
   (await innerOf(client).capabilities).serverVersion;

@@ -1,18 +1,17 @@
-/** What an error of the client means for the log. */
+/** Classification of the client's errors, and what they become at the port. */
 import { ErrorType } from '@eventstore/db-client';
 import { LogCorrupted, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 /**
- * - conflict: the stream is not where it was expected.
- * - missing: no such stream.
- * - deleted: the stream was deleted in the database. That is how a key of the vault is destroyed,
- *   and nothing else of ours does it.
- * - tooLarge: no repetition will help.
- * - denied: not with these credentials.
- * - foreign: what answers there is no EventStoreDB.
- * - refused: answered, nothing done, worth repeating.
- * - lost: no answer, or one that tells nothing: it may have been done. Worth repeating.
- * - fault: anything else; of us, or of the client.
+ * - conflict: the stream is not at the expected revision.
+ * - missing: the stream does not exist.
+ * - deleted: the stream was deleted in the database. Tributary does that only to destroy a key.
+ * - tooLarge: the append exceeds the server's limit.
+ * - denied: the credentials do not permit the call.
+ * - foreign: the server is not EventStoreDB.
+ * - refused: the server answered and did nothing; worth repeating.
+ * - lost: no answer, or one that leaves the outcome open; worth repeating.
+ * - fault: any other error; a bug here or in the client.
  */
 export type Failure =
   | 'conflict'
@@ -38,8 +37,8 @@ const BY_TYPE: { readonly [type: string]: Failure } = {
   [ErrorType.NOT_LEADER]: 'lost',
 };
 
-// Codes of gRPC that tell nothing about what was done: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED,
-// NOT_FOUND without a name, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS.
+// gRPC codes that leave the outcome open: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, NOT_FOUND without
+// a name, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS.
 const LOST = new Set([1, 2, 4, 5, 8, 10, 13, 14, 15]);
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
@@ -53,7 +52,7 @@ const typeOf = (error: unknown): string | undefined =>
     ? error.type
     : undefined;
 
-/** On the batch path errors lose their type and their code; the text still begins with it. */
+/** Errors of the batch path have no type and no code; their text still begins with the code. */
 const codeOf = (error: unknown): number | undefined => {
   if (error instanceof Error && 'code' in error && typeof error.code === 'number')
     return error.code;
@@ -61,7 +60,7 @@ const codeOf = (error: unknown): number | undefined => {
   return code === undefined ? undefined : Number(code);
 };
 
-/** What the client cannot name it tells in the server's words. */
+/** Errors that the client has no type for carry the server's text. */
 const byText = (text: string): Failure | undefined => {
   if (/server is (?:not ready|(?:too )?busy)|no leader info/i.test(text)) return 'refused';
   if (/maximum append (?:event )?size|message larger than max/i.test(text)) return 'tooLarge';
@@ -71,8 +70,8 @@ const byText = (text: string): Failure | undefined => {
 
 export const failureOf = (error: unknown): Failure => {
   if (error instanceof LogUnavailable && error.cause) return failureOf(error.cause);
-  const known = byText(textOf(error)) ?? BY_TYPE[typeOf(error) ?? ''];
-  if (known) return known;
+  const failure = byText(textOf(error)) ?? BY_TYPE[typeOf(error) ?? ''];
+  if (failure) return failure;
   const code = codeOf(error);
   if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) return 'denied';
   if (code === UNIMPLEMENTED) return 'foreign';
@@ -83,32 +82,33 @@ export const failureOf = (error: unknown): Failure => {
 export const isWorthRepeating = (failure: Failure): boolean =>
   failure === 'lost' || failure === 'refused';
 
-/** Its own words: a live subscriber took its events too slowly. It is to come back at once. */
+/** Reports that the server cut off a slow live subscriber, which may reconnect at once. */
 export const isTooSlow = (error: unknown): boolean => /consumer too slow/i.test(textOf(error));
 
 /**
- * The server could not begin where it was told to. Up to 23.10 a subscription and a read say so in
- * words of their own, which they have for other failures, too; from 24.2 on both name the position.
+ * Reports that the server cannot start at the given position. Up to 23.10 the texts are generic and
+ * also used for other failures; from 24.2 on they name the position.
  */
-export const isNoPlace = (error: unknown): boolean =>
+export const isInvalidPosition = (error: unknown): boolean =>
   /exception was thrown by handler|unexpected \w*readallresult: error|invalid position/i.test(
     textOf(error),
   );
 
-/** No record begins at the position, and nothing else can be read from there. */
-export class NoPlace extends RangeError {
-  override readonly name = 'NoPlace';
+/** No record begins at the position, so the server cannot read from it. */
+export class InvalidPosition extends RangeError {
+  override readonly name = 'InvalidPosition';
 }
 
-/** For the failure of a read from `from` on. */
-export const orNoPlace =
+/** Handles the failure of a read from `from`; 0 for a position that is a record's. */
+export const invalidPosition =
   (from: Position) =>
   (error: unknown): never => {
-    if (from > 0 && isNoPlace(error)) throw new NoPlace(`no record at ${from}: ${textOf(error)}`);
+    if (from > 0 && isInvalidPosition(error))
+      throw new InvalidPosition(`no record at ${from}: ${textOf(error)}`);
     throw error;
   };
 
-/** What a failed read is to the caller of the port. */
+/** Converts the error of a failed read to one that the port declares. */
 export const readError = (what: string, error: unknown): Error => {
   const text = `${what}: ${textOf(error)}`;
   switch (failureOf(error)) {
@@ -121,10 +121,10 @@ export const readError = (what: string, error: unknown): Error => {
   }
 };
 
-/** Whether the port's error says that the stream was deleted. */
+/** Reports whether an error of the port means that the stream was deleted. */
 export const isDeleted = (error: unknown): boolean =>
   error instanceof LogCorrupted && failureOf(error.cause) === 'deleted';
 
-/** The client's own error for a call that nobody answers; it has none for the batch path. */
+/** The error of a call without an answer, worded like the client's, which has none for appends. */
 export const noAnswer = (ms: number): Error =>
   new Error(`4 DEADLINE_EXCEEDED: no answer within ${ms} ms`);

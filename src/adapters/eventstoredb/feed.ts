@@ -1,151 +1,171 @@
-/** A subscription to `$all` as one ordered sequence of calls. */
-import type { AllStreamSubscription, EventStoreDBClient, Filter } from '@eventstore/db-client';
 import {
+  type AllStreamSubscription,
   BACKWARDS,
+  type EventStoreDBClient,
   eventTypeFilter,
+  type Filter,
   FORWARDS,
   START,
   streamNameFilter,
 } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
-import { drained } from './drain.ts';
+import { collect } from './collect.ts';
 import { positionOf, positionOfEvent, startAt } from './positions.ts';
-import type { Recorded } from './records.ts';
+import type { Recorded } from './recorded-events.ts';
 
-/** What is wanted of the log; the server leaves out the rest. */
-export type Wanted = { types: readonly string[] } | { owner: string } | 'all';
+/** Which records the server sends. */
+export type FeedFilter = { types: readonly string[] } | { owner: string } | 'all';
 
-export type Sink = {
-  event(event: Recorded): void;
-  /** Everything up to here was told, or is not wanted. */
-  checkpoint(position: Position): void;
-  caughtUp(): void;
-  /** Once, and nothing after it; null when the server ended it in order, which means no more. */
-  dropped(error: unknown): void;
+/** A checkpoint means that every matching record up to it has been delivered. */
+export type FeedItem = Recorded[] | { checkpoint: Position } | 'caughtUp';
+
+export type FeedOptions = {
+  after: Position;
+  filter: FeedFilter;
+  /** Events that the client buffers; the server is paused when the buffer is full. */
+  bufferEvents: number;
+  silenceMs: number;
+  /** Called after each `silenceMs` in which the reader waited in vain. An error ends the feed. */
+  onSilence(): Promise<Error | undefined>;
+  signal?: AbortSignal;
 };
 
-export type Feed = { pause(): void; resume(): void; close(): void };
+/** An item that is due when this many events have been delivered. */
+type Mark = { afterEvents: number; commit: bigint | 'caughtUp' };
+type Start = ReturnType<typeof startAt>;
 
-// The server looks through 32 records at a time, and tells where it is after so many times.
+const BATCH_EVENTS_MAX = 500;
+// The server examines 32 records at a time and sends a checkpoint after this many batches.
 const CHECKPOINT_WINDOWS = 32;
-// Events that the client keeps for us: with its own 16 it stops the server more than it reads.
-const BUFFER_EVENTS = 256;
 
-/** The watch over what is silent is the caller's; this only lets no read wait for ever. */
-const ANSWER_MS = 5_000;
+/** Subscribes to `$all`. Ends when `signal` aborts; throws when the server ends or drops it. */
+export async function* feed(
+  client: EventStoreDBClient,
+  options: FeedOptions,
+): AsyncGenerator<FeedItem, void> {
+  const start = await startAfter(client, options);
+  if (options.signal?.aborted) return;
+  const subscription = new FeedSubscription(client, start, options);
+  try {
+    yield* subscription.items();
+  } finally {
+    subscription.close();
+  }
+}
 
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|#\s]/g, '\\$&');
+/**
+ * One call to the server. The client emits checkpoints and `caughtUp` when they enter its buffer,
+ * before the events in front of them; they are held back until those events have been delivered.
+ */
+class FeedSubscription {
+  readonly #options: FeedOptions;
+  readonly #stream: AllStreamSubscription;
+  readonly #marks: Mark[] = [];
+  #delivered = 0;
+  #error: Error | undefined;
+  #wake = (): void => {};
 
-const filterOf = (wanted: Wanted, checkpointReached: Filter['checkpointReached']): Filter => {
+  constructor(client: EventStoreDBClient, fromPosition: Start, options: FeedOptions) {
+    this.#options = options;
+    const filter = filterOf(options.filter, (commit) => this.#mark(commit));
+    this.#stream = client.subscribeToAll(
+      { fromPosition, filter },
+      { highWaterMark: options.bufferEvents },
+    );
+    this.#stream.on('caughtUp', () => this.#mark('caughtUp'));
+    this.#stream.on('readable', () => this.#wake());
+    this.#stream.on('error', (error) => this.#fail(error));
+    this.#stream.on('end', () => this.#fail(new Error('14 UNAVAILABLE: ended by the server')));
+    options.signal?.addEventListener('abort', this.close);
+  }
+
+  async *items(): AsyncGenerator<FeedItem, void> {
+    while (!this.#options.signal?.aborted) {
+      const item = this.#take();
+      if (item) yield item;
+      else if (this.#error) throw this.#error;
+      else if (!(await this.#activity())) {
+        const error = await this.#options.onSilence();
+        if (error && this.#marks.length === 0 && this.#stream.readableLength === 0) throw error;
+      }
+    }
+  }
+
+  readonly close = (): void => {
+    this.#options.signal?.removeEventListener('abort', this.close);
+    // Otherwise the call stays open at the server.
+    this.#stream.unsubscribe().catch(() => {});
+    this.#wake();
+  };
+
+  #mark(commit: Mark['commit']): void {
+    this.#marks.push({ afterEvents: this.#delivered + this.#stream.readableLength, commit });
+    this.#wake();
+  }
+
+  #fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake();
+  }
+
+  #take(): FeedItem | undefined {
+    const [mark] = this.#marks;
+    const due = mark ? mark.afterEvents - this.#delivered : Infinity;
+    if (mark && due <= 0) {
+      this.#marks.shift();
+      const { commit } = mark;
+      return commit === 'caughtUp' ? commit : { checkpoint: positionOf(commit) };
+    }
+    const records: Recorded[] = [];
+    for (let count = Math.min(due, BATCH_EVENTS_MAX); count > 0; count -= 1) {
+      const resolved = this.#stream.read() as { event?: Recorded } | null;
+      if (resolved === null) break;
+      this.#delivered += 1;
+      if (resolved.event) records.push(resolved.event);
+    }
+    return records.length > 0 ? records : undefined;
+  }
+
+  /** Resolves to true at the end of a turn in which something arrived, to false after silence. */
+  #activity(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#options.silenceMs, false);
+      this.#wake = () => {
+        clearTimeout(timer);
+        setImmediate(resolve, true);
+      };
+    });
+  }
+}
+
+const filterOf = (filter: FeedFilter, onCheckpoint: (commit: bigint) => void): Filter => {
   const options = {
     checkpointInterval: CHECKPOINT_WINDOWS,
-    ...(checkpointReached && { checkpointReached }),
+    checkpointReached: (_: unknown, { commit }: { commit: bigint }) => onCheckpoint(commit),
   };
-  if (wanted === 'all') return eventTypeFilter({ ...options, regex: '^[^$]' });
-  if ('owner' in wanted) return streamNameFilter({ ...options, prefixes: [`${wanted.owner}-`] });
-  return eventTypeFilter({ ...options, regex: `^(?:${wanted.types.map(escaped).join('|')})$` });
+  if (filter === 'all') return eventTypeFilter({ ...options, regex: '^[^$]' });
+  if ('owner' in filter) return streamNameFilter({ ...options, prefixes: [`${filter.owner}-`] });
+  return eventTypeFilter({ ...options, regex: `^(?:${filter.types.map(escape).join('|')})$` });
 };
 
+const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|#\s]/g, '\\$&');
+
 /**
- * Where to begin, to be told of everything after `after`. The server leaves out one record: the one
- * it is told to begin at, or, where a scavenge took that away, the next one, whatever it is. Then it
- * is to begin at the record before.
+ * Finds the position from which a subscription delivers every record after `after`. The server skips
+ * the record at the given position, or the next one if that record was scavenged. In that case the
+ * subscription must start at the record before.
  */
-const beginningOf = async (
+const startAfter = async (
   client: EventStoreDBClient,
-  after: Position,
-): Promise<ReturnType<typeof startAt>> => {
-  const [first] = await recordsFrom(client, after, FORWARDS);
-  if (!first || positionOfEvent(first) <= after) return startAt(after);
-  const [before] = await recordsFrom(client, after, BACKWARDS);
+  { after, silenceMs }: FeedOptions,
+): Promise<Start> => {
+  const fromPosition = startAt(after);
+  if (fromPosition === START) return START;
+  // Forwards a read includes the record at `after`, backwards it does not.
+  const read = async (direction: typeof FORWARDS | typeof BACKWARDS) =>
+    (await collect(client.readAll({ fromPosition, direction, maxCount: 1 }), silenceMs))[0];
+  const next = await read(FORWARDS);
+  if (!next || positionOfEvent(next) <= after) return fromPosition;
+  const before = await read(BACKWARDS);
   return startAt(before ? positionOfEvent(before) : 0);
-};
-
-/** One, or none: forwards with the record that stands there, backwards without it. */
-const recordsFrom = async (
-  client: EventStoreDBClient,
-  position: Position,
-  direction: typeof FORWARDS | typeof BACKWARDS,
-): Promise<Recorded[]> => {
-  const fromPosition = startAt(position);
-  if (fromPosition === START) return [];
-  const events: Recorded[] = [];
-  const read = client.readAll({ fromPosition, direction, maxCount: 1 });
-  await drained(read, (event) => events.push(event), ANSWER_MS);
-  return events;
-};
-
-/**
- * The client calls back for checkpoints and `caughtUp` as they pass it, up to its whole buffer
- * ahead of the events before them (C5). So each is held until those events were told.
- */
-export const openFeed = (
-  client: EventStoreDBClient,
-  options: { after: Position; wanted: Wanted },
-  sink: Sink,
-): Feed => {
-  const held: { behind: number; tell: () => void }[] = [];
-  let told = 0;
-  let ended = false;
-  let paused = false;
-  let subscription: AllStreamSubscription | undefined;
-  const tellHeld = (): void => {
-    while (!ended && held[0] && held[0].behind <= told) held.shift()?.tell();
-  };
-  const hold = (tell: () => void): void => {
-    held.push({ behind: told + (subscription?.readableLength ?? 0), tell });
-    tellHeld();
-  };
-  const close = (): void => {
-    ended = true;
-    // Without it the call stays open at the server (C8).
-    subscription?.unsubscribe().catch(() => {});
-  };
-  const drop = (error: unknown): void => {
-    if (ended) return;
-    close();
-    sink.dropped(error);
-  };
-  // What throws inside the client's callback stalls the subscription for ever (C6).
-  const guarded = (call: () => void): void => {
-    try {
-      call();
-    } catch (error) {
-      drop(error);
-    }
-  };
-  const filter = filterOf(options.wanted, (_, { commit }) =>
-    guarded(() => hold(() => sink.checkpoint(positionOf(commit)))),
-  );
-  const begin = (fromPosition: ReturnType<typeof startAt>): void => {
-    if (ended) return;
-    subscription = client.subscribeToAll(
-      { fromPosition, filter },
-      { highWaterMark: BUFFER_EVENTS },
-    );
-    subscription.on('caughtUp', () => guarded(() => hold(sink.caughtUp)));
-    subscription.on('data', ({ event }) => {
-      if (ended) return;
-      guarded(() => {
-        told += 1;
-        if (event) sink.event(event);
-        tellHeld();
-      });
-    });
-    subscription.on('error', drop);
-    subscription.on('end', () => drop(null));
-    if (paused) subscription.pause();
-  };
-  beginningOf(client, options.after).then(begin).catch(drop);
-  return {
-    pause() {
-      paused = true;
-      subscription?.pause();
-    },
-    resume() {
-      paused = false;
-      subscription?.resume();
-    },
-    close,
-  };
 };

@@ -1,20 +1,20 @@
-/** Positions of the port on EventStoreDB's: byte offsets of its log, as numbers. */
+/** Conversion between the port's positions and EventStoreDB's, which are byte offsets. */
 import { type ReadPosition, START } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
 
 /**
- * The commit position alone tells records apart: only transactions of the old TCP protocol had
- * another prepare position. Throws RangeError beyond 2^53, where a number would round, and where a
- * server hands out no position at all (its largest integer).
+ * Converts a commit position, which identifies a record: prepare positions differ from it only in
+ * transactions of the old TCP protocol. Throws RangeError above 2^53, where a number would be
+ * rounded, and for the largest integer, by which servers say that they have no position.
  */
 export const positionOf = (commit: bigint | undefined): Position => {
   if (commit === undefined || commit < 0n || commit > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new RangeError(`commit position ${commit} cannot be told exactly as a number`);
+    throw new RangeError(`commit position ${commit} is not an exact number`);
   }
   return Number(commit);
 };
 
-/** Where a read or a subscription begins. Reads begin with that record, subscriptions after it. */
+/** Where a read or a subscription starts. Reads include that record, subscriptions do not. */
 export const startAt = (after: Position): ReadPosition | typeof START => {
   if (after <= 0) return START;
   const commit = BigInt(after);

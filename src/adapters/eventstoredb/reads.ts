@@ -1,223 +1,239 @@
-/** Reads: bounded in number and in time, repeated while that may help. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { BACKWARDS, END, type EventStoreDBClient } from '@eventstore/db-client';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
-import { drained } from './drain.ts';
-import { failureOf, isWorthRepeating, NoPlace, orNoPlace, readError } from './failures.ts';
-import type { Wanted } from './feed.ts';
-import { gate } from './gate.ts';
+import { collect } from './collect.ts';
+import {
+  failureOf,
+  invalidPosition,
+  InvalidPosition,
+  isWorthRepeating,
+  noAnswer,
+  readError,
+} from './failures.ts';
+import { feed, type FeedFilter } from './feed.ts';
 import { positionOfEvent, startAt } from './positions.ts';
-import { isOurs, type OurRecord, type Recorded } from './records.ts';
-import { scanned } from './scan.ts';
-import { type Timing, waits } from './timing.ts';
+import { isLogRecord, type LogRecord, type Recorded } from './recorded-events.ts';
+import { withRetries } from './retries.ts';
+import { semaphore } from './semaphore.ts';
+import type { Timing } from './timing.ts';
 
 /**
- * A server serves 100 calls of a connection at once and lets the next ones wait, appends among them
- * (C9): the rest is for the appends' stream and the subscriptions.
+ * A server runs 100 calls of a connection at once and queues the others, appends included. The
+ * remaining slots are for the stream of appends and for subscriptions.
  */
 const READS_MAX = 64;
 const PAGE_EVENTS_MAX = 4_096;
 const HEAD_PAGE_EVENTS = 8;
+// With the client's default of 16 the server is paused more often than it is read.
+const SCAN_BUFFER_EVENTS = 256;
 
-const isOf = ({ streamId }: OurRecord, owner: string | undefined): boolean =>
-  owner === undefined || streamId.startsWith(`${owner}-`);
+/** Pages grow by this factor, so that foreign records are skipped in few round trips. */
+const GROWTH = 8;
 
-export type Reads = ReturnType<typeof reads>;
+type Range = { after: Position; limit: number };
+type Head = { position: Position; at: number | null };
 
-export const reads = (client: EventStoreDBClient, timing: Timing) => {
-  const turn = gate(READS_MAX);
-  let known: { position: Position; at: number | null } = { position: 0, at: null };
+/** Reads with a limit on their number and their time, repeated while that can help. */
+export class Reads {
+  readonly #client: EventStoreDBClient;
+  readonly #timing: Timing;
+  readonly #inTurn = semaphore(READS_MAX);
+  #head: Head = { position: 0, at: null };
 
-  /** Throws LogUnavailable when repetitions did not help in time. */
-  const patiently = async <T>(what: string, attempt: () => Promise<T>): Promise<T> => {
-    const until = performance.now() + timing.readRepeatMs;
-    const pauses = waits(timing.retryMs);
-    for (;;) {
-      try {
-        return await turn(attempt);
-      } catch (error) {
-        const pause = pauses.next();
-        const late = performance.now() + pause >= until;
-        if (late || !isWorthRepeating(failureOf(error))) throw readError(what, error);
-        await delay(pause);
+  constructor(client: EventStoreDBClient, timing: Timing) {
+    this.#client = client;
+    this.#timing = timing;
+  }
+
+  /** Resolves when the server answers reads; the stream does not exist. */
+  async probe(): Promise<void> {
+    await this.streamOnce('tributary_probe', 0, 1);
+  }
+
+  /** Reads a stream without repetition; empty when it does not exist. */
+  streamOnce(stream: string, from: number, limit?: number): Promise<Recorded[]> {
+    return this.#inTurn(() => this.#readStream(stream, from, limit));
+  }
+
+  stream(stream: string, from: number, limit?: number): Promise<Recorded[]> {
+    return this.#repeat(`reading ${stream}`, () => this.#readStream(stream, from, limit));
+  }
+
+  /** The log's events after `after`, at most `limit`. */
+  all({ after, limit }: Range): Promise<LogRecord[]> {
+    return this.#fromAnywhere(after, async (start) => {
+      const events: LogRecord[] = [];
+      let last = start;
+      // The first record of a page is the last one of the page before.
+      for await (const page of this.#pages(start, limit + 1, false)) {
+        for (const record of page) {
+          const position = positionOfEvent(record);
+          if (position > last && isLogRecord(record)) events.push(record);
+          last = Math.max(last, position);
+        }
+        if (events.length >= limit) break;
       }
-    }
-  };
+      return events.slice(0, limit);
+    });
+  }
 
-  const streamOnce = async (stream: string, from: number, limit?: number): Promise<Recorded[]> => {
-    const events: Recorded[] = [];
-    const read = client.readStream(stream, {
+  /** The newest `limit` events up to `upTo`, in log order. An owner's are found by reading all. */
+  back(upTo: Position, limit: number, owner?: string): Promise<LogRecord[]> {
+    const isWanted = (record: Recorded): record is LogRecord =>
+      positionOfEvent(record) <= upTo &&
+      isLogRecord(record) &&
+      (owner === undefined || record.streamId.startsWith(`${owner}-`));
+    return this.#fromAnywhere(upTo, async (start) => {
+      // A backwards read excludes the record that it starts at.
+      const first = await this.#pages(start, 1, false).next();
+      const events = (first.value ?? []).filter(isWanted);
+      if (start > 0 && events.length < limit)
+        for await (const page of this.#pages(start, limit, true)) {
+          events.push(...page.filter(isWanted));
+          if (events.length >= limit) break;
+        }
+      return events.slice(0, limit).toReversed();
+    });
+  }
+
+  /**
+   * The events that pass `filter`, after `after` and up to `upTo`, at most `limit`. The client has no
+   * filtered read, so this subscribes until it has caught up.
+   */
+  async scan(
+    filter: FeedFilter,
+    { after, limit, upTo = Infinity }: Range & { upTo?: Position | undefined },
+  ): Promise<LogRecord[]> {
+    const events: LogRecord[] = [];
+    if (limit <= 0 || upTo <= after) return events;
+    const { idleMs: silenceMs } = this.#timing;
+    const onSilence = async () => noAnswer(silenceMs);
+    const attempt = async (from: Position): Promise<void> => {
+      const options = { after: from, filter, bufferEvents: SCAN_BUFFER_EVENTS };
+      for await (const item of feed(this.#client, { ...options, silenceMs, onSilence })) {
+        if (item === 'caughtUp') return;
+        if ('checkpoint' in item) {
+          if (item.checkpoint >= upTo) return;
+          continue;
+        }
+        for (const record of item) {
+          if (positionOfEvent(record) > upTo) return;
+          if (isLogRecord(record) && events.push(record) >= limit) return;
+        }
+      }
+    };
+    await this.#fromAnywhere(after, (start) =>
+      this.#repeat('scanning the log', () => {
+        // A repetition continues after the last event received.
+        const last = events.at(-1);
+        const from = last ? positionOfEvent(last) : start;
+        return attempt(from).catch(invalidPosition(from));
+      }),
+    );
+    return events;
+  }
+
+  /** Position and time of the log's last event. Records of the server can follow it. */
+  async head(): Promise<Head> {
+    for await (const page of this.#pages(END, HEAD_PAGE_EVENTS, true))
+      for (const record of page) {
+        const position = positionOfEvent(record);
+        if (position <= this.#head.position) return this.#head;
+        if (!isLogRecord(record)) continue;
+        this.#head = { position, at: record.metadata.at };
+        return this.#head;
+      }
+    return this.#head;
+  }
+
+  /** Throws LogUnavailable when repetition did not help in time. */
+  #repeat<T>(what: string, attempt: () => Promise<T>): Promise<T> {
+    const { readRepeatMs: forMs, retryMs } = this.#timing;
+    const onFailure = (error: unknown, isLast: boolean): void => {
+      if (isLast || !isWorthRepeating(failureOf(error))) throw readError(what, error);
+    };
+    return withRetries(() => this.#inTurn(attempt), { forMs, retryMs, onFailure });
+  }
+
+  async #readStream(stream: string, from: number, limit?: number): Promise<Recorded[]> {
+    const read = this.#client.readStream(stream, {
       fromRevision: BigInt(from),
       requiresLeader: true,
       ...(limit !== undefined && { maxCount: limit }),
     });
     try {
-      await drained(read, (event) => events.push(event), timing.idleMs);
-      return events;
+      return await collect(read, this.#timing.idleMs);
     } catch (error) {
       if (failureOf(error) === 'missing') return [];
       throw error;
     }
-  };
+  }
 
-  const pageOnce = async (from: Position, maxCount: number): Promise<Recorded[]> => {
-    const events: Recorded[] = [];
-    const read = client.readAll({ fromPosition: startAt(from), maxCount });
-    await drained(read, (event) => events.push(event), timing.idleMs).catch(orNoPlace(from));
-    return events;
-  };
-
-  const backwardsOnce = async (
-    before: ReturnType<typeof startAt> | typeof END,
-    maxCount: number,
-  ): Promise<Recorded[]> => {
-    const events: Recorded[] = [];
-    const read = client.readAll({
-      direction: BACKWARDS,
-      fromPosition: before,
-      maxCount,
-      requiresLeader: true,
-    });
-    await drained(read, (event) => events.push(event), timing.idleMs);
-    return events;
-  };
-
-  /** The last record at or before `after`, looked for from the nearer end; 0 when there is none. */
-  const placeBefore = async (after: Position): Promise<Position> => {
-    const [top] = await patiently('reading the head', () => backwardsOnce(END, 1));
-    const end = top ? positionOfEvent(top) : 0;
-    if (after >= end) return end;
-    let place = after < end / 2 ? 0 : end;
-    const isForwards = place === 0;
-    for (;;) {
-      const from = place;
-      const page = await patiently('looking for a position', () =>
-        isForwards
-          ? pageOnce(from, PAGE_EVENTS_MAX)
-          : backwardsOnce(startAt(from), PAGE_EVENTS_MAX),
-      );
-      const positions = page.map(positionOfEvent);
-      if (!isForwards) place = positions.find((at) => at <= after) ?? positions.at(-1) ?? 0;
-      else place = positions.findLast((at) => at <= after) ?? place;
-      const isFound = isForwards ? place !== positions.at(-1) : place <= after;
-      if (isFound || place === from) return place;
+  /**
+   * Reads pages of growing size up to the end of the log. Throws InvalidPosition when no record begins
+   * at `start`.
+   */
+  async *#pages(
+    start: Position | typeof END,
+    firstSize: number,
+    isBackwards: boolean,
+  ): AsyncGenerator<Recorded[], undefined> {
+    let from = start;
+    for (let size = firstSize; ; size *= GROWTH) {
+      const maxCount = Math.min(size, PAGE_EVENTS_MAX);
+      const fromPosition = from === END ? END : startAt(from);
+      const unchecked = from === start && start !== END ? start : 0;
+      const page = await this.#repeat('reading the log', () => {
+        const read = this.#client.readAll({
+          fromPosition,
+          maxCount,
+          ...(isBackwards && { direction: BACKWARDS, requiresLeader: true }),
+        });
+        return collect(read, this.#timing.idleMs).catch(invalidPosition(unchecked));
+      });
+      yield page;
+      const last = page.at(-1);
+      if (!last || page.length < maxCount) return undefined;
+      from = positionOfEvent(last);
     }
-  };
+  }
 
-  /** The server begins at a record and nowhere else; the port takes any number. */
-  const fromAnywhere = async <T>(
-    after: Position,
-    read: (start: Position) => Promise<T>,
-  ): Promise<T> => {
+  /**
+   * Reads from any position, as the port permits, although the server starts only at a record: after
+   * InvalidPosition it reads from the last record before.
+   */
+  async #fromAnywhere<T>(after: Position, read: (start: Position) => Promise<T>): Promise<T> {
     try {
       return await read(after);
     } catch (error) {
-      if (!(error instanceof NoPlace)) throw error;
+      if (!(error instanceof InvalidPosition)) throw error;
     }
-    const place = await placeBefore(after);
+    const record = await this.#lastRecordUpTo(after);
     try {
-      return await read(place);
+      return await read(record);
     } catch (error) {
-      // A record stands there: the server cannot read for another reason.
-      throw error instanceof NoPlace ? new LogUnavailable('fault', 'no', error.message) : error;
+      // This is a record's position, so the read failed for another reason.
+      if (!(error instanceof InvalidPosition)) throw error;
+      throw new LogUnavailable('fault', 'no', error.message);
     }
-  };
+  }
 
-  return {
-    /** Whether the server reads for us: a stream that does not exist, so nothing of value. */
-    probe: (): Promise<unknown> => turn(() => streamOnce('tributary_probe', 0, 1)),
-    stream: (stream: string, from: number, limit?: number): Promise<Recorded[]> =>
-      patiently(`reading ${stream}`, () => streamOnce(stream, from, limit)),
-    streamOnce: (stream: string, from: number, limit: number): Promise<Recorded[]> =>
-      turn(() => streamOnce(stream, from, limit)),
-    async ours(stream: string, from: number): Promise<OurRecord[]> {
-      const what = `reading ${stream}`;
-      return (await patiently(what, () => streamOnce(stream, from))).filter(isOurs);
-    },
-    /** Ours after `after`, at most `limit`. */
-    all: (after: Position, limit: number): Promise<OurRecord[]> =>
-      fromAnywhere(after, async (start) => {
-        const found: OurRecord[] = [];
-        // A read begins with the record it is told to begin at: the one that was seen already.
-        let size = Math.min(limit + 1, PAGE_EVENTS_MAX);
-        for (let at = start; found.length < limit; size = Math.min(size * 4, PAGE_EVENTS_MAX)) {
-          const [from, maxCount] = [at, size];
-          const page = await patiently('reading the log', () => pageOnce(from, maxCount));
-          const last = page.at(-1);
-          for (const event of page)
-            if (positionOfEvent(event) > from && isOurs(event)) found.push(event);
-          if (!last || page.length < maxCount) break;
-          at = positionOfEvent(last);
-        }
-        return found.slice(0, limit);
-      }),
-    /** The newest of ours up to `upTo`, at most `limit`; of an owner by looking at all of them. */
-    back: (upTo: Position, limit: number, owner?: string): Promise<OurRecord[]> =>
-      fromAnywhere(upTo, async (start) => {
-        const found: OurRecord[] = [];
-        const take = (page: readonly Recorded[]): void => {
-          for (const event of page)
-            if (positionOfEvent(event) <= upTo && isOurs(event) && isOf(event, owner))
-              found.push(event);
-        };
-        // Backwards the server begins before the record that it is told to begin at.
-        take(await patiently('reading the log', () => pageOnce(start, 1)));
-        let size = Math.min(limit, PAGE_EVENTS_MAX);
-        for (let at = start; at > 0 && found.length < limit; ) {
-          const [before, maxCount] = [at, size];
-          const page = await patiently('reading the log back', () =>
-            backwardsOnce(startAt(before), maxCount).catch(orNoPlace(before)),
-          );
-          take(page);
-          const last = page.at(-1);
-          if (!last || page.length < maxCount) break;
-          at = positionOfEvent(last);
-          size = Math.min(size * 4, PAGE_EVENTS_MAX);
-        }
-        return found.slice(0, limit).toReversed();
-      }),
-    /** Ours that are wanted, after `after` and up to `upTo`, at most `limit`. */
-    async scan(
-      wanted: Wanted,
-      { after, limit, upTo = Infinity }: { after: Position; limit: number; upTo?: number },
-    ): Promise<OurRecord[]> {
-      const found: OurRecord[] = [];
-      if (limit <= 0 || upTo <= after) return found;
-      const take = (event: Recorded): boolean => {
-        if (isOurs(event)) found.push(event);
-        return found.length < limit;
-      };
-      await fromAnywhere(after, (start) =>
-        patiently('scanning the log', () => {
-          // Goes on where an attempt broke off.
-          const last = found.at(-1);
-          const from = last ? positionOfEvent(last) : start;
-          const scan = { after: from, upTo, wanted, take };
-          return scanned(client, scan, timing.idleMs).catch(orNoPlace(from));
-        }),
-      );
-      return found;
-    },
-    /** The last of ours: what the server keeps for itself may lie behind it. */
-    async head(): Promise<{ position: Position; at: number | null }> {
-      let before: ReturnType<typeof startAt> | typeof END = END;
-      let lowest = Infinity;
-      for (let limit = HEAD_PAGE_EVENTS; ; limit = Math.min(limit * 8, PAGE_EVENTS_MAX)) {
-        const from = before;
-        const page = await patiently('reading the head', () => backwardsOnce(from, limit));
-        for (const event of page) {
-          const position = positionOfEvent(event);
-          if (position <= known.position) return known;
-          if (!isOurs(event)) continue;
-          known = { position, at: event.metadata.at };
-          return known;
-        }
-        const last = page.at(-1);
-        const seen = last ? positionOfEvent(last) : 0;
-        if (seen === 0 || seen >= lowest) return known;
-        lowest = seen;
-        before = startAt(seen);
+  /** Finds the last record at or before `after`, reading from the nearer end; 0 if there is none. */
+  async #lastRecordUpTo(after: Position): Promise<Position> {
+    const { position: head } = await this.head();
+    if (after >= head / 2) {
+      for await (const page of this.#pages(END, 1, true)) {
+        const position = page.map(positionOfEvent).find((each) => each <= after);
+        if (position !== undefined) return position;
       }
-    },
-  };
-};
+      return 0;
+    }
+    let last = 0;
+    for await (const page of this.#pages(0, PAGE_EVENTS_MAX, false))
+      for (const record of page) {
+        const position = positionOfEvent(record);
+        if (position > after) return last;
+        last = position;
+      }
+    return last;
+  }
+}

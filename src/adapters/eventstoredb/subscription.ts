@@ -1,245 +1,150 @@
-/**
- * Subscriptions that do not end: what the server drops, ends, cuts off or lets fall silent is taken
- * up again after the last event that was received.
- */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
-import type { FoldEvent, Position, SubscriptionItem } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import {
+  type FoldEvent,
+  LogUnavailable,
+  type Position,
+  type SubscriptionItem,
+} from '#src/ports/event-log.ts';
 import type { Upcasts } from '../event-codec.ts';
-import { isNoPlace, isTooSlow, textOf } from './failures.ts';
-import { type Feed, openFeed } from './feed.ts';
-import { foldedOf, isOurs, type Recorded } from './records.ts';
-import { type Timing, waits } from './timing.ts';
+import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
+import { feed, type FeedItem } from './feed.ts';
+import { isLogRecord, type Recorded, toFoldEvent } from './recorded-events.ts';
+import { backoff } from './retries.ts';
+import type { Timing } from './timing.ts';
 
-const BATCH_EVENTS_MAX = 500;
-const QUEUE_EVENTS_MAX = 4_096;
-// In a row and without a word between: the server knows no such position, and will not learn it.
-const NO_PLACE_MAX = 5;
+const BUFFER_EVENTS_MAX = 4_096;
+/** After this many rejections in a row the server does not have the position. */
+const INVALID_POSITIONS_MAX = 5;
 
 export type SubscriptionOptions = {
   client: EventStoreDBClient;
   upcasts: Upcasts;
   timing: Timing;
   head(): Promise<{ position: Position }>;
-  /** Told of each drop, and where it goes on from; for the log of the service. */
-  onDropped?: (reason: string, position: Position) => void;
-  /** Told when the server speaks again, after one drop or many. */
-  onHealed?: (position: Position) => void;
-  /** A subscriber this far behind is read for no more until it has caught up. */
-  queueEventsMax?: number;
+  /** Called for each drop, with the position from which the subscription continues. */
+  onDropped: ((reason: string, position: Position) => void) | undefined;
+  /** Called when the server sends something again after one or more drops. */
+  onHealed: ((position: Position) => void) | undefined;
+  /** Events that are buffered for a slow consumer. */
+  bufferEventsMax: number | undefined;
 };
 
-type Step = IteratorResult<SubscriptionItem, undefined>;
-/** What waits for the consumer: an event, or a place that all before it were told. */
-type Entry = FoldEvent | { reached: Position } | 'caughtUp';
+/** An event that cannot be converted; reading it again would fail again. */
+class UnreadableEvent extends Error {}
 
-const END: Step = { done: true, value: undefined };
+/**
+ * An endless subscription. When the server drops, ends, cuts off or stops serving it, it is opened
+ * again after the last position delivered.
+ */
+export class Subscription {
+  readonly #options: SubscriptionOptions;
+  readonly #pauses: ReturnType<typeof backoff>;
+  /** Everything up to here has been delivered. */
+  #position: Position;
+  #lastEvent: Position;
+  /** Whether the server has reported, since the last drop, that everything stored was sent. */
+  #isLive = false;
+  #isRecovering = false;
+  #invalidPositions = 0;
 
-/** Ends when `signal` aborts. Throws LogUnavailable when the server knows no such position. */
-export const subscription = (
-  { client, upcasts, timing, head, onDropped, onHealed, ...options }: SubscriptionOptions,
-  after: Position,
-  signal: AbortSignal,
-): AsyncIterator<SubscriptionItem, undefined> => {
-  const queueMax = options.queueEventsMax ?? QUEUE_EVENTS_MAX;
-  const pauses = waits(timing.retryMs);
-  let queue: Entry[] = [];
-  let received = after;
-  let lastEvent = after;
-  let delivered = after;
-  let owed = false;
-  let live = false;
-  let spoken = true;
-  let broken = false;
-  let noPlace = 0;
-  let paused = false;
-  let ended = false;
-  let failure: Error | undefined;
-  let feed: Feed | undefined;
-  let reopening: NodeJS.Timeout | undefined;
-  let flushing: NodeJS.Immediate | undefined;
-  let waiting: { resolve(step: Step): void; reject(error: Error): void } | undefined;
-
-  /** The next item, if there is one: what the consumer has not seen stands behind what it has. */
-  const take = (): SubscriptionItem | undefined => {
-    if (owed) {
-      owed = false;
-      return { kind: 'checkpoint', position: delivered };
-    }
-    let entry = queue[0];
-    while (typeof entry === 'object' && 'reached' in entry) {
-      queue.shift();
-      if (entry.reached > delivered) {
-        delivered = entry.reached;
-        return { kind: 'checkpoint', position: delivered };
-      }
-      entry = queue[0];
-    }
-    if (entry === undefined) return undefined;
-    if (entry === 'caughtUp') {
-      queue.shift();
-      return { kind: 'caughtUp', position: delivered };
-    }
-    const events: FoldEvent[] = [];
-    for (const next of queue) {
-      if (typeof next !== 'object' || 'reached' in next) break;
-      if (events.push(next) === BATCH_EVENTS_MAX) break;
-    }
-    queue = queue.slice(events.length);
-    delivered = events.at(-1)?.position ?? delivered;
-    owed = true;
-    return { kind: 'events', events };
-  };
-
-  const heard = (): void => {
-    spoken = true;
-    if (!broken) return;
-    broken = false;
-    onHealed?.(received);
-  };
-
-  const flush = (): void => {
-    flushing = undefined;
-    if (!waiting) return;
-    const value = take();
-    if (!value && !failure) return;
-    const { resolve, reject } = waiting;
-    waiting = undefined;
-    if (value) resolve({ done: false, value });
-    else if (failure) fail(failure, reject);
-  };
-  const put = (entry: Entry): void => {
-    spoken = true;
-    noPlace = 0;
-    pauses.restart();
-    queue.push(entry);
-    // With the turn: what arrived in one is one batch.
-    if (waiting) flushing ??= setImmediate(flush);
-    if (!paused && queue.length >= queueMax) {
-      paused = true;
-      feed?.pause();
-    }
-  };
-  const resume = (): void => {
-    if (!paused || queue.length > queueMax / 2) return;
-    paused = false;
-    spoken = true;
-    if (feed) feed.resume();
-    else open();
-  };
-
-  const event = (record: Recorded): void => {
-    heard();
-    if (!isOurs(record)) return;
-    let folded: FoldEvent;
-    try {
-      folded = foldedOf(upcasts, record);
-    } catch (error) {
-      // Reading it again would tell the same.
-      feed?.close();
-      feed = undefined;
-      failure = error as Error;
-      flush();
-      return;
-    }
-    // Where it goes on is for the server to say; that it says a thing twice is seen here.
-    if (folded.position <= lastEvent) return;
-    lastEvent = folded.position;
-    received = Math.max(received, lastEvent);
-    put(folded);
-  };
-  const dropped = (error: unknown): void => {
-    feed = undefined;
-    live = false;
-    broken = true;
-    onDropped?.(error === null ? 'ended by the server' : textOf(error), received);
-    noPlace = isNoPlace(error) ? noPlace + 1 : 0;
-    if (noPlace >= NO_PLACE_MAX) {
-      failure = new LogUnavailable('fault', 'no', `no place ${received} here: ${textOf(error)}`);
-      flush();
-      return;
-    }
-    const pause = isTooSlow(error) ? 0 : pauses.next();
-    reopening = setTimeout(open, pause);
-  };
-  const open = (): void => {
-    // A consumer that is still behind is read for when it has room.
-    if (ended || feed || paused || failure) return;
-    feed = openFeed(
-      client,
-      { after: received, wanted: 'all' },
-      {
-        event,
-        checkpoint: (position) => {
-          heard();
-          if (position <= received) return;
-          received = position;
-          put({ reached: position });
-        },
-        caughtUp: () => {
-          heard();
-          live = true;
-          put('caughtUp');
-        },
-        dropped,
-      },
-    );
-  };
-
-  /** A connection can lose a subscription without a word to either side. */
-  const watch = async (): Promise<void> => {
-    const quiet = !spoken && !paused;
-    spoken = false;
-    const watched = feed;
-    if (!quiet || !watched) return;
-    const missed = !live || (await head()).position > received;
-    if (!missed || feed !== watched || spoken || ended) return;
-    watched.close();
-    dropped(new Error(`silent for ${timing.silenceMs} ms`));
-  };
-  const watching = setInterval(() => {
-    // A head that cannot be read says nothing of the subscription.
-    watch().catch(() => {});
-  }, timing.silenceMs);
-
-  const end = (): void => {
-    if (ended) return;
-    ended = true;
-    queue = [];
-    clearInterval(watching);
-    clearTimeout(reopening);
-    clearImmediate(flushing);
-    signal.removeEventListener('abort', end);
-    feed?.close();
-    waiting?.resolve(END);
-    waiting = undefined;
-  };
-  const fail = (error: Error, reject: (error: Error) => void): void => {
-    end();
-    reject(error);
-  };
-
-  if (signal.aborted) end();
-  else {
-    signal.addEventListener('abort', end);
-    open();
+  constructor(options: SubscriptionOptions, after: Position) {
+    this.#options = options;
+    this.#pauses = backoff(options.timing.retryMs);
+    this.#position = after;
+    this.#lastEvent = after;
   }
-  return {
-    next: () =>
-      new Promise((resolve, reject) => {
-        if (ended) {
-          resolve(END);
-          return;
+
+  /** Ends when `signal` aborts. Throws LogUnavailable when the server does not have the position. */
+  async *items(signal: AbortSignal): AsyncGenerator<SubscriptionItem, undefined> {
+    const { client, timing, bufferEventsMax = BUFFER_EVENTS_MAX } = this.#options;
+    while (!signal.aborted) {
+      const items = feed(client, {
+        after: this.#position,
+        filter: 'all',
+        // The client buffers as many again before it decodes them.
+        bufferEvents: bufferEventsMax / 2,
+        silenceMs: timing.silenceMs,
+        onSilence: () => this.#silenceError(),
+        signal,
+      });
+      try {
+        for await (const item of items) {
+          this.#onActivity();
+          for (const converted of this.#convert(item)) {
+            if (signal.aborted) return undefined;
+            yield converted;
+          }
         }
-        const value = take();
-        resume();
-        if (value) resolve({ done: false, value });
-        else if (failure) fail(failure, reject);
-        else waiting = { resolve, reject };
-      }),
-    return() {
-      end();
-      return Promise.resolve(END);
-    },
-  };
-};
+      } catch (error) {
+        if (error instanceof UnreadableEvent) throw error.cause;
+        const pause = this.#onDropped(error);
+        await delay(pause, undefined, { signal }).catch(() => {});
+      }
+    }
+    return undefined;
+  }
+
+  #onActivity(): void {
+    this.#invalidPositions = 0;
+    this.#pauses.reset();
+    if (this.#isRecovering) this.#options.onHealed?.(this.#position);
+    this.#isRecovering = false;
+  }
+
+  /** Returns the pause before the next attempt, in milliseconds. */
+  #onDropped(error: unknown): number {
+    const reason = textOf(error);
+    this.#isLive = false;
+    this.#isRecovering = true;
+    this.#options.onDropped?.(reason, this.#position);
+    this.#invalidPositions = isInvalidPosition(error) ? this.#invalidPositions + 1 : 0;
+    if (this.#invalidPositions >= INVALID_POSITIONS_MAX) {
+      const detail = `the log has no record at position ${this.#position}: ${reason}`;
+      throw new LogUnavailable('fault', 'no', detail);
+    }
+    return isTooSlow(error) ? 0 : this.#pauses.next();
+  }
+
+  /** A connection can lose a subscription without an error: compares it with the head of the log. */
+  async #silenceError(): Promise<Error | undefined> {
+    // A head that cannot be read says nothing about the subscription.
+    const head = this.#isLive ? await this.#options.head().catch(() => undefined) : undefined;
+    if (this.#isLive && (!head || head.position <= this.#position)) return undefined;
+    return new Error(`silent for ${this.#options.timing.silenceMs} ms`);
+  }
+
+  *#convert(item: FeedItem): Generator<SubscriptionItem> {
+    if (item === 'caughtUp') {
+      this.#isLive = true;
+      yield { kind: 'caughtUp', position: this.#position };
+    } else if (Array.isArray(item)) yield* this.#convertRecords(item);
+    else if (item.checkpoint > this.#position) {
+      this.#position = item.checkpoint;
+      yield { kind: 'checkpoint', position: this.#position };
+    }
+  }
+
+  *#convertRecords(records: readonly Recorded[]): Generator<SubscriptionItem> {
+    const events: FoldEvent[] = [];
+    let failure: UnreadableEvent | undefined;
+    for (const record of records.filter(isLogRecord)) {
+      try {
+        const event = toFoldEvent(this.#options.upcasts, record);
+        // A server can send again the record after which it was told to start.
+        if (event.position > (events.at(-1)?.position ?? this.#lastEvent)) events.push(event);
+      } catch (cause) {
+        failure = new UnreadableEvent('unreadable', { cause });
+        break;
+      }
+    }
+    const last = events.at(-1);
+    if (last) {
+      this.#lastEvent = last.position;
+      this.#position = Math.max(this.#position, last.position);
+      yield { kind: 'events', events };
+      yield { kind: 'checkpoint', position: this.#position };
+    }
+    if (failure) throw failure;
+  }
+}

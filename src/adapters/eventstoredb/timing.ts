@@ -1,18 +1,18 @@
-/** How long each thing may take, in milliseconds. */
+/** Time limits, in milliseconds. */
 export type Timing = {
-  /** Until a server that does not answer is given up at the start. */
+  /** Time to wait at startup for a server that does not answer. */
   startupMs: number;
-  /** Until an append is repeated no more. With its last attempt, less than five seconds. */
+  /** Time during which an append is repeated. With its last attempt, less than five seconds. */
   appendRepeatMs: number;
-  /** One sending of it. Always whole: a last one cut short would leave unknown what was refused. */
+  /** Time limit of one attempt. Never shortened: a cut-off attempt has an unknown outcome. */
   attemptMs: number;
-  /** Until a read is repeated no more. */
+  /** Time during which a read is repeated. */
   readRepeatMs: number;
-  /** Between two events of a read. */
+  /** Longest silence between two events of a read. */
   idleMs: number;
-  /** A subscription that says nothing for so long is checked against the head of the log. */
+  /** Longest silence of a subscription before it is compared with the head of the log. */
   silenceMs: number;
-  /** The first wait before a repetition; it doubles up to the second. */
+  /** The first pause before a repetition; each pause is twice the one before, up to `most`. */
   retryMs: readonly [first: number, most: number];
 };
 
@@ -24,19 +24,4 @@ export const TIMING: Timing = {
   idleMs: 1_500,
   silenceMs: 5_000,
   retryMs: [20, 500],
-};
-
-/** The waits between repetitions, one after the other. */
-export const waits = ([first, most]: Timing['retryMs']) => {
-  let next = first;
-  return {
-    next(): number {
-      const wait = next;
-      next = Math.min(2 * next, most);
-      return wait;
-    },
-    restart(): void {
-      next = first;
-    },
-  };
 };

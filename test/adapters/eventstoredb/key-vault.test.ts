@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { unwrapKey } from '#src/adapters/sealing.ts';
-import { type Found, keptKeys } from '#src/adapters/eventstoredb/kept-keys.ts';
+import { KeyCache, type KeyState } from '#src/adapters/eventstoredb/key-cache.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
@@ -44,22 +44,22 @@ const lines = (): (Omit<Line, 'data'> & { data: Buffer })[] =>
 describe('keys in memory', () => {
   test('are bounded in number, the oldest go first, and a failure is not kept', async () => {
     const asked: string[] = [];
-    const kept = keptKeys(async (subject): Promise<Found> => {
+    const cache = new KeyCache(async (subject): Promise<KeyState> => {
       asked.push(subject);
       if (subject === 'failing') throw new Error('no answer');
       return subject === 'never' ? 'never' : createSecretKey(Buffer.alloc(32));
     });
-    for (let n = 0; n <= 10_000; n += 1) void kept.put(`led_${n}`, Promise.resolve('destroyed'));
-    expect(kept.peek('led_0')).toBeUndefined();
-    expect(kept.peek('led_10000')).toBeDefined();
+    for (let n = 0; n <= 10_000; n += 1) void cache.put(`led_${n}`, Promise.resolve('destroyed'));
+    expect(cache.peek('led_0')).toBeUndefined();
+    expect(cache.peek('led_10000')).toBeDefined();
     for (let n = 0; n < 2; n += 1) {
-      await expect(kept.get('failing')).rejects.toThrow('no answer');
-      expect(await kept.get('never')).toBe('never');
+      await expect(cache.get('failing')).rejects.toThrow('no answer');
+      expect(await cache.get('never')).toBe('never');
       await turn();
     }
     expect(asked).toEqual(['failing', 'never', 'failing', 'never']);
-    kept.clear();
-    expect(kept.peek('led_10000')).toBeUndefined();
+    cache.clear();
+    expect(cache.peek('led_10000')).toBeUndefined();
   });
 });
 
