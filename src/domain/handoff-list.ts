@@ -1,7 +1,7 @@
 /** The lines of a list, and what an event says of a change of them: no more than is other than before. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { HandoffLine, HandoffState } from './handoff-state.ts';
-import { withNotesOf, withoutNotes } from './handoff-words.ts';
+import { withNotesOf, withoutNotes } from './handoff-texts.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 type Totals = EventData<'HandoffCreated'>['totals'];

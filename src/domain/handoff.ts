@@ -10,7 +10,7 @@ import {
   withNews,
 } from './handoff-list.ts';
 import type { HandoffState } from './handoff-state.ts';
-import { erased, why } from './handoff-words.ts';
+import { erased, why } from './handoff-texts.ts';
 
 type Event = EventOf<HandoffEventType>;
 type Lines = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;

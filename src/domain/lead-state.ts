@@ -1,6 +1,6 @@
 import type { EventData } from '#contracts/events/index.ts';
 
-/** The states staff can move a lead into. */
+/** The states that staff can move a lead to. */
 export type StaffMove =
   | 'accepted'
   | 'rejected'
@@ -16,7 +16,7 @@ export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn'
 export type LeadState = EventData<'LeadSubmitted'> & {
   state: Exclude<LeadStatus, 'lapsed'>;
   state_reason?: string | undefined;
-  /** Empty once it is erased, as every text that was sealed. */
+  /** Empty after an erasure, like every sealed text. */
   sealed_reason?: string | undefined;
   value?: { amount: number; currency: string };
   erased: boolean;

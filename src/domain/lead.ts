@@ -1,9 +1,16 @@
 import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, later, reject } from './decider.ts';
-import type { LeadContent, LeadSource } from './lead-amendment.ts';
-import { amended, amendment, isSettled, OPTIONAL } from './lead-amendment.ts';
+import { accept, type Decider, type Decision, later, reject } from './decider.ts';
+import {
+  amendedMembers,
+  amendmentOf,
+  isSourceFixed,
+  isUnchanged,
+  type LeadContent,
+  type LeadSource,
+  OPTIONAL_MEMBERS,
+} from './lead-amendment.ts';
 import type { LeadState, LeadStatus, StaffMove } from './lead-state.ts';
-import { erased, OWN_REASONS } from './lead-words.ts';
+import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
 
 type Event = EventOf<LeadEventType>;
 
@@ -28,27 +35,26 @@ export type LeadRejection =
   | 'source_fixed'
   | 'move_not_allowed';
 
-/** Which moves lead where: facts of the business, who makes them stands in the commands. */
-const MOVES: Record<StaffMove, readonly LeadStatus[]> = {
-  accepted: ['submitted'],
-  rejected: ['submitted'],
-  duplicate: ['submitted'],
-  contacted: ['accepted'],
-  qualified: ['contacted'],
-  unqualified: ['contacted'],
-  won: ['rfq_submitted'],
-  lost: ['rfq_submitted'],
-};
+/** For each move of staff, the state that it starts from and its event. */
+const MOVES = {
+  accepted: { from: 'submitted', event: 'LeadAccepted' },
+  rejected: { from: 'submitted', event: 'LeadRejected' },
+  duplicate: { from: 'submitted', event: 'LeadMarkedDuplicate' },
+  contacted: { from: 'accepted', event: 'LeadContacted' },
+  qualified: { from: 'contacted', event: 'LeadQualified' },
+  unqualified: { from: 'contacted', event: 'LeadUnqualified' },
+  won: { from: 'rfq_submitted', event: 'LeadWon' },
+  lost: { from: 'rfq_submitted', event: 'LeadLost' },
+} as const satisfies Record<StaffMove, { from: LeadStatus; event: LeadEventType }>;
 
 const WITHDRAWABLE: readonly LeadStatus[] = ['submitted', 'accepted', 'contacted', 'qualified'];
 const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
+/** States in which staff work on the lead, so that an RFQ of its handoff counts. */
+const RFQ_OBSERVABLE: readonly LeadStatus[] = ['accepted', 'contacted', 'qualified'];
 
-/** The state as of `at`: a claim that nobody took up in time has lapsed. */
+/** The state at `at`, in epoch milliseconds: a lead that nobody contacted before its claim expires has lapsed. */
 export const stateAt = (state: LeadState, at: number): LeadStatus =>
   AMENDABLE.includes(state.state) && at >= state.claim_expires_at ? 'lapsed' : state.state;
-
-const isAmendable = (state: LeadState, at: number): boolean =>
-  !state.erased && AMENDABLE.includes(stateAt(state, at));
 
 export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
   evolve(state, event) {
@@ -63,112 +69,109 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
       };
     }
     if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
-    return withoutGone({
+    return deleteUndefined({
       ...state,
-      ...changed(state, event),
+      ...changesOf(state, event),
       updated_at: later(state.updated_at, event.at),
       version: state.version + 1,
     });
   },
 
   decide(state, command) {
-    if (command.type === 'SubmitLead') {
-      if (state) return reject('lead_exists', `lead ${state.lead_id} exists`);
-      const submitted: Event = { type: 'LeadSubmitted', data: command.lead };
-      const { lead_id, agent_id, dims } = command.lead;
-      const named = { lead_id, agent_id, dims };
-      // The promoter learns that the contact is taken, and nothing of whose it is.
-      if (command.clash === 'known')
-        return accept<Event>(submitted, {
-          type: 'LeadRejected',
-          data: { ...named, reason: OWN_REASONS.known },
-        });
-      if (command.clash === 'own')
-        return accept<Event>(submitted, {
-          type: 'LeadMarkedDuplicate',
-          data: { ...named, reason: OWN_REASONS.own },
-        });
-      return accept(submitted);
-    }
+    if (command.type === 'SubmitLead') return submit(state, command);
     if (!state) return reject('lead_unknown', 'no such lead');
-    if (command.type === 'EraseSubject') {
-      const { subject, reason } = command;
-      return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
-    }
-    const now = stateAt(state, command.at);
-    const { lead_id, agent_id, dims, link_id, handoff_id } = state;
-    const named = {
-      lead_id,
-      agent_id,
-      dims,
-      ...(link_id && { link_id }),
-      ...(handoff_id && { handoff_id }),
-    };
     switch (command.type) {
-      case 'AmendLead': {
-        const { content, from } = command;
-        if (!isAmendable(state, command.at))
-          return reject(
-            'lead_closed',
-            `the lead is ${now}; it can be amended while submitted or accepted. What is new needs ` +
-              'an external_id of its own',
-          );
-        return isSettled(state, from)
-          ? reject('source_fixed', `came through its ${state.source.kind}, and stays so`)
-          : accept({ type: 'LeadAmended', data: amendment(state, content, from) });
-      }
-      case 'WithdrawLead': {
-        if (now === 'withdrawn') return accept();
-        const { sealedReason: sealed_reason } = command;
-        return WITHDRAWABLE.includes(now)
-          ? accept({
-              type: 'LeadWithdrawn',
-              data: { ...named, ...(sealed_reason && { sealed_reason }) },
-            })
-          : reject('lead_closed', `the lead is ${now} and cannot be withdrawn`);
-      }
-      case 'MoveLead': {
-        if (now === command.to) return accept();
-        if (!MOVES[command.to].includes(now))
-          return reject('move_not_allowed', `a lead that is ${now} cannot become ${command.to}`);
-        const { sealedReason: sealed_reason, to, value } = command;
-        return accept(moveEvent(to, { ...named, ...(sealed_reason && { sealed_reason }) }, value));
-      }
+      case 'AmendLead':
+        return amend(state, command);
+      case 'WithdrawLead':
+        return withdraw(state, command);
+      case 'MoveLead':
+        return move(state, command);
       case 'ObserveRfq':
-        return ['accepted', 'contacted', 'qualified'].includes(now)
-          ? accept({ type: 'LeadRfqObserved', data: named })
+        return RFQ_OBSERVABLE.includes(stateAt(state, command.at))
+          ? accept({ type: 'LeadRfqObserved', data: referenceTo(state) })
           : accept();
+      case 'EraseSubject': {
+        const { subject, reason } = command;
+        return state.erased
+          ? accept()
+          : accept({ type: 'SubjectErased', data: { subject, reason } });
+      }
     }
   },
 };
 
-const moveEvent = (
-  to: StaffMove,
-  data: EventData<'LeadAccepted'>,
-  value: { amount: number; currency: string } | undefined,
-): Event => {
-  switch (to) {
-    case 'accepted':
-      return { type: 'LeadAccepted', data };
-    case 'rejected':
-      return { type: 'LeadRejected', data };
-    case 'duplicate':
-      return { type: 'LeadMarkedDuplicate', data };
-    case 'contacted':
-      return { type: 'LeadContacted', data };
-    case 'qualified':
-      return { type: 'LeadQualified', data };
-    case 'unqualified':
-      return { type: 'LeadUnqualified', data };
-    case 'won':
-      return { type: 'LeadWon', data: { ...data, ...(value && { value }) } };
-    case 'lost':
-      return { type: 'LeadLost', data };
-  }
+type Of<Type> = Extract<LeadCommand, { type: Type }>;
+type LeadDecision = Decision<Event, LeadRejection>;
+
+const submit = (
+  state: LeadState | undefined,
+  { lead: data, clash }: Of<'SubmitLead'>,
+): LeadDecision => {
+  if (state) return reject('lead_exists', `lead ${state.lead_id} exists`);
+  const submitted: Event = { type: 'LeadSubmitted', data };
+  if (clash === 'none') return accept(submitted);
+  const { lead_id, agent_id, dims } = data;
+  // The agent learns that another lead has the contact, and nothing about that lead.
+  const judged = { lead_id, agent_id, dims, reason: AUTOMATIC_REASONS[clash] };
+  return accept<Event>(submitted, {
+    type: clash === 'known' ? 'LeadRejected' : 'LeadMarkedDuplicate',
+    data: judged,
+  });
 };
 
-/** The state that each event of a lead leaves behind; the others leave it as it is. */
-const STATE_AFTER: Partial<Record<LeadEventType, LeadState['state']>> = {
+const amend = (state: LeadState, { at, content, from }: Of<'AmendLead'>): LeadDecision => {
+  const now = stateAt(state, at);
+  if (state.erased || !AMENDABLE.includes(now))
+    return reject(
+      'lead_closed',
+      `the lead is ${now}; a lead can be amended while it is submitted or accepted. ` +
+        'New information needs an external_id of its own',
+    );
+  if (isSourceFixed(state, from))
+    return reject('source_fixed', `the source of this lead is a ${state.source.kind} and is fixed`);
+  const data = amendmentOf(state, content, from);
+  return isUnchanged(state, data) ? accept() : accept({ type: 'LeadAmended', data });
+};
+
+const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): LeadDecision => {
+  const now = stateAt(state, at);
+  if (now === 'withdrawn') return accept();
+  if (!WITHDRAWABLE.includes(now))
+    return reject('lead_closed', `the lead is ${now} and cannot be withdrawn`);
+  return accept({ type: 'LeadWithdrawn', data: withReason(state, sealedReason) });
+};
+
+const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>): LeadDecision => {
+  const now = stateAt(state, at);
+  if (now === to) return accept();
+  const { from, event } = MOVES[to];
+  if (now !== from) return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
+  const data = withReason(state, sealedReason);
+  return accept(
+    event === 'LeadWon'
+      ? { type: event, data: { ...data, ...(value && { value }) } }
+      : { type: event, data },
+  );
+};
+
+/** What every event of a lead contains, so that it can be attributed without its stream. */
+const referenceTo = ({ lead_id, agent_id, dims, link_id, handoff_id }: LeadState) => ({
+  lead_id,
+  agent_id,
+  dims,
+  ...(link_id && { link_id }),
+  ...(handoff_id && { handoff_id }),
+});
+
+const withReason = (state: LeadState, sealed_reason: string | undefined) => ({
+  ...referenceTo(state),
+  ...(sealed_reason && { sealed_reason }),
+});
+
+type StateChange = Exclude<LeadEventType, 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased'>;
+
+const STATE_AFTER: Record<StateChange, LeadState['state']> = {
   LeadAccepted: 'accepted',
   LeadRejected: 'rejected',
   LeadMarkedDuplicate: 'duplicate',
@@ -181,25 +184,25 @@ const STATE_AFTER: Partial<Record<LeadEventType, LeadState['state']>> = {
   LeadWithdrawn: 'withdrawn',
 };
 
-type Why = Pick<EventData<'LeadAccepted'>, 'reason' | 'sealed_reason'>;
+type Reasons = Pick<EventData<'LeadAccepted'>, 'reason' | 'sealed_reason'>;
 
-/** What an event changes of a lead that exists; undefined is what it takes away. */
-const changed = (state: LeadState, event: Event): Partial<LeadState> => {
+/** The members that an event sets; undefined removes a member. */
+const changesOf = (state: LeadState, event: Event): Partial<LeadState> => {
   if (event.type === 'LeadSubmitted') throw new Error('a lead was submitted twice');
-  if (event.type === 'LeadAmended') return amended(event.data);
-  if (event.type === 'SubjectErased') return erased(state);
-  const { reason, sealed_reason }: Why = state.erased ? {} : event.data;
+  if (event.type === 'LeadAmended') return amendedMembers(event.data);
+  if (event.type === 'SubjectErased') return eraseLead(state);
+  const { reason, sealed_reason }: Reasons = state.erased ? {} : event.data;
   return {
-    state: STATE_AFTER[event.type] ?? state.state,
+    state: STATE_AFTER[event.type],
     state_reason: reason,
     sealed_reason,
     ...(event.type === 'LeadWon' && event.data.value && { value: event.data.value }),
   };
 };
 
-/** Deleted, not undefined: a row has its members in one order, whether it has been in a store or not. */
-const withoutGone = (state: LeadState): LeadState => {
-  for (const member of [...OPTIONAL, 'state_reason', 'sealed_reason'] as const)
+/** Deletes members that are undefined, as a store does, so that a row is the same with and without a store. */
+const deleteUndefined = (state: LeadState): LeadState => {
+  for (const member of [...OPTIONAL_MEMBERS, 'state_reason', 'sealed_reason'] as const)
     if (member in state && state[member] === undefined) delete state[member];
   return state;
 };

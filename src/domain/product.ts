@@ -1,5 +1,6 @@
 import type { EventData, EventOf, ProductEventType } from '#contracts/events/index.ts';
 import { accept, type Decider, reject } from './decider.ts';
+import { isSameValue } from './equality.ts';
 
 type Event = EventOf<ProductEventType>;
 type Published = EventData<'ProductPublished'>;
@@ -12,7 +13,7 @@ export type ProductRejection = 'product_unknown';
 
 export type ProductState = Published & { status: 'published' | 'withdrawn' };
 
-/** A product of the catalog. What stands there already is not written again, whoever sends it. */
+/** A product of the catalog. Publishing what the catalog has already adds no event. */
 export const product: Decider<ProductState, ProductCommand, Event, ProductRejection> = {
   evolve(state, event) {
     if (event.type === 'ProductPublished' || event.type === 'ProductRevised')
@@ -32,21 +33,11 @@ export const product: Decider<ProductState, ProductCommand, Event, ProductReject
   },
 };
 
-const publish = (state: ProductState | undefined, { product: asked, stock }: Published) => {
-  const data = { product: asked, stock };
+const publish = (state: ProductState | undefined, { product: next, stock }: Published) => {
+  const data = { product: next, stock };
   if (state?.status !== 'published') return accept<Event>({ type: 'ProductPublished', data });
-  if (!isSame(state.product, asked)) return accept<Event>({ type: 'ProductRevised', data });
-  if (isSame(state.stock, stock)) return accept<Event>();
-  const { product_id } = asked;
+  if (!isSameValue(state.product, next)) return accept<Event>({ type: 'ProductRevised', data });
+  if (isSameValue(state.stock, stock)) return accept<Event>();
+  const { product_id } = next;
   return accept<Event>({ type: 'ProductStockObserved', data: { product_id, stock } });
 };
-
-/** Order of members does not make a product another one; what is absent does not either. */
-const isSame = (one: object, other: object): boolean => textOf(one) === textOf(other);
-
-const textOf = (value: object): string =>
-  JSON.stringify(
-    Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1)),
-  );

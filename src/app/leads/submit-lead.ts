@@ -1,41 +1,46 @@
 import { holdsAddress, PERSONAL } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { lead, type LeadCommand, type LeadRejection } from '#src/domain/lead.ts';
-import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
-import type { AgentCall } from '../pipeline/call.ts';
-import { claimContact, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
-import type { RejectedBy, Written } from '../events/decide-and-append.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import {
+  decideAndAppend,
+  type RejectedBy,
+  traceOf,
+  type Written,
+} from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
+import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
+import type { AgentCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
-import { sealAll } from '../privacy/sealed-texts.ts';
-import { showLead } from './render-lead.ts';
-import { present } from '../shared/present.ts';
+import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
 import { DAY_MS, epoch } from '../shared/time.ts';
+import { claimContact, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { showLead } from './render-lead.ts';
 
 type Input = InputOf<'submitLead'>;
 
 export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
-  const fault = missing(input);
+  const fault = findFieldConflict(input);
   if (fault) return fault;
   const name = nameOf('lead', call.ownerId, input.external_id);
   const leadId = `led_${name}`;
-  if ((await deps.vault.knows(leadId)) === 'destroyed') return ERASED;
-  const source = await sourceOf(deps, call, input);
+  if ((await deps.vault.knows(leadId)) === 'destroyed') return ERASED_LEAD;
+  const source = await findSource(deps, call, input);
   if ('ok' in source) return source;
 
   const stream = `${call.ownerId}-lead_${name}`;
   const written = await decideAndAppend(deps, call, {
     stream,
     decider: lead,
-    command: (state) => commandFor(deps, call, input, { state, leadId, source }),
+    command: (state) => makeCommand(deps, call, input, { state, leadId, source }),
   });
-  if (!written.ok) return 'rejected' in written ? refusalOf(written) : written;
+  if (!written.ok) return 'rejected' in written ? refuseLead(written) : written;
   const { state } = written;
   await releaseAfterWrite(() =>
     state.state === 'withdrawn'
@@ -44,52 +49,52 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   );
   return done(await showLead(deps, call.ownerId, state, state.updated_at), {
     ...traceOf(written),
-    ...(isFirstAnswer(state) ? {} : { status: 200 }),
+    ...(written.before !== undefined && { status: 200 }),
   });
 };
 
-/** A caller's clock may go before ours. */
+/** How far ahead of ours the clock of a caller can be, in milliseconds. */
 const CLOCK_SKEW_MS = 300_000;
 
-const ERASED = refuse('resource_erased', 'The personal data of this lead was erased.');
+const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
+const ERASED_LEAD = refuse('resource_erased', 'The personal data of this lead was erased.');
 
-/** Submitted, or submitted and judged in the same append: nothing came after. */
-const isFirstAnswer = (state: LeadState): boolean =>
-  state.version === 0 || (state.version === 1 && ['rejected', 'duplicate'].includes(state.state));
-
-const said = (pointer: string, code: string, detail: string): Refusal =>
+const refuseField = (pointer: string, code: string, detail: string): Refusal =>
   refuse('validation_failed', 'Some fields are not valid.', {
     errors: [{ pointer, code, detail }],
   });
 
-/** What the shape alone cannot say: which fields belong together. */
-const missing = (input: Input): Refusal | undefined => {
+/** Refuses combinations of fields that the schema cannot exclude. */
+const findFieldConflict = (input: Input): Refusal | undefined => {
   if (input.withdraw) {
     const { company, contact, consent, interest } = input;
     return (company ?? contact ?? consent ?? interest)
-      ? said('/withdraw', 'not_together', 'a withdrawal changes nothing else')
+      ? refuseField('/withdraw', 'not_together', 'a withdrawal changes nothing else')
       : undefined;
   }
   if (input.withdraw_reason !== undefined)
-    return said('/withdraw_reason', 'not_together', 'needs withdraw: true');
-  if (!input.company) return said('/company', 'required', 'a lead names a company');
+    return refuseField('/withdraw_reason', 'not_together', 'needs withdraw: true');
+  if (!input.company) return refuseField('/company', 'required', 'a lead names a company');
   if (input.contact && !input.consent)
     return refuse('consent_missing', 'A contact needs a lawful basis.', {
-      errors: [{ pointer: '/consent', code: 'required', detail: 'say basis and obtained_at' }],
+      errors: [{ pointer: '/consent', code: 'required', detail: 'send basis and obtained_at' }],
     });
   const { kind, ref = '' } = input.source;
   const shape = kind === 'link' ? /^lnk_[0-9a-z]{24}$/ : /^hnd_[0-9a-z]{24}$/;
   return (kind === 'link' || kind === 'handoff') && !shape.test(ref)
-    ? said('/source/ref', 'required', `name the ${kind} by its id`)
+    ? refuseField('/source/ref', 'required', `name the ${kind} by its id`)
     : undefined;
 };
 
-const refusalOf = ({ rejected, detail }: RejectedBy<LeadRejection>): Refusal =>
-  rejected === 'source_fixed'
-    ? said('/source', 'fixed', detail)
-    : refuse('state_conflict', `${detail}.`);
+const refuseLead = (rejection: RejectedBy<LeadRejection>): Refusal =>
+  rejection.rejected === 'source_fixed'
+    ? refuseField('/source', 'fixed', rejection.detail)
+    : refuseRejected(LEAD_PROBLEMS, rejection, NO_LEAD);
 
-/** Also on a retry: the first try may have ended before. What came back since then stays claimed. */
+/**
+ * Releases the contact that an amendment replaced; on a retry, too, because the first attempt may have failed before.
+ * A contact that a later amendment restored stays claimed.
+ */
 const releaseReplaced = async (
   deps: Deps,
   call: AgentCall,
@@ -101,64 +106,54 @@ const releaseReplaced = async (
   await releaseClaim(deps, call, { ...before, current: now?.contact });
 };
 
-/** Where the lead came from, as this request says. */
-const sourceOf = async (
+/** Reads the link or handoff that the request names as the source of the lead. */
+const findSource = async (
   deps: Deps,
   call: AgentCall,
-  { source }: Input,
+  { source: { kind, ref } }: Input,
 ): Promise<LeadSource | Refusal> => {
-  const { kind, ref } = source;
-  const said = { kind, ...(ref !== undefined && { ref }) };
-  if (ref === undefined || (kind !== 'link' && kind !== 'handoff'))
-    return { source: said, dims: {} };
-  const found =
+  const source = { kind, ...(ref !== undefined && { ref }) };
+  if (ref === undefined || (kind !== 'link' && kind !== 'handoff')) return { source, dims: {} };
+  const record =
     kind === 'link'
       ? await linkOf(deps, call.ownerId, ref)
       : await handoffOf(deps, call.ownerId, ref);
-  if (!found)
+  if (!record)
     return refuse('resource_not_found', `There is no such ${kind}.`, {
       errors: [
         { pointer: '/source/ref', code: 'not_found', detail: `no ${kind} of yours has this id` },
       ],
     });
-  return {
-    source: said,
-    dims: found.dims,
-    ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }),
-  };
+  const { dims } = record;
+  return { source, dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
 };
 
-const commandFor = async (
+type Facts = { state: LeadState | undefined; leadId: string; source: LeadSource };
+
+const makeCommand = async (
   deps: Deps,
   call: AgentCall,
   input: Input,
-  facts: { state: LeadState | undefined; leadId: string; source: LeadSource },
+  { state, leadId, source }: Facts,
 ): Promise<LeadCommand | Refusal> => {
-  const { state, leadId, source } = facts;
-  if (input.withdraw) {
-    if (!state) return refuse('resource_not_found', 'No lead of yours has this external_id.');
-    const sealed = await sealAll(deps.vault, leadId, { reason: input.withdraw_reason });
-    if (sealed === null) return ERASED;
-    const { reason: sealedReason } = sealed;
-    return { type: 'WithdrawLead', at: call.at, ...(sealedReason && { sealedReason }) };
-  }
-  // After the answer of an earlier request was looked for: that one stands, whatever it said.
+  if (input.withdraw) return state ? makeWithdrawal(deps, call, input, leadId) : NO_LEAD;
+  // Checked for a new lead only: older leads can have an address in their external_id.
   if (!state && holdsAddress(input.external_id))
-    return said('/external_id', PERSONAL.code, PERSONAL.detail);
+    return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
-    return said('/consent/obtained_at', 'in_future', 'must not lie in the future');
-  const content = await contentOf(deps, input, leadId);
+    return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
+  const content = await sealContent(deps, input, leadId, state);
   if ('ok' in content) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
-  const amend: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
-  const stands = !state || lead.decide(state, amend).accepted;
+  const amendment: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
+  const isAccepted = !state || lead.decide(state, amendment).accepted;
   const clash =
-    input.contact && stands
+    input.contact && isAccepted
       ? await claimContact(deps, call, { leadId, email: input.contact.email, expiresAt })
       : 'none';
   if (state)
     return clash === 'none'
-      ? amend
+      ? amendment
       : refuse('state_conflict', 'Another lead has this contact; this one stays as it is.');
   return {
     type: 'SubmitLead',
@@ -174,27 +169,46 @@ const commandFor = async (
   };
 };
 
-/** What the lead says, with everything personal sealed before anything is decided or stored. */
-const contentOf = async (
-  deps: Deps,
+const makeWithdrawal = async (
+  { vault }: Deps,
+  { at }: AgentCall,
+  { withdraw_reason: reason }: Input,
+  leadId: string,
+): Promise<LeadCommand | Refusal> => {
+  const sealed = await sealAll(vault, leadId, { reason });
+  if (sealed === null) return ERASED_LEAD;
+  return { type: 'WithdrawLead', at, ...present({ sealedReason: sealed.reason }) };
+};
+
+/**
+ * Makes the content of the lead with its personal texts sealed, before anything is decided or stored. A text that the
+ * lead has already keeps its ciphertext, so that the decider can compare: each seal has a random nonce.
+ */
+const sealContent = async (
+  { vault }: Deps,
   input: Input,
   leadId: string,
+  state: LeadState | undefined,
 ): Promise<LeadContent | Refusal> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');
-  const seal = (text: string | undefined) =>
-    text === undefined ? undefined : deps.vault.seal(leadId, text);
-  const sealed = await Promise.all([
-    seal(contact && JSON.stringify(contact)),
-    seal(interest?.note),
+  const stored = { contact: state?.contact ?? '', note: state?.interest?.note ?? '' };
+  const opened = await openTexts(vault, Object.values(stored));
+  const seal = (text: string | undefined, ciphertext: string) => {
+    if (text === undefined) return undefined;
+    return opened(ciphertext) === text ? ciphertext : vault.seal(leadId, text);
+  };
+  const [sealedContact, note] = await Promise.all([
+    seal(contact && JSON.stringify(contact), stored.contact),
+    seal(interest?.note, stored.note),
   ]);
-  if (sealed.includes(null)) return ERASED;
+  if (sealedContact === null || note === null) return ERASED_LEAD;
   const content = {
     company,
     consent,
     metadata,
-    contact: sealed[0],
-    interest: interest && { ...interest, ...(interest.note !== undefined && { note: sealed[1] }) },
+    contact: sealedContact,
+    interest: interest && { ...interest, ...present({ note }) },
   };
   return present(content) as LeadContent;
 };

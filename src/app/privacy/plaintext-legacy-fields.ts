@@ -2,7 +2,7 @@
  * Words of people that older events hold in clear. Since then they are sealed; out of the log itself no
  * erasure takes them, so nothing shows them any more.
  */
-import { isWords } from '#src/domain/lead-words.ts';
+import { isWrittenReason } from '#src/domain/lead-texts.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { KeyVault } from '#src/ports/system.ts';
 import { ERASED } from './sealed-texts.ts';
@@ -28,13 +28,15 @@ export const holdsWords = (event: Stored): boolean => {
   const { reason, note_to_buyer, lines = [] } = event.data as Worded;
   return (
     subjectOf(event) !== undefined &&
-    (isWords(reason) || note_to_buyer !== undefined || lines.some(({ note }) => note !== undefined))
+    (isWrittenReason(reason) ||
+      note_to_buyer !== undefined ||
+      lines.some(({ note }) => note !== undefined))
   );
 };
 
 const withoutWords = (data: Worded): Worded => ({
   ...data,
-  ...(isWords(data.reason) && { reason: ERASED }),
+  ...(isWrittenReason(data.reason) && { reason: ERASED }),
   ...(data.note_to_buyer !== undefined && { note_to_buyer: ERASED }),
   ...(data.lines && {
     lines: data.lines.map((line) => (line.note === undefined ? line : { ...line, note: ERASED })),
