@@ -8,7 +8,7 @@ export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
 export const KEYS_PATH = '/.well-known/jwks.json';
 
-/** Major and minor of the protocol: a patch is nothing to negotiate about. */
+/** Major and minor version of the protocol; patches are not negotiated. */
 export const A2A_VERSION = '1.0';
 
 const MODES = ['application/json', 'text/plain'];
@@ -27,7 +27,7 @@ const skillOf = ({ id, name, description, tags, examples, scope }: Skill): objec
   securityRequirements: securityOf(scope),
 });
 
-/** The agent card of A2A 1.0, and no member that is not in its schema. Constants, and the origin. */
+/** The agent card of A2A 1.0: constants and the origin, with members of its schema only. */
 export const agentCard = (origin: string, skills: readonly Skill[] = Object.values(SKILLS)) => ({
   name: 'Tributary',
   description:
@@ -67,19 +67,19 @@ const signed = (app: Signer, card: object): object => ({
 /** The public card, signed. */
 export const signedCard = (app: Signer): object => signed(app, agentCard(app.origin()));
 
-/** The card for a key: only skills that its scopes open, only examples that they permit. */
+/** The card for a key, with the skills and examples that its scopes allow. */
 export const extendedCard = (app: Signer, scopes: ReadonlySet<string>): object => {
   const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
   return signed(
     app,
     agentCard(
       app.origin(),
-      open.map((skill) => narrowed(skill, scopes)),
+      open.map((skill) => narrowSkill(skill, scopes)),
     ),
   );
 };
 
-const narrowed = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
+const narrowSkill = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
   const scope = [skill.scope ?? []].flat().filter((name) => scopes.has(name));
   const operations = skill.operations.filter((operation) => allows(operation.scope, scopes));
   const examples = skill.examples.filter(({ kind, ...example }) => {

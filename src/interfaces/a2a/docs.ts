@@ -25,7 +25,7 @@ const STATES = `| State | When | What next |
 | TASK_STATE_CANCELED | canceled before it was sent | |
 | TASK_STATE_FAILED | \`delivery_failed\`, \`approval_expired\` or \`outcome_unknown\` | with \`outcome_unknown\`, do not send it again before a person has looked |`;
 
-/** The skills and the rules of the A2A interface, as Markdown: constants and the origin. */
+/** The page about A2A as Markdown: rules, states and skills. */
 export const skillsMarkdown = (origin: string): string => {
   const message = {
     jsonrpc: '2.0',

@@ -3,12 +3,12 @@ import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { problemBody } from '../http/problem.ts';
 import { inTaskWords } from './wording.ts';
 
-/** A refusal in the words of the standard: number for JSON-RPC, status for HTTP, reason for both. */
-export type Fault = {
+/** A refusal in the form of A2A: a code for JSON-RPC, a status for HTTP, a reason for both. */
+export type A2aFault = {
   rpc: number;
-  /** Over HTTP+JSON, and over JSON-RPC where the door itself refused. */
+  /** HTTP status over HTTP+JSON. */
   http: number;
-  /** HTTP status of the JSON-RPC answer: an error of a method is an answer. */
+  /** HTTP status over JSON-RPC, which is 200 for the error of a method. */
   rpcHttp: number;
   /** google.rpc.Code by name. */
   status: string;
@@ -35,7 +35,7 @@ const STANDARD = {
 const isStandard = (reason: string): reason is keyof typeof STANDARD =>
   Object.hasOwn(STANDARD, reason);
 
-/** Codes of the catalogue that mean: the method's own input is at fault. */
+/** Problem codes that mean a fault in the parameters of the method. */
 const INPUT: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'secret_in_payload',
   'resource_not_found',
@@ -68,15 +68,15 @@ const NAMES: Record<number, string> = {
   507: 'RESOURCE_EXHAUSTED',
 };
 
-export const faultOf = (refusal: Refusal): Fault => {
+export const a2aFaultOf = (refusal: Refusal): A2aFault => {
   const { code, extra } = refusal;
-  const said = extra?.['reason'];
-  const reason = typeof said === 'string' ? said : code.toUpperCase();
+  const given = extra?.['reason'];
+  const reason = typeof given === 'string' ? given : code.toUpperCase();
   const { status } = PROBLEMS[code];
   const standard = code === 'version_unsupported' ? 'VERSION_NOT_SUPPORTED' : reason;
-  const named = isStandard(standard) ? STANDARD[standard] : undefined;
-  if (named) {
-    const [rpc, http, name] = named;
+  const defined = isStandard(standard) ? STANDARD[standard] : undefined;
+  if (defined) {
+    const [rpc, http, name] = defined;
     return { rpc, http, rpcHttp: 200, status: name, reason: standard, isStandard: true, refusal };
   }
   const base = { reason, isStandard: false, refusal, status: NAMES[status] ?? 'UNKNOWN' };
@@ -101,7 +101,7 @@ export const faultOf = (refusal: Refusal): Fault => {
     case 'internal_error':
       return { ...base, rpc: -32603, http: 500, rpcHttp: 500 };
     default:
-      // What the door refuses is told by HTTP; the number says the same to who reads only the body.
+      // Refusals before the method have their HTTP status; the code repeats it in the body.
       return { ...base, rpc: status * 100, http: status, rpcHttp: status };
   }
 };
@@ -110,7 +110,7 @@ const TYPE = 'type.googleapis.com/google.rpc.';
 
 /** error.data of JSON-RPC, error.details of HTTP+JSON. */
 const detailsOf = (
-  { reason, isStandard, refusal }: Fault,
+  { reason, isStandard, refusal }: A2aFault,
   about: { origin: string; requestId: string },
 ): object[] => {
   const { code, request_id, recovery, links, errors = [] } = problemBody(refusal, about);
@@ -151,13 +151,13 @@ const detailsOf = (
 
 type About = { origin: string; requestId: string };
 
-export const rpcError = (fault: Fault, id: string | number | null, about: About): object => ({
+export const rpcError = (fault: A2aFault, id: string | number | null, about: About): object => ({
   jsonrpc: '2.0',
   id,
   error: { code: fault.rpc, message: fault.refusal.detail, data: detailsOf(fault, about) },
 });
 
-export const httpError = (fault: Fault, about: About): object => ({
+export const httpError = (fault: A2aFault, about: About): object => ({
   error: {
     code: fault.http,
     status: fault.status,

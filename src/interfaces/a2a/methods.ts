@@ -21,52 +21,51 @@ export type Context = {
   consistencyToken: string | undefined;
 };
 
-/** What a method gives: a JSON answer, or a task to be followed on a stream. */
-export type Answer = { value: object; follow?: TaskView };
+/** Result of a method: a JSON answer, or a task to be followed on a stream. */
+export type MethodResult = { value: object; follow?: TaskView };
 
-export type Method<Params = never> = {
+export type A2aMethod<Params = never> = {
   /** Name in the audit record. */
   id: string;
   params: z.ZodType<Params>;
   budget(params: Params): Budget;
-  run(context: Context, params: Params): Promise<Outcome<Answer>>;
+  run(context: Context, params: Params): Promise<Outcome<MethodResult>>;
 };
 
-const define = <Params>(method: Method<Params>): Method => method as unknown as Method;
+const define = <Params>(method: A2aMethod<Params>): A2aMethod => method as unknown as A2aMethod;
 
 const answered = <Value>(
   outcome: Outcome<Value>,
-  make: (value: Value) => Answer,
-): Outcome<Answer> => (outcome.ok ? { ...outcome, value: make(outcome.value) } : outcome);
+  make: (value: Value) => MethodResult,
+): Outcome<MethodResult> => (outcome.ok ? { ...outcome, value: make(outcome.value) } : outcome);
 
-/** Outreach has a budget of its own; so has a message that continues a task, which may be outreach. */
+/** Outreach has a budget of its own, which messages with data to an existing task use, too. */
 const budgetOfMessage = ({ message }: SendParams): Budget => {
-  const ask = requestOf(message);
-  if (ask.kind === 'operation') return agentBudget(agentOperations[ask.operation]);
-  if (ask.kind === 'question') return 'read';
+  const request = requestOf(message);
+  if (request.kind === 'operation') return agentBudget(agentOperations[request.operation]);
+  if (request.kind === 'question') return 'read';
   return message.taskId !== undefined && message.data ? 'outreach' : 'write';
 };
 
-/** Refuses without an operation: audited where the request ends. */
 const partRefused = ({ index, code }: { index: number; code: string }): Refusal =>
   code === 'content_type'
-    ? refuse('validation_failed', 'Send data parts or text parts; files are not taken.', {
+    ? refuse('validation_failed', 'Send data parts or text parts; files are not supported.', {
         extra: { reason: 'CONTENT_TYPE_NOT_SUPPORTED' },
       })
     : refuse('validation_failed', 'Send at most one data part, an object, beside text parts.', {
-        errors: [{ pointer: `/message/parts/${index}`, code, detail: 'is not taken' }],
+        errors: [{ pointer: `/message/parts/${index}`, code, detail: 'is not supported' }],
       });
 
 const send = async (
   { app, admission, consistencyToken }: Context,
-  { wantsPush, strange: [strange], message }: SendParams,
+  { wantsPush, unsupported: [part], message }: SendParams,
 ): Promise<Outcome<TaskView>> => {
   if (wantsPush) return pushUnsupported();
-  if (strange) return partRefused(strange);
+  if (part) return partRefused(part);
   return app.tasks.perform(admission, 'sendMessage', present(message), { consistencyToken });
 };
 
-// The task is answered as it is: one that waits for a person waits for days, and no answer does.
+// Answers the task as it is now: a person may take days to decide.
 const sendMessage = define({
   id: taskOperations.sendMessage.id,
   params: sendParams,
@@ -87,8 +86,8 @@ const sendStreamingMessage = define({
 const onTask = (
   operation: 'getTask' | 'cancelTask' | 'subscribeToTask',
   budget: Budget,
-  make: (view: TaskView) => Answer,
-): Method =>
+  make: (view: TaskView) => MethodResult,
+): A2aMethod =>
   define({
     id: taskOperations[operation].id,
     params: taskParams,
@@ -113,7 +112,7 @@ const listTasks = define({
   },
 });
 
-const pushConfig = (name: string): Method =>
+const pushConfig = (name: string): A2aMethod =>
   define({
     id: `a2a:${name}`,
     params: anyParams,
@@ -141,7 +140,7 @@ export const METHODS = {
   ListTaskPushNotificationConfigs: pushConfig('ListTaskPushNotificationConfigs'),
   DeleteTaskPushNotificationConfig: pushConfig('DeleteTaskPushNotificationConfig'),
   GetExtendedAgentCard: getExtendedAgentCard,
-} as const satisfies Record<string, Method>;
+} as const satisfies Record<string, A2aMethod>;
 
 export type MethodName = keyof typeof METHODS;
 
@@ -149,7 +148,7 @@ export const isMethod = (name: string): name is MethodName => Object.hasOwn(METH
 
 /** A method's parameters, or every fault of them by its place. */
 export const readParams = (
-  method: Method,
+  method: A2aMethod,
   params: unknown,
 ): { ok: true; params: never } | Refusal => {
   const parsed = method.params.safeParse(params);
@@ -157,7 +156,7 @@ export const readParams = (
   const errors = parsed.error.issues.map((issue) => ({
     pointer: pointerOf(issue.path),
     code: issue.code,
-    // Of zod's words some repeat what was sent; the code and the place say enough.
+    // Some texts of zod repeat the input.
     detail: issue.code === 'custom' ? issue.message : 'is missing or not valid',
   }));
   return refuse('parameter_invalid', 'Some parameters are not valid.', { errors });

@@ -6,79 +6,81 @@ import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { originRefusal } from '../http/origin.ts';
-import { httpWire, rpcWire, type Wire } from './answers.ts';
+import { httpBinding, rpcBinding, type Binding } from './bindings.ts';
 import { A2A_BASE, A2A_VERSION } from './card.ts';
 import { cardRoutes } from './card-routes.ts';
 import { HTTP_ROUTES } from './http-routes.ts';
-import { isMethod, type Method, type MethodName, METHODS, readParams } from './methods.ts';
+import { isMethod, type A2aMethod, type MethodName, METHODS, readParams } from './methods.ts';
 import { taskStreams, type TaskStreams } from './streams.ts';
 
-/** What a JSON-RPC request is audited as while its method is not known. */
+/** What a JSON-RPC request is audited as before its method is known. */
 const RPC_EXCHANGE = 'a2a:JSONRPC';
 const RPC_PATHS = [A2A_BASE, `${A2A_BASE}/`];
 
-type Asked = { name: MethodName; params: unknown };
+type MethodCall = { name: MethodName; params: unknown };
 
 type Admissions = WeakMap<FastifyRequest, Admission<AgentCaller>>;
-type Interface = { app: AgentApp; admissions: Admissions; streams: TaskStreams };
+type A2aInterface = { app: AgentApp; admissions: Admissions; streams: TaskStreams };
 
 /** A2A 1.0 over JSON-RPC and over HTTP+JSON: the same methods, performed in the same way. */
 export const a2aRoutes = (server: FastifyInstance, app: AgentApp): void => {
-  const a2a: Interface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
+  const a2a: A2aInterface = { app, admissions: new WeakMap(), streams: taskStreams(server, app) };
   cardRoutes(server, app);
   for (const url of RPC_PATHS)
     server.route({
-      ...routeOf(a2a, rpcWire, RPC_EXCHANGE),
+      ...routeOf(a2a, rpcBinding, RPC_EXCHANGE),
       method: 'POST',
       url,
       handler: async (request, reply) => {
-        const asked = rpcAsked(request.body);
-        if ('refusal' in asked)
-          return refuseRequest(a2a, reply, { wire: rpcWire, exchange: asked.id }, asked.refusal);
-        return perform(a2a, reply, rpcWire, asked);
+        const call = rpcCallOf(request.body);
+        if ('refusal' in call)
+          return refuseRequest({ a2a, reply, binding: rpcBinding }, call.id, call.refusal);
+        return perform({ a2a, reply, binding: rpcBinding }, call);
       },
     });
   for (const { method, url, name, params } of HTTP_ROUTES)
     server.route({
-      ...routeOf(a2a, httpWire, METHODS[name].id),
+      ...routeOf(a2a, httpBinding, METHODS[name].id),
       method,
       url: A2A_BASE + url,
       handler: async (request, reply) =>
-        perform(a2a, reply, httpWire, { name, params: params(request) }),
+        perform({ a2a, reply, binding: httpBinding }, { name, params: params(request) }),
     });
 };
 
-/** Everything before the handler of a route: who asks, and in which version. */
-const routeOf = (a2a: Interface, wire: Wire, exchange: string) => ({
+/** The route up to its handler: admission, and the protocol version. */
+const routeOf = (a2a: A2aInterface, binding: Binding, exchange: string) => ({
   exposeHeadRoute: false,
   config: {
     refuse: (reply: FastifyReply, refusal: Refusal) =>
-      refuseRequest(a2a, reply, { wire, exchange }, refusal),
+      refuseRequest({ a2a, reply, binding }, exchange, refusal),
   },
   onRequest(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     reply.header('cache-control', 'no-store');
-    readable(request);
+    acceptMediaType(request);
     const { app, admissions } = a2a;
-    const stranger = originRefusal(request, app.origin());
-    const admitted = stranger ?? app.agents.admit(arrivalOf(request, 'a2a'), { exchange });
+    const foreign = originRefusal(request, app.origin());
+    const admitted = foreign ?? app.agents.admit(arrivalOf(request, 'a2a'), { exchange });
     if (admitted.ok) {
       admissions.set(request, admitted.value);
       next();
-    } else wire.refuse(reply, admitted, app.origin());
+    } else binding.refuse(reply, admitted, app.origin());
   },
-  // Once the body is read: over JSON-RPC the refusal is answered under the id of the request.
+  // After the body is parsed: over JSON-RPC the refusal has the id of the request.
   preHandler(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
     const version = versionRefusal(request);
-    if (version) refuseRequest(a2a, reply, { wire, exchange }, version);
+    if (version) refuseRequest({ a2a, reply, binding }, exchange, version);
     else next();
   },
 });
 
-/** Answers a request that is refused before a method ran; audited once it is known who asked. */
+/** A request that is answered over one of the bindings. */
+type Exchange = { a2a: A2aInterface; reply: FastifyReply; binding: Binding };
+
+/** Answers a request that is refused before a method runs; audits it once the caller is known. */
 const refuseRequest = (
-  { app, admissions }: Interface,
-  reply: FastifyReply,
-  { wire, exchange }: { wire: Wire; exchange: string },
+  { a2a: { app, admissions }, reply, binding }: Exchange,
+  exchange: string,
   refusal: Refusal,
 ): FastifyReply => {
   const admission = admissions.get(reply.request);
@@ -87,22 +89,20 @@ const refuseRequest = (
     reply.headers(admission.headers);
     app.agents.conclude(admission, exchange, answered);
   }
-  return wire.refuse(reply, answered, app.origin());
+  return binding.refuse(reply, answered, app.origin());
 };
 
 const perform = async (
-  { app, admissions, streams }: Interface,
-  reply: FastifyReply,
-  wire: Wire,
-  { name, params: raw }: Asked,
+  { a2a: { app, admissions, streams }, reply, binding }: Exchange,
+  { name, params: raw }: MethodCall,
 ): Promise<FastifyReply> => {
   const { request } = reply;
   const admission = admissions.get(request);
   if (!admission) throw new Error(`${name} was reached without an admission`);
-  const method: Method = METHODS[name];
+  const method: A2aMethod = METHODS[name];
   const fail = (refusal: Refusal): FastifyReply => {
     app.agents.conclude(admission, method.id, refusal);
-    return wire.refuse(reply, refusal, app.origin());
+    return binding.refuse(reply, refusal, app.origin());
   };
   const revoked = app.agents.confirm(admission);
   if (revoked) return fail(revoked);
@@ -128,8 +128,8 @@ const perform = async (
     if (replayOf !== undefined)
       reply.headers({ 'idempotent-replayed': 'true', 'original-request-id': replayOf });
     const { value: result, follow } = value;
-    if (!follow) return wire.send(reply, result);
-    streams.open(reply, { admission, taskId: follow.id, wrap: wire.event(reply), release });
+    if (!follow) return binding.send(reply, result);
+    streams.open(reply, { admission, taskId: follow.id, wrap: binding.event(reply), release });
     return reply;
   } catch (error) {
     release();
@@ -140,8 +140,8 @@ const perform = async (
 const isStream = (name: MethodName): boolean =>
   name === 'SendStreamingMessage' || name === 'SubscribeToTask';
 
-/** JSON under the standard's own name, and a request without a body that says it has JSON. */
-const readable = ({ raw: { headers } }: FastifyRequest): void => {
+/** Accepts the media type of A2A as JSON, and requests without a body that have a content type. */
+const acceptMediaType = ({ raw: { headers } }: FastifyRequest): void => {
   const type = headers['content-type'];
   const isEmpty =
     headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
@@ -155,19 +155,22 @@ const versionRefusal = (request: FastifyRequest): Refusal | undefined => {
   const asked = String(request.headers['a2a-version'] ?? query['A2A-Version'] ?? '');
   return /^1\.0(\.\d+)?$/.test(asked.trim())
     ? undefined
-    : refuse('version_unsupported', `Send A2A-Version: ${A2A_VERSION}; without it, 0.3 is meant.`);
+    : refuse(
+        'version_unsupported',
+        `Send A2A-Version: ${A2A_VERSION}; without it, the version is 0.3.`,
+      );
 };
 
-type Unasked = { refusal: Refusal; id: string };
+type RefusedCall = { refusal: Refusal; id: string };
 
-/** What a JSON-RPC body asks for. A name like one of the acts that no agent can do is refused as that. */
-const rpcAsked = (body: unknown): Asked | Unasked => {
-  const malformed = (detail: string): Unasked => ({
+/** Reads the method call of a JSON-RPC body. A method named after a forbidden act is refused as that act. */
+const rpcCallOf = (body: unknown): MethodCall | RefusedCall => {
+  const malformed = (detail: string): RefusedCall => ({
     refusal: refuse('malformed_request', detail),
     id: RPC_EXCHANGE,
   });
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return malformed('Send one JSON-RPC object; batches are not taken.');
+    return malformed('Send one JSON-RPC object; batches are not supported.');
   const { jsonrpc, id, method, params = {} } = body as Record<string, unknown>;
   if (jsonrpc !== '2.0') return malformed('jsonrpc must be "2.0".');
   if (typeof id !== 'string' && !Number.isInteger(id))

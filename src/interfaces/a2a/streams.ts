@@ -12,15 +12,15 @@ import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
 import { rememberFailure } from '../http/failure-log.ts';
 import { taskOf, updatesOf } from './wire.ts';
 
-/** Proxies close what is silent for a minute. */
+/** Shorter than the idle timeout of proxies, often a minute. */
 const HEARTBEAT_MS = 25_000;
 
 type Opened = {
   admission: Admission<AgentCaller>;
   taskId: string;
-  /** Puts an event into the form of its binding. */
+  /** Converts an event to the form of its binding. */
   wrap(event: object): object;
-  /** Frees the place that was reserved. */
+  /** Frees the reserved place. */
   release(): void;
 };
 
@@ -42,7 +42,7 @@ export class TaskStreams {
       signal: this.#stopping.signal,
       onEnd: (error) => {
         if (error !== undefined)
-          for (const { request } of this.#open.values()) noteBroken(request, error);
+          for (const { request } of this.#open.values()) rememberBrokenStream(request, error);
         this.#endAll();
       },
     });
@@ -55,7 +55,7 @@ export class TaskStreams {
     await Promise.all([...this.#open.values()].map(({ written }) => written));
   }
 
-  /** Takes a place for the key; the caller frees it by calling the result, unless a stream is opened. */
+  /** Reserves a place for the key. The caller frees it by calling the result, unless a stream is opened. */
   reserve({ keyId }: Pick<AgentCaller, 'keyId'>): Outcome<() => void> {
     const count = this.#perKey.get(keyId) ?? 0;
     if (count >= LIMITS.STREAMS_PER_KEY_MAX)
@@ -63,10 +63,10 @@ export class TaskStreams {
         retryAfterS: 1,
       });
     this.#perKey.set(keyId, count + 1);
-    let isHeld = true;
+    let isReserved = true;
     const release = (): void => {
-      if (!isHeld) return;
-      isHeld = false;
+      if (!isReserved) return;
+      isReserved = false;
       const left = (this.#perKey.get(keyId) ?? 1) - 1;
       if (left === 0) this.#perKey.delete(keyId);
       else this.#perKey.set(keyId, left);
@@ -90,7 +90,7 @@ export class TaskStreams {
       connection: 'close',
     });
     const written = this.#write(reply, opened, ending.signal)
-      .catch((error: unknown) => noteBroken(request, error))
+      .catch((error: unknown) => rememberBrokenStream(request, error))
       .finally(() => {
         clearTimeout(limit);
         opened.release();
@@ -139,8 +139,8 @@ export const taskStreams = (server: FastifyInstance, app: StreamApp): TaskStream
   return streams;
 };
 
-/** A stream that has begun can answer no error: it ends, and the log of the service says why. */
-const noteBroken = (request: FastifyRequest, error: unknown): void => {
+/** Remembers why a stream broke, for the log: once it has begun, it cannot answer an error. */
+const rememberBrokenStream = (request: FastifyRequest, error: unknown): void => {
   try {
     rememberFailure(request, refusalFor(error).code);
   } catch {

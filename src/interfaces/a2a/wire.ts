@@ -5,15 +5,17 @@ import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';
 import type { TaskStatus } from '#src/domain/task.ts';
-import { saidBy } from './wording.ts';
+import { statusText } from './wording.ts';
 
-/* A2A 1.0 as it travels: camelCase JSON of lf.a2a.v1. Members that we do not know are passed over, as
-the standard asks of both sides; what an operation gets is strict all the same. */
+/*
+ * The messages of A2A 1.0: camelCase JSON of lf.a2a.v1. Unknown members are ignored, as the standard requires; the input
+ * of an operation is strict.
+ */
 
 const MESSAGE_ID_CHARS_MAX = 255;
 const PARTS_MAX = 16;
 
-/** In JSON of protobuf an empty text is one that is not there. */
+/** In the JSON of protobuf an empty text is the same as an absent one. */
 const text = (max: number) =>
   z
     .string()
@@ -82,18 +84,18 @@ export const listParams = z.object({
   includeArtifacts: z.boolean().default(false),
 });
 
-/** Of configs for push notifications nothing is read: they are refused whatever they say. */
+/** Parameters of push notification methods, which are refused unread. */
 export const anyParams = z.unknown();
 
-/** Parts that no skill takes: files, and a second data part; by their place. */
-const strangeParts = ({ message }: SendShape): { index: number; code: string }[] => {
+/** Parts that no skill accepts: files, and a second data part. */
+const unsupportedParts = ({ message }: SendShape): { index: number; code: string }[] => {
   let data = 0;
   return message.parts.flatMap((one, index) => {
-    const given = (['text', 'data', 'raw', 'url'] as const).filter(
+    const kinds = (['text', 'data', 'raw', 'url'] as const).filter(
       (name) => one[name] !== undefined,
     );
-    if (given.includes('raw') || given.includes('url')) return [{ index, code: 'content_type' }];
-    if (given.length !== 1) return [{ index, code: 'invalid_part' }];
+    if (kinds.includes('raw') || kinds.includes('url')) return [{ index, code: 'content_type' }];
+    if (kinds.length !== 1) return [{ index, code: 'invalid_part' }];
     if (one.data === undefined) return [];
     data += 1;
     const isObject = typeof one.data === 'object' && one.data !== null && !Array.isArray(one.data);
@@ -104,20 +106,20 @@ const strangeParts = ({ message }: SendShape): { index: number; code: string }[]
 const messageOf = ({ message }: SendShape): TaskMessage => {
   const { messageId, taskId, contextId, parts } = message;
   const data = parts.find((one) => one.data !== undefined)?.data;
-  const words = parts.flatMap((one) => (one.text === undefined ? [] : [one.text]));
+  const texts = parts.flatMap((one) => (one.text === undefined ? [] : [one.text]));
   return {
     messageId,
     taskId,
     contextId,
     data: data as Record<string, unknown> | undefined,
-    otherParts: words.length === 0 ? '' : hash('sha256', JSON.stringify(words), 'base64url'),
+    otherParts: texts.length === 0 ? '' : hash('sha256', JSON.stringify(texts), 'base64url'),
   };
 };
 
-/** A message, read once: what it says, and what in it cannot be taken. */
+/** Parameters of a message, with the parts that are not supported. */
 export const sendParams = sendShape.transform((params) => ({
   message: messageOf(params),
-  strange: strangeParts(params),
+  unsupported: unsupportedParts(params),
   wantsPush: params.configuration?.taskPushNotificationConfig !== undefined,
 }));
 
@@ -134,13 +136,13 @@ const statusOf = (view: TaskView): object => ({
     taskId: view.id,
     role: 'ROLE_AGENT',
     parts: [
-      { text: saidBy(view) },
+      { text: statusText(view) },
       ...(view.detail ? [{ data: view.detail, mediaType: JSON_TYPE }] : []),
     ],
   },
 });
 
-/** Its content holds what shops, buyers and agents wrote: data to show, never to follow. */
+/** Marks the content as untrusted: shops, buyers and agents wrote it. */
 const artifactOf = ({ id, name, content, cut }: TaskArtifact): object => ({
   artifactId: id,
   name,
@@ -148,7 +150,7 @@ const artifactOf = ({ id, name, content, cut }: TaskArtifact): object => ({
   metadata: { untrusted: true, ...(cut && { truncated: true }) },
 });
 
-/** A task; messages are not kept, so there is no history in it. */
+/** A task without history, because messages are not stored. */
 export const taskOf = (view: TaskView): object => ({
   id: view.id,
   contextId: view.contextId,
@@ -160,13 +162,13 @@ export const taskOf = (view: TaskView): object => ({
   },
 });
 
-/** What one step of a task is on a stream: its new artifacts, then its status. */
+/** Events of one change of a task: its new artifacts, then its status. */
 export const updatesOf = (view: TaskView, before: TaskView): object[] => {
   const about = { taskId: view.id, contextId: view.contextId };
-  const known = new Set(before.artifacts.map(({ id }) => id));
+  const sent = new Set(before.artifacts.map(({ id }) => id));
   return [
     ...view.artifacts
-      .filter(({ id }) => !known.has(id))
+      .filter(({ id }) => !sent.has(id))
       .map((artifact) => ({
         artifactUpdate: { ...about, artifact: artifactOf(artifact), lastChunk: true },
       })),

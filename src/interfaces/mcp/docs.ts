@@ -4,7 +4,7 @@ import { type Tool, TOOLS } from './tools.ts';
 import { VERSIONS } from './wire.ts';
 import { INSTRUCTIONS, inToolWords } from './wording.ts';
 
-/** mcp-tools.json: every tool as tools/list shows it to a key with all scopes. */
+/** Content of mcp-tools.json: every tool as tools/list shows it to a key with all scopes. */
 export const publishedTools = (): string =>
   `${JSON.stringify({ tools: TOOLS.map(({ entry }) => entry) }, undefined, 2)}\n`;
 
@@ -36,7 +36,7 @@ const toolSection = (tool: Tool): string[] => {
   ];
 };
 
-/** The page of the tools, as Markdown: how to connect, then every tool. */
+/** The page about the tools as Markdown: how to connect, then every tool. */
 export const toolsMarkdown = (origin: string): string =>
   [
     '# MCP tools',

@@ -11,7 +11,7 @@ const DESCRIPTION =
 const KEY_HELP =
   'Bearer <API_KEY>. Keys are issued by the owner after an access review; keep yours in a server-side secret.';
 
-/** Where the endpoint is and how it is spoken to; nothing of any tenant, and no list of tools. */
+/** Where the endpoint is and how to connect; nothing about owners, and no list of tools. */
 const mcpStatus = (origin: string): object => ({
   status: 'available',
   endpoint: `${origin}${MCP_PATH}`,
@@ -28,7 +28,7 @@ const mcpStatus = (origin: string): object => ({
   },
 });
 
-/** SEP-2127: a card says who the server is and how to reach it; tools are listed by the server itself. */
+/** Server card (SEP-2127): says what the server is and how to connect. The server itself lists its tools. */
 const serverCard = (origin: string): object => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
   name: `${new URL(origin).hostname.split('.').reverse().join('.')}/${SERVER.name}`,
@@ -49,7 +49,7 @@ const serverCard = (origin: string): object => ({
 const CARD_TYPE = 'application/mcp-server-card+json';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Public documents: path, media type and content. The well-known ones are what scanners look for. */
+/** Public documents; scanners look for the well-known paths. */
 const DOCUMENTS = [
   { path: `${MCP_PATH}/status`, type: JSON_TYPE, make: mcpStatus },
   { path: `${MCP_PATH}/server-card`, type: CARD_TYPE, make: serverCard },
@@ -57,7 +57,7 @@ const DOCUMENTS = [
   { path: '/.well-known/mcp.json', type: JSON_TYPE, make: serverCard },
 ] as const;
 
-/** Readable from every page. */
+/** Serves the public documents, to pages of every origin. */
 export const documentRoutes = (server: FastifyInstance, origin: () => string): void => {
   for (const { path, type, make } of DOCUMENTS)
     documentRoute(server, origin, {

@@ -4,15 +4,15 @@ import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { done, forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
-import type { Answer } from './asked.ts';
+import type { McpAnswer } from './request.ts';
 import { refusedArguments } from './call-tool.ts';
-import { headerEra, metaOf, modernFault, spokenIn } from './era.ts';
-import { type Method, methodNamed } from './methods.ts';
-import type { Era, Fault, Message, RpcId } from './wire.ts';
-import { faultOf, idOf, readMessage } from './wire.ts';
+import { headerEra, metaOf, modernFault, versionOf } from './versions.ts';
+import { type McpMethod, methodNamed } from './methods.ts';
+import type { Era, McpFault, Message, RpcId } from './wire.ts';
+import { mcpFaultOf, idOf, readMessage } from './wire.ts';
 
-/** A request of a caller that is known, as it came over HTTP. */
-export type Incoming = {
+/** A request of a known caller, as it was received over HTTP. */
+export type ReceivedBody = {
   app: AgentApp;
   admission: Admission<AgentCaller>;
   requestId: string;
@@ -20,17 +20,17 @@ export type Incoming = {
   body: unknown;
 };
 
-/** What goes back: under which id, and nothing at all to a notification. */
-export type Handled = { id: RpcId | null | undefined; answer: Answer | undefined };
+/** The answer and its id; a notification has no answer. */
+export type Handled = { id: RpcId | null | undefined; answer: McpAnswer | undefined };
 
 type About = { operation: string; budget: Budget };
-type Prepared = About & ({ fault: Fault } | Ready);
-type Ready = { fault?: undefined; era: Era; message: Message; method: Method | undefined };
+type Prepared = About & ({ fault: McpFault } | Ready);
+type Ready = { fault?: undefined; era: Era; message: Message; method: McpMethod | undefined };
 
-/** What a request is recorded as before its message is known. */
+/** What a request is audited as before its message is parsed. */
 export const UNREAD: About = { operation: 'mcp:request', budget: 'read' };
 
-/** Names of clients do not go into the record. */
+/** Audit records have no method names that clients make up. */
 const UNKNOWN = 'mcp:unknown';
 
 const NOTIFICATIONS: ReadonlySet<string> = new Set([
@@ -43,17 +43,17 @@ const NOTIFICATIONS: ReadonlySet<string> = new Set([
 const READ = done(null);
 
 /**
- * Answers one message. Whatever it is, it is counted against a limit first, and audited once: by the operation
- * that it performs, or here.
+ * Answers one message. Every message takes from a budget first and is audited once: by the operation that it performs,
+ * or here.
  */
-export const handle = async (incoming: Incoming): Promise<Handled> => {
-  const { app, admission, requestId, headers } = incoming;
-  const id = idOf(incoming.body) ?? noId(headers);
-  const prepared = prepare(incoming);
+export const handleMessage = async (received: ReceivedBody): Promise<Handled> => {
+  const { app, admission, requestId, headers } = received;
+  const id = idOf(received.body) ?? noId(headers);
+  const prepared = prepare(received);
   const conclude = (refusal?: Refusal): void =>
     app.agents.conclude(admission, prepared.operation, refusal ?? READ);
   const overLimit = app.agents.charge(admission, prepared.budget);
-  const fault = overLimit ? faultOf(overLimit) : prepared.fault;
+  const fault = overLimit ? mcpFaultOf(overLimit) : prepared.fault;
   if (fault || prepared.fault) {
     conclude(fault?.refusal);
     return { id, answer: fault };
@@ -70,9 +70,9 @@ export const handle = async (incoming: Incoming): Promise<Handled> => {
   return { id, answer };
 };
 
-/** The result of a tool whose arguments are no JSON to be taken; undefined where no tool is called. */
+/** The tool result for arguments whose JSON is refused; undefined when the body calls no tool. */
 export const refusedCall = (
-  { app, requestId, ...request }: Pick<Incoming, 'app' | 'requestId' | 'headers' | 'body'>,
+  { app, requestId, ...request }: Pick<ReceivedBody, 'app' | 'requestId' | 'headers' | 'body'>,
   refusal: Refusal,
 ): string | undefined => {
   const prepared = prepare(request);
@@ -81,17 +81,17 @@ export const refusedCall = (
     : refusedArguments({ app, requestId, era: prepared.era }, refusal);
 };
 
-/** Legacy clients read null where there is no id; modern ones want the member left out. */
+/** Legacy clients expect a null id where there is none; modern ones expect no member. */
 export const noId = (headers: IncomingHttpHeaders): null | undefined =>
   headerEra(headers) === 'modern' ? undefined : null;
 
-/** Everything that can be said of a request before it is let in. */
-const prepare = ({ headers, body }: Pick<Incoming, 'headers' | 'body'>): Prepared => {
+/** Parses and checks a request before it takes from a budget. */
+const prepare = ({ headers, body }: Pick<ReceivedBody, 'headers' | 'body'>): Prepared => {
   const message = readMessage(body);
   if ('ok' in message) return { ...UNREAD, fault: message };
-  const spoken = spokenIn(headers, message);
-  if (!spoken.ok) return { ...UNREAD, fault: spoken };
-  const { era } = spoken;
+  const version = versionOf(headers, message);
+  if (!version.ok) return { ...UNREAD, fault: version };
+  const { era } = version;
   if (message.id === undefined) {
     const operation = NOTIFICATIONS.has(message.method) ? `mcp:${message.method}` : UNKNOWN;
     return { operation, budget: 'read', era, message, method: undefined };
@@ -111,11 +111,11 @@ const unknownMethod = (name: string, era: Era): Prepared => {
   const refusal = boundary
     ? forbidden(boundary)
     : refuse('route_not_found', 'There is no such method in this version.');
-  const fault = faultOf(refusal, { code: -32601, status: era === 'modern' ? 404 : 200 });
+  const fault = mcpFaultOf(refusal, { code: -32601, status: era === 'modern' ? 404 : 200 });
   return { operation: boundary ? `boundary:${boundary}` : UNKNOWN, budget: 'read', fault };
 };
 
-/** From the header as in REST, or from _meta, where a client cannot set headers for one call. */
+/** The consistency token of the header, or of _meta, for clients that cannot set headers for one call. */
 const tokenOf = (headers: IncomingHttpHeaders, { params }: Message): string | undefined => {
   const header = headers['consistency-token'];
   if (header !== undefined) return String(header);

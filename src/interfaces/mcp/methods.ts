@@ -1,6 +1,6 @@
 import type { Budget } from '#src/app/pipeline/admission.ts';
-import type { Answer, Asked } from './asked.ts';
-import { callTool, toolAsked } from './call-tool.ts';
+import type { McpAnswer, McpRequest } from './request.ts';
+import { callTool, aboutTool } from './call-tool.ts';
 import { getPrompt, promptList } from './prompts.ts';
 import { readResource, resourceList, templateList } from './resources.ts';
 import { toolsFor } from './tools.ts';
@@ -16,11 +16,11 @@ import {
 } from './wire.ts';
 import { INSTRUCTIONS } from './wording.ts';
 
-export type Method = {
+export type McpMethod = {
   eras: readonly Era[];
-  /** What a call is recorded as and counted against; a read under the method's own name by default. */
+  /** What a call is audited as and which budget it takes from; by default a read under the method's name. */
   about?(params: Params): { operation: string; budget: Budget };
-  answer(asked: Asked): Answer | Promise<Answer>;
+  answer(request: McpRequest): McpAnswer | Promise<McpAnswer>;
 };
 
 const BOTH = ['modern', 'legacy'] as const;
@@ -28,11 +28,11 @@ const BOTH = ['modern', 'legacy'] as const;
 const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
 const BY_KEY: Caching = { ttlMs: 60_000, cacheScope: 'private' };
 
-/** A list that is made once for each set of scopes. It has one page: no cursor of ours exists. */
-const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object): Method => {
-  const made = new Map<string, Buffer>();
-  /** Scopes of a caller are one set as long as its grants stay: looked up without spelling them out. */
-  const spelled = new WeakMap<ReadonlySet<string>, string>();
+/** A list that is made once for each set of scopes. It has one page, so every cursor is invalid. */
+const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object): McpMethod => {
+  const resultByScopes = new Map<string, Buffer>();
+  /** Sorted text of each set of scopes: a caller has the same set until its grants change. */
+  const textOfScopes = new WeakMap<ReadonlySet<string>, string>();
   return {
     eras: BOTH,
     answer({ era, admission, params: { cursor } }) {
@@ -43,23 +43,23 @@ const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object
           'there is one page, without a cursor',
         );
       const { scopes } = admission.caller;
-      let granted = spelled.get(scopes);
+      let granted = textOfScopes.get(scopes);
       if (granted === undefined) {
         granted = [...scopes].sort().join(' ');
-        spelled.set(scopes, granted);
+        textOfScopes.set(scopes, granted);
       }
       const key = `${era} ${granted}`;
-      let result = made.get(key);
+      let result = resultByScopes.get(key);
       if (result === undefined) {
         result = Buffer.from(JSON.stringify(resultOf(era, make(scopes), { caching })));
-        made.set(key, result);
+        resultByScopes.set(key, result);
       }
       return { ok: true, result };
     },
   };
 };
 
-const discover: Method = {
+const discover: McpMethod = {
   eras: ['modern'],
   answer: ({ era }) => {
     const members = {
@@ -71,13 +71,13 @@ const discover: Method = {
   },
 };
 
-/** Echoes a version that is negotiated here; any other gets the newest of those. Never a modern one. */
-const initialize: Method = {
+/** Answers the requested version when it is a legacy one, and the newest legacy version otherwise. */
+const initialize: McpMethod = {
   eras: ['legacy'],
   answer: ({ era, params: { protocolVersion } }) => {
-    const known = VERSIONS.find((version) => version === protocolVersion && version !== MODERN);
+    const requested = VERSIONS.find((version) => version === protocolVersion && version !== MODERN);
     const members = {
-      protocolVersion: known ?? LEGACY_DEFAULT,
+      protocolVersion: requested ?? LEGACY_DEFAULT,
       capabilities: CAPABILITIES,
       serverInfo: SERVER,
       instructions: INSTRUCTIONS,
@@ -86,10 +86,10 @@ const initialize: Method = {
   },
 };
 
-const ping: Method = { eras: ['legacy'], answer: () => ({ ok: true, result: '{}' }) };
+const ping: McpMethod = { eras: ['legacy'], answer: () => ({ ok: true, result: '{}' }) };
 
-/** Every method that is served, in the order of the specification's pages. */
-const METHODS: ReadonlyMap<string, Method> = new Map(
+/** Every supported method, in the order of the specification. */
+const METHODS: ReadonlyMap<string, McpMethod> = new Map(
   Object.entries({
     'server/discover': discover,
     initialize,
@@ -97,17 +97,17 @@ const METHODS: ReadonlyMap<string, Method> = new Map(
     'tools/list': listing(BY_KEY, (scopes) => ({
       tools: toolsFor(scopes).map(({ entry }) => entry),
     })),
-    'tools/call': { eras: BOTH, about: toolAsked, answer: callTool },
+    'tools/call': { eras: BOTH, about: aboutTool, answer: callTool },
     'resources/list': listing(SHARED, resourceList),
     'resources/templates/list': listing(BY_KEY, templateList),
     'resources/read': { eras: BOTH, answer: readResource },
     'prompts/list': listing(SHARED, promptList),
     'prompts/get': { eras: BOTH, answer: getPrompt },
-  } satisfies Record<string, Method>),
+  } satisfies Record<string, McpMethod>),
 );
 
-/** The method of this name, where this era has it. */
-export const methodNamed = (name: string, era: Era): Method | undefined => {
+/** The method with this name; undefined when the era does not have it. */
+export const methodNamed = (name: string, era: Era): McpMethod | undefined => {
   const method = METHODS.get(name);
   return method?.eras.includes(era) ? method : undefined;
 };

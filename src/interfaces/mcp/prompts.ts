@@ -1,26 +1,26 @@
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import type { Answer, Asked } from './asked.ts';
-import { faultOf, invalidParams, isRecord, resultOf } from './wire.ts';
+import type { McpAnswer, McpRequest } from './request.ts';
+import { mcpFaultOf, invalidParams, isRecord, resultOf } from './wire.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 
 type Argument = {
   name: string;
   description: string;
   required: boolean;
-  takes(text: string): boolean;
-  /** Said of a text that it does not take. */
+  accepts(text: string): boolean;
+  /** The fault of a text that is not accepted. */
   detail: string;
 };
 
 const words = {
-  takes: (text: string) => line(200).safeParse(text).success,
+  accepts: (text: string) => line(200).safeParse(text).success,
   detail: 'must be one line of 1 to 200 characters',
 };
 
 const days = {
-  takes: (text: string) =>
+  accepts: (text: string) =>
     /^[1-9]\d{0,3}$/.test(text) && Number(text) <= LIMITS.PERFORMANCE_DAYS_MAX,
   detail: `must be a whole number from 1 to ${LIMITS.PERFORMANCE_DAYS_MAX}`,
 };
@@ -30,7 +30,7 @@ type Prompt = {
   title: string;
   description: string;
   arguments: readonly Argument[];
-  /** The task, around what the arguments say. */
+  /** The task as text, with the arguments in it. */
   text(given: Record<string, string>): string;
 };
 
@@ -87,35 +87,37 @@ const PROMPTS: readonly Prompt[] = [
 export const promptList = (): object => ({
   prompts: PROMPTS.map(({ text: _text, ...entry }) => ({
     ...entry,
-    arguments: entry.arguments.map(({ takes: _takes, detail: _detail, ...argument }) => argument),
+    arguments: entry.arguments.map(
+      ({ accepts: _accepts, detail: _detail, ...argument }) => argument,
+    ),
   })),
 });
 
-/** prompts/get: the task as a message of the user. */
-export const getPrompt = ({ era, params }: Asked): Answer => {
+/** prompts/get: answers the task as a message of the user. */
+export const getPrompt = ({ era, params }: McpRequest): McpAnswer => {
   const { name, arguments: sent = {} } = params;
   const prompt = PROMPTS.find((entry) => entry.name === name);
   if (!prompt)
-    return faultOf(refuse('route_not_found', 'There is no such prompt; see prompts/list.'), {
+    return mcpFaultOf(refuse('route_not_found', 'There is no such prompt; see prompts/list.'), {
       code: -32602,
       status: 200,
     });
   if (!isRecord(sent))
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
-  const stranger = Object.keys(sent).find((field) =>
+  const unknown = Object.keys(sent).find((field) =>
     prompt.arguments.every((argument) => argument.name !== field),
   );
-  if (stranger !== undefined) {
-    const pointer = `/params/arguments${pointerOf([stranger])}`;
+  if (unknown !== undefined) {
+    const pointer = `/params/arguments${pointerOf([unknown])}`;
     return invalidParams(pointer, 'unknown_field', 'is not an argument of this prompt');
   }
   const given: Record<string, string> = {};
-  for (const { name: field, required, takes, detail } of prompt.arguments) {
+  for (const { name: field, required, accepts, detail } of prompt.arguments) {
     const pointer = `/params/arguments/${field}`;
     const value = sent[field];
     if (value === undefined && required) return invalidParams(pointer, 'required', 'is required');
     if (value === undefined) continue;
-    if (typeof value !== 'string' || !takes(value))
+    if (typeof value !== 'string' || !accepts(value))
       return invalidParams(pointer, 'invalid', detail);
     given[field] = value;
   }

@@ -6,11 +6,11 @@ import { agentOperations } from '#contracts/index.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
 import { llmsText } from '../text/llms.ts';
-import type { Answer, Asked } from './asked.ts';
+import type { McpAnswer, McpRequest } from './request.ts';
 import { toolSchema } from './schema.ts';
 import { TOOLS } from './tools.ts';
 import { untrustedIn } from './untrusted.ts';
-import { type Caching, faultOf, invalidParams, resultOf } from './wire.ts';
+import { type Caching, mcpFaultOf, invalidParams, resultOf } from './wire.ts';
 
 type Document = {
   uri: string;
@@ -39,7 +39,7 @@ const scopeGuide = (): string => {
   ].join('\n');
 };
 
-/** The same for every key: what an agent may want to have read before it acts. */
+/** Documents that are the same for every key. */
 const DOCUMENTS: readonly (Document & { text(origin: string, rates: Rates): string })[] = [
   {
     uri: `${SCHEME}boundaries`,
@@ -113,9 +113,9 @@ export const templateList = (scopes: ReadonlySet<string>): object => ({
 const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
 const OWN: Caching = { ttlMs: 0, cacheScope: 'private' };
 
-/** resources/read: a document, or a record of the caller's own. */
-export const readResource = async (asked: Asked): Promise<Answer> => {
-  const { app, era, params } = asked;
+/** resources/read: answers a document, or a record of the caller. */
+export const readResource = async (request: McpRequest): Promise<McpAnswer> => {
+  const { app, era, params } = request;
   const { uri } = params;
   if (typeof uri !== 'string')
     return invalidParams('/params/uri', 'required', 'names the resource');
@@ -126,14 +126,18 @@ export const readResource = async (asked: Asked): Promise<Answer> => {
     return { ok: true, result: JSON.stringify(resultOf(era, { contents }, { caching: SHARED })) };
   }
   const template = TEMPLATES.find(({ path }) => uri.startsWith(path));
-  return template ? readOwn(asked, template, uri) : notFound(asked, uri);
+  return template ? readOwn(request, template, uri) : notFound(request, uri);
 };
 
-const readOwn = async (asked: Asked, template: Template, uri: string): Promise<Answer> => {
-  const { app, admission, era, requestId, consistencyToken } = asked;
+const readOwn = async (
+  request: McpRequest,
+  template: Template,
+  uri: string,
+): Promise<McpAnswer> => {
+  const { app, admission, era, requestId, consistencyToken } = request;
   const { kind, path, untrusted } = template;
   const id = uri.slice(path.length);
-  // Made before the record is read: the record may be newer than the token says, never older.
+  // Taken before the read: the record may be newer than the token, never older.
   const token = app.tokenFor();
   const outcome = await app.records.perform(
     admission,
@@ -142,7 +146,7 @@ const readOwn = async (asked: Asked, template: Template, uri: string): Promise<A
     { consistencyToken },
   );
   if (!outcome.ok)
-    return outcome.code === 'resource_not_found' ? notFound(asked, uri) : faultOf(outcome);
+    return outcome.code === 'resource_not_found' ? notFound(request, uri) : mcpFaultOf(outcome);
   const text = JSON.stringify(outcome.value);
   const contents = [{ uri, mimeType: JSON_TYPE, text, _meta: { untrusted } }];
   const parts = { caching: OWN, meta: { requestId, consistencyToken: token } };
@@ -155,9 +159,9 @@ const readOwn = async (asked: Asked, template: Template, uri: string): Promise<A
 
 const URI_CHARS_MAX = 200;
 
-/** Wrong params in the modern era, a code of its own in the legacy one. */
-const notFound = ({ era }: Asked, uri: string): Answer =>
-  faultOf(
+/** Invalid params in the modern era; a code of its own in the legacy era. */
+const notFound = ({ era }: McpRequest, uri: string): McpAnswer =>
+  mcpFaultOf(
     refuse('resource_not_found', 'There is no such resource.', {
       extra: { uri: uri.slice(0, URI_CHARS_MAX).toWellFormed() },
     }),

@@ -8,9 +8,9 @@ import { arrivalOf } from '../http/arrival.ts';
 import { problemHeaders } from '../http/problem.ts';
 import { negotiate } from '../rest/accept.ts';
 import { documentRoutes, MCP_PATH } from './documents.ts';
-import { handle, noId, refusedCall, UNREAD } from './engine.ts';
+import { handleMessage, noId, refusedCall, UNREAD } from './engine.ts';
 import { isOwnOrigin, originRefusal } from '../http/origin.ts';
-import { answerBody, errorText, type Fault, faultOf, idOf, type RpcId } from './wire.ts';
+import { answerBody, errorText, type McpFault, mcpFaultOf, idOf, type RpcId } from './wire.ts';
 import { problemOf } from './wording.ts';
 
 const ALLOWED_HEADERS =
@@ -22,11 +22,11 @@ const PREFLIGHT_S = '86400';
 
 const EVENT_STREAM = 'text/event-stream';
 
-/** The one endpoint of MCP, and the public documents about it. No sessions, no streams. */
+/** Serves the endpoint of MCP, without sessions and streams, and the public documents about it. */
 export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
   const admissions = new WeakMap<FastifyRequest, Admission<AgentCaller>>();
 
-  /** Answers what is refused before there is a message: a credential, or a body that cannot be read. */
+  /** Answers a refusal before the message is parsed: of a credential, or of a malformed body. */
   const refuseRequest = (reply: FastifyReply, refusal: Refusal): FastifyReply => {
     const { request } = reply;
     const admission = admissions.get(request);
@@ -38,7 +38,7 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
     const { headers, body, id: requestId } = request;
     const id = idOf(body) ?? noId(headers);
     const result = answered === refusal && refusedCall({ app, requestId, headers, body }, refusal);
-    return result ? sendResult(reply, id, result) : sendFault(app, reply, id, faultOf(answered));
+    return result ? sendResult(reply, id, result) : sendFault(app, reply, id, mcpFaultOf(answered));
   };
 
   server.route({ method: 'OPTIONS', url: MCP_PATH, handler: preflight(app) });
@@ -46,13 +46,13 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
     method: 'POST',
     url: MCP_PATH,
     config: { refuse: refuseRequest },
-    // With a callback, not async: a promise in each hook shows in the time of a list.
+    // A callback instead of a promise, which would take a measurable part of the time of a list.
     onRequest: (request, reply, next) => {
       reply.header('cache-control', 'no-store');
-      const stranger = originRefusal(request, app.origin());
-      if (!stranger) shareWith(app, request, reply);
+      const foreign = originRefusal(request, app.origin());
+      if (!foreign) allowOrigin(app, request, reply);
       const admitted =
-        stranger ?? app.agents.admit(arrivalOf(request, 'mcp'), { exchange: UNREAD.operation });
+        foreign ?? app.agents.admit(arrivalOf(request, 'mcp'), { exchange: UNREAD.operation });
       if (admitted.ok) {
         admissions.set(request, admitted.value);
         next();
@@ -64,7 +64,7 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
       const revoked = app.agents.confirm(admission);
       if (revoked) return refuseRequest(reply, revoked);
       const { id: requestId, headers, body } = request;
-      const { id, answer } = await handle({ app, admission, requestId, headers, body });
+      const { id, answer } = await handleMessage({ app, admission, requestId, headers, body });
       reply.headers(admission.headers);
       if (!answer) return reply.code(202).send();
       if (!answer.ok) return sendFault(app, reply, id, answer);
@@ -76,8 +76,8 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
   documentRoutes(server, app.origin);
 };
 
-/** Lets pages of this service call; a preflight is answered before anybody is asked for a key. */
-const shareWith = (
+/** Lets pages of this service call. Preflight requests need no key. */
+const allowOrigin = (
   { origin: own }: AgentApp,
   { headers: { origin } }: FastifyRequest,
   reply: FastifyReply,
@@ -93,7 +93,7 @@ const shareWith = (
 const preflight =
   (app: AgentApp): RouteHandlerMethod =>
   async (request, reply) => {
-    shareWith(app, request, reply);
+    allowOrigin(app, request, reply);
     return reply
       .headers({
         allow: 'POST, OPTIONS',
@@ -110,7 +110,7 @@ const sendFault = (
   { origin }: AgentApp,
   reply: FastifyReply,
   id: RpcId | null | undefined,
-  { refusal, status, code }: Fault,
+  { refusal, status, code }: McpFault,
 ): FastifyReply => {
   rememberFailure(reply.request, refusal.code);
   const requestId = reply.request.id;
@@ -133,7 +133,7 @@ const sendResult = (
   return reply.send(body);
 };
 
-/** A client that takes an event stream only gets its one answer as the one event of it. */
+/** Whether the client accepts an event stream only: it then gets its answer as the only event. */
 const wantsEvents = ({ headers: { accept } }: FastifyRequest): boolean =>
   accept !== undefined &&
   !accept.includes('application/json') &&

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { inToolWords } from './wording.ts';
 
-/** A JSON Schema 2020-12, as far as we look into it. */
+/** The members of a JSON Schema (2020-12) that this module reads. */
 export type Schema = {
   type?: string;
   description?: string;
@@ -19,28 +19,28 @@ export type Schema = {
   $ref?: string;
 };
 
-/** Those that JSON Schema names; of any other, the pattern stays. */
+/** Formats that JSON Schema defines. Other formats are replaced by their patterns. */
 const FORMATS: ReadonlySet<string | undefined> = new Set(['date', 'date-time', 'email', 'uri']);
 
-/** What of a time the name of its format leaves open: capital T and Z, and no leap second. */
+/** Narrows the format date-time: capital T and Z, and no leap second. */
 const TIME_PATTERN = 'T\\d\\d:[0-5]\\d:[0-5]\\d(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)$';
 
 const LONG = Number.MAX_SAFE_INTEGER;
 
-/** What a reader of the schema gains nothing from goes; what a client would trip over, too. */
+/** Removes what does not help a reader, and what some clients cannot handle. */
 const trimmed = (node: Schema, io: 'input' | 'output'): void => {
-  // The pattern of a date has 200 characters, and says what the format says.
+  // The pattern of a date has 200 characters and says no more than the format.
   if (FORMATS.has(node.format)) delete node.pattern;
   else delete node.format;
   if (io === 'input' && node.format === 'date-time') node.pattern = TIME_PATTERN;
   if (node.minimum === -LONG) delete node.minimum;
   if (node.maximum === LONG) delete node.maximum;
-  // An answer may gain a field in a later release; a request may not carry an unknown one.
+  // Later releases may add fields to answers; requests with unknown fields are refused.
   if (io === 'output' && node.additionalProperties === false) delete node.additionalProperties;
   if (node.description !== undefined) node.description = inToolWords(node.description);
 };
 
-/** A list of types as alternatives of one each: some clients take a type for a text. */
+/** Converts a list of types into alternatives, for clients that expect one type. */
 const eitherType = ({ type, ...rest }: Schema): Schema =>
   Array.isArray(type)
     ? { ...rest, anyOf: type.map((one: string) => ({ type: one })) }

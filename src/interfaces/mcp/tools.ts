@@ -26,7 +26,7 @@ export type Tool = {
   id: OperationId;
   operation: ToolOperation;
   entry: ToolEntry;
-  /** Where its results hold text that others wrote. */
+  /** JSON Pointers of the result's fields with text that others wrote. */
   untrusted: readonly string[];
 };
 
@@ -57,7 +57,7 @@ const toolOf = (id: OperationId): Tool => {
         title,
         readOnlyHint: operation.kind === 'query',
         destructiveHint: operation.destructive === true,
-        // A write needs a key, and a key executes once.
+        // A write has an idempotency key, which is performed once.
         idempotentHint: true,
         openWorldHint: operation.openWorld === true,
       },
@@ -65,7 +65,7 @@ const toolOf = (id: OperationId): Tool => {
   };
 };
 
-/** In the order of the registry: get_connection first, which can be called with nothing. */
+/** The tools in the order of the registry; get_connection is first. */
 export const TOOLS: readonly Tool[] = (Object.keys(agentOperations) as OperationId[]).map(toolOf);
 
 const byName = new Map(TOOLS.map((tool) => [tool.entry.name, tool]));

@@ -1,10 +1,10 @@
 import type { Schema } from './schema.ts';
 
 /**
- * Free text that only this service writes: ids, addresses and constants. Any other is taken for text
- * of others, so that a field that is added later is marked until somebody says otherwise here.
+ * Fields with free text that only this service writes: ids, addresses and constants. All other fields are marked as
+ * untrusted, also those that are added later, until they are listed here.
  */
-const OURS: ReadonlySet<string> = new Set([
+const TRUSTED: ReadonlySet<string> = new Set([
   'agent_id',
   'basis',
   'bucket_start',
@@ -40,12 +40,12 @@ const OURS: ReadonlySet<string> = new Set([
 const isFreeText = ({ type, enum: values, const: value, pattern, format }: Schema): boolean =>
   type === 'string' && !values && value === undefined && pattern === undefined && !format;
 
-/** JSON Pointers, `*` for every item or member, of the fields of a result that hold text of others. */
+/** JSON Pointers of the fields with text of others; `*` stands for every item or member. */
 export const untrustedIn = (schema: Schema): string[] => {
-  const found = new Set<string>();
+  const pointers = new Set<string>();
   const look = (node: Schema, pointer: string, name: string): void => {
-    if (OURS.has(name)) return;
-    if (isFreeText(node)) found.add(pointer);
+    if (TRUSTED.has(name)) return;
+    if (isFreeText(node)) pointers.add(pointer);
     for (const [member, value] of Object.entries(node.properties ?? {}))
       look(value, `${pointer}/${member}`, member);
     const { additionalProperties, items, anyOf = [] } = node;
@@ -54,5 +54,5 @@ export const untrustedIn = (schema: Schema): string[] => {
     for (const option of anyOf) look(option, pointer, name);
   };
   look(schema, '', '');
-  return [...found];
+  return [...pointers];
 };

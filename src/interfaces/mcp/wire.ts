@@ -2,13 +2,13 @@ import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
-/** JSON-RPC 2.0 as MCP speaks it. Rules and versions: the specification of 2026-07-28 and before. */
+/** The newest supported version of MCP, the first without sessions. */
 export const MODERN = '2026-07-28';
-/** Newest first. Not 2025-03-26: that one obliges a server to take batches. */
+/** Newest first. 2025-03-26 is left out: it requires servers to accept batches. */
 export const VERSIONS = [MODERN, '2025-11-25', '2025-06-18'] as const;
 export const LEGACY_DEFAULT = '2025-11-25';
 
-/** modern: every request stands for itself; legacy: `initialize` comes first. */
+/** modern: each request is self-contained; legacy: `initialize` comes first. */
 export type Era = 'modern' | 'legacy';
 
 export const META = {
@@ -30,10 +30,10 @@ export type Params = Record<string, unknown>;
 /** A request; a notification when it has no id. */
 export type Message = { id?: RpcId; method: string; params: Params };
 
-/** A refusal as this protocol says it: JSON-RPC code, and the status of the HTTP answer. */
-export type Fault = { ok: false; refusal: Refusal; code: number; status: number };
+/** A refusal in the form of MCP: its JSON-RPC code and the status of the HTTP answer. */
+export type McpFault = { ok: false; refusal: Refusal; code: number; status: number };
 
-/** Codes that JSON-RPC or MCP name; every other problem is its HTTP status times 100. */
+/** Codes that JSON-RPC or MCP define; other problems have their HTTP status times 100. */
 const CODES: Partial<Record<ProblemCode, number>> = {
   malformed_json: -32700,
   malformed_request: -32600,
@@ -46,23 +46,23 @@ const CODES: Partial<Record<ProblemCode, number>> = {
   storage_full: 50300,
 };
 
-export const faultOf = (
+export const mcpFaultOf = (
   refusal: Refusal,
-  over: Partial<Pick<Fault, 'code' | 'status'>> = {},
-): Fault => {
+  over: Partial<Pick<McpFault, 'code' | 'status'>> = {},
+): McpFault => {
   const { status } = PROBLEMS[refusal.code];
   return { ok: false, refusal, code: CODES[refusal.code] ?? status * 100, status, ...over };
 };
 
-/** Wrong parameters of a known method: an answer like any other, not a failure of the transport. */
-export const invalidParams = (pointer: string, code: string, detail: string): Fault => {
+/** Refuses the parameters of a known method; the HTTP status is 200, as for every answer of a method. */
+export const invalidParams = (pointer: string, code: string, detail: string): McpFault => {
   const errors = [{ pointer, code, detail }];
-  return faultOf(refuse('parameter_invalid', 'The params are not valid.', { errors }), {
+  return mcpFaultOf(refuse('parameter_invalid', 'The params are not valid.', { errors }), {
     status: 200,
   });
 };
 
-const OF_THE_PROTOCOL: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+const PROTOCOL_PROBLEMS: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   ...UNIVERSAL_PROBLEMS,
   'scope_missing',
   'secret_in_payload',
@@ -70,9 +70,9 @@ const OF_THE_PROTOCOL: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'storage_full',
 ]);
 
-/** Whether a model can do something about it: then it is the tool's result, not a JSON-RPC error. */
+/** Whether a model can act on a refusal: then it is a tool result and not a JSON-RPC error. */
 export const isForModel = ({ code }: Refusal): boolean =>
-  code === 'read_model_rebuilding' || !OF_THE_PROTOCOL.has(code);
+  code === 'read_model_rebuilding' || !PROTOCOL_PROBLEMS.has(code);
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -80,15 +80,16 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 const isId = (value: unknown): value is RpcId =>
   typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
 
-/** The id to answer under, where a body has one that can be answered under. */
+/** The id of a body; undefined when it has no valid one. */
 export const idOf = (body: unknown): RpcId | undefined =>
   isRecord(body) && isId(body['id']) ? body['id'] : undefined;
 
-const shapeFault = (detail: string): Fault => faultOf(refuse('malformed_request', detail));
+const shapeFault = (detail: string): McpFault => mcpFaultOf(refuse('malformed_request', detail));
 
-/** The message that a body is, or why it is none. */
-export const readMessage = (body: unknown): Message | Fault => {
-  if (Array.isArray(body)) return shapeFault('Batches are not taken: send one message a request.');
+/** Reads a message, or says why the body is none. */
+export const readMessage = (body: unknown): Message | McpFault => {
+  if (Array.isArray(body))
+    return shapeFault('Batches are not supported: send one message in each request.');
   if (!isRecord(body)) return shapeFault('A message is one JSON object.');
   const { jsonrpc, id, method, params = {} } = body;
   if (jsonrpc !== '2.0') return shapeFault('jsonrpc must be "2.0".');
@@ -98,12 +99,12 @@ export const readMessage = (body: unknown): Message | Fault => {
   return { ...(isId(id) && { id }), method, params };
 };
 
-/** How long a client may keep an answer, and whether others may share it. Known to the modern era only. */
+/** How long a client may cache an answer, and whether callers may share it. For the modern era only. */
 export type Caching = { ttlMs: number; cacheScope: 'public' | 'private' };
 
 type Parts = { caching?: Caching; meta?: Record<string, unknown> };
 
-/** The members of a result as this era wants them around what was asked for. */
+/** Adds the members that the era requires to those of a result. */
 export const resultOf = (era: Era, members: object, { caching, meta }: Parts = {}): object =>
   era === 'legacy'
     ? { ...members, ...(meta && { _meta: meta }) }
@@ -116,7 +117,7 @@ export const resultOf = (era: Era, members: object, { caching, meta }: Parts = {
 
 const CLOSING = Buffer.from('}');
 
-/** Around a result that is JSON already: lists are kept as bytes, and records are written once. */
+/** Wraps a result that is JSON already, as text or as bytes. */
 export const answerBody = (
   id: RpcId | null | undefined,
   result: string | Buffer,

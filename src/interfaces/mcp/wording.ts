@@ -5,8 +5,8 @@ import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { problemBody, type ProblemBody } from '../http/problem.ts';
 
 /*
- * Every word that a model reads of us and that is not in the contract. Constants all: nothing that a
- * promoter, a buyer or another agent wrote ever stands here.
+ * All texts for models that are not in the contract. They are constants: they contain no text of promoters, buyers or
+ * other agents.
  */
 export const INSTRUCTIONS =
   'Tributary lets an agent of a promoter find ready-stock wholesale products, create attributed links ' +
@@ -22,7 +22,7 @@ export const UNTRUSTED_NOTE =
 
 const NAMES = new RegExp(`\\b(?:${Object.keys(agentOperations).join('|')})\\b`, 'g');
 
-/** Said of HTTP in the contract, and how the same is done with a tool. */
+/** Texts of the contract about HTTP, and what replaces them for tools. */
 const OVER_HTTP: readonly (readonly [string, string])[] = [
   [
     'Look the path up in the OpenAPI contract; the base path ends in /v1.',
@@ -35,14 +35,14 @@ const OVER_HTTP: readonly (readonly [string, string])[] = [
   ['Present the Consistency-Token of a write', 'Present the consistencyToken of a write in _meta'],
 ];
 
-/** A text of the contract in the words of this surface: tools by their names, no HTTP. */
+/** Rewrites a text of the contract for MCP: with the names of tools, and without HTTP. */
 export const inToolWords = (text: string): string => {
-  let said = text.replaceAll(NAMES, (id) => toolName({ id }));
-  for (const [there, here] of OVER_HTTP) said = said.replaceAll(there, here);
-  return said;
+  let result = text.replaceAll(NAMES, (id) => toolName({ id }));
+  for (const [http, mcp] of OVER_HTTP) result = result.replaceAll(http, mcp);
+  return result;
 };
 
-/** The problem of REST, with its advice in the words of this surface. */
+/** The problem of REST with its texts rewritten for MCP. */
 export const problemOf = (
   refusal: Refusal,
   from: { origin: string; requestId: string },
@@ -56,7 +56,7 @@ export const problemOf = (
   };
 };
 
-/** `createLink` as people read it: Create link. */
+/** Converts an operation id to a title: `createLink` to `Create link`. */
 export const titleOf = (id: string): string =>
   (id.charAt(0).toUpperCase() + id.slice(1)).replaceAll(/[A-Z]/g, (letter, at: number) =>
     at === 0 ? letter : ` ${letter.toLowerCase()}`,

@@ -1,10 +1,10 @@
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
-import type { Era, Fault, Params } from './wire.ts';
+import type { Era, McpFault, Params } from './wire.ts';
 
-/** One request of a known caller, on its way to the method that answers it. */
-export type Asked = {
+/** A request of a known caller, as the methods get it. */
+export type McpRequest = {
   app: AgentApp;
   admission: Admission<AgentCaller>;
   requestId: string;
@@ -14,11 +14,11 @@ export type Asked = {
   consistencyToken: string | undefined;
 };
 
-export type Answered = {
+type McpResult = {
   ok: true;
-  /** The result, as JSON text; as bytes where it is kept, because text costs as much to encode. */
+  /** The result as JSON: text, or bytes where it is cached, which saves encoding it again. */
   result: string | Buffer;
   headers?: Record<string, string>;
 };
 
-export type Answer = Answered | Fault;
+export type McpAnswer = McpResult | McpFault;
