@@ -1,6 +1,6 @@
 import { LINK_EVENTS, type LinkEventType } from '#contracts/events/index.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 /** Where each short code leads: all that a redirect and its record need. */
@@ -10,11 +10,11 @@ export const codes: Projection<CodeRow> = {
   handles: LINK_EVENTS,
   begins: ['LinkCreated'],
   place(event) {
-    const { data } = happened<LinkEventType>(event);
+    const { data } = typedEvent<LinkEventType>(event);
     return { scope: data.code, key: '' };
   },
   evolve(row, event) {
-    const { type, data } = happened<LinkEventType>(event);
+    const { type, data } = typedEvent<LinkEventType>(event);
     if (type === 'LinkDisabled') {
       if (!row) throw new Error(`${data.code} was disabled and never created`);
       row.disabled = true;

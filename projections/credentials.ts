@@ -8,7 +8,7 @@ import type {
 import { agent, type AgentState, apiKey, type KeyState } from '#src/domain/access.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
@@ -29,7 +29,7 @@ export const ACCESS_EVENTS: readonly EventType[] = [
 
 /** What kind of credential an event is of, and its id. */
 export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
-  const { data } = happened<AccessEventType>(event);
+  const { data } = typedEvent<AccessEventType>(event);
   if ('key_id' in data) return { kind: 'key', id: data.key_id };
   if ('token_id' in data) return { kind: 'desk', id: data.token_id };
   return { kind: 'agent', id: data.agent_id };
@@ -45,17 +45,17 @@ export const evolveCredential = (
   const { kind } = credentialOf(event);
   if (kind === 'agent') {
     const state = row?.kind === kind ? row : undefined;
-    return { ...agent.evolve(state, happened<AgentEventType>(event)), kind, owner, sort };
+    return { ...agent.evolve(state, typedEvent<AgentEventType>(event)), kind, owner, sort };
   }
   if (kind === 'key') {
     const state = row?.kind === kind ? row : undefined;
-    return { ...apiKey.evolve(state, happened<KeyEventType>(event)), kind, owner, sort };
+    return { ...apiKey.evolve(state, typedEvent<KeyEventType>(event)), kind, owner, sort };
   }
   return { ...deskToken(row?.kind === kind ? row : undefined, event), owner, sort };
 };
 
 const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRow => {
-  const { type, data, at } = happened<DeskTokenEventType>(event);
+  const { type, data, at } = typedEvent<DeskTokenEventType>(event);
   if (type === 'DeskTokenIssued')
     return {
       ...(data as Omit<DeskTokenRow, 'kind'>),

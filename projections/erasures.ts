@@ -1,5 +1,5 @@
 import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 /** Every subject whose erasure is on record. Whether its key is gone, the vault alone knows. */
@@ -9,10 +9,10 @@ export const erasures: Projection<ErasureRow> = {
   handles: ['SubjectErased'],
   place: (event) => ({
     scope: ALL_ERASURES,
-    key: happened<'SubjectErased'>(event).data.subject,
+    key: typedEvent<'SubjectErased'>(event).data.subject,
   }),
   evolve(row, event) {
-    const { subject } = happened<'SubjectErased'>(event).data;
+    const { subject } = typedEvent<'SubjectErased'>(event).data;
     return row ?? { subject, sort: event.position };
   },
   sort: (row) => row.sort,

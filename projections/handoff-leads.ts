@@ -1,5 +1,5 @@
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 /** No buyer is so many leads: a row does not grow without end. */
@@ -14,12 +14,12 @@ export const handoffLeads: Projection<HandoffLeadsRow> = {
   version: 2,
   handles: ['LeadSubmitted', 'LeadAmended'],
   place(event) {
-    const { handoff_id: key } = happened<'LeadSubmitted' | 'LeadAmended'>(event).data;
+    const { handoff_id: key } = typedEvent<'LeadSubmitted' | 'LeadAmended'>(event).data;
     return key === undefined ? undefined : { scope: event.owner, key };
   },
   evolve(row, event) {
     const leads = row?.leads ?? [];
     if (row && leads.length >= LEADS_MAX) return row;
-    return { leads: [...leads, happened<'LeadSubmitted' | 'LeadAmended'>(event).data.lead_id] };
+    return { leads: [...leads, typedEvent<'LeadSubmitted' | 'LeadAmended'>(event).data.lead_id] };
   },
 };

@@ -3,11 +3,9 @@ import { codes } from './codes.ts';
 import { credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
-import { handoffs } from './handoffs.ts';
 import { history } from './history.ts';
-import { leads } from './leads.ts';
-import { links } from './links.ts';
-import { openOutbound, outbound } from './outbound.ts';
+import { openOutbound } from './open-outbound.ts';
+import { handoffs, leads, links, outboundRequests } from './owner-records.ts';
 import { owners } from './owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
@@ -16,13 +14,13 @@ import { tasks } from './tasks.ts';
 
 export { CLASSIFIER_VERSION, performanceFold } from './performance.ts';
 
-/** Every read model. */
+/** All read models. */
 export const PROJECTIONS: readonly Projection[] = [
   links,
   handoffs,
   handoffLeads,
   leads,
-  outbound,
+  outboundRequests,
   openOutbound,
   tasks,
   codes,

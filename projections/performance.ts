@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 /** Of the rule that tells valid clicks from the rest; rises when the rule changes. */
@@ -73,7 +73,7 @@ export const performance: Projection<PerformanceRow> = {
   begins: ['HandoffCreated'],
   place: (event) => ({ scope: event.owner, key: keyOf(event) }),
   evolve(row, event) {
-    const { type, data } = happened<Counted>(event);
+    const { type, data } = typedEvent<Counted>(event);
     const kept = row ?? emptyRow(event);
     if (type === 'VisitRecorded') {
       countVisit(kept, cellName(event.at, data.country ?? ''), data);

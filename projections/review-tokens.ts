@@ -1,5 +1,5 @@
 import type { ReviewTokenRow } from '#src/ports/rows.ts';
-import { happened } from './happened.ts';
+import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
 /** Whose handoff a buyer's link opens, by the hash of its token. */
@@ -9,10 +9,10 @@ export const reviewTokens: Projection<ReviewTokenRow> = {
   handles: ['HandoffCreated'],
   begins: ['HandoffCreated'],
   place(event) {
-    return { scope: happened<'HandoffCreated'>(event).data.token_hash, key: '' };
+    return { scope: typedEvent<'HandoffCreated'>(event).data.token_hash, key: '' };
   },
   evolve(_row, event) {
-    const { handoff_id } = happened<'HandoffCreated'>(event).data;
+    const { handoff_id } = typedEvent<'HandoffCreated'>(event).data;
     return { owner: event.owner, handoff_id };
   },
 };

@@ -1,11 +1,11 @@
 import type { AgentEventType, EventData, EventOf, KeyEventType } from '#contracts/events/index.ts';
 import { accept, type Decider, reject } from './decider.ts';
 
-/* An agent and its review; then its keys. Two streams, two deciders, one subject. */
+/* Two deciders: the access of an agent, and each of its API keys. */
 
 type AgentEvent = EventOf<AgentEventType>;
 
-/** The role in which a person at the desk acts. */
+/** The role of the person at the desk who acts. */
 type Reviewer = 'owner' | 'staff';
 
 export type AgentCommand =
@@ -21,21 +21,21 @@ export type AgentRejection =
   | 'agent_not_in_state'
   | 'suspended_by_staff';
 
-/** What an agent is called, what it is for, and what it may do. */
+/** The name, the purpose and the scopes of an agent. */
 type Access = Omit<EventData<'AccessRequested'>, 'agent_id'>;
 
 export type AgentState = {
   agent_id: string;
-  /** As approved last; until the first approval as asked for. */
+  /** From the last approval; before the first one, from the request. */
   name: string;
   purpose: string;
-  /** Asked for and not decided. What is granted stays in force meanwhile. */
+  /** The request that is not decided yet. The granted access stays in force meanwhile. */
   pending?: Access | undefined;
-  /** The scopes that are pending or were refused; else those granted. */
+  /** The scopes of the pending or denied request; otherwise the granted ones. */
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';
-  /** There while it is suspended: an owner's suspension that staff repeat is staff's. */
+  /** Set while the agent is suspended. A suspension by the owner that staff repeat becomes one by staff. */
   suspended_by?: Reviewer | undefined;
   reason?: string;
   decided_at?: number;
@@ -49,10 +49,10 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       const { agent_id, ...pending } = event.data;
       const { name, purpose, scopes: requested } = pending;
       const version = (state?.version ?? -1) + 1;
-      // Buyers read the name: it changes with the approval, not with the wish.
+      // Buyers see the name, so it changes with the approval and not with the request.
       if (state && state.granted.length > 0) return { ...state, pending, requested, version };
-      const kept = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
-      return { ...kept, pending, requested, status: 'requested', version };
+      const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
+      return { ...first, pending, requested, status: 'requested', version };
     }
     if (!state) throw new Error(`${event.type} on an agent that was never requested`);
     const next = { ...state, reason: event.data.reason, version: state.version + 1 };
@@ -60,16 +60,16 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       case 'AccessApproved': {
         const { name, purpose } = state.pending ?? state;
         const { scopes } = event.data;
-        // Decided is decided: more, or the rest, is asked for anew.
-        const decided = { pending: undefined, requested: scopes, decided_at: event.at };
-        const inForce = { name, purpose, granted: scopes, suspended_by: undefined };
-        return { ...next, ...decided, ...inForce, status: 'approved' };
+        // The decision closes the request: scopes that it leaves out need a new one.
+        const decision = { pending: undefined, requested: scopes, decided_at: event.at };
+        const access = { name, purpose, granted: scopes, suspended_by: undefined };
+        return { ...next, ...decision, ...access, status: 'approved' };
       }
       case 'AccessDenied': {
-        const decided = { ...next, pending: undefined, decided_at: event.at };
+        const denied = { ...next, pending: undefined, decided_at: event.at };
         return state.granted.length > 0
-          ? { ...decided, requested: state.granted }
-          : { ...decided, status: 'denied' };
+          ? { ...denied, requested: state.granted }
+          : { ...denied, status: 'denied' };
       }
       case 'AgentSuspended':
         return { ...next, status: 'suspended', suspended_by: event.data.by_role ?? 'staff' };
@@ -96,7 +96,7 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
         if (state.status === 'suspended')
           return reject('agent_not_in_state', 'the agent is suspended; reinstate it first');
         if (state.status === 'denied')
-          return reject('agent_not_in_state', 'the request was refused; ask for access again');
+          return reject('agent_not_in_state', 'the request was denied; request access again');
         const isGranted = state.granted.every((scope) => scopes.includes(scope));
         if (!state.pending && isGranted) return accept();
         return accept({ type: 'AccessApproved', data: { agent_id, scopes, reason } });
@@ -107,12 +107,12 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
           return reject('agent_not_in_state', 'the agent is suspended');
         return state.pending
           ? accept({ type: 'AccessDenied', data: { agent_id, reason } })
-          : reject('agent_not_in_state', 'no request is open; to stop the agent, suspend it');
+          : reject('agent_not_in_state', 'no request is pending; suspend the agent to stop it');
       case 'SuspendAgent': {
         const { role: by_role } = command;
-        const isHeavier = by_role === 'staff' && state.suspended_by === 'owner';
-        if (state.status === 'suspended' && !isHeavier) return accept();
-        return state.status === 'approved' || isHeavier
+        const isEscalation = by_role === 'staff' && state.suspended_by === 'owner';
+        if (state.status === 'suspended' && !isEscalation) return accept();
+        return state.status === 'approved' || isEscalation
           ? accept({ type: 'AgentSuspended', data: { agent_id, reason, by_role } })
           : reject('agent_not_in_state', `the agent is ${state.status}`);
       }
@@ -139,13 +139,13 @@ export type KeyRejection = 'key_exists' | 'key_unknown' | 'key_not_active';
 export type KeyState = EventData<'KeyIssued'> & {
   status: 'active' | 'rotating' | 'revoked';
   revoked_reason?: string;
-  /** When another key was issued in its place. */
+  /** When a key that replaces this one was issued. */
   rotated_at?: number;
   created_at: number;
   version: number;
 };
 
-/** An API key. The key of a rotation that goes is `rotating` until it expires. */
+/** An API key. A key that another one replaces is `rotating` until it expires. */
 export const apiKey: Decider<KeyState, KeyCommand, KeyEvent, KeyRejection> = {
   evolve(state, event) {
     if (event.type === 'KeyIssued')

@@ -1,10 +1,10 @@
 /**
- * A decision over one stream, as Chassaing's Decider: evolve and decide, where no state
- * (undefined) is the initial one. Pure and synchronous: a command carries the time, ids and prices
- * it needs.
+ * Decides over one stream: `decide` makes events of a command, `evolve` folds events into the state. The initial state is
+ * undefined. Pure and synchronous, so a command contains the time, the ids and the prices that it needs.
+ * Source: Jérémie Chassaing, "Functional Event Sourcing Decider" (2021).
  */
 export type Decider<State, Command, Event, Rejection extends string> = {
-  /** Believes events. A transition that cannot have happened throws: the log or the code is wrong. */
+  /** Never rejects an event. Throws on a transition that is impossible, because then the log or the code is wrong. */
   evolve(state: State | undefined, event: Event & { at: number }): State;
   decide(state: State | undefined, command: Command): Decision<Event, Rejection>;
 };
@@ -13,19 +13,20 @@ export type Decision<Event, Rejection extends string> =
   | { accepted: true; events: Event[] }
   | { accepted: false; reason: Rejection; detail: string };
 
-/** No events: it holds already, and nothing is written. */
+/** Accepts a command; without events, its effect is there already. */
 export const accept = <Event>(...events: Event[]): Decision<Event, never> => ({
   accepted: true,
   events,
 });
 
+/** Rejects a command; `detail` is a clause without a capital letter and without a full stop. */
 export const reject = <const Rejection extends string>(
   reason: Rejection,
   detail: string,
 ): Decision<never, Rejection> => ({ accepted: false, reason, detail });
 
 /**
- * Of two times of one stream. A call is timed when it is accepted, and another may be written before
- * it: whoever asks for what changed since must not miss the later version.
+ * The later of two times. The time of a call is the one at which it was accepted, and calls can be written in another
+ * order; a reader that asks for changes since a time must not miss the last one.
  */
-export const later = (known: number, at: number): number => Math.max(known, at);
+export const later = (current: number, at: number): number => Math.max(current, at);

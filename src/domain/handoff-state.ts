@@ -9,20 +9,19 @@ export type HandoffStatus =
   | 'invalidated';
 
 export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
-  /** What the catalog asked for it when the RFQ was sent, where that was another price. */
+  /** The price in the catalog when the RFQ was sent, if it was another one. */
   price_when_sent?: { amount: number; currency: string };
 };
 
-export type HandoffState = Omit<EventData<'HandoffCreated'>, 'buyer' | 'lines'> & {
-  buyer: EventData<'HandoffCreated'>['buyer'];
+export type HandoffState = Omit<EventData<'HandoffCreated'>, 'lines'> & {
   lines: HandoffLine[];
   status: HandoffStatus;
   status_reason?: string | undefined;
-  /** Empty once it is erased, as every text that was sealed. */
+  /** Empty after an erasure, like every sealed text. */
   sealed_reason?: string;
-  /** Rises with each change of the list; what the buyer sends must be what the buyer saw. */
+  /** Rises with each change of the list. The buyer sends the revision that was shown. */
   list_revision: number;
-  /** How many lines all changes hold; those of older events, which held the whole list, count none. */
+  /** Number of lines in all changes. Older events contain whole lists and are not counted. */
   lines_revised?: number;
   rfq?: { contact: string; submitted_at: number };
   erased: boolean;

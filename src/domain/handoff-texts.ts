@@ -1,11 +1,11 @@
-/** What people write in a handoff: sealed since, in clear in older events, and gone with an erasure. */
+/** Texts that people write in a handoff: sealed in newer events, plain in older ones, removed by an erasure. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { HandoffState } from './handoff-state.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 
-/** Why it ended as it did, in clear or sealed. */
-export const why = ({
+/** The reason of an end, plain or sealed. */
+export const endReason = ({
   reason,
   sealed_reason,
 }: EventData<'HandoffWithdrawn'>): Partial<HandoffState> => ({
@@ -13,10 +13,10 @@ export const why = ({
   ...(sealed_reason && { sealed_reason }),
 });
 
-/** What an erasure leaves: what was said in clear, in older events, is forgotten with what was sealed. */
-export const erased = (state: HandoffState): Partial<HandoffState> => {
+/** Removes every text about a person, sealed or plain, from the state, and ends an open review. */
+export const eraseHandoff = (state: HandoffState): Partial<HandoffState> => {
   const { email: _erased, ...buyer } = state.buyer;
-  const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     buyer,
     erased: true,
@@ -30,17 +30,16 @@ export const erased = (state: HandoffState): Partial<HandoffState> => {
       status_reason: undefined,
       sealed_reason: '',
     }),
-    // Nobody is left to review it.
-    ...(waiting && { status: 'withdrawn', status_reason: 'erased' }),
+    ...(isUndecided && { status: 'withdrawn', status_reason: 'erased' }),
     ...(state.rfq && { rfq: { contact: '', submitted_at: state.rfq.submitted_at } }),
   };
 };
 
-/** No event repeats in clear what somebody wrote beside a line. */
+/** The lines without their notes, which no new event contains as plain text. */
 export const withoutNotes = (lines: Lines): Lines =>
-  lines.map(({ note: _written, ...line }) => line);
+  lines.map(({ note: _removed, ...line }) => line);
 
-/** `lines` with the notes of older events, which stay with their line whatever becomes of the list. */
+/** The lines with the notes that the lines of the same id have in `before`. Only older events contain notes. */
 export const withNotesOf = (before: Lines, lines: Lines): Lines => {
   const notes = new Map(before.map(({ line_id, note }) => [line_id, note]));
   return lines.map((line) => {

@@ -1,25 +1,25 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
 import { accept, type Decider, type Decision, later, reject } from './decider.ts';
-import type { MostRevisions } from './handoff-list.ts';
 import {
-  changeOf,
-  isSpent,
-  revised,
-  sameQuantities,
-  sameTotals,
+  applyChange,
+  differenceOf,
+  isRevisionLimitReached,
+  isSameQuantities,
+  isSameTotals,
+  type RevisionLimits,
   withNews,
 } from './handoff-list.ts';
-import type { HandoffState } from './handoff-state.ts';
-import { erased, why } from './handoff-texts.ts';
+import type { HandoffState, HandoffStatus } from './handoff-state.ts';
+import { endReason, eraseHandoff } from './handoff-texts.ts';
 
 type Event = EventOf<HandoffEventType>;
-type Lines = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
+type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
 type News = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>;
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
   | { type: 'OpenHandoff'; at: number }
-  | ({ type: 'ReviseList'; at: number; listRevision: number; most: MostRevisions } & Lines)
+  | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
   | ({
       type: 'SubmitRfq';
@@ -27,10 +27,10 @@ export type HandoffCommand =
       listRevision: number;
       contact: string;
       consentText: string;
-      /** What the buyer was shown that the list comes to. */
-      shown: Lines['totals'];
+      /** The totals that the buyer's page showed. */
+      shown: PricedList['totals'];
       news: News;
-    } & Lines)
+    } & PricedList)
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
   | { type: 'EraseSubject'; subject: string; reason: string };
@@ -44,9 +44,12 @@ export type HandoffRejection =
   | 'too_many_revisions'
   | 'totals_changed';
 
-/** Expiry is not an event: a handoff whose time has come is closed, whoever asks. */
+const isUndecided = ({ status }: HandoffState): boolean =>
+  status === 'awaiting_buyer' || status === 'in_review';
+
+/** Whether the buyer can act at `at`, in epoch milliseconds. Expiry has no event: it follows from the time. */
 export const isOpen = (state: HandoffState, at: number): boolean =>
-  (state.status === 'awaiting_buyer' || state.status === 'in_review') && at < state.expires_at;
+  isUndecided(state) && at < state.expires_at;
 
 export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffRejection> = {
   evolve(state, event) {
@@ -64,7 +67,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
     return {
       ...state,
-      ...changed(state, event),
+      ...changesOf(state, event),
       updated_at: later(state.updated_at, event.at),
       version: state.version + 1,
     };
@@ -77,83 +80,87 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         : accept({ type: 'HandoffCreated', data: command.handoff });
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
-    const { handoff_id, agent_id, dims, link_id } = state;
-    const named = { handoff_id, agent_id, dims, ...(link_id && { link_id }) };
     if (command.type === 'EraseSubject') {
       const { subject, reason } = command;
       return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
     }
-    if (!isOpen(state, command.at)) return closed(state, command.type);
+    if (!isOpen(state, command.at)) return decideClosed(state, command.type);
+    const { handoff_id } = state;
     switch (command.type) {
       case 'OpenHandoff':
         return state.status === 'in_review'
           ? accept()
-          : accept({ type: 'HandoffOpenedByBuyer', data: named });
-      case 'ReviseList': {
-        const { lines, totals } = command;
-        // Asked twice, it holds already, whichever list was seen.
-        if (sameQuantities(lines, state.lines)) return accept();
-        if (command.listRevision !== state.list_revision) return listChanged(state);
-        if (isSpent(state, command.most))
-          return reject('too_many_revisions', 'the list was changed as often as it can be');
-        return accept({
-          type: 'HandoffListRevisedByBuyer',
-          data: { ...named, ...changeOf(state.lines, lines), totals },
-        });
-      }
+          : accept({ type: 'HandoffOpenedByBuyer', data: referenceTo(state) });
+      case 'ReviseList':
+        return revise(state, command);
       case 'DeclineHandoff': {
-        const { sealedReason } = command;
-        return accept({
-          type: 'HandoffDeclinedByBuyer',
-          data: { ...named, ...(sealedReason && { sealed_reason: sealedReason }) },
-        });
+        const { sealedReason: sealed_reason } = command;
+        const data = { ...referenceTo(state), ...(sealed_reason && { sealed_reason }) };
+        return accept({ type: 'HandoffDeclinedByBuyer', data });
       }
-      case 'SubmitRfq': {
-        const { contact, consentText, at, lines, totals, news } = command;
-        if (command.listRevision !== state.list_revision) return listChanged(state);
-        if (!sameTotals(totals, command.shown))
-          return reject('totals_changed', 'the list comes to another total than was shown');
-        const asked = {
-          ...named,
-          contact,
-          consent_text: consentText,
-          consented_at: at,
-          ...(news.length > 0 && { news }),
-        };
-        const { list_revision } = state;
-        if (sameQuantities(lines, state.lines))
-          return accept({
-            type: 'RfqSubmittedByBuyer',
-            data: { ...asked, list_revision, totals: state.totals },
-          });
-        // Quantities that were typed and not saved go along, past every bound: both, or neither.
-        return accept(
-          {
-            type: 'HandoffListRevisedByBuyer',
-            data: { ...named, ...changeOf(state.lines, lines), totals },
-          },
-          {
-            type: 'RfqSubmittedByBuyer',
-            data: { ...asked, list_revision: list_revision + 1, totals },
-          },
-        );
+      case 'SubmitRfq':
+        return submitRfq(state, command);
+      case 'WithdrawHandoff': {
+        const data = { handoff_id, sealed_reason: command.sealedReason };
+        return accept({ type: 'HandoffWithdrawn', data });
       }
-      case 'WithdrawHandoff':
-        return accept({
-          type: 'HandoffWithdrawn',
-          data: { handoff_id, sealed_reason: command.sealedReason },
-        });
-      case 'InvalidateHandoff':
-        return accept({
-          type: 'HandoffInvalidated',
-          data: { handoff_id, sealed_reason: command.sealedReason },
-        });
+      case 'InvalidateHandoff': {
+        const data = { handoff_id, sealed_reason: command.sealedReason };
+        return accept({ type: 'HandoffInvalidated', data });
+      }
     }
   },
 };
 
-/** What an event changes of a handoff that exists. */
-const changed = (state: HandoffState, event: Event & { at: number }): Partial<HandoffState> => {
+type Of<Type> = Extract<HandoffCommand, { type: Type }>;
+type HandoffDecision = Decision<Event, HandoffRejection>;
+
+/** What every event of the buyer contains, so that it can be attributed without its stream. */
+const referenceTo = ({ handoff_id, agent_id, dims, link_id }: HandoffState) => ({
+  handoff_id,
+  agent_id,
+  dims,
+  ...(link_id && { link_id }),
+});
+
+const listRevised = (state: HandoffState, { lines, totals }: PricedList): Event => ({
+  type: 'HandoffListRevisedByBuyer',
+  data: { ...referenceTo(state), ...differenceOf(state.lines, lines), totals },
+});
+
+const revise = (state: HandoffState, command: Of<'ReviseList'>): HandoffDecision => {
+  // A repeated request has its effect already, whichever revision the buyer saw.
+  if (isSameQuantities(command.lines, state.lines)) return accept();
+  if (command.listRevision !== state.list_revision) return rejectOldList(state);
+  return isRevisionLimitReached(state, command.limits)
+    ? reject('too_many_revisions', 'the list was changed as often as it can be')
+    : accept(listRevised(state, command));
+};
+
+/** Entered quantities that were not saved are stored with the RFQ, in one append and beyond the revision limits. */
+const submitRfq = (state: HandoffState, command: Of<'SubmitRfq'>): HandoffDecision => {
+  const { contact, consentText, at, lines, totals, news, shown, listRevision } = command;
+  if (listRevision !== state.list_revision) return rejectOldList(state);
+  if (!isSameTotals(totals, shown))
+    return reject('totals_changed', 'the totals of the list differ from those that were shown');
+  const isSaved = isSameQuantities(lines, state.lines);
+  const submitted: Event = {
+    type: 'RfqSubmittedByBuyer',
+    data: {
+      ...referenceTo(state),
+      contact,
+      consent_text: consentText,
+      consented_at: at,
+      ...(news.length > 0 && { news }),
+      list_revision: isSaved ? listRevision : listRevision + 1,
+      totals: isSaved ? state.totals : totals,
+    },
+  };
+  return isSaved ? accept(submitted) : accept(listRevised(state, command), submitted);
+};
+
+/** The members that an event sets. */
+const changesOf = (state: HandoffState, event: Event & { at: number }): Partial<HandoffState> => {
   switch (event.type) {
     case 'HandoffCreated':
       throw new Error('a handoff was created twice');
@@ -162,11 +169,11 @@ const changed = (state: HandoffState, event: Event & { at: number }): Partial<Ha
     case 'HandoffListRevisedByBuyer':
       return {
         status: 'in_review',
-        ...revised(state, event.data),
+        ...applyChange(state, event.data),
         totals: event.data.totals,
       };
     case 'HandoffDeclinedByBuyer':
-      return { status: 'declined', ...why(event.data) };
+      return { status: 'declined', ...endReason(event.data) };
     case 'RfqSubmittedByBuyer':
       return {
         status: 'rfq_submitted',
@@ -174,25 +181,28 @@ const changed = (state: HandoffState, event: Event & { at: number }): Partial<Ha
         rfq: { contact: event.data.contact, submitted_at: event.at },
       };
     case 'HandoffWithdrawn':
-      return { status: 'withdrawn', ...why(event.data) };
+      return { status: 'withdrawn', ...endReason(event.data) };
     case 'HandoffInvalidated':
-      return { status: 'invalidated', ...why(event.data) };
+      return { status: 'invalidated', ...endReason(event.data) };
     case 'SubjectErased':
-      return erased(state);
+      return eraseHandoff(state);
   }
 };
 
-const closed = (state: HandoffState, command: string): Decision<Event, HandoffRejection> => {
-  // Asking again for what has been done is not an error: the buyer pressed the button twice.
-  if (command === 'SubmitRfq' && state.status === 'rfq_submitted') return accept();
-  if (command === 'DeclineHandoff' && state.status === 'declined') return accept();
-  if (command === 'WithdrawHandoff' && state.status === 'withdrawn') return accept();
-  if (command === 'InvalidateHandoff' && state.status === 'invalidated') return accept();
-  const open = state.status === 'awaiting_buyer' || state.status === 'in_review';
-  return open
+/** The status that each command leads to; repeating it then is no error, for example after a double click. */
+const STATUS_AFTER: Partial<Record<HandoffCommand['type'], HandoffStatus>> = {
+  SubmitRfq: 'rfq_submitted',
+  DeclineHandoff: 'declined',
+  WithdrawHandoff: 'withdrawn',
+  InvalidateHandoff: 'invalidated',
+};
+
+const decideClosed = (state: HandoffState, command: HandoffCommand['type']): HandoffDecision => {
+  if (STATUS_AFTER[command] === state.status) return accept();
+  return isUndecided(state)
     ? reject('handoff_expired', 'the handoff has expired')
     : reject('handoff_closed', `the handoff is ${state.status}`);
 };
 
-const listChanged = (state: HandoffState) =>
+const rejectOldList = (state: HandoffState): HandoffDecision =>
   reject('list_changed', `the list is now at revision ${state.list_revision}`);

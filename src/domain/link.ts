@@ -9,7 +9,7 @@ export type LinkCommand =
 
 export type LinkRejection = 'link_exists' | 'link_unknown';
 
-/** Expiry is not a state: a link is expired when its time has come, whoever asks. */
+/** The state of a link. Expiry has no event and no status here: it follows from `expires_at` and the time. */
 export type LinkState = EventData<'LinkCreated'> & {
   status: 'active' | 'disabled';
   created_at: number;

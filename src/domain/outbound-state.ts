@@ -26,15 +26,15 @@ export type OutboundDecision = {
 export type OutboundState = EventData<'OutboundProposed'> & {
   status: OutboundStatus;
   status_reason?: string | undefined;
-  /** On the content as it is now, and the one that brought it here. */
+  /** The decisions on the present content. */
   decisions: OutboundDecision[];
   attempts: number;
   attempted_at?: number;
-  /** Until then the sender of the last attempt may still be at it. */
+  /** Until then the last attempt can still be under way. */
   until?: number;
-  /** There while an attempt is to be repeated. */
+  /** When the next attempt is due; set while one is. */
   retry_at?: number | undefined;
-  /** An attempt may have had its effect, though nobody said so. */
+  /** Set if an attempt may have had its effect without a confirmation. */
   uncertain?: boolean;
   outcome: 'none' | 'unknown' | 'rejected' | 'observed';
   evidence?: string;
@@ -52,26 +52,29 @@ const ENDS: readonly OutboundStatus[] = [
   'canceled',
 ];
 
-/** Nothing more happens by itself. */
+/** Whether nothing more happens without a person. */
 export const isAtItsEnd = ({ status }: Pick<OutboundState, 'status'>): boolean =>
   ENDS.includes(status);
 
-/** Nothing more happens to it at all: of an unknown outcome a person may still say what it was. */
+/** Whether nothing more can happen. A person can still observe an unknown outcome. */
 export const isSettled = (state: Pick<OutboundState, 'status'>): boolean =>
   isAtItsEnd(state) && state.status !== 'outcome_unknown';
+
+/** Whether no attempt was made yet. */
+export const isUndispatched = (status: OutboundStatus): boolean =>
+  status === 'pending_approval' || status === 'changes_requested' || status === 'approved';
 
 /** The role that decides on requests of this mode. */
 export const deciderFor = (mode: string): 'owner' | 'staff' =>
   mode === 'owner_controlled' ? 'owner' : 'staff';
 
-/** The status as of `at`: a request whose time is over has expired, also before anybody says so. */
+/** The status at `at`, in epoch milliseconds: a request expires at its `not_after`, before the event is appended. */
 export const statusAt = (state: OutboundState, at: number): OutboundStatus => {
-  const waits = ['pending_approval', 'changes_requested', 'approved'].includes(state.status);
-  return waits && at >= state.schedule.not_after ? 'expired' : state.status;
+  return isUndispatched(state.status) && at >= state.schedule.not_after ? 'expired' : state.status;
 };
 
-/** The state after the event. Throws on a story that cannot have happened. */
-export const outboundEvolve = (
+/** Folds an event into the state. Throws on a transition that is impossible. */
+export const foldOutbound = (
   state: OutboundState | undefined,
   event: Happened<OutboundEventType>,
 ): OutboundState => {
@@ -87,10 +90,10 @@ export const outboundEvolve = (
       version: 0,
     };
   if (!state) throw new Error(`${event.type} on a request that was never proposed`);
-  return { ...state, ...changed(state, event), updated_at: event.at, version: state.version + 1 };
+  return { ...state, ...changesOf(state, event), updated_at: event.at, version: state.version + 1 };
 };
 
-const changed = (
+const changesOf = (
   state: OutboundState,
   event: Happened<OutboundEventType>,
 ): Partial<OutboundState> => {
@@ -106,11 +109,11 @@ const changed = (
         decisions: [],
       };
     case 'OutboundApproved':
-      return approved(state, event);
+      return approve(state, event);
     case 'OutboundRejected':
-      return { ...decided(state, event, 'reject'), status: 'rejected' };
+      return { ...addDecision(state, event, 'reject'), status: 'rejected' };
     case 'OutboundChangesRequested':
-      return { ...decided(state, event, 'request_changes'), status: 'changes_requested' };
+      return { ...addDecision(state, event, 'request_changes'), status: 'changes_requested' };
     case 'OutboundExpired':
       return { status: 'expired', retry_at: undefined };
     case 'OutboundCanceled': {
@@ -122,16 +125,16 @@ const changed = (
       };
     }
     default:
-      return delivered(event);
+      return delivery(event);
   }
 };
 
-const approved = (
+const approve = (
   state: OutboundState,
   { data, at }: Happened<'OutboundApproved'>,
 ): Partial<OutboundState> => {
   const { by, name, role, revision, content_sha256, note } = data;
-  const said = {
+  const approval = {
     by,
     role,
     at,
@@ -140,20 +143,20 @@ const approved = (
     ...(name !== undefined && { name }),
     ...(note !== undefined && { note }),
   };
-  const decisions = [...state.decisions, { ...said, decision: 'approve' as const }];
+  const decisions = [...state.decisions, { ...approval, decision: 'approve' as const }];
   const count = decisions.filter(({ decision }) => decision === 'approve').length;
   return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
 };
 
-const decided = (
+const addDecision = (
   state: OutboundState,
   { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
   decision: 'reject' | 'request_changes',
 ): Partial<OutboundState> => {
   const { by, name, role, revision, content_sha256, reason } = data;
-  const said = { by, role, at, decision, revision, content_sha256, note: reason };
-  if (name !== undefined) Object.assign(said, { name });
-  return { decisions: [...state.decisions, said], status_reason: reason };
+  const made = { by, role, at, decision, revision, content_sha256, note: reason };
+  const one: OutboundDecision = name === undefined ? made : { ...made, name };
+  return { decisions: [...state.decisions, one], status_reason: reason };
 };
 
 type Delivery =
@@ -163,7 +166,7 @@ type Delivery =
   | 'OutboundFailed'
   | 'OutboundOutcomeUnknown';
 
-const delivered = (event: Happened<Delivery>): Partial<OutboundState> => {
+const delivery = (event: Happened<Delivery>): Partial<OutboundState> => {
   switch (event.type) {
     case 'OutboundDispatched':
       return {

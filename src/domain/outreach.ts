@@ -14,15 +14,16 @@ export type OutreachCommand =
 
 export type OutreachRejection = 'never_configured';
 
-/** Who approves an owner's outreach, where it goes, and whether it is halted. */
+/** The approval mode and the channels of an owner's outreach, and whether it is halted. */
 export type OutreachState = {
   settings?: Settings;
-  /** Why nothing leaves; undefined while all is well. */
+  /** The reason of the halt; undefined if outreach is not halted. */
   halted?: string | undefined;
+  /** The reasons of the channels that are disabled. */
   disabled: Partial<Record<OutreachKind, string>>;
 };
 
-/** One stream per owner; the desk's own stream holds the halt that binds everybody. */
+/** One stream per owner. The stream of the desk contains the halt of all owners. */
 export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRejection> = {
   evolve(state, event) {
     const before = state ?? { disabled: {} };
@@ -50,7 +51,7 @@ export const outreach: Decider<OutreachState, OutreachCommand, Event, OutreachRe
           ? accept({ type: 'OutreachHalted', data: { reason: command.reason } })
           : accept();
       case 'Resume':
-        // Written also where nothing was halted: who resumed has said so.
+        // Appended even if nothing is halted, as a record of who resumed.
         return accept({ type: 'OutreachResumed', data: { reason: command.reason } });
       case 'DisableChannel': {
         const { kind, reason } = command;

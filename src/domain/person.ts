@@ -1,5 +1,5 @@
 const folded = (name: string): string =>
   name.normalize('NFKC').toLowerCase().normalize('NFKC').trim().replaceAll(/\s+/gu, ' ');
 
-/** Whether two names are one person's: case, width and spaces tell nobody apart. */
+/** Whether two names can be those of one person: case, width and spaces do not count. */
 export const isOneName = (one: string, other: string): boolean => folded(one) === folded(other);

@@ -4,7 +4,7 @@ import type { OutboundStatus } from './outbound-state.ts';
 
 type Event = EventOf<TaskEventType>;
 
-/** Where a task of the A2A standard can stand; the wire puts TASK_STATE_ before it. */
+/** The states of a task in A2A 1.0, without the prefix TASK_STATE_. */
 export type TaskStatus =
   | 'SUBMITTED'
   | 'WORKING'
@@ -17,10 +17,10 @@ export type TaskStatus =
 
 const TERMINAL: readonly TaskStatus[] = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
 
-/** Nothing more happens to the task, and no message continues it. */
+/** Whether the state is final: no message continues the task. */
 export const isTerminal = (status: TaskStatus): boolean => TERMINAL.includes(status);
 
-/** An outreach request as a task: who waits for a person is never at work. */
+/** The state of a task that is an outreach request. A request that waits for a person is never WORKING. */
 export const TASK_STATUS_OF: Record<OutboundStatus, TaskStatus> = {
   pending_approval: 'AUTH_REQUIRED',
   changes_requested: 'INPUT_REQUIRED',
@@ -42,7 +42,7 @@ export type TaskCommand =
 
 export type TaskRejection = 'task_unknown' | 'task_ended';
 
-/** A task that made no record: what is asked for, or what was answered. */
+/** A task without a record of its own: the missing input, or the answer. */
 export type TaskState = {
   task_id: string;
   context_id: string;
@@ -59,7 +59,7 @@ export type TaskState = {
   version: number;
 };
 
-/** The stream of a task holds only what no other stream says of it. */
+/** A task. Its stream contains only what the stream of its record does not. */
 export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
   evolve(state, event) {
     const { task_id, context_id, agent_id, skill } = event.data;
@@ -85,7 +85,7 @@ export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
       case 'TaskCompleted':
         return { ...base, status: 'COMPLETED', artifact: event.data.artifact };
       case 'TaskRejected':
-        return { ...base, status: 'REJECTED', code: event.data.code, ...pick(event.data) };
+        return { ...base, status: 'REJECTED', code: event.data.code, ...boundaryIn(event.data) };
       case 'TaskCanceled':
         return { ...base, status: 'CANCELED' };
     }
@@ -95,11 +95,11 @@ export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
     if (command.type === 'Cancel') {
       if (!state) return reject('task_unknown', 'no such task');
       if (state.status === 'CANCELED') return accept();
-      if (hasEnded(state)) return ended(state);
+      if (hasEnded(state)) return rejectEnded(state);
       const { task_id, context_id, agent_id } = state;
       return accept({ type: 'TaskCanceled', data: { task_id, context_id, agent_id } });
     }
-    if (state && hasEnded(state)) return ended(state);
+    if (state && hasEnded(state)) return rejectEnded(state);
     switch (command.type) {
       case 'Receive':
         return accept({ type: 'TaskReceived', data: command.task });
@@ -111,29 +111,29 @@ export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
   },
 };
 
-const pick = ({ boundary }: EventData<'TaskRejected'>) =>
+const boundaryIn = ({ boundary }: EventData<'TaskRejected'>) =>
   boundary === undefined ? {} : { boundary };
 
-/** A task that is a record goes on as the record does, on the stream of that one. */
+/** Whether the task accepts no message. A task with a record continues on the stream of the record. */
 const hasEnded = ({ status, record }: TaskState): boolean =>
   isTerminal(status) || record !== undefined;
 
-const ended = ({ status }: TaskState) => reject('task_ended', `the task is ${status}`);
+const rejectEnded = ({ status }: TaskState) => reject('task_ended', `the task is ${status}`);
 
-/** A task in the list of its agent; the record itself says how it stands. */
+/** A task in the list of its agent. If it has a record, that tells the state. */
 export type TaskRow = {
   task_id: string;
   context_id: string;
   agent_id: string;
   skill?: string;
-  /** The outreach request or the handoff that the task is; without one, the task's own stream says all. */
+  /** The id of the outreach request or handoff that the task made. */
   record?: string;
   status: TaskStatus;
-  /** Where its newest event stands, and when that was. */
+  /** Position and time of its newest event. */
   changed: number;
   changed_at: number;
   sort: number;
 };
 
-/** Tasks are listed by agent: no other agent finds them, of whatever owner. */
+/** The scope of an agent's tasks; other agents of the same owner have their own. */
 export const tasksScope = (ownerId: string, agentId: string): string => `${ownerId}/${agentId}`;

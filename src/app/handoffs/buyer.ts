@@ -20,7 +20,10 @@ import { isOther, type List, withQuantities } from './typed-quantities.ts';
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
 
-const MOST = { revisions: LIMITS.HANDOFF_REVISIONS_MAX, lines: LIMITS.HANDOFF_REVISED_LINES_MAX };
+const REVISION_LIMITS = {
+  revisions: LIMITS.HANDOFF_REVISIONS_MAX,
+  lines: LIMITS.HANDOFF_REVISED_LINES_MAX,
+};
 
 type Awaitable<T> = T | Promise<T>;
 type CommandFor = (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>;
@@ -83,7 +86,13 @@ const reviseList: BuyerHandler<'reviseList'> = (deps, { list_revision, quantitie
     const list = withQuantities(deps.catalog, state, quantities);
     if ('faults' in list)
       return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
-    return { type: 'ReviseList', at, listRevision: list_revision, most: MOST, ...list };
+    return {
+      type: 'ReviseList',
+      at,
+      listRevision: list_revision,
+      limits: REVISION_LIMITS,
+      ...list,
+    };
   });
 
 const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {

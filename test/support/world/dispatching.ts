@@ -1,5 +1,6 @@
 /** A dispatcher over a log in memory, with time that tests move and channels that they play. */
-import { openOutbound, outbound as outboundRows } from '#projections/outbound.ts';
+import { openOutbound } from '#projections/open-outbound.ts';
+import { outboundRequests } from '#projections/owner-records.ts';
 import { localReadModels } from '#projections/engine/readers.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
@@ -18,7 +19,7 @@ const START = Date.parse('2026-11-20T10:00:00Z');
 type Timer = { at: number; task: () => void };
 type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promise<DeliveryResult>;
 
-const PROJECTIONS: Projection[] = [openOutbound, outboundRows];
+const PROJECTIONS: Projection[] = [openOutbound, outboundRequests];
 
 /** Those who wait for something countable to come true. */
 const waits = () => {

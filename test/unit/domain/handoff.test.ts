@@ -42,7 +42,7 @@ const revise = (listRevision: number, quantity: number): Revise => ({
   type: 'ReviseList',
   at: 2,
   listRevision,
-  most: { revisions: 3, lines: 100 },
+  limits: { revisions: 3, lines: 100 },
   lines: [line(quantity)],
   totals: GBP(quantity * 100),
 });
@@ -183,10 +183,10 @@ describe('a handoff', () => {
     const lines = { revisions: 9, lines: 2 };
     const given = (...given: ReturnType<typeof revised>[]) => spec.given(created, ...given);
     given(revised(3))
-      .when({ ...revise(2, 4), most: lines })
+      .when({ ...revise(2, 4), limits: lines })
       .then(revised(4));
     given(revised(3), revised(4))
-      .when({ ...revise(3, 5), most: lines })
+      .when({ ...revise(3, 5), limits: lines })
       .rejected('too_many_revisions');
   });
 

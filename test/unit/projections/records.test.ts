@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { codes } from '#projections/codes.ts';
 import { handoffLeads } from '#projections/handoff-leads.ts';
-import { handoffs } from '#projections/handoffs.ts';
-import { leads } from '#projections/leads.ts';
-import { links } from '#projections/links.ts';
+import { handoffs, leads, links } from '#projections/owner-records.ts';
 import { reviewTokens } from '#projections/review-tokens.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
 import {

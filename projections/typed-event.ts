@@ -1,12 +1,12 @@
 import type { EventType, Happened } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 
-/** The event by its stored shape; the log has checked it, and `handles` has chosen the types. */
-export const happened = <Type extends EventType>(event: FoldEvent): Happened<Type> =>
+/** Narrows an event to its stored shape. The log validates events, and `handles` selects their types. */
+export const typedEvent = <Type extends EventType>(event: FoldEvent): Happened<Type> =>
   event as FoldEvent & Happened<Type>;
 
-/** Id of the record whose stream an event stands on: `acme-lead_0k3…` is `led_0k3…`. */
-export const idInStream = (
+/** The id of the record that the event's stream belongs to: `led_0k3…` for `acme-lead_0k3…`. */
+export const recordIdOf = (
   { stream, owner }: FoldEvent,
   kind: string,
   prefix: string,

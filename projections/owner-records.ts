@@ -1,0 +1,92 @@
+/** The records of each owner as their deciders fold them, newest first. */
+import {
+  type EventType,
+  HANDOFF_EVENTS,
+  type HandoffEventType,
+  type Happened,
+  LEAD_EVENTS,
+  type LeadEventType,
+  LINK_EVENTS,
+  type LinkEventType,
+  OUTBOUND_EVENTS,
+  type OutboundEventType,
+} from '#contracts/events/index.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import { lead } from '#src/domain/lead.ts';
+import { link } from '#src/domain/link.ts';
+import { foldOutbound } from '#src/domain/outbound-state.ts';
+import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { Projection } from './projection.ts';
+import { recordIdOf, typedEvent } from './typed-event.ts';
+
+/** The decider's state and the position of the record's first event. */
+type RecordRow<State> = State & { sort: Position };
+
+type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'version'> & {
+  handles: readonly Type[];
+  begins: Type;
+  /** The id of the record; undefined if the event is not one of this kind of record. */
+  keyOf(event: FoldEvent & Happened<Type>): string | undefined;
+  fold(state: State | undefined, event: Happened<Type>): State;
+};
+
+const ownerRecords = <State extends object, Type extends EventType>(
+  definition: Definition<State, Type>,
+): Projection<RecordRow<State>> => {
+  const { name, version, handles, begins, keyOf, fold } = definition;
+  return {
+    name,
+    version,
+    handles,
+    begins: [begins],
+    place(event) {
+      const key = keyOf(event as FoldEvent & Happened<Type>);
+      return key === undefined ? undefined : { scope: event.owner, key };
+    },
+    evolve(row, event) {
+      const state = fold(row, typedEvent<Type>(event)) as RecordRow<State>;
+      state.sort = row ? row.sort : event.position;
+      return state;
+    },
+    sort: (row) => row.sort,
+  };
+};
+
+export const links = ownerRecords({
+  name: 'links',
+  version: 1,
+  handles: LINK_EVENTS,
+  begins: 'LinkCreated',
+  keyOf: ({ data }: Happened<LinkEventType>) => data.link_id,
+  fold: link.evolve,
+});
+
+export const handoffs = ownerRecords({
+  name: 'handoffs',
+  version: 2,
+  handles: HANDOFF_EVENTS,
+  begins: 'HandoffCreated',
+  // An erasure contains only its subject, so its stream tells the kind of the record.
+  keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
+    event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
+  fold: handoff.evolve,
+});
+
+export const leads = ownerRecords({
+  name: 'leads',
+  version: 3,
+  handles: LEAD_EVENTS,
+  begins: 'LeadSubmitted',
+  keyOf: (event: FoldEvent & Happened<LeadEventType>) =>
+    event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id,
+  fold: lead.evolve,
+});
+
+export const outboundRequests = ownerRecords({
+  name: 'outbound',
+  version: 1,
+  handles: OUTBOUND_EVENTS,
+  begins: 'OutboundProposed',
+  keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
+  fold: foldOutbound,
+});
