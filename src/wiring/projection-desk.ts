@@ -8,7 +8,7 @@ import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type {
   ProjectionDesk,
-  ProjectionStatus,
+  ProjectionReport,
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
@@ -26,7 +26,7 @@ export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
 export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
-  const rebuilds = new Map<string, NonNullable<ProjectionStatus['lastRebuild']>>();
+  const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
   return {
     names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
     status: async () =>

@@ -1,4 +1,4 @@
-/** A period beside an earlier one: each day with its counterpart, whatever the days are gathered into. */
+/** A comparison counts each day with its counterpart in the earlier period, at any granularity. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
@@ -11,7 +11,7 @@ import type { PerformanceRecord } from '#src/ports/rows.ts';
 const ZONES = ['UTC', 'Pacific/Kiritimati', 'Pacific/Niue', 'Australia/Lord_Howe', 'Europe/London'];
 const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
 const GROUPS = [undefined, ['campaign'], ['country'], ['link_id', 'country']];
-/** Two 29ths of February within reach. */
+/** The range includes two leap days. */
 const FIRST = dayOf('2023-01-01');
 const LAST = dayOf('2029-12-31');
 
@@ -77,8 +77,8 @@ const tenADay = (from: string, to: string): PerformanceRecord[] => {
   return rows;
 };
 
-describe('a comparison', () => {
-  it('is in the rows whole: they add up to its totals, which are those of that period', () =>
+describe('a performance comparison', () => {
+  it('has rows that add up to its totals, which equal the totals of the earlier period', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(happenings, { maxLength: 40 }),
@@ -115,13 +115,13 @@ describe('a comparison', () => {
     ['month', '2026-03-01', '2026-03-31'],
     ['total', '2026-03-01', '2026-03-31'],
     ['day', '2024-02-28', '2024-03-01'],
-  ])('by %s from %s to %s sets as many days against each other', async (granularity, from, to) => {
+  ])('by %s from %s to %s compares equal numbers of days', async (granularity, from, to) => {
     const rows = tenADay('2023-01-01', '2026-12-31');
     const asked = { from, to, granularity, compare_to: 'previous_period' };
     for (const [, now, then] of compared(await ask(rows, asked))) expect(then).toBe(now);
   });
 
-  it('with the year before takes the same dates, also in a leap year', async () => {
+  it('with the previous year compares the same dates, also in a leap year', async () => {
     const rows = tenADay('2023-01-01', '2028-12-31');
     const year = { compare_to: 'previous_year' };
     const weeks = { ...year, from: '2026-11-02', to: '2026-11-22', granularity: 'week' };

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { searchProducts as contract } from '#contracts/operations/search-products.ts';
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { bindingOf, readCursorOf, writeCursor } from '../read-models/cursor.ts';
+import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
 import { refuse, doneWithJson } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { PRODUCT_TEXT, productJson } from './product-text.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
 
-/** All but the products, which are checked as their texts are made. */
+/** The output without the products, which are checked when their texts are made. */
 const ENVELOPE = contract.output.omit({ data: true });
 
-/** A `ProductMark`, as a cursor gives it back. */
+/** A `ProductMark` in a cursor. */
 const MARK = z.object({
   value: z.union([z.string(), z.number(), z.null()]),
   currency: z.string().optional(),
@@ -31,7 +31,7 @@ export const searchProducts: Handler<'searchProducts'> = async (deps, input, { c
   const binding = bindingOf(caller.ownerId, 'searchProducts', input);
   let after: ProductMark | undefined;
   if (cursor !== undefined) {
-    const read = readCursorOf(deps, binding, cursor, MARK);
+    const read = readPlace(deps, binding, { cursor, shape: MARK });
     if (!read.ok) return read;
     after = read.place as ProductMark;
   }

@@ -4,8 +4,6 @@ import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { inTurns } from '../shared/turns.ts';
 import { bucketOf, calendarOf, dateOf } from './calendar.ts';
 
-type Metrics = ReportRow['metrics'];
-
 export type Query = {
   /** First and last local day, as days since the epoch. */
   from: number;
@@ -17,12 +15,10 @@ export type Query = {
 };
 
 /** Sums while folding: counts in the order of METRICS, amounts by currency. */
-type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
+export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
 
-export type Bucket = { bucket: number; group: (string | null)[]; sum: Sum };
-
-/** Which row a bucket is, as text: no two of an answer have the same. */
-export const placeOf = ({ bucket, group }: Bucket): string => JSON.stringify([bucket, group]);
+/** One row of the answer. `key` is its bucket and group as text, unique within the answer. */
+export type Bucket = { key: string; bucket: number; group: (string | null)[]; sum: Sum };
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 
@@ -30,6 +26,13 @@ export const emptySum = (): Sum => ({
   counts: new Array<number>(METRICS.length).fill(0),
   rfq: new Map(),
   won: new Map(),
+});
+
+export const emptyBucket = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): Bucket => ({
+  key: JSON.stringify([bucket, group]),
+  bucket,
+  group,
+  sum: emptySum(),
 });
 
 export const addTo = (sum: Sum, other: Sum): void => {
@@ -46,33 +49,27 @@ const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>)
   for (const [currency, amount] of amounts) sum.set(currency, (sum.get(currency) ?? 0) + amount);
 };
 
+const SUB_IDS = ['sub_id_1', 'sub_id_2', 'sub_id_3'] as const satisfies Dimension[];
+type SubId = (typeof SUB_IDS)[number];
+
+const isSubId = (dimension: Dimension): dimension is SubId => dimension.startsWith('sub_id_');
+
 const valueOf = (
   dims: PerformanceRecord['dims'],
   country: string,
   dimension: Dimension,
 ): string | null => {
-  switch (dimension) {
-    case 'sub_id_1':
-      return dims.sub_ids?.[0] ?? null;
-    case 'sub_id_2':
-      return dims.sub_ids?.[1] ?? null;
-    case 'sub_id_3':
-      return dims.sub_ids?.[2] ?? null;
-    case 'country':
-      return country === '' ? null : country;
-    default:
-      return dims[dimension] ?? null;
-  }
+  if (dimension === 'country') return country === '' ? null : country;
+  if (isSubId(dimension)) return dims.sub_ids?.[SUB_IDS.indexOf(dimension)] ?? null;
+  return dims[dimension] ?? null;
 };
 
-type BucketOfDay = (day: number) => number;
-
-/** Each day is asked for many times, and found once. */
-const once = (bucketOfDay: BucketOfDay): BucketOfDay => {
-  const known = new Map<number, number>();
+/** Caches the bucket of each day, which is needed for many cells. */
+const cached = (bucketOfDay: (day: number) => number): ((day: number) => number) => {
+  const buckets = new Map<number, number>();
   return (day) => {
-    let bucket = known.get(day);
-    if (bucket === undefined) known.set(day, (bucket = bucketOfDay(day)));
+    let bucket = buckets.get(day);
+    if (bucket === undefined) buckets.set(day, (bucket = bucketOfDay(day)));
     return bucket;
   };
 };
@@ -81,118 +78,112 @@ const once = (bucketOfDay: BucketOfDay): BucketOfDay => {
 export const bucketIn = ({ granularity, from }: Query, day: number): number =>
   bucketOf(day, granularity, from);
 
-type Take = (row: PerformanceRecord, cell: string, day: number, country: string) => void;
-type Filter = [Dimension, string];
+/** A cell is named by the quarter hour of its UTC day and its country: `40|GB`. */
+const countryOf = (cell: string): string => cell.slice(cell.indexOf('|') + 1);
 
-/** Calls `take` with each cell of the period that passes these filters. */
+type Visit = (row: PerformanceRecord, cell: string, day: number) => void;
+
+/** Calls `visit` with each cell of the period whose row passes the filters, except that on country. */
 const eachCell = (
   rows: Iterable<PerformanceRecord>,
-  { from, to, timeZone }: Query,
-  filters: readonly Filter[],
-  take: Take,
+  { from, to, timeZone, filters: { country: _ofCells, ...filters } }: Query,
+  visit: Visit,
 ): Promise<void> => {
   const calendar = calendarOf(timeZone);
+  const wanted = Object.entries(filters) as [Dimension, string][];
   return inTurns(rows, (row) => {
-    if (!filters.every(([name, value]) => valueOf(row.dims, '', name) === value)) return;
+    if (!wanted.every(([name, value]) => valueOf(row.dims, '', name) === value)) return;
     const localDay = calendar.localDays(row.day);
     for (const cell in row.cells) {
-      const bar = cell.indexOf('|');
-      const day = localDay(Number(cell.slice(0, bar)));
-      if (day >= from && day <= to) take(row, cell, day, cell.slice(bar + 1));
+      const day = localDay(Number(cell.slice(0, cell.indexOf('|'))));
+      if (day >= from && day <= to) visit(row, cell, day);
     }
   });
 };
 
 /**
- * Folds stored rows into buckets of local days and groups of dimensions. The buckets may be those of
- * another period than the one that is counted.
+ * Folds stored rows into buckets of local days and groups of dimensions. `bucketOfDay` can assign the
+ * days to the buckets of another period than the one that is counted.
  */
 export const aggregate = async (
   rows: readonly PerformanceRecord[],
   query: Query,
-  bucketOfDay: BucketOfDay = (day) => bucketIn(query, day),
+  bucketOfDay = (day: number): number => bucketIn(query, day),
 ): Promise<Bucket[]> => {
   const { groupBy, filters } = query;
-  const { country: only, ...others } = filters;
-  const ofRows = Object.entries(others) as Filter[];
-  const namesCountries = only !== undefined || groupBy.includes('country');
-  const few = namesCountries ? await fewVisitors(rows, query, ofRows) : undefined;
-  const bucketFor = once(bucketOfDay);
+  const namesCountries = filters.country !== undefined || groupBy.includes('country');
+  const hidden = namesCountries ? await hiddenCountries(rows, query) : new Set<string>();
+  const bucketFor = cached(bucketOfDay);
   const buckets = new Map<string | number, Bucket>();
-  await eachCell(rows, query, ofRows, (row, cell, day, country) => {
-    const shown = few?.has(country) ? OTHER_COUNTRIES : country;
-    if (only !== undefined && shown !== only) return;
+  await eachCell(rows, query, (row, cell, day) => {
+    const named = namesCountries ? countryOf(cell) : '';
+    const country = hidden.has(named) ? OTHER_COUNTRIES : named;
+    if (filters.country !== undefined && country !== filters.country) return;
     const bucket = bucketFor(day);
-    const group = groupBy.map((dimension) => valueOf(row.dims, shown, dimension));
-    const key = group.length === 0 ? bucket : JSON.stringify([bucket, ...group]);
+    const group = groupBy.map((dimension) => valueOf(row.dims, country, dimension));
+    const key = group.length === 0 ? bucket : JSON.stringify([bucket, group]);
     let found = buckets.get(key);
-    if (!found) buckets.set(key, (found = { bucket, group, sum: emptySum() }));
-    const { sum } = found;
-    addCounts(sum.counts, row.cells[cell] ?? []);
-    const rfq = row.rfq_value?.[cell];
-    if (rfq) addMoney(sum.rfq, Object.entries(rfq));
-    const won = row.won_value?.[cell];
-    if (won) addMoney(sum.won, Object.entries(won));
+    if (!found) buckets.set(key, (found = emptyBucket({ bucket, group })));
+    const { counts, rfq, won } = found.sum;
+    addCounts(counts, row.cells[cell] ?? []);
+    const rfqValue = row.rfq_value?.[cell];
+    if (rfqValue) addMoney(rfq, Object.entries(rfqValue));
+    const wonValue = row.won_value?.[cell];
+    if (wonValue) addMoney(won, Object.entries(wonValue));
   });
   return [...buckets.values()];
 };
 
-/** Countries that are not named in the answer; what has none, as a lead, is no country's. */
-const fewVisitors = async (
+/** Finds the countries with too few visitors to be named. Cells without a country, as of leads, stay. */
+const hiddenCountries = async (
   rows: readonly PerformanceRecord[],
   query: Query,
-  filters: readonly Filter[],
 ): Promise<Set<string>> => {
   const uniques = new Map<string, number>();
-  await eachCell(rows, query, filters, (row, cell, _day, country) => {
+  await eachCell(rows, query, (row, cell) => {
+    const country = countryOf(cell);
     uniques.set(country, (uniques.get(country) ?? 0) + (row.cells[cell]?.[UNIQUE] ?? 0));
   });
   uniques.delete('');
-  return new Set(
-    [...uniques.keys()].filter((one) => (uniques.get(one) ?? 0) < COUNTRY_UNIQUES_MIN),
-  );
+  const few = [...uniques].filter(([, count]) => count < COUNTRY_UNIQUES_MIN);
+  return new Set(few.map(([country]) => country));
 };
 
-/** Buckets in order of time, each then by group; without groups every bucket of the period is there. */
+/**
+ * Orders buckets by time, then by group. Without groups the result has every bucket of the period,
+ * also empty ones.
+ */
 export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise<Bucket[]> => {
-  const found = new Map<number, Bucket[]>();
-  await inTurns(buckets, (bucket) => {
-    const beside = found.get(bucket.bucket);
-    if (beside) beside.push(bucket);
-    else found.set(bucket.bucket, [bucket]);
+  const byStart = new Map<number, Bucket[]>();
+  await inTurns(buckets, (one) => {
+    const others = byStart.get(one.bucket);
+    if (others) others.push(one);
+    else byStart.set(one.bucket, [one]);
   });
-  if (query.groupBy.length > 0) {
-    const ordered: Bucket[] = [];
-    await inTurns(
-      [...found.keys()].sort((a, b) => a - b),
-      (bucket) => ordered.push(...byGroup(found.get(bucket) ?? [])),
-    );
-    return ordered;
-  }
-  const all = new Map<number, Bucket>();
-  for (let day = query.from; day <= query.to; day++) {
-    const bucket = bucketIn(query, day);
-    all.set(bucket, found.get(bucket)?.[0] ?? { bucket, group: [], sum: emptySum() });
-  }
-  return [...all.values()];
+  if (query.groupBy.length === 0)
+    for (let day = query.from; day <= query.to; day++) {
+      const bucket = bucketIn(query, day);
+      if (!byStart.has(bucket)) byStart.set(bucket, [emptyBucket({ bucket, group: [] })]);
+    }
+  const starts = [...byStart.keys()].sort((a, b) => a - b);
+  const ordered: Bucket[] = [];
+  await inTurns(starts, (start) => {
+    const ofStart = byStart.get(start) ?? [];
+    ordered.push(...ofStart.sort((a, b) => Number(a.key > b.key) - Number(a.key < b.key)));
+  });
+  return ordered;
 };
 
-const byGroup = (buckets: readonly Bucket[]): Bucket[] =>
-  buckets
-    .map((bucket) => ({ bucket, name: JSON.stringify(bucket.group) }))
-    .sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
-    .map(({ bucket }) => bucket);
-
-export const renderSum = ({ counts, rfq, won }: Sum): Metrics => ({
+export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => ({
   ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<
     Metric,
     number
   >),
-  rfq_value: money(rfq),
-  won_value: money(won),
+  rfq_value: renderMoney(rfq),
+  won_value: renderMoney(won),
 });
 
-const money = (amounts: Map<string, number>) =>
+const renderMoney = (amounts: Map<string, number>) =>
   [...amounts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, amount]) => ({ amount, currency }));

@@ -1,8 +1,8 @@
 import { DAY_MS } from '../shared/time.ts';
 
 /**
- * Days of an IANA time zone over the quarter hours of UTC days. All offsets in use today are
- * multiples of a quarter hour, so a quarter of a UTC day belongs to one local day.
+ * Assigns the quarter hours of UTC days to the days of an IANA time zone. All offsets in use today are
+ * multiples of a quarter hour, so a quarter hour belongs to one local day.
  */
 export type Calendar = {
   /** Local days of the 96 quarters of a UTC day, as days since the epoch. */
@@ -13,7 +13,7 @@ const QUARTER_MS = 900_000;
 const QUARTERS = 96;
 
 export const isTimeZone = (name: string): boolean => {
-  // An offset is no zone: Intl would take it.
+  // Intl accepts offsets, which are not time zones.
   if (/^[+-]/.test(name)) return false;
   try {
     calendarOf(name);
@@ -26,17 +26,17 @@ export const isTimeZone = (name: string): boolean => {
 const calendars = new Map<string, Calendar>();
 const CALENDARS_MAX = 200;
 
-/** Calendars are kept: making an Intl formatter costs far more than asking it. */
+/** Caches calendars, because making an Intl formatter costs far more than using it. */
 export const calendarOf = (timeZone: string): Calendar => {
-  const known = calendars.get(timeZone);
-  if (known) return known;
-  const made = calendar(timeZone);
+  let calendar = calendars.get(timeZone);
+  if (calendar) return calendar;
+  calendar = makeCalendar(timeZone);
   if (calendars.size >= CALENDARS_MAX) calendars.clear();
-  calendars.set(timeZone, made);
-  return made;
+  calendars.set(timeZone, calendar);
+  return calendar;
 };
 
-const calendar = (timeZone: string): Calendar => {
+const makeCalendar = (timeZone: string): Calendar => {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     hourCycle: 'h23',
@@ -50,18 +50,13 @@ const calendar = (timeZone: string): Calendar => {
 
   /** Local wall clock minus UTC, in quarter hours, at the start of a quarter since the epoch. */
   const offsetAt = (quarter: number): number => {
-    const known = offsets.get(quarter);
-    if (known !== undefined) return known;
+    const cached = offsets.get(quarter);
+    if (cached !== undefined) return cached;
     const at = quarter * QUARTER_MS;
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
     const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
-    const wall = Date.UTC(
-      part('year'),
-      part('month') - 1,
-      part('day'),
-      part('hour'),
-      part('minute'),
-    );
+    const [year, month, day] = [part('year'), part('month') - 1, part('day')];
+    const wall = Date.UTC(year, month, day, part('hour'), part('minute'));
     const offset = Math.floor((wall - at) / QUARTER_MS);
     offsets.set(quarter, offset);
     return offset;
@@ -72,7 +67,7 @@ const calendar = (timeZone: string): Calendar => {
       const first = utcDay * QUARTERS;
       const start = offsetAt(first);
       const end = offsetAt(first + QUARTERS - 1);
-      // Most days have one offset; only a day in which it changes is asked quarter by quarter.
+      // Most days have one offset. The offset of each quarter is needed only on days with a change.
       return start === end
         ? (quarter) => Math.floor((first + quarter + start) / QUARTERS)
         : (quarter) => Math.floor((first + quarter + offsetAt(first + quarter)) / QUARTERS);
@@ -109,7 +104,7 @@ export const bucketOf = (
   }
 };
 
-/** The same date some years on, or before. 29 February becomes 28 February where there is none. */
+/** The same date some years later, or earlier. 29 February becomes 28 February in common years. */
 export const yearsOn = (day: number, years: number): number => {
   const [year = 0, month = 1, date = 1] = dateOf(day).split('-').map(Number);
   const last = new Date(Date.UTC(year + years, month, 0)).getUTCDate();

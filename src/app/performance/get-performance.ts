@@ -1,92 +1,78 @@
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { reportRow, type ReportRow } from '#contracts/records/performance.ts';
+import { nameOf } from '../events/hash.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
-import { bindingOf, readCursorOf, writeCursor } from '../read-models/cursor.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
-import { nameOf } from '../events/hash.ts';
-import { listing } from '../read-models/listing.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
-import type { Bucket, Query } from './aggregate.ts';
-import {
-  addTo,
-  aggregate,
-  emptySum,
-  inOrder,
-  placeOf,
-  renderBucket,
-  renderSum,
-} from './aggregate.ts';
-import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
-import { beside, comparisonOf, countedBefore, ofBoth } from './comparison.ts';
+import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
+import { listing } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { inTurns, turn } from '../shared/turns.ts';
+import type { Bucket, Query } from './aggregate.ts';
+import { addTo, aggregate, emptySum, inOrder, renderBucket, renderSum } from './aggregate.ts';
+import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
+import { comparisonOf, join } from './comparison.ts';
 
 type Input = InputOf<'getPerformance'>;
 
-/** One question of a store far away answers nearly every query. */
+/** Large enough that a remote store answers nearly every query in one round trip. */
 const PAGE_ROWS = 5_000;
 const PAGE_EVENTS = 500;
 
 /**
- * The row that a page ends with, so that rows which come meanwhile move none into the next page twice;
- * and the last day of the listing: today would be another one after midnight.
+ * The place in a cursor: bucket and name of the last row of the page, so that rows that arrive later
+ * repeat none; and the last day of the listing, which would otherwise change at midnight.
  */
-const placeShape = z.tuple([z.int(), z.string(), z.int()]);
-const rowName = (bucket: Bucket): string => nameOf(placeOf(bucket));
+const PLACE = z.tuple([z.int(), z.string(), z.int()]);
+type Place = z.output<typeof PLACE>;
 
-export const getPerformance: Handler<'getPerformance'> = async (deps, input, call) => {
-  const { caller, at } = call;
+const placeOf = (bucket: Bucket, lastDay: number): Place => [
+  bucket.bucket,
+  nameOf(bucket.key),
+  lastDay,
+];
+
+export const getPerformance: Handler<'getPerformance'> = async (
+  deps,
+  input,
+  { caller, at, file },
+) => {
   const binding = bindingOf(caller.ownerId, 'getPerformance', input);
-  let after: { bucket: number; row: string } | undefined;
-  let { to } = input;
-  if (input.cursor !== undefined) {
-    const read = readCursorOf(deps, binding, input.cursor, placeShape);
-    if (!read.ok) return read;
-    const [bucket, row, last] = read.place;
-    after = { bucket, row };
-    to = dateOf(last);
-  }
-  const query = queryOf({ ...input, to }, at);
+  const cursor =
+    input.cursor === undefined
+      ? undefined
+      : readPlace(deps, binding, { cursor: input.cursor, shape: PLACE });
+  if (cursor?.ok === false) return cursor;
+  const after = cursor?.place;
+  const query = queryOf(after ? { ...input, to: dateOf(after[2]) } : input, at);
   if ('ok' in query) return query;
   const comparison = input.compare_to && comparisonOf(query, input.compare_to);
   const before = comparison?.before;
-  const source = await rowsOf(
-    deps,
-    caller.ownerId,
-    input.as_of,
-    before?.from ?? query.from,
-    query.to,
-  );
+  const from = before?.from ?? query.from;
+  const source = await readRows(deps, caller.ownerId, { asOf: input.as_of, from, to: query.to });
   if ('ok' in source) return source;
 
-  const now = await aggregate(source.rows, query);
-  const then = comparison && (await countedBefore(source.rows, query, comparison));
-  const buckets = await inOrder(then ? await ofBoth(now, then) : now, query);
-  const isAfter = (row: Bucket): boolean =>
-    row.bucket === after?.bucket && rowName(row) === after.row;
-  const start = after === undefined ? 0 : buckets.findIndex(isAfter) + 1;
-  if (after !== undefined && start === 0)
-    return refuse('cursor_invalid', 'The row that the cursor stands behind is no longer there.');
-  const isWhole = call.file === true && input.limit === undefined && input.cursor === undefined;
-  if (isWhole && buckets.length > LIMITS.PERFORMANCE_FILE_ROWS_MAX) return tooLarge(buckets.length);
-  const limit = input.limit ?? LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT;
-  const shown = isWhole ? buckets : buckets.slice(start, start + limit);
-  const last = shown.at(-1);
-  const more = start + shown.length < buckets.length;
-  const sumBeside = then && (await beside(then));
-  const place = last && [last.bucket, rowName(last), query.to];
+  const counted = await aggregate(source.rows, query);
+  const compared =
+    comparison && (await aggregate(source.rows, comparison.before, comparison.bucketOfDay));
+  const joined = compared && (await join(counted, compared));
+  const buckets = await inOrder(joined?.buckets ?? counted, query);
+  const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
+  const page = isWhole ? wholePage(buckets) : pageAfter(buckets, after, input.limit);
+  if ('ok' in page) return page;
+  const last = page.shown.at(-1);
   const rowOf = (bucket: Bucket): ReportRow => ({
     ...renderBucket(bucket, query.groupBy),
-    ...(sumBeside && { comparison: renderSum(sumBeside(bucket)) }),
+    ...(joined && { comparison: renderSum(joined.earlier(bucket)) }),
   });
   const answer = {
-    data: isWhole ? [] : shown.map(rowOf),
+    data: isWhole ? [] : page.shown.map(rowOf),
     totals: renderSum(await totalOf(buckets)),
-    ...(then && { comparison_totals: renderSum(await totalOf(then)) }),
+    ...(compared && { comparison_totals: renderSum(await totalOf(compared)) }),
     period: {
       from: dateOf(query.from),
       to: dateOf(query.to),
@@ -95,16 +81,42 @@ export const getPerformance: Handler<'getPerformance'> = async (deps, input, cal
     },
     ...(before && { comparison_period: { from: dateOf(before.from), to: dateOf(before.to) } }),
     page: {
-      next_cursor: more && place ? writeCursor(deps, binding, place) : null,
-      has_more: more,
+      next_cursor: page.more && last ? writeCursor(deps, binding, placeOf(last, query.to)) : null,
+      has_more: page.more,
     },
     as_of: renderAsOf(source.asOf),
     classifier_version: deps.classifierVersion,
   };
-  return done(answer, isWhole ? { rows: rowsOfFile(shown, rowOf) } : {});
+  return done(answer, isWhole ? { rows: rowsOfFile(page.shown, rowOf) } : {});
 };
 
-/** Each is made, and held against the contract, as it is taken: nobody waits for all of them at once. */
+type Page = { shown: readonly Bucket[]; more: boolean };
+
+const wholePage = (buckets: readonly Bucket[]): Page | Refusal => {
+  const max = LIMITS.PERFORMANCE_FILE_ROWS_MAX;
+  if (buckets.length <= max) return { shown: buckets, more: false };
+  return refuse(
+    'answer_too_large',
+    `The answer has ${buckets.length} rows, and a file has at most ${max}. Narrow from and to, use a ` +
+      'coarser granularity, fewer dimensions in group_by or a filter, or read pages with limit and cursor.',
+  );
+};
+
+const pageAfter = (
+  buckets: readonly Bucket[],
+  after: Place | undefined,
+  limit: number = LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT,
+): Page | Refusal => {
+  const isLast = (one: Bucket): boolean =>
+    one.bucket === after?.[0] && nameOf(one.key) === after[1];
+  const start = after === undefined ? 0 : buckets.findIndex(isLast) + 1;
+  if (after !== undefined && start === 0)
+    return refuse('cursor_invalid', 'The row that the cursor points to no longer exists.');
+  const shown = buckets.slice(start, start + limit);
+  return { shown, more: start + shown.length < buckets.length };
+};
+
+/** Renders and checks each row when it is read, so that no request waits for all of them. */
 const rowsOfFile = function* (
   buckets: readonly Bucket[],
   rowOf: (bucket: Bucket) => ReportRow,
@@ -112,38 +124,38 @@ const rowsOfFile = function* (
   for (const bucket of buckets) yield reportRow.parse(rowOf(bucket));
 };
 
-const tooLarge = (rows: number): Refusal =>
-  refuse(
-    'answer_too_large',
-    `These are ${rows} rows, and a file has at most ${LIMITS.PERFORMANCE_FILE_ROWS_MAX}. Narrow from and ` +
-      'to, take a coarser granularity, less of group_by or a single value of it, or pages by limit and cursor.',
-  );
-
 const queryOf = (input: Input, at: number): Query | Refusal => {
   const { time_zone, granularity, group_by = [] } = input;
   if (!isTimeZone(time_zone)) return invalid('/time_zone', 'unknown', 'is not an IANA time zone');
   const to = input.to === undefined ? todayIn(time_zone, at) : dayOf(input.to);
   const from = input.from === undefined ? to - 29 : dayOf(input.from);
+  const daysMax = LIMITS.PERFORMANCE_DAYS_MAX;
   if (from < 0) return invalid('/from', 'out_of_range', 'must not lie before 1970');
   if (from > to) return invalid('/from', 'out_of_range', 'must not lie after to');
-  if (to - from >= LIMITS.PERFORMANCE_DAYS_MAX)
-    return invalid(
-      '/from',
-      'out_of_range',
-      `at most ${LIMITS.PERFORMANCE_DAYS_MAX} days in one call`,
-    );
+  if (to - from >= daysMax)
+    return invalid('/from', 'out_of_range', `at most ${daysMax} days in one call`);
   if (new Set(group_by).size < group_by.length)
     return invalid('/group_by', 'duplicate', 'names a dimension twice');
   const { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id } = input;
-  const asked = { link_id, campaign, channel, product_id, category, country, agent_id, handoff_id };
-  const filters = present(asked);
-  return { from, to, granularity, timeZone: time_zone, groupBy: group_by, filters };
+  const filters = {
+    link_id,
+    campaign,
+    channel,
+    product_id,
+    category,
+    country,
+    agent_id,
+    handoff_id,
+  };
+  return {
+    from,
+    to,
+    granularity,
+    timeZone: time_zone,
+    groupBy: group_by,
+    filters: present(filters),
+  };
 };
-
-const invalid = (pointer: string, code: string, detail: string): Refusal =>
-  refuse('parameter_invalid', 'Some parameters are not valid.', {
-    errors: [{ pointer, code, detail }],
-  });
 
 const totalOf = async (buckets: readonly Bucket[]) => {
   const total = emptySum();
@@ -151,33 +163,45 @@ const totalOf = async (buckets: readonly Bucket[]) => {
   return total;
 };
 
-/** The owner's rows of these days: from the read model, or folded afresh as of a position. */
-const rowsOf = async (
+/** Rows, and the position of the log that they reflect. */
+type Source = { rows: PerformanceRecord[]; asOf: { position: Position; at: number | null } };
+
+/** Days since the epoch; `asOf` is a position of the log. */
+type Period = { asOf: Position | undefined; from: number; to: number };
+
+const invalid = (pointer: string, code: string, detail: string): Refusal =>
+  refuse('parameter_invalid', 'Some parameters are not valid.', {
+    errors: [{ pointer, code, detail }],
+  });
+
+/** Rows sort by UTC day first (projections/performance.ts); this is the least sort value of a day. */
+const firstSortOf = (day: number): number => day * 2 ** 32;
+
+/** Reads the owner's rows of these days from the read model, or folds them as of a position. */
+const readRows = async (
   deps: Deps,
   ownerId: string,
-  asOf: Position | undefined,
-  fromDay: number,
-  toDay: number,
-): Promise<
-  { rows: PerformanceRecord[]; asOf: { position: Position; at: number | null } } | Refusal
-> => {
-  if (asOf !== undefined) return rowsAt(deps, ownerId, asOf);
+  { asOf, from, to }: Period,
+): Promise<Source | Refusal> => {
+  if (asOf !== undefined) return foldRows(deps, ownerId, asOf);
   const now = deps.following.asOf();
-  // A local day reaches at most one UTC day beyond its own on either side.
-  const rows: PerformanceRecord[] = [];
-  const days = { before: firstOf(toDay + 2), downTo: firstOf(fromDay - 1) };
+  // A local day extends at most one UTC day beyond its own in either direction.
+  const days = { before: firstSortOf(to + 2), downTo: firstSortOf(from - 1) };
   const query = { scope: ownerId, ...days, limit: PAGE_ROWS };
+  const rows: PerformanceRecord[] = [];
   for await (const page of listing<PerformanceRecord>(deps.readModels, 'performance', query))
     for (const { row } of page) rows.push(row);
   return { rows, asOf: now };
 };
 
-/** Where the rows of a day begin: they sort by day first (projections/performance.ts). */
-const firstOf = (day: number): number => day * 2 ** 32;
-
-const rowsAt = async (deps: Deps, ownerId: string, position: Position) => {
+const foldRows = async (
+  deps: Deps,
+  ownerId: string,
+  position: Position,
+): Promise<Source | Refusal> => {
   const head = await deps.log.head();
-  if (position > head.position) return invalid('/as_of', 'out_of_range', 'lies beyond the log');
+  if (position > head.position)
+    return invalid('/as_of', 'out_of_range', 'is greater than the last position of the log');
   const fold = deps.performanceFold();
   let at: number | null = null;
   let count = 0;
@@ -188,11 +212,10 @@ const rowsAt = async (deps: Deps, ownerId: string, position: Position) => {
     count += page.length;
     const last = page.at(-1);
     at = last?.meta.at ?? at;
-    if (!last || page.length < PAGE_EVENTS) break;
+    if (!last || page.length < PAGE_EVENTS) return { rows: fold.rows(), asOf: { position, at } };
     if (count >= LIMITS.REPLAY_EVENTS_MAX)
       return invalid('/as_of', 'too_far', `replays at most ${LIMITS.REPLAY_EVENTS_MAX} events`);
     after = last.position;
     await turn();
   }
-  return { rows: fold.rows(), asOf: { position, at } };
 };

@@ -5,15 +5,20 @@ import { digestOf } from '../events/hash.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 
 /**
- * Opaque and signed: a cursor holds where a listing stands and is bound to the owner and the query,
- * so that it opens nothing else.
+ * A cursor is opaque and signed. It holds a place in a listing and the time at which it was made; the
+ * signature binds it to the owner and the query, so no other listing accepts it.
  */
-const shape = z.tuple([z.unknown(), z.int()]);
+const BODY = z.tuple([z.unknown(), z.int()]);
 const MAC_CHARS = 32;
 
-/** `place` is JSON, and short: a cursor has room for some 250 bytes of it. */
+type CursorDeps = { secrets: Secrets; clock: Clock };
+type ReadPlace<Place> = { ok: true; place: Place } | Refusal;
+
+const INVALID = refuse('cursor_invalid', 'The cursor does not belong to this listing.');
+
+/** Writes a cursor. `place` is JSON of at most about 250 bytes. */
 export const writeCursor = (
-  deps: { secrets: Secrets; clock: Clock },
+  deps: CursorDeps,
   binding: readonly string[],
   place: unknown,
 ): string => {
@@ -21,37 +26,33 @@ export const writeCursor = (
   return `${body}.${mac(deps.secrets, binding, body)}`;
 };
 
-/** A place of the shape that the listing wrote. */
-export const readCursorOf = <Place>(
-  deps: { secrets: Secrets; clock: Clock },
+/** Reads a cursor back; refuses one of another listing, of another shape or older than a day. */
+export const readPlace = <Place>(
+  deps: CursorDeps,
   binding: readonly string[],
-  cursor: string,
-  placeShape: z.ZodType<Place>,
-): { ok: true; place: Place } | Refusal => {
-  const [body = '', sent = ''] = cursor.split('.');
-  if (sent !== mac(deps.secrets, binding, body))
-    return refuse('cursor_invalid', 'The cursor is not of this listing.');
-  const parsed = shape.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString()));
-  const place = placeShape.safeParse(parsed.data?.[0]);
-  if (!parsed.success || !place.success)
-    return refuse('cursor_invalid', 'The cursor is not of this listing.');
-  const [, at] = parsed.data;
-  if (deps.clock.now() - at > LIMITS.CURSOR_AGE_MS_MAX)
-    return refuse('cursor_expired', 'Cursors live for a day.');
+  { cursor, shape }: { cursor: string; shape: z.ZodType<Place> },
+): ReadPlace<Place> => {
+  const [body = '', sentMac] = cursor.split('.');
+  if (sentMac !== mac(deps.secrets, binding, body)) return INVALID;
+  const parsed = BODY.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString()));
+  const place = shape.safeParse(parsed.data?.[0]);
+  if (!parsed.success || !place.success) return INVALID;
+  if (deps.clock.now() - parsed.data[1] > LIMITS.CURSOR_AGE_MS_MAX)
+    return refuse('cursor_expired', 'A cursor is valid for one day. Start again without it.');
   return { ok: true, place: place.data };
 };
 
-/** The same, where a place is a number. */
+/** Reads a cursor whose place is a whole number. */
 export const readCursor = (
-  deps: { secrets: Secrets; clock: Clock },
+  deps: CursorDeps,
   binding: readonly string[],
   cursor: string,
-) => readCursorOf(deps, binding, cursor, z.int());
+): ReadPlace<number> => readPlace(deps, binding, { cursor, shape: z.int() });
 
 const mac = (secrets: Secrets, binding: readonly string[], body: string): string =>
   secrets.mac('cursor', digestOf(...binding, body)).slice(0, MAC_CHARS);
 
-/** What a cursor is bound to: the owner, and every parameter that decides which rows come in which order. */
+/** What a cursor is bound to: the owner, and every parameter that decides the rows and their order. */
 export const bindingOf = (
   ownerId: string,
   operation: string,

@@ -1,24 +1,23 @@
 import type { ListQuery, ReadModels, Row } from '#src/ports/read-model.ts';
+import { present } from '../shared/present.ts';
 
-/** A page of the query, and where the next one starts: null on the last. */
+type Reader = Pick<ReadModels, 'list'>;
+
+/** Reads one page; `next_before` is where the next one starts, and null on the last. */
 export const pageOf = async <R extends Row>(
-  readModels: Pick<ReadModels, 'list'>,
+  readModels: Reader,
   name: string,
   { scope, before, limit }: { scope: string; before?: number | undefined; limit: number },
 ): Promise<{ rows: R[]; next_before: number | null }> => {
-  const found = await readModels.list<R>(name, {
-    scope,
-    limit: limit + 1,
-    ...(before !== undefined && { before }),
-  });
-  const shown = found.slice(0, limit);
-  const next = found.length > limit ? (shown.at(-1)?.sort ?? null) : null;
-  return { rows: shown.map(({ row }) => row), next_before: next };
+  const rows = await readModels.list<R>(name, { scope, limit: limit + 1, ...present({ before }) });
+  const page = rows.slice(0, limit);
+  const next = rows.length > limit ? (page.at(-1)?.sort ?? null) : null;
+  return { rows: page.map(({ row }) => row), next_before: next };
 };
 
-/** All that the query is about, in pages of its limit; the one that is not full is the last. */
+/** Reads all rows of the query in pages of `query.limit`; ends after a page that is not full. */
 export const listing = async function* <R extends Row>(
-  readModels: Pick<ReadModels, 'list'>,
+  readModels: Reader,
   name: string,
   query: ListQuery,
 ): AsyncGenerator<{ row: R; sort: number; key: string }[], void> {
@@ -31,7 +30,7 @@ export const listing = async function* <R extends Row>(
   }
 };
 
-/** A list of the desk for whoever asks there: all its pages as one. */
+/** Reads all pages of a desk list and joins their data into the last page. */
 export const everyPage = async <Page extends { data: unknown[]; next_before: number | null }>(
   pageFrom: (before: number | undefined) => Promise<Page>,
 ): Promise<Page> => {

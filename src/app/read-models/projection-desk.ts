@@ -1,4 +1,4 @@
-export type ProjectionStatus = {
+export type ProjectionReport = {
   name: string;
   version: number;
   space: string;
@@ -17,12 +17,12 @@ export type VerifyState = {
   failure?: string;
 };
 
-/** The operator's view of the projection engine; wired in main. */
+/** What operators may do with the projection engine. */
 export type ProjectionDesk = {
   names(): readonly string[];
-  status(): Promise<ProjectionStatus[]>;
+  status(): Promise<ProjectionReport[]>;
   /** Starts a rebuild; false when one is running. */
   rebuild(name: string): boolean;
-  /** Starts the run of this name, or answers how far it is. */
+  /** Starts the verification `run`, or answers how far it is when it was started before. */
   verify(name: string, run: string): VerifyState;
 };

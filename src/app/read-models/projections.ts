@@ -1,24 +1,25 @@
-import { lagOf } from './lag.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
+import { measureLags } from './lag.ts';
 
-const NOT_THERE = refuse('resource_not_found', 'There is no such projection.');
+const NO_PROJECTION = refuse('resource_not_found', 'There is no such projection.');
 
 export const listProjections: DeskHandler<'listProjections'> = async (deps) => {
   const { position: head } = await deps.log.head();
   const statuses = await deps.projections.status();
-  const lags = await lagOf({ ...deps, projections: { status: async () => statuses } });
+  const lags = await measureLags({ ...deps, projections: { status: async () => statuses } });
   const data = statuses.map(({ lagEvents: _positions, lastRebuild, ...status }, i) => ({
     ...status,
     lag_events: lags[i]?.events ?? 0,
-    ...(lastRebuild && { last_rebuild: lastRebuild }),
+    ...present({ last_rebuild: lastRebuild }),
   }));
   return done({ head, data });
 };
 
 export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, { name }, call) => {
-  if (!deps.projections.names().includes(name)) return NOT_THERE;
+  if (!deps.projections.names().includes(name)) return NO_PROJECTION;
   const work = async () => {
     const bound = await claimKeyOrResume(deps, call, 'projections');
     if (!bound.ok) return bound;
@@ -29,7 +30,7 @@ export const rebuildProjection: DeskHandler<'rebuildProjection'> = async (deps, 
 };
 
 export const verifyProjection: DeskHandler<'verifyProjection'> = async (deps, { name, run }) => {
-  if (!deps.projections.names().includes(name)) return NOT_THERE;
+  if (!deps.projections.names().includes(name)) return NO_PROJECTION;
   const state = deps.projections.verify(name, run);
   return done({ name, ...state, head: (await deps.log.head()).position });
 };

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { behindOf, lagOf, type Statuses } from '#src/app/read-models/lag.ts';
+import { measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** Limit of the events that are not folded yet in a process that is ready. */
@@ -23,8 +23,8 @@ const healthOf = async (deps: HealthDeps): Promise<Health> => {
   const folded = deps.following.asOf().position;
   try {
     const { position } = await deps.log.head();
-    const { events } = await behindOf(deps, { checkpoint: folded, head: position });
-    const lags = await lagOf(deps);
+    const { events } = await measureLag(deps, { checkpoint: folded, head: position });
+    const lags = await measureLags(deps);
     const parked = lags.filter((lag) => lag.parked > 0);
     const waiting = lags.filter((lag) => lag.parked === 0 && lag.seconds > WAITING_S);
     return {

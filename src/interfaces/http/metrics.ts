@@ -4,7 +4,7 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { lagOf, type Statuses } from '#src/app/read-models/lag.ts';
+import { measureLags, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '../rest/request.ts';
 
@@ -66,7 +66,7 @@ export const metricsRoutes = (
   });
   const make = async (): Promise<string> => {
     const late = pause(LAG_MS_MAX, null, { ref: false });
-    return metrics.text(await Promise.race([lagOf(deps).catch(() => null), late]));
+    return metrics.text(await Promise.race([measureLags(deps).catch(() => null), late]));
   };
   let making: Promise<string> | undefined;
   server.get('/metrics', async (_request, reply) => {

@@ -57,7 +57,7 @@ const rowsOf = (made: { day: number; link: number; country: string; quarter: num
   );
 
 describe('countries', () => {
-  it('are named by the whole question, so that no way of asking gives other sums', async () => {
+  it('are hidden by the whole query, so that every way to ask gives the same sums', async () => {
     await fc.assert(
       fc.asyncProperty(clicks, async (made) => {
         const rows = rowsOf(made);
@@ -123,7 +123,7 @@ describe('getPerformance', () => {
       key,
     });
 
-  it('counts countries of few visitors together, under a name that can be asked for', async () => {
+  it('counts countries with few visitors together under a name that filters accept', async () => {
     verifies('resources.performance');
     const { body } = await ask('group_by=country');
     const { data } = body as {

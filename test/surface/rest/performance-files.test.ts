@@ -60,7 +60,7 @@ const clicksIn = (rows: Record<string, string>[]): number =>
   rows.reduce((sum, row) => sum + Number(row['clicks_raw']), 0);
 
 describe('a file without limit and cursor', () => {
-  it('has every row: they add up to the totals of the JSON', async () => {
+  it('has every row, so that the rows add up to the totals of the JSON answer', async () => {
     const { body } = await ask(ASKED, 'application/json');
     const { totals, data } = body as { totals: Record<string, number>; data: object[] };
     expect(data).toHaveLength(LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT);
@@ -80,7 +80,7 @@ describe('a file without limit and cursor', () => {
     expect(lines.slice(0, data.length).map((line) => JSON.parse(line) as object)).toEqual(data);
   });
 
-  it('is one call: one entry on record, one of the limit', async () => {
+  it('is one call for the audit record and the rate limit', async () => {
     await app.service.deps.audit.flush();
     const entries = async () => {
       const { body } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
@@ -105,7 +105,7 @@ describe('a file without limit and cursor', () => {
 });
 
 describe('a file with limit or cursor', () => {
-  it('is a page, and its Link leads to the rest', async () => {
+  it('is one page whose Link header leads to the next', async () => {
     let clicks = 0;
     const sizes: number[] = [];
     for (let next: string | undefined = `${ASKED}&limit=150`; next !== undefined; ) {
@@ -145,7 +145,7 @@ describe('a file of very many rows', () => {
     return getPerformance(deps as unknown as Deps, input, call as never);
   };
 
-  it('is refused above the bound, in words that say what to narrow, and not below it', async () => {
+  it('is refused above the maximum of rows with advice on what to narrow', async () => {
     const most = LIMITS.PERFORMANCE_FILE_ROWS_MAX;
     const refused = await fileWith(most + 1);
     expect(refused).toMatchObject({ ok: false, code: 'answer_too_large' });
@@ -157,7 +157,7 @@ describe('a file of very many rows', () => {
     expect(await fileWith(most)).toMatchObject({ ok: true });
   });
 
-  it('is written in turns: others are served meanwhile', async () => {
+  it('is written in turns, so that other requests are answered meanwhile', async () => {
     const outcome = await fileWith(20_000);
     if (!outcome.ok) throw new Error(outcome.detail);
     let turns = 0;

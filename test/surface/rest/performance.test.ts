@@ -67,7 +67,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('getPerformance', () => {
-  it('keeps raw, valid and unique apart', async () => {
+  it('counts raw, valid and unique clicks separately', async () => {
     verifies('resources.performance');
     const { totals } = await ask('from=2026-10-31&to=2026-11-01');
     expect(totals).toMatchObject({
@@ -77,7 +77,7 @@ describe('getPerformance', () => {
     });
   });
 
-  it('cuts days where the time zone does', async () => {
+  it('divides days by the time zone of the query', async () => {
     const utc = await ask('from=2026-10-31&to=2026-11-01');
     expect(
       utc.data.map(({ bucket_start, metrics }) => [bucket_start, metrics['clicks_raw']]),
@@ -91,7 +91,7 @@ describe('getPerformance', () => {
     expect(newYork.data.map(({ metrics }) => metrics['clicks_raw'])).toEqual([8, 0]);
   });
 
-  it('gathers weeks from Monday, months and a total', async () => {
+  it('groups by weeks from Monday, by months and in total', async () => {
     const weeks = await ask('from=2026-10-26&to=2026-11-08&granularity=week');
     expect(weeks.data.map(({ bucket_start }) => bucket_start)).toEqual([
       '2026-10-26',
@@ -122,12 +122,12 @@ describe('getPerformance', () => {
     expect(totals['clicks_raw']).toBe(1);
   });
 
-  it('compares with the period before, bucket by bucket', async () => {
+  it('compares each bucket with the previous period', async () => {
     const { data } = await ask('from=2026-11-01&to=2026-11-01&compare_to=previous_period');
     expect(data[0]).toMatchObject({ metrics: { clicks_raw: 1 }, comparison: { clicks_raw: 7 } });
   });
 
-  it('has a row for what was there only in the period before', async () => {
+  it('has a row for a group that only the previous period has', async () => {
     const asked = 'from=2026-11-01&to=2026-11-01&compare_to=previous_period&group_by=campaign';
     const { data } = await ask(asked);
     expect(
@@ -142,7 +142,7 @@ describe('getPerformance', () => {
     ]);
   });
 
-  it('answers as the log stood at a position', async () => {
+  it('answers as of a position of the log', async () => {
     const before = await ask('from=2026-10-31&to=2026-11-01');
     const [first = ''] = codes;
     await visit(first, '10.0.0.9');
@@ -154,7 +154,7 @@ describe('getPerformance', () => {
     expect(later).toMatchObject({ status: 400, body: { errors: [{ pointer: '/as_of' }] } });
   });
 
-  it('writes CSV that no spreadsheet runs, and NDJSON', async () => {
+  it('writes NDJSON, and CSV without cells that a spreadsheet would execute', async () => {
     const url = `${V1}/performance?from=2026-10-31&to=2026-11-01&granularity=total&group_by=campaign`;
     const csv = await app.send({ method: 'GET', url, key, headers: { accept: 'text/csv' } });
     expect(csv.headers['content-type']).toContain('text/csv');
@@ -177,7 +177,7 @@ describe('getPerformance', () => {
     expect(odd).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });
   });
 
-  it('heads a file by the question, also where nothing was found', async () => {
+  it('writes the same file header when there are no rows', async () => {
     const csv = async (query: string) => {
       const url = `${V1}/performance?granularity=total&group_by=campaign,country&${query}`;
       return (await app.send({ method: 'GET', url, key, headers: { accept: 'text/csv' } })).text;
@@ -191,7 +191,7 @@ describe('getPerformance', () => {
     expect((await csv(then)).split('\r\n')[0]).toBe(header.trimEnd());
   });
 
-  it('shows no row twice when another comes before it between two pages', async () => {
+  it('repeats no row when another row is added between two pages', async () => {
     const asked = 'from=2026-10-31&to=2026-11-02&granularity=total&group_by=campaign&limit=1';
     const first = await ask(asked);
     const { body } = await post('/links', {
@@ -206,7 +206,7 @@ describe('getPerformance', () => {
     expect(second.page.next_cursor).toBeNull();
   });
 
-  it('pages on in the days of its first page, also after midnight', async () => {
+  it('keeps the days of the first page on later pages, also after midnight', async () => {
     app.clock.set(Date.parse('2026-11-01T23:59:00Z'));
     const first = await ask('limit=20');
     app.clock.set(Date.parse('2026-11-02T00:01:00Z'));
@@ -218,7 +218,7 @@ describe('getPerformance', () => {
     expect([days[0], new Set(days).size, days.at(-1)]).toEqual(['2026-10-03', 30, '2026-11-01']);
   });
 
-  it('pages, and refuses what cannot be asked', async () => {
+  it('pages through rows and refuses parameters that are not valid', async () => {
     const first = await ask('from=2026-10-01&to=2026-10-31&limit=20');
     expect(first.data).toHaveLength(20);
     const second = await ask(
@@ -238,7 +238,7 @@ describe('getPerformance', () => {
 });
 
 describe('a visit', () => {
-  it('stores no address and no user agent', async () => {
+  it('stores neither addresses nor user agents', async () => {
     const { text } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
     expect(text).toContain('VisitRecorded');
     expect(text).not.toContain('10.0.0.');

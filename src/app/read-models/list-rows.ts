@@ -1,0 +1,31 @@
+import type { Row } from '#src/ports/read-model.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
+import { renderAsOf } from '../shared/time.ts';
+import { pageOf } from './listing.ts';
+
+/** Rows of one owner in one read model, and how each is rendered. */
+type RowList<R extends Row, Value> = {
+  name: string;
+  scope: string;
+  query: { owner_id: string; before?: number | undefined; limit: number };
+  render: (row: R) => Value;
+};
+
+type Page<Value> = {
+  data: Value[];
+  next_before: number | null;
+  as_of: { position: number; at: string | null };
+};
+
+/** Answers one page of an owner's rows; refuses an owner for whom the caller may not act. */
+export const listRows = async <R extends Row, Value>(
+  { readModels, following }: DeskDeps,
+  call: DeskCall,
+  { name, scope, query, render }: RowList<R, Value>,
+): Promise<Outcome<Page<Value>>> => {
+  if (!mayActFor(call, query.owner_id)) return NO_OWNER;
+  const { rows, next_before } = await pageOf<R>(readModels, name, { ...query, scope });
+  return done({ data: rows.map(render), next_before, as_of: renderAsOf(following.asOf()) });
+};
