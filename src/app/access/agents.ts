@@ -2,15 +2,17 @@ import type { AgentRecord } from '#contracts/records/access.ts';
 import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
 import { agent } from '#src/domain/access.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
-import type { DeskCall } from '../pipeline/call.ts';
-import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
-import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import type { RejectedBy } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
-import { pageOf } from '../read-models/listing.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { listRows } from '../read-models/list-rows.ts';
+import { changeRecord } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
-import { iso, renderAsOf } from '../shared/time.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { present } from '../shared/present.ts';
+import { iso } from '../shared/time.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
@@ -19,112 +21,103 @@ const render = (ownerId: string, state: AgentState | AgentRow): AgentRecord => (
   owner_id: ownerId,
   name: state.name,
   purpose: state.purpose,
-  ...(state.pending && { pending: state.pending }),
+  ...present({ pending: state.pending }),
   status: state.status,
   requested_scopes: state.requested,
   granted_scopes: state.granted,
-  ...(state.suspended_by !== undefined && { suspended_by: state.suspended_by }),
-  ...(state.reason !== undefined && { reason: state.reason }),
+  ...present({ suspended_by: state.suspended_by, reason: state.reason }),
   ...(state.decided_at !== undefined && { decided_at: iso(state.decided_at) }),
   created_at: iso(state.created_at),
 });
 
-/** One command on an agent's stream; the agent's own owner is found by the credentials. */
-const change = async (
+const refusalFor = (rejection: RejectedBy<AgentRejection>): Refusal => {
+  const refusal = refuseRejected(AGENT_PROBLEMS, rejection, NO_AGENT);
+  const { rejected, detail } = rejection;
+  if (rejected === 'scopes_not_requested')
+    return { ...refusal, errors: [{ pointer: '/scopes', code: 'not_requested', detail }] };
+  if (rejected === 'suspended_by_staff')
+    return {
+      ...refusal,
+      detail: 'Staff suspended this agent; only the role staff can reinstate it.',
+    };
+  return refusal;
+};
+
+type AgentChange = {
+  ownerId: string;
+  agentId: string;
+  command: (state: AgentState | undefined) => AgentCommand;
+};
+
+const changeAgent = (
   deps: DeskDeps,
   call: DeskCall,
-  agentId: string,
-  ownerId: string,
-  command: (state: AgentState | undefined) => AgentCommand,
-): Promise<Outcome<AgentRecord>> => {
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId },
-    {
-      stream: streamOf(ownerId, 'agent', agentId),
-      decider: agent,
-      command,
-    },
-  );
-  if (written.ok) return done(render(ownerId, written.state), traceOf(written));
-  return 'rejected' in written ? refuseAgent(written) : written;
-};
-
-const SUSPENDED_BY_STAFF =
-  'Staff suspended this agent, and only the role staff lifts that: ask them; the reason is on the agent.';
-
-const refuseAgent = (rejection: RejectedBy<AgentRejection>): Refusal => {
-  const { rejected, detail } = rejection;
-  const code = AGENT_PROBLEMS[rejected];
-  if (code === 'validation_failed')
-    return refuse(code, 'Some scopes were not requested.', {
-      errors: [{ pointer: '/scopes', code: 'not_requested', detail }],
-    });
-  return code === 'role_missing'
-    ? refuse(code, SUSPENDED_BY_STAFF)
-    : refuseRejected(AGENT_PROBLEMS, rejection, NO_AGENT);
-};
+  { ownerId, agentId, command }: AgentChange,
+): Promise<Outcome<AgentRecord>> =>
+  changeRecord(deps, call, {
+    ownerId,
+    stream: streamOf(ownerId, 'agent', agentId),
+    decider: agent,
+    command,
+    refusal: refusalFor,
+    render: (state) => render(ownerId, state),
+  });
 
 export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {
-  const { owner_id, agent_id, name, purpose, scopes } = input;
-  if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== owner_id)
+  const { owner_id: ownerId, agent_id, name, purpose, scopes } = input;
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  if (agent_id !== undefined && deps.credentials.agent(agent_id)?.owner !== ownerId)
     return NO_AGENT;
-  const agentId = agent_id ?? `agt_${nameOf('agent', owner_id, call.idem ?? '')}`;
-  return change(deps, call, agentId, owner_id, () => ({
-    type: 'RequestAccess',
-    request: { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] },
-  }));
+  const agentId = agent_id ?? `agt_${nameOf('agent', ownerId, call.idem ?? '')}`;
+  const request = { agent_id: agentId, name, purpose, scopes: [...new Set(scopes)] };
+  const command = () => ({ type: 'RequestAccess' as const, request });
+  return changeAgent(deps, call, { ownerId, agentId, command });
 };
 
-type Decision = { agent_id: string; reason: string };
+type DecisionInput = { agent_id: string; reason: string; scopes?: string[] | undefined };
+type DecisionContext = { state: AgentState | undefined; role: 'owner' | 'staff' };
 
+/** Makes a handler that decides on an existing agent; its owner comes from the credentials. */
 const decide =
-  (
-    command: (
-      input: Decision & { scopes?: string[] },
-      state: AgentState | undefined,
-      role: 'owner' | 'staff',
-    ) => AgentCommand,
-  ) =>
-  async (deps: DeskDeps, input: Decision, call: DeskCall): Promise<Outcome<AgentRecord>> => {
-    const known = deps.credentials.agent(input.agent_id);
-    if (!known || !mayActFor(call, known.owner)) return NO_AGENT;
+  (command: (input: DecisionInput, context: DecisionContext) => AgentCommand) =>
+  async (deps: DeskDeps, input: DecisionInput, call: DeskCall): Promise<Outcome<AgentRecord>> => {
+    const { agent_id: agentId } = input;
+    const ownerId = deps.credentials.agent(agentId)?.owner;
+    if (ownerId === undefined || !mayActFor(call, ownerId)) return NO_AGENT;
     const role = call.caller.roles.has('staff') ? 'staff' : 'owner';
-    return change(deps, call, input.agent_id, known.owner, (state) => command(input, state, role));
+    return changeAgent(deps, call, {
+      ownerId,
+      agentId,
+      command: (state) => command(input, { state, role }),
+    });
   };
 
-export const approveAccess: DeskHandler<'approveAccess'> = decide(({ scopes, reason }, state) => ({
-  type: 'ApproveAccess',
-  scopes: scopes ?? state?.requested ?? [],
-  reason,
-}));
+export const approveAccess: DeskHandler<'approveAccess'> = decide(
+  ({ scopes, reason }, { state }) => ({
+    type: 'ApproveAccess',
+    scopes: scopes ?? state?.requested ?? [],
+    reason,
+  }),
+);
 export const denyAccess: DeskHandler<'denyAccess'> = decide(({ reason }) => ({
   type: 'DenyAccess',
   reason,
 }));
-export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, _state, role) => ({
+export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, { role }) => ({
   type: 'SuspendAgent',
   role,
   reason,
 }));
-export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason }, _state, role) => ({
+export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason }, { role }) => ({
   type: 'ReinstateAgent',
   role,
   reason,
 }));
 
-export const listAgents: DeskHandler<'listAgents'> = async (deps, input, call) => {
-  const { owner_id } = input;
-  if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  const scope = accessScope(owner_id, 'agent');
-  const { rows, next_before } = await pageOf<AgentRow>(deps.readModels, 'access', {
-    ...input,
-    scope,
+export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
+  listRows(deps, call, {
+    name: 'access',
+    scope: accessScope(query.owner_id, 'agent'),
+    query,
+    render: (row: AgentRow) => render(query.owner_id, row),
   });
-  return done({
-    data: rows.map((row) => render(owner_id, row)),
-    next_before,
-    as_of: renderAsOf(deps.following.asOf()),
-  });
-};

@@ -1,17 +1,20 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/desk/index.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
-import { mintCredential } from '../pipeline/authenticate.ts';
-import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import { DESK_TOKEN_PROBLEMS, refuseRejected } from '../events/rejections.ts';
-import { done, refuse } from '../pipeline/outcome.ts';
-import { DAY_MS, iso } from '../shared/time.ts';
+import { mintCredential } from '../pipeline/authenticate.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { changeRecord } from '../records/change-record.ts';
+import { present } from '../shared/present.ts';
+import { DAY_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
 
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 
 const SECRET_CHARS = 43;
+const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
 
 const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
@@ -19,7 +22,7 @@ const render = ({ token_id, name, roles, owner_id, status }: DeskTokenState): De
   id: token_id,
   name,
   roles: roles as DeskToken['roles'],
-  ...(owner_id !== undefined && { owner_id }),
+  ...present({ owner_id }),
   status,
 });
 
@@ -43,10 +46,10 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
         token_id: id,
         name,
         roles: [...new Set(roles)],
-        ...(owner_id !== undefined && { owner_id }),
+        ...present({ owner_id }),
         hash: deps.secrets.mac('desk-token', token),
         pepper_version: deps.secrets.pepperVersion,
-        ...(expires_at !== undefined && { expires_at }),
+        ...present({ expires_at }),
       },
     },
   });
@@ -54,7 +57,7 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   if (written.replayOf !== undefined)
     return refuse(
       'state_conflict',
-      'This token was issued before and is shown once; issue another.',
+      'This token was issued before and is shown once. Issue another.',
     );
   return done(
     {
@@ -66,15 +69,12 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
   );
 };
 
-const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
-
-export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = async (deps, input, call) => {
-  const { token_id, reason } = input;
-  const written = await decideAndAppend(deps, call, {
+export const revokeDeskToken: DeskHandler<'revokeDeskToken'> = (deps, { token_id, reason }, call) =>
+  changeRecord(deps, call, {
+    ownerId: call.ownerId,
     stream: streamOfToken(token_id),
     decider: deskToken,
     command: () => ({ type: 'RevokeToken' as const, reason }),
+    refusal: (rejection) => refuseRejected(DESK_TOKEN_PROBLEMS, rejection, NO_TOKEN),
+    render,
   });
-  if (written.ok) return done(render(written.state), traceOf(written));
-  return 'rejected' in written ? refuseRejected(DESK_TOKEN_PROBLEMS, written, NO_TOKEN) : written;
-};

@@ -2,7 +2,7 @@ import { digestOf } from '../events/hash.ts';
 
 const ID_CHARS = 12;
 
-/** The public part of a credential: a function of its owner, who asks and the idempotency key, as every name. */
+/** The public part of a credential, derived from its owner and the digest of the idempotency key. */
 export const keyIdOf = (ownerId: string, idem: string): string =>
   digestOf('credential', ownerId, idem)
     .replaceAll('-', 'a')

@@ -1,20 +1,22 @@
 import type { KeyRecord } from '#contracts/records/access.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { apiKey, type KeyState } from '#src/domain/access.ts';
+import { apiKey, type KeyCommand, type KeyState } from '#src/domain/access.ts';
 import { accessScope, type KeyRow } from '#src/ports/rows.ts';
+import { createOnce, traceOf } from '../events/decide-and-append.ts';
+import { KEY_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
 import { type DeskCall, unkeyed } from '../pipeline/call.ts';
-import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import { KEY_PROBLEMS, refuseRejected } from '../events/rejections.ts';
-import { listing, pageOf } from '../read-models/listing.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
-import { DAY_MS, HOUR_MS, iso, renderAsOf } from '../shared/time.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { listRows } from '../read-models/list-rows.ts';
+import { listing } from '../read-models/listing.ts';
+import { changeRecord } from '../records/change-record.ts';
+import { present } from '../shared/present.ts';
+import { DAY_MS, HOUR_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
 
-type Issued = KeyRecord & { api_key: string };
-
 const SECRET_CHARS = 43;
+const PAGE_KEYS = 1_000;
 const NO_KEY = refuse('resource_not_found', 'There is no such key.');
 
 const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecord => ({
@@ -31,76 +33,65 @@ const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecor
 
 const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
 
-type Wanted = {
-  ownerId: string;
-  agentId: string;
-  environment: 'live' | 'test';
-  expiresInDays: number;
-  rotatedFrom?: string;
-};
+/** The agent and environment that a key is for. */
+type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };
+type KeyRequest = KeyHolder & { expires_in_days: number; rotated_from?: string };
 
-/** Mints a key and stores its keyed hash. The key itself leaves in this answer and is gone. */
-const issue = async (deps: DeskDeps, call: DeskCall, wanted: Wanted): Promise<Outcome<Issued>> => {
-  const { ownerId, agentId, environment } = wanted;
-  const keyId = keyIdOf(ownerId, call.idem ?? '');
-  const credential = mintCredential(`trb_${environment}`, keyId, deps.ids.base62(SECRET_CHARS));
-  const written = await createOnce(
-    deps,
-    { ...call, ownerId },
-    {
-      stream: streamOfKey(ownerId, keyId),
-      decider: apiKey,
-      command: {
-        type: 'IssueKey',
-        key: {
-          key_id: keyId,
-          agent_id: agentId,
-          environment,
-          last4: credential.slice(-4),
-          hash: deps.secrets.mac('api-key', credential),
-          pepper_version: deps.secrets.pepperVersion,
-          expires_at: call.at + wanted.expiresInDays * DAY_MS,
-          ...(wanted.rotatedFrom !== undefined && { rotated_from: wanted.rotatedFrom }),
-        },
-      },
-    },
-  );
-  if (!written.ok) return written;
-  if (written.replayOf !== undefined)
-    return refuse('state_conflict', 'This key was issued before and is shown once; rotate it.');
-  return done(
-    { ...render(ownerId, written.state, call.at), api_key: credential },
-    written.position === undefined ? {} : { position: written.position },
-  );
-};
-
-const PAGE_KEYS = 1_000;
-
-/** Refuses one more key where an agent has as many live ones as it may. */
-const keysFull = async (
+/** Mints a key and stores its keyed hash. Only this answer holds the key itself. */
+const issue = async (
   deps: DeskDeps,
   call: DeskCall,
-  { owner, agent_id }: { owner: string; agent_id: string },
-  environment: 'live' | 'test',
+  { owner, agent_id, environment, expires_in_days, rotated_from }: KeyRequest,
+): Promise<Outcome<KeyRecord & { api_key: string }>> => {
+  const key_id = keyIdOf(owner, call.idem ?? '');
+  const credential = mintCredential(`trb_${environment}`, key_id, deps.ids.base62(SECRET_CHARS));
+  const key = {
+    key_id,
+    agent_id,
+    environment,
+    last4: credential.slice(-4),
+    hash: deps.secrets.mac('api-key', credential),
+    pepper_version: deps.secrets.pepperVersion,
+    expires_at: call.at + expires_in_days * DAY_MS,
+    ...present({ rotated_from }),
+  };
+  const owned = { ...call, ownerId: owner };
+  const written = await createOnce(deps, owned, {
+    stream: streamOfKey(owner, key_id),
+    decider: apiKey,
+    command: { type: 'IssueKey', key },
+  });
+  if (!written.ok) return written;
+  if (written.replayOf !== undefined)
+    return refuse('state_conflict', 'This key was issued before and is shown once. Rotate it.');
+  return done({ ...render(owner, written.state, call.at), api_key: credential }, traceOf(written));
+};
+
+/** Refuses when the agent has the greatest allowed number of live keys in this environment. */
+const refuseIfFull = async (
+  { readModels }: DeskDeps,
+  call: DeskCall,
+  { owner, agent_id, environment }: KeyHolder,
 ): Promise<Refusal | undefined> => {
+  const newId = keyIdOf(owner, call.idem ?? '');
   const isLive = (key: KeyRow): boolean =>
     key.agent_id === agent_id &&
     key.environment === environment &&
     key.status !== 'revoked' &&
     key.expires_at > call.at &&
-    key.key_id !== keyIdOf(owner, call.idem ?? '');
-  const all = { scope: accessScope(owner, 'key'), limit: PAGE_KEYS };
+    key.key_id !== newId;
+  const query = { scope: accessScope(owner, 'key'), limit: PAGE_KEYS };
   const live: KeyRow[] = [];
-  for await (const page of listing<KeyRow>(deps.readModels, 'access', all)) {
-    live.push(...page.flatMap(({ row }) => (isLive(row) ? [row] : [])));
+  for await (const page of listing<KeyRow>(readModels, 'access', query)) {
+    live.push(...page.map(({ row }) => row).filter(isLive));
     if (live.length >= LIMITS.KEYS_PER_AGENT_MAX) break;
   }
   if (live.length < LIMITS.KEYS_PER_AGENT_MAX) return undefined;
-  const named = live.map(({ key_id, last4, status }) => `${key_id} (…${last4}, ${status})`);
+  const names = live.map(({ key_id, last4, status }) => `${key_id} (…${last4}, ${status})`);
   return refuse(
     'state_conflict',
     `An agent has at most ${LIMITS.KEYS_PER_AGENT_MAX} live keys, and this one has ` +
-      `${named.join(' and ')}. Revoke one of them first.`,
+      `${names.join(' and ')}. Revoke one of them first.`,
   );
 };
 
@@ -110,90 +101,75 @@ export const issueKey: DeskHandler<'issueKey'> = async (deps, input, call) => {
     return refuse('resource_not_found', 'There is no such agent.');
   if (agent.status !== 'approved')
     return refuse('state_conflict', `The agent is ${agent.status}; a key needs an approved one.`);
-  const full = await keysFull(deps, call, agent, input.environment);
-  if (full) return full;
-  return issue(deps, call, {
-    ownerId: agent.owner,
-    agentId: agent.agent_id,
-    environment: input.environment,
-    expiresInDays: input.expires_in_days,
-  });
+  const { environment, expires_in_days } = input;
+  const { owner, agent_id } = agent;
+  const refusal = await refuseIfFull(deps, call, { owner, agent_id, environment });
+  return refusal ?? issue(deps, call, { owner, agent_id, environment, expires_in_days });
 };
+
+type KeyChange = { owner: string; key_id: string; command: KeyCommand };
+
+const changeKey = (
+  deps: DeskDeps,
+  call: DeskCall,
+  { owner, key_id, command }: KeyChange,
+): Promise<Outcome<KeyRecord>> =>
+  changeRecord(deps, call, {
+    ownerId: owner,
+    stream: streamOfKey(owner, key_id),
+    decider: apiKey,
+    command: () => command,
+    refusal: (rejection) => refuseRejected(KEY_PROBLEMS, rejection, NO_KEY),
+    render: (state) => render(owner, state, call.at),
+  });
 
 export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => {
   const old = deps.credentials.key(input.key_id);
   if (!old || !mayActFor(call, old.owner)) return NO_KEY;
-  const newId = keyIdOf(old.owner, call.idem ?? '');
-  const again = deps.credentials.key(newId) !== undefined;
-  if (!again) {
+  const { owner, key_id, agent_id, environment } = old;
+  const newId = keyIdOf(owner, call.idem ?? '');
+  if (deps.credentials.key(newId) === undefined) {
     if (old.status !== 'active' || old.expires_at <= call.at)
       return refuse(
         'state_conflict',
-        `The key is ${old.status}; only an active one can be rotated.`,
+        `The key is ${old.status}; only an active key can be rotated.`,
       );
-    const full = await keysFull(deps, call, old, old.environment);
-    if (full) return full;
+    const refusal = await refuseIfFull(deps, call, old);
+    if (refusal) return refusal;
   }
-  const issued = await issue(deps, call, {
-    ownerId: old.owner,
-    agentId: old.agent_id,
-    environment: old.environment,
-    expiresInDays: input.expires_in_days,
-    rotatedFrom: old.key_id,
-  });
-  // Also when the new key was issued before and cannot be shown again: a first try may have ended here.
-  const retiring = unkeyed(call);
-  const retired = await decideAndAppend(
-    deps,
-    { ...retiring, ownerId: old.owner },
-    {
-      stream: streamOfKey(old.owner, old.key_id),
-      decider: apiKey,
-      command: () => ({
-        type: 'RetireKey' as const,
-        replacedBy: newId,
-        expiresAt: call.at + input.overlap_hours * HOUR_MS,
-        at: call.at,
-      }),
+  const { expires_in_days, overlap_hours } = input;
+  const request = { owner, agent_id, environment, expires_in_days, rotated_from: key_id };
+  const issued = await issue(deps, call, request);
+  // Retires the old key also when `issued` is refused: an earlier try may have stopped between both.
+  const retired = await changeKey(deps, unkeyed(call), {
+    owner,
+    key_id,
+    command: {
+      type: 'RetireKey',
+      replacedBy: newId,
+      expiresAt: call.at + overlap_hours * HOUR_MS,
+      at: call.at,
     },
-  );
+  });
   if (!issued.ok) return issued;
   if (!retired.ok)
     return refuse(
       'state_conflict',
-      'The new key was issued; the old one could not be retired: revoke it.',
+      'The new key was issued, but the old one could not be retired. Revoke the old one.',
     );
-  return { ...issued, ...traceOf({ position: retired.position ?? issued.position ?? 0 }) };
+  return { ...issued, position: retired.position ?? issued.position ?? 0 };
 };
 
 export const revokeKey: DeskHandler<'revokeKey'> = async (deps, { key_id, reason }, call) => {
-  const known = deps.credentials.key(key_id);
-  if (!known || !mayActFor(call, known.owner)) return NO_KEY;
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId: known.owner },
-    {
-      stream: streamOfKey(known.owner, key_id),
-      decider: apiKey,
-      command: () => ({ type: 'RevokeKey' as const, reason }),
-    },
-  );
-  if (!written.ok)
-    return 'rejected' in written ? refuseRejected(KEY_PROBLEMS, written, NO_KEY) : written;
-  return done(render(known.owner, written.state, call.at), traceOf(written));
+  const owner = deps.credentials.key(key_id)?.owner;
+  if (owner === undefined || !mayActFor(call, owner)) return NO_KEY;
+  return changeKey(deps, call, { owner, key_id, command: { type: 'RevokeKey', reason } });
 };
 
-export const listKeys: DeskHandler<'listKeys'> = async (deps, input, call) => {
-  const { owner_id } = input;
-  if (!mayActFor(call, owner_id)) return refuse('resource_not_found', 'There is no such owner.');
-  const scope = accessScope(owner_id, 'key');
-  const { rows, next_before } = await pageOf<KeyRow>(deps.readModels, 'access', {
-    ...input,
-    scope,
+export const listKeys: DeskHandler<'listKeys'> = (deps, query, call) =>
+  listRows(deps, call, {
+    name: 'access',
+    scope: accessScope(query.owner_id, 'key'),
+    query,
+    render: (row: KeyRow) => render(query.owner_id, row, call.at),
   });
-  return done({
-    data: rows.map((row) => render(owner_id, row, call.at)),
-    next_before,
-    as_of: renderAsOf(deps.following.asOf()),
-  });
-};

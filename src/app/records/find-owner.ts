@@ -1,16 +1,17 @@
 import { testSpaceOf } from '#contracts/spaces.ts';
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
 import { listing } from '../read-models/listing.ts';
 import { streamOf } from './streams.ts';
-import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
 
-/** As many reads of the log are under way at once as this, twice. */
+/** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
 const OWNERS_AT_ONCE = 32;
 
 /**
- * Whose record this is, for people who are given its id alone; undefined when it is nobody's for whom
- * they may act. An owner's name begins the names of its streams, so each is asked whether it has it.
+ * Finds the owner of a record whose id is all that the caller has; undefined when no owner for whom
+ * the caller may act has it. A stream's name begins with its owner, so this reads one stream for
+ * each owner until one exists.
  */
 export const findOwner = async (
   { log, readModels }: Pick<DeskDeps, 'log' | 'readModels'>,
@@ -22,11 +23,11 @@ export const findOwner = async (
     const spaces = page
       .flatMap(({ row: { owner } }) => [owner, testSpaceOf(owner)])
       .filter((owner) => mayActFor(call, owner));
-    const stored = await Promise.all(
+    const streams = await Promise.all(
       spaces.map((owner) => log.readStream(streamOf(owner, kind, id))),
     );
-    const found = stored.flat()[0];
-    if (found) return found.owner;
+    const event = streams.flat()[0];
+    if (event) return event.owner;
   }
   return undefined;
 };

@@ -16,67 +16,60 @@ import { renderLink } from '../links/render-link.ts';
 import { handoffOf, linkOf, streamOf } from './streams.ts';
 import { renderProduct } from '../catalog/render-product.ts';
 
-type Kind = { scope: Scope; id: RegExp };
-
 /**
- * Records that can be read by id, and the scope that opens each: the one that reads its kind, and
- * where no scope reads it, the one that writes it.
+ * The kinds of record that can be read by id, and the scope that each needs: the scope that reads
+ * the kind, or the one that writes it where no scope reads it.
  */
 export const RECORDS = {
   link: { scope: 'links:write', id: /^lnk_[0-9a-z]{24}$/ },
   handoff: { scope: 'handoffs:write', id: /^hnd_[0-9a-z]{24}$/ },
   lead: { scope: 'leads:read', id: /^led_[0-9a-z]{24}$/ },
   product: { scope: 'products:read', id: /^prd_[0-9a-z]{24}$/ },
-} as const satisfies Record<string, Kind>;
+} as const satisfies Record<string, { scope: Scope; id: RegExp }>;
 
 export type RecordKind = keyof typeof RECORDS;
+type AnyRecord = Link | Handoff | Lead | Product;
 
 export type RecordHandlers = {
   readRecord(
     deps: Deps,
     input: { kind: RecordKind; id: string },
     call: AgentCall,
-  ): Promise<Outcome<Link | Handoff | Lead | Product>>;
+  ): Promise<Outcome<AnyRecord>>;
 };
-
-/**
- * Reads a record of the caller's owner as the log has it; a product as the catalog has it. Another owner's
- * record is not found, like one that never existed.
- */
-const readRecord: RecordHandlers['readRecord'] = async (deps, { kind, id }, { caller }) => {
-  const { scope, id: shape } = RECORDS[kind];
-  if (!caller.scopes.has(scope)) return scopeMissing(`Reading a ${kind}`, scope, caller);
-  const record = shape.test(id) ? await recordOf(deps, caller.ownerId, kind, id) : undefined;
-  return record ? done(record) : refuse('resource_not_found', `There is no such ${kind}.`);
-};
-
-export const recordHandlers: RecordHandlers = { readRecord };
 
 export type RecordPipeline = Pipeline<typeof recordOperations, RecordHandlers, AgentCaller>;
 
-const recordOf = async (
-  deps: Deps,
-  ownerId: string,
-  kind: RecordKind,
-  id: string,
-): Promise<Link | Handoff | Lead | Product | undefined> => {
-  const at = deps.clock.now();
-  switch (kind) {
-    case 'link': {
-      const state = await linkOf(deps, ownerId, id);
-      return state && renderLink(ownerId, state, at);
-    }
-    case 'handoff': {
-      const state = await handoffOf(deps, ownerId, id);
-      return state && showHandoff(deps, ownerId, state, at);
-    }
-    case 'lead': {
-      const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
-      return state && showLead(deps, ownerId, state, at);
-    }
-    case 'product': {
-      const product = deps.catalog.byId([id]).get(id);
-      return product && renderProduct(product);
-    }
-  }
+type Reader = (deps: Deps, ownerId: string, id: string) => Promise<AnyRecord | undefined>;
+
+const READERS: Readonly<Record<RecordKind, Reader>> = {
+  async link(deps, ownerId, id) {
+    const state = await linkOf(deps, ownerId, id);
+    return state && renderLink(ownerId, state, deps.clock.now());
+  },
+  async handoff(deps, ownerId, id) {
+    const state = await handoffOf(deps, ownerId, id);
+    return state && showHandoff(deps, ownerId, state, deps.clock.now());
+  },
+  async lead(deps, ownerId, id) {
+    const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
+    return state && showLead(deps, ownerId, state, deps.clock.now());
+  },
+  async product({ catalog }, _ownerId, id) {
+    const product = catalog.byId([id]).get(id);
+    return product && renderProduct(product);
+  },
+};
+
+export const recordHandlers: RecordHandlers = {
+  /**
+   * Reads a record of the caller's owner from the log, or a product from the catalog. Another
+   * owner's record is not found, like one that never existed.
+   */
+  async readRecord(deps, { kind, id }, { caller }) {
+    const { scope, id: shape } = RECORDS[kind];
+    if (!caller.scopes.has(scope)) return scopeMissing(`Reading a ${kind}`, scope, caller);
+    const record = shape.test(id) ? await READERS[kind](deps, caller.ownerId, id) : undefined;
+    return record ? done(record) : refuse('resource_not_found', `There is no such ${kind}.`);
+  },
 };
