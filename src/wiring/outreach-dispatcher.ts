@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { dispatcher, type Dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 
 /** Creates the dispatcher with its real channels; it is not started yet. */
 export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
-  dispatcher({
+  new Dispatcher({
     ...deps,
     channels: deliveryChannels({
       outboxDirectory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),

@@ -4,10 +4,11 @@ import type { InputFault } from '#contracts/problems.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import { linkOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
 import { DAY_MS, endFault, epoch } from '../shared/time.ts';
 
 type Content = { subject?: string; text: string; link_ids: string[] };
-type Asked = { subject?: string | undefined; text: string; link_ids: string[] };
+type ContentInput = { subject?: string | undefined; text: string; link_ids: string[] };
 type Schedule = { not_before?: number; not_after: number };
 
 const fault = (pointer: string, code: string, detail: string): InputFault => ({
@@ -19,37 +20,37 @@ const fault = (pointer: string, code: string, detail: string): InputFault => ({
 const invalid = (...errors: InputFault[]): Refusal =>
   refuse('validation_failed', 'Some fields are not valid.', { errors });
 
-/** The content as people will see it: links are the owner's own and stand in it, and are disclosed. */
+/** Checks that the links belong to the owner, appear in the text, and are disclosed. */
 export const contentOf = async (
   deps: Pick<Deps, 'log'>,
   ownerId: string,
-  { subject, text, link_ids }: Asked,
+  { subject, text, link_ids }: ContentInput,
 ): Promise<Content | Refusal> => {
   const links = await Promise.all(link_ids.map((id) => linkOf(deps, ownerId, id)));
-  const strangers = links.flatMap((link, i) =>
-    link ? [] : [fault(`/link_ids/${i}`, 'not_found', 'no link of yours has this id')],
+  const unknown = links.flatMap((link, i) =>
+    link ? [] : [fault(`/link_ids/${i}`, 'not_found', 'is not the id of a link of yours')],
   );
-  if (strangers.length > 0)
-    return refuse('resource_not_found', 'There is no such link.', { errors: strangers });
+  if (unknown.length > 0)
+    return refuse('resource_not_found', 'There is no such link.', { errors: unknown });
   const absent = links.flatMap((link, i) =>
     link && !holds(text, link.short_url)
-      ? [fault(`/link_ids/${i}`, 'not_in_text', 'its short_url must stand in the text')]
+      ? [fault(`/link_ids/${i}`, 'not_in_text', 'its short_url must appear in the text')]
       : [],
   );
   if (absent.length > 0) return invalid(...absent);
-  const said = subject === undefined ? text : `${subject}\n${text}`;
-  const hasLink = link_ids.length > 0 || LINK.test(said);
+  const allText = subject === undefined ? text : `${subject}\n${text}`;
+  const hasLink = link_ids.length > 0 || LINK.test(allText);
   if (hasLink && !DISCLOSURES.some((disclosure) => holds(text, disclosure)))
-    return refuse('disclosure_missing', 'The text carries a link and does not disclose it.', {
-      errors: [fault('/text', 'disclosure_missing', `put in one of: ${DISCLOSURES.join(' | ')}`)],
+    return refuse('disclosure_missing', 'The text contains a link and does not disclose it.', {
+      errors: [fault('/text', 'disclosure_missing', `add one of: ${DISCLOSURES.join(' | ')}`)],
     });
-  return { ...(subject !== undefined && { subject }), text, link_ids };
+  return { ...present({ subject }), text, link_ids };
 };
 
-/** What a reader, or the app that shows it, takes for a link: also without its scheme. */
+/** Text that a reader or an app shows as a link, also without a scheme. */
 const LINK = /https?:\/\/|\bwww\.|[\p{L}\p{N}]\.\p{L}{2,}\/|:\d+\/l\//iu;
 
-/** As a whole, somewhere in the text: #adventure discloses nothing, and a longer link is another. */
+/** True when `part` appears as a whole: #adventure does not hold #ad, nor a longer link a shorter one. */
 const holds = (text: string, part: string): boolean =>
   text
     .split(part)

@@ -9,8 +9,8 @@ type Enveloped = Pick<
 >;
 
 /**
- * The bytes that leave, as text: JCS (RFC 8785). What people approve is their hash, so one changed
- * character of content, target, schedule or destination is another request.
+ * Builds the text whose UTF-8 bytes are sent, as JCS (RFC 8785). People approve the hash of these
+ * bytes, so any change of content, target, schedule or destination invalidates an approval.
  */
 export const envelopeOf = (
   ownerId: string,

@@ -4,42 +4,38 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import { outbound } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
-import type { AgentCall } from '../pipeline/call.ts';
-import { OUTBOUND_PROBLEMS, refuseRejected } from '../events/rejections.ts';
-import {
-  createOnce,
-  decideAndAppend,
-  readReplay,
-  traceOf,
-  type Written,
-} from '../events/decide-and-append.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
+import { createOnce, readReplay, traceOf, type Written } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { claimKey } from '../events/idempotency.ts';
+import { OUTBOUND_PROBLEMS } from '../events/rejections.ts';
+import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
+import type { AgentCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
-import { streamOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
 import { contentOf, scheduleOf } from './content.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { renderOutbound } from './render.ts';
-import { routeOf } from './settings.ts';
+import { changeRequest, NO_REQUEST } from './requests.ts';
+import { findRoute } from './settings.ts';
 
-type Input =
-  | InputOf<'requestSocialPost'>
-  | InputOf<'requestMessage'>
-  | InputOf<'requestAgentNotification'>;
-type Proposal = EventData<'OutboundProposed'>;
-type Asked = { kind: OutreachKind; target: Record<string, string>; subject?: string | undefined };
+/** The three operations in one shape. */
+type Draft = {
+  input: InputOf<'requestSocialPost' | 'requestMessage' | 'requestAgentNotification'>;
+  kind: OutreachKind;
+  target: Record<string, string>;
+  subject?: string | undefined;
+};
 
 export const requestSocialPost: Handler<'requestSocialPost'> = (deps, input, call) => {
   const { network, account_ref } = input;
-  return propose(deps, input, call, { kind: 'social_post', target: { network, account_ref } });
+  return propose(deps, call, { input, kind: 'social_post', target: { network, account_ref } });
 };
 
 export const requestMessage: Handler<'requestMessage'> = (deps, input, call) => {
   const { channel, recipient_ref, subject } = input;
   const target = { channel, recipient_ref };
-  return propose(deps, input, call, { kind: 'message', target, subject });
+  return propose(deps, call, { input, kind: 'message', target, subject });
 };
 
 export const requestAgentNotification: Handler<'requestAgentNotification'> = (
@@ -47,95 +43,81 @@ export const requestAgentNotification: Handler<'requestAgentNotification'> = (
   input,
   call,
 ) => {
-  const { agent_card_url } = input;
-  return propose(deps, input, call, { kind: 'agent_notification', target: { agent_card_url } });
+  const target = { agent_card_url: input.agent_card_url };
+  return propose(deps, call, { input, kind: 'agent_notification', target });
 };
 
-const answerOf = (call: AgentCall, written: Written<OutboundState>): Outcome<Outbound> =>
+const answer = (call: AgentCall, written: Written<OutboundState>): Outcome<Outbound> =>
   done(renderOutbound(call.ownerId, written.state, written.state.updated_at), traceOf(written));
 
-const nameOfKey = ({ idem = '' }: AgentCall): string => nameOf('outbound', idem);
+const keyName = ({ idem = '' }: AgentCall): string => nameOf('outbound', idem);
 
-/** The stream of what this key creates. */
-const streamOfKey = (call: AgentCall): string => `${call.ownerId}-outbound_${nameOfKey(call)}`;
+/** The stream of the request that a call with this idempotency key creates. */
+const keyStream = (call: AgentCall): string => `${call.ownerId}-outbound_${keyName(call)}`;
 
-const propose = async (
-  deps: Deps,
-  input: Input,
-  call: AgentCall,
-  asked: Asked,
-): Promise<Outcome<Outbound>> => {
-  if (input.revises !== undefined) return revise(deps, input, call, asked, input.revises);
-  const stream = streamOfKey(call);
-  const id = `out_${nameOfKey(call)}`;
-  const facts = await gather(deps, input, call, asked, { id, revision: 1 });
-  if ('ok' in facts) {
-    // A retry must get its first answer even when the world has moved on.
-    const again = await readReplay(deps, call, { stream, decider: outbound });
-    if (!again) return facts;
-    return again.ok ? answerOf(call, again) : again;
+const propose = async (deps: Deps, call: AgentCall, draft: Draft): Promise<Outcome<Outbound>> => {
+  const { revises } = draft.input;
+  if (revises !== undefined) return revise(deps, call, { ...draft, id: revises });
+  const stream = keyStream(call);
+  const proposal = await prepare(deps, call, { ...draft, id: `out_${keyName(call)}`, revision: 1 });
+  if ('ok' in proposal) {
+    // A retry gets its first answer, even when the settings have changed since.
+    const replay = await readReplay(deps, call, { stream, decider: outbound });
+    if (!replay) return proposal;
+    return replay.ok ? answer(call, replay) : replay;
   }
-  const bound = await claimKey(deps, call, { stream });
-  if (bound) return bound;
-  const proposal = { ...facts, ...call.task };
+  const refusal = await claimKey(deps, call, { stream });
+  if (refusal) return refusal;
   const written = await createOnce(deps, call, {
     stream,
     decider: outbound,
-    command: { type: 'Propose', proposal },
+    command: { type: 'Propose', proposal: { ...proposal, ...call.task } },
   });
-  return written.ok ? answerOf(call, written) : written;
+  return written.ok ? answer(call, written) : written;
 };
 
-const revise = async (
+const revise = (
   deps: Deps,
-  input: Input,
   call: AgentCall,
-  asked: Asked,
-  id: string,
-): Promise<Outcome<Outbound>> => {
-  const written = await decideAndAppend(deps, call, {
-    stream: streamOf(call.ownerId, 'outbound', id),
-    decider: outbound,
-    command: async (state) => {
-      // Another agent's words are not to stand under this one's name.
-      if (state?.agent_id !== call.caller.agentId) return notFound();
-      const other = await readReplay(deps, call, { stream: streamOfKey(call), decider: outbound });
+  draft: Draft & { id: string },
+): Promise<Outcome<Outbound>> =>
+  changeRequest(deps, call, {
+    ownerId: call.ownerId,
+    id: draft.id,
+    problems: OUTBOUND_PROBLEMS,
+    async command(state) {
+      // No agent may change the text that another agent signed.
+      if (state?.agent_id !== call.caller.agentId) return NO_REQUEST;
+      const other = await readReplay(deps, call, { stream: keyStream(call), decider: outbound });
       if (other && !other.ok) return other;
-      const facts = await gather(deps, input, call, asked, { id, revision: state.revision + 1 });
-      return 'ok' in facts ? facts : { type: 'Revise' as const, at: call.at, proposal: facts };
+      const proposal = await prepare(deps, call, { ...draft, revision: state.revision + 1 });
+      return 'ok' in proposal ? proposal : { type: 'Revise', at: call.at, proposal };
     },
   });
-  if (written.ok) return answerOf(call, written);
-  return 'rejected' in written ? refuseRejected(OUTBOUND_PROBLEMS, written, notFound()) : written;
-};
 
-export const notFound = (): Refusal =>
-  refuse('resource_not_found', 'There is no such outreach request.');
-
-/** Said now, and not once people have approved it. */
+/** Checks the size when the request is made, not after people have approved it. */
 const sizeFault = (envelope: string): Refusal | undefined => {
   const max = LIMITS.WEBHOOK_BYTES_MAX;
   if (Buffer.byteLength(envelope) <= max) return undefined;
+  const detail = `a webhook carries at most ${max} bytes in all`;
   return refuse('validation_failed', 'The text is too long for its channel.', {
-    errors: [{ pointer: '/text', code: 'too_big', detail: `a webhook takes ${max} bytes in all` }],
+    errors: [{ pointer: '/text', code: 'too_big', detail }],
   });
 };
 
-/** What the decision needs to know, or why there is nothing to decide. */
-const gather = async (
+/** Checks the draft and completes it to the proposal that people decide on. */
+const prepare = async (
   deps: Deps,
-  input: Input,
   call: AgentCall,
-  { kind, target, subject }: Asked,
-  { id, revision }: { id: string; revision: number },
-): Promise<Proposal | Refusal> => {
+  { input, kind, target, subject, id, revision }: Draft & { id: string; revision: number },
+): Promise<EventData<'OutboundProposed'> | Refusal> => {
   const schedule = scheduleOf(input, call.at);
   if ('ok' in schedule) return schedule;
-  const route = await routeOf(deps, call.ownerId, kind);
+  const route = await findRoute(deps, call.ownerId, kind);
   if ('ok' in route) return route;
   const content = await contentOf(deps, call.ownerId, { ...input, subject });
   if ('ok' in content) return content;
-  const what = {
+  const proposed = {
     outbound_id: id,
     agent_id: call.caller.agentId,
     kind,
@@ -145,13 +127,13 @@ const gather = async (
     via: route.channel,
     revision,
   };
-  const envelope = envelopeOf(call.ownerId, what);
+  const envelope = envelopeOf(call.ownerId, proposed);
   const tooLarge = route.channel.adapter === 'webhook' && sizeFault(envelope);
   if (tooLarge) return tooLarge;
   return {
-    ...what,
+    ...proposed,
     content_sha256: envelopeHash(envelope),
     approval: { mode: route.mode, required: route.required },
-    ...(input.external_id !== undefined && { external_id: input.external_id }),
+    ...present({ external_id: input.external_id }),
   };
 };

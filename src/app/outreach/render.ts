@@ -1,10 +1,14 @@
 import type { Outbound } from '#contracts/records/outbound.ts';
 import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 
-/** A request as the contract shows it, as of `at`. */
+const isoIfSet = (at: number | undefined): string | undefined =>
+  at === undefined ? undefined : iso(at);
+
+/** Renders a request as the contract shows it, as of `at`. */
 export const renderOutbound = (ownerId: string, state: OutboundState, at: number): Outbound => {
-  const { schedule, decisions, approval } = state;
+  const { schedule, decisions, approval, external_id, status_reason, evidence, task_id } = state;
   return {
     id: state.outbound_id,
     owner_id: ownerId,
@@ -15,26 +19,28 @@ export const renderOutbound = (ownerId: string, state: OutboundState, at: number
     content_sha256: state.content_sha256,
     revision: state.revision,
     schedule: {
-      ...(schedule.not_before !== undefined && { not_before: iso(schedule.not_before) }),
+      ...present({ not_before: isoIfSet(schedule.not_before) }),
       not_after: iso(schedule.not_after),
     },
-    ...(state.external_id !== undefined && { external_id: state.external_id }),
+    ...present({ external_id }),
     approval: {
       mode: approval.mode as Outbound['approval']['mode'],
       required: approval.required,
       decisions: decisions.map((decision) => ({ ...decision, at: iso(decision.at) })),
     },
     status: statusAt(state, at),
-    ...(state.status_reason !== undefined && { status_reason: state.status_reason }),
+    ...present({ status_reason }),
     delivery: {
       adapter: state.via.adapter,
       attempts: state.attempts,
-      ...(state.attempted_at !== undefined && { attempted_at: iso(state.attempted_at) }),
-      ...(state.retry_at !== undefined && { next_attempt_at: iso(state.retry_at) }),
+      ...present({
+        attempted_at: isoIfSet(state.attempted_at),
+        next_attempt_at: isoIfSet(state.retry_at),
+      }),
       outcome: state.outcome,
-      ...(state.evidence !== undefined && { evidence: state.evidence }),
+      ...present({ evidence }),
     },
-    ...(state.task_id !== undefined && { task_id: state.task_id }),
+    ...present({ task_id }),
     version: state.version,
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),

@@ -1,25 +1,47 @@
 import { allows, type Scope } from '#contracts/scopes.ts';
-import { outbound } from '#src/domain/outbound.ts';
+import type { Outbound } from '#contracts/records/outbound.ts';
+import { outbound, type OutboundCommand, type OutboundRejection } from '#src/domain/outbound.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachKind } from '#src/domain/outreach.ts';
-import type { AgentCall } from '../pipeline/call.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
-import { OUTBOUND_PROBLEMS, refuseRejected } from '../events/rejections.ts';
-import type { Deps } from '../pipeline/deps.ts';
+import {
+  OUTBOUND_PROBLEMS,
+  type ProblemByRejection,
+  refuseRejected,
+} from '../events/rejections.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
-import { done, type Refusal, scopeMissing } from '../pipeline/outcome.ts';
+import type { AgentCall, Call } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome, type Refusal, refuse, scopeMissing } from '../pipeline/outcome.ts';
+import { changeRecord, type CommandFrom } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
-import { notFound } from './propose.ts';
+import { present } from '../shared/present.ts';
 import { renderOutbound } from './render.ts';
 
-const SCOPE_OF: Record<OutreachKind, Scope> = {
-  social_post: 'social:write',
-  message: 'messages:write',
-  agent_notification: 'agents:notify',
+export const NO_REQUEST = refuse('resource_not_found', 'There is no such outreach request.');
+
+type RequestChange = {
+  ownerId: string;
+  id: string;
+  command: CommandFrom<OutboundState, OutboundCommand>;
+  problems: ProblemByRejection<OutboundRejection>;
 };
 
-/** The owner's request, from the log itself; undefined for another owner's id as for a made-up one. */
+export const changeRequest = (
+  deps: Pick<Deps, 'log' | 'ids'>,
+  call: Call,
+  { ownerId, id, command, problems }: RequestChange,
+): Promise<Outcome<Outbound>> =>
+  changeRecord(deps, call, {
+    ownerId,
+    stream: streamOf(ownerId, 'outbound', id),
+    decider: outbound,
+    command,
+    refusal: (rejection) => refuseRejected(problems, rejection, NO_REQUEST),
+    render: (state) => renderOutbound(ownerId, state, state.updated_at),
+  });
+
+/** Reads a request of this owner from the log; undefined for any other id, another owner's included. */
 export const outboundOf = (
   deps: Pick<Deps, 'log'>,
   ownerId: string,
@@ -27,47 +49,36 @@ export const outboundOf = (
 ): Promise<OutboundState | undefined> =>
   stateOf(deps, { stream: streamOf(ownerId, 'outbound', id), decider: outbound });
 
-/** Any outbound scope opens the tool; the request itself needs the one of its kind. */
-const refusalToShow = (call: AgentCall, state: OutboundState | undefined): Refusal | undefined => {
-  if (!state) return notFound();
-  const needed = SCOPE_OF[state.kind];
-  return allows(needed, call.caller.scopes)
-    ? undefined
-    : scopeMissing(call.operation, needed, call.caller);
+const SCOPE_OF: Record<OutreachKind, Scope> = {
+  social_post: 'social:write',
+  message: 'messages:write',
+  agent_notification: 'agents:notify',
 };
 
-export const getOutboundRequest: Handler<'getOutboundRequest'> = async (
-  deps,
-  { outbound_id },
-  call,
-) => {
-  const state = await outboundOf(deps, call.ownerId, outbound_id);
-  const refused = refusalToShow(call, state);
-  if (refused || !state) return refused ?? notFound();
-  return done(renderOutbound(call.ownerId, state, call.at));
+/** Any outreach scope allows the operation; the request itself needs the scope of its kind. */
+const kindRefusal = ({ caller, operation }: AgentCall, kind: OutreachKind): Refusal | undefined => {
+  const scope = SCOPE_OF[kind];
+  return allows(scope, caller.scopes) ? undefined : scopeMissing(operation, scope, caller);
 };
 
-export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = async (
-  deps,
-  { outbound_id, reason },
-  call,
-) => {
-  const written = await decideAndAppend(deps, call, {
-    stream: streamOf(call.ownerId, 'outbound', outbound_id),
-    decider: outbound,
-    command: (state) => {
-      const refused = refusalToShow(call, state);
-      if (refused) return refused;
-      // Any agent of the owner may look; only who proposed may take it back.
-      if (state?.agent_id !== call.caller.agentId) return notFound();
+export const getOutboundRequest: Handler<'getOutboundRequest'> = async (deps, input, call) => {
+  const state = await outboundOf(deps, call.ownerId, input.outbound_id);
+  if (!state) return NO_REQUEST;
+  return kindRefusal(call, state.kind) ?? done(renderOutbound(call.ownerId, state, call.at));
+};
+
+export const cancelOutboundRequest: Handler<'cancelOutboundRequest'> = (deps, input, call) =>
+  changeRequest(deps, call, {
+    ownerId: call.ownerId,
+    id: input.outbound_id,
+    problems: OUTBOUND_PROBLEMS,
+    command(state) {
+      if (!state) return NO_REQUEST;
+      const refusal = kindRefusal(call, state.kind);
+      if (refusal) return refusal;
+      // Every agent of the owner may read the request; only the one that proposed it may cancel it.
       const by = call.caller.agentId;
-      return { type: 'Cancel' as const, at: call.at, by, ...(reason !== undefined && { reason }) };
+      if (state.agent_id !== by) return NO_REQUEST;
+      return { type: 'Cancel', at: call.at, by, ...present({ reason: input.reason }) };
     },
   });
-  if (written.ok)
-    return done(
-      renderOutbound(call.ownerId, written.state, written.state.updated_at),
-      traceOf(written),
-    );
-  return 'rejected' in written ? refuseRejected(OUTBOUND_PROBLEMS, written, notFound()) : written;
-};

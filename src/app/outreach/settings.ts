@@ -1,74 +1,73 @@
-import { liveOwnerOf } from '#contracts/spaces.ts';
+import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import type { OutreachChannel, OutreachKind, OutreachState } from '#src/domain/outreach.ts';
 import { outreach } from '#src/domain/outreach.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { foldOf, stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
 
-/** The owner under whom the halt that binds everybody stands. */
+type Log = Pick<Deps, 'log'>;
+
+/** The owner whose settings stream holds the halt that applies to all owners. */
 export const EVERYBODY = 'desk';
 
 export const settingsStream = (ownerId: string): string => `${ownerId}-outreach_settings`;
 
-/** An owner's settings; a test space has those of its owner. */
-export const settingsOf = async (
-  deps: Pick<Deps, 'log'>,
-  ownerId: string,
-): Promise<OutreachState | undefined> =>
+/** Reads an owner's settings; a test space has those of its owner. */
+export const readSettings = (deps: Log, ownerId: string): Promise<OutreachState | undefined> =>
   stateOf(deps, { stream: settingsStream(liveOwnerOf(ownerId)), decider: outreach });
 
-/** Why nothing of this owner may leave now: its own halt, or everybody's. */
-export const haltOf = async (
-  deps: Pick<Deps, 'log'>,
-  own: OutreachState | undefined,
-): Promise<string | undefined> => {
-  return own?.halted ?? everybodysHalt(deps);
-};
+/** Reads why nothing of the owner with these settings may be sent; undefined when it may. */
+export const readHalt = async (
+  deps: Log,
+  settings: OutreachState | undefined,
+): Promise<string | undefined> => settings?.halted ?? readHaltForEverybody(deps);
 
-/** Why nothing of any owner may leave, as of a place in the log. */
-export const everybodysHalt = async (
-  { log }: Pick<Deps, 'log'>,
+/** Reads why nothing of any owner may be sent, as of a position in the log. */
+export const readHaltForEverybody = async (
+  { log }: Log,
   asOf: Position = Infinity,
 ): Promise<string | undefined> => {
-  const stored = await log.readStream(settingsStream(EVERYBODY));
-  return foldOf(
-    outreach,
-    stored.filter(({ position }) => position <= asOf),
-  )?.halted;
+  const events = await log.readStream(settingsStream(EVERYBODY));
+  const past = events.filter(({ position }) => position <= asOf);
+  return foldOf(outreach, past)?.halted;
 };
 
-/** Without the reason, which a person wrote for people. */
-export const halted = (): Refusal => refuse('outreach_halted', 'Outreach is halted by a person.');
+/** Omits the reason, which a person wrote for people. */
+export const HALTED = refuse('outreach_halted', 'Outreach is halted by a person.');
 
-export type Route = {
+/** The channel configured for a kind. Requests of a test space go to a file on this machine. */
+export const configuredChannel = (
+  settings: OutreachState | undefined,
+  ownerId: string,
+  kind: OutreachKind,
+): OutreachChannel | undefined => {
+  const channel = settings?.settings?.channels[kind];
+  return channel && isTestSpace(ownerId) ? { adapter: 'file' } : channel;
+};
+
+type Route = {
   mode: 'owner_controlled' | 'admin_approved';
   required: number;
   channel: Pick<OutreachChannel, 'adapter' | 'url'>;
 };
 
-/** Who decides on a request of this kind, and where it would go; or why nothing can be proposed. */
-export const routeOf = async (
-  deps: Pick<Deps, 'log'>,
+/** Finds who decides on a request of this kind and where it would go; refuses when it cannot be sent. */
+export const findRoute = async (
+  deps: Log,
   ownerId: string,
   kind: OutreachKind,
 ): Promise<Route | Refusal> => {
-  const own = await settingsOf(deps, ownerId);
-  const halt = await haltOf(deps, own);
-  if (halt !== undefined) return halted();
-  const settings = own?.settings;
-  if (!settings) return refuse('approver_missing', 'No approver is configured for this owner.');
-  const channel = settings.channels[kind];
+  const own = await readSettings(deps, ownerId);
+  if ((await readHalt(deps, own)) !== undefined) return HALTED;
+  if (!own?.settings)
+    return refuse('approver_missing', 'No approver is configured for this owner.');
+  const channel = configuredChannel(own, ownerId, kind);
   if (!channel) return refuse('channel_not_verified', `No channel is connected for ${kind}.`);
   if (own.disabled[kind] !== undefined)
     return refuse('channel_not_verified', `The channel for ${kind} is disabled.`);
-  // What a test key proposes goes the whole way, and never leaves the machine.
-  const isTest = liveOwnerOf(ownerId) !== ownerId;
-  return {
-    mode: settings.mode,
-    required: settings.approvals_required,
-    channel: isTest
-      ? { adapter: 'file' }
-      : { adapter: channel.adapter, ...(channel.url !== undefined && { url: channel.url }) },
-  };
+  const { mode, approvals_required: required } = own.settings;
+  const { adapter, url } = channel;
+  return { mode, required, channel: { adapter, ...present({ url }) } };
 };

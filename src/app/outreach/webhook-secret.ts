@@ -2,8 +2,8 @@ import type { OutreachKind } from '#src/domain/outreach.ts';
 import type { Secrets } from '#src/ports/system.ts';
 
 /**
- * Secret of a channel's webhook signatures, as Standard Webhooks writes it: `whsec_` and 32 bytes in
- * base64. Derived, so that it is stored nowhere; a new version is a new secret.
+ * Derives the secret that signs a channel's webhooks, in the format of Standard Webhooks: `whsec_` and
+ * 32 bytes in base64. It is not stored; each version gives another secret.
  */
 export const webhookSecret = (
   secrets: Pick<Secrets, 'mac'>,

@@ -8,7 +8,7 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import { dispatcher, type DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
+import { Dispatcher, type DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
 import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
@@ -114,7 +114,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     channels: { file: channel, webhook: channel, a2a: channel },
     onFault: (error) => faults.push(error),
   };
-  const running: ReturnType<typeof dispatcher>[] = [];
+  const running: Dispatcher[] = [];
   const acts = outreachActs({ log, ids, now: time.clock.now });
   const settle = async (): Promise<void> => {
     for (const one of running) await one.idle();
@@ -137,7 +137,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     /** Resolves once so many deliveries have begun. */
     sending: (count: number) => sendings.until(() => sent.length >= count),
     start(over: Partial<DispatcherDeps> = {}) {
-      const one = dispatcher({ ...deps, ...over });
+      const one = new Dispatcher({ ...deps, ...over });
       running.push(one);
       one.start();
       return one;

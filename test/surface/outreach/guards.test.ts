@@ -1,4 +1,4 @@
-/** Ways around an approval, each of which was open once. */
+/** Regression tests: each describes a way around an approval that existed once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OperationId } from '#contracts/index.ts';
@@ -32,7 +32,7 @@ const notify = (agent_card_url: string) => ({
 });
 
 describe('another agent of the same owner', () => {
-  it('may look at a request, and neither put its words into it nor take it back', async () => {
+  it('can read a request but neither revise nor cancel it', async () => {
     const { id } = await ask('requestSocialPost', post());
     expect(await codeOf('getOutboundRequest', { outbound_id: id }, colleague)).toBe('done');
     expect(await codeOf('requestSocialPost', post({ revises: id, text: 'Mine' }), colleague)).toBe(
@@ -48,7 +48,7 @@ describe('another agent of the same owner', () => {
 });
 
 describe('a channel that was disabled', () => {
-  it('takes no proposals, which could only fail', async () => {
+  it('accepts no proposals', async () => {
     const { key: promoter } = await app.agent('closed');
     await configure(app, 'closed');
     const { deps } = app.service;
@@ -60,8 +60,8 @@ describe('a channel that was disabled', () => {
   });
 });
 
-describe('one key', () => {
-  it('is one request, whether it proposes or revises first', async () => {
+describe('an idempotency key of outreach', () => {
+  it('belongs to one request, whether it proposes or revises first', async () => {
     const { id } = await ask('requestSocialPost', post());
     const first = post({ text: 'One' });
     await ask('requestSocialPost', first);
@@ -77,7 +77,7 @@ describe('one key', () => {
     expect(await ask('requestSocialPost', revision)).toMatchObject({ id, revision: 2 });
   });
 
-  it('is another key for another operation', async () => {
+  it('can be used once for each operation', async () => {
     const { id } = await ask('requestSocialPost', post());
     const { idempotency_key } = post();
     const one = await ask('requestSocialPost', post({ idempotency_key }));
@@ -87,7 +87,7 @@ describe('one key', () => {
     expect(canceled).toMatchObject({ id, status: 'canceled' });
   });
 
-  it('is one request also when both come at once', async () => {
+  it('belongs to one request when two arrive at the same time', async () => {
     const { id } = await ask('requestSocialPost', post());
     const both = post({ text: 'One' });
     const codes = await Promise.all([
@@ -98,8 +98,8 @@ describe('one key', () => {
   });
 });
 
-describe('an address', () => {
-  it('holds nothing that a person cannot see, and no password', async () => {
+describe('the address of an agent card', () => {
+  it('is refused with invisible characters, a password or plain HTTP', async () => {
     const bad = [
       'https://a.example/\u001b[2Jgone',
       'https://a.example/\u202e',
@@ -117,19 +117,19 @@ describe('an address', () => {
 describe('a disclosure', () => {
   const said = (text: string) => codeOf('requestSocialPost', post({ text }));
 
-  it('is a whole word, wherever it stands', async () => {
+  it('must be a whole word anywhere in the text', async () => {
     expect(await said('#adventure time #ad https://x.example/')).toBe('done');
     expect(await said('look #adé https://x.example/')).toBe('disclosure_missing');
     expect(await said('look #ad_x https://x.example/')).toBe('disclosure_missing');
   });
 
-  it('is needed beside a link without its scheme, too', async () => {
+  it('is required for a link without a scheme', async () => {
     expect(await said('see www.shop.example')).toBe('disclosure_missing');
     expect(await said('see t.example/l/abc')).toBe('disclosure_missing');
     expect(await said('Mugs at 2.50/piece, e.g. blue. Yes/no?')).toBe('done');
   });
 
-  it('is beside the link that is meant, and not beside a longer one', async () => {
+  it('does not count for a longer link that begins with the same text', async () => {
     const made = await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
@@ -154,7 +154,7 @@ describe('a webhook', () => {
     return (body as { channels: { webhook_secret?: string }[] }).channels[0]?.webhook_secret;
   };
 
-  it('never gets a secret again that it, or another receiver, had before', async () => {
+  it('never gets a secret that it or another receiver had before', async () => {
     const one = { adapter: 'webhook', url: 'https://one.example/h' };
     const seen = [
       await secretOf(one),
@@ -168,7 +168,7 @@ describe('a webhook', () => {
     expect(new Set(secrets).size).toBe(4);
   });
 
-  it('is told of a text that it cannot take before anybody approves it', async () => {
+  it('refuses a proposal that is too long to be sent', async () => {
     const channels = [{ kind: 'message', adapter: 'webhook', url: 'https://hooks.example/in' }];
     await configure(app, 'hooked', { channels });
     const agent = await app.agent('hooked');
@@ -183,7 +183,7 @@ describe('a webhook', () => {
 });
 
 describe('approvers', () => {
-  it('are people: two tokens of one name, however spelled, are one', async () => {
+  it('count as one person when two tokens have the same name in another spelling', async () => {
     await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
     const agent = await app.agent('twofold');
     const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
@@ -206,7 +206,7 @@ describe('approvers', () => {
     expect(await approve(await person(app, ['staff']))).toBe('approved');
   });
 
-  it('find what is at its end by its id alone, and list it by owner', async () => {
+  it('find a closed request by its id, and list closed requests by owner', async () => {
     const staff = await person(app, ['staff']);
     const get = (path: string) =>
       app.send({ method: 'GET', url: `/api/desk/v1/approvals${path}`, key: staff });

@@ -27,7 +27,7 @@ const ask = (id: OperationId, input: Record<string, unknown>, by = key): Promise
   proposed(app, by, id, input);
 const refused = async (id: OperationId, input: Record<string, unknown>, by = key) => {
   const outcome = await asAgent(app, by, id, input);
-  if (outcome.ok) throw new Error('it went through');
+  if (outcome.ok) throw new Error('the call was not refused');
   return outcome;
 };
 const decide = (verb: string, id: string, body: object, token = owner) =>
@@ -41,7 +41,7 @@ const decide = (verb: string, id: string, body: object, token = owner) =>
 const show = (id: string, token = owner) =>
   app.send({ method: 'GET', url: `/api/desk/v1/approvals/${id}`, key: token });
 
-describe('a proposal', () => {
+describe('an outreach proposal', () => {
   it('waits for the owner, shows its exact bytes, and is approved by their hash', async () => {
     verifies('authentication.5.outbound', 'service.6.commitments');
     const request = await ask('requestSocialPost', post());
@@ -61,7 +61,7 @@ describe('a proposal', () => {
     ).toHaveLength(1);
   });
 
-  it('is refused while nobody can approve, or no channel is connected', async () => {
+  it('is refused when no approver or no channel is configured', async () => {
     const other = await app.agent('rival');
     expect(await refused('requestSocialPost', post(), other.key)).toMatchObject({
       code: 'approver_missing',
@@ -82,7 +82,7 @@ describe('a proposal', () => {
     ).toBe(true);
   });
 
-  it('needs its scope, and reading needs the scope of its kind', async () => {
+  it('requires the scope of its kind, also to be read or canceled', async () => {
     const social = await app.agent('acme', ['social:write']);
     const messages = await app.agent('acme', ['messages:write']);
     expect(await refused('requestSocialPost', post(), messages.key)).toMatchObject({
@@ -102,7 +102,7 @@ describe('a proposal', () => {
     });
   });
 
-  it('discloses its links, names only its own, and says them in the text', async () => {
+  it('must disclose its links, which must be the owner’s and appear in the text', async () => {
     const made = (await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
@@ -142,7 +142,7 @@ describe('a proposal', () => {
     ).toMatchObject({ code: 'resource_not_found' });
   });
 
-  it('holds no address, nothing invisible, and no time out of range', async () => {
+  it('is refused with an address, with invisible characters or with a time out of range', async () => {
     const message = (over: object) => ({
       idempotency_key: freshKey(),
       channel: 'email',
@@ -174,7 +174,7 @@ describe('a proposal', () => {
     }
   });
 
-  it('repeated with its key is the same one, also when the settings have moved on', async () => {
+  it('that is repeated with its key gets the same answer after the settings have changed', async () => {
     const asked = post();
     const first = await ask('requestSocialPost', asked);
     await configure(app, 'acme', { channels: FILES.slice(1) });
@@ -186,9 +186,9 @@ describe('a proposal', () => {
   });
 });
 
-describe('people', () => {
-  it('see what is invisible, and hear of each character', async () => {
-    // Soft hyphens and joiners are lawful in text; a reader still must see them.
+describe('people who decide on outreach', () => {
+  it('see every invisible character with its offset', async () => {
+    // Soft hyphens and joiners are allowed in text, but a reader must see them.
     const { id } = await ask('requestSocialPost', post({ text: 'Pay\u00adPal 👩\u200d🍳' }));
     const { body } = await show(id);
     expect(body).toMatchObject({
@@ -202,7 +202,7 @@ describe('people', () => {
     });
   });
 
-  it('decide only in the role that the mode names, only on what they saw, only for their owner', async () => {
+  it('decide only in the required role, only on the content that they saw, and only for their owner', async () => {
     const { id, content_sha256 } = await ask('requestSocialPost', post());
     const stranger = await person(app, ['owner'], 'rival');
     expect((await decide('approve', id, { content_sha256 }, staff)).body).toMatchObject({
@@ -225,7 +225,7 @@ describe('people', () => {
     });
   });
 
-  it('are two where two are required', async () => {
+  it('must be two when two approvals are required', async () => {
     await configure(app, 'twofold', { mode: 'admin_approved', approvals_required: 2 });
     const agent = await app.agent('twofold');
     const { id, content_sha256 } = await ask('requestSocialPost', post(), agent.key);
@@ -239,7 +239,7 @@ describe('people', () => {
     });
   });
 
-  it('send it back, and decide on the new content anew', async () => {
+  it('can request changes and then decide on the new content', async () => {
     const first = await ask('requestSocialPost', post({ text: 'Mugs' }));
     const { id } = first;
     const reason = 'Say the price';
@@ -266,7 +266,7 @@ describe('people', () => {
     expect(await refused('requestMessage', message)).toMatchObject({ code: 'state_conflict' });
   });
 
-  it('find what waits in one list, of their own owner or of all', async () => {
+  it('list the open requests of their own owner or of all owners', async () => {
     const list = (query: string, token: string) =>
       app.send({ method: 'GET', url: `/api/desk/v1/approvals${query}`, key: token });
     const owners = ({ body }: { body: unknown }) =>
@@ -279,7 +279,7 @@ describe('people', () => {
   });
 });
 
-describe('the kill switch', () => {
+describe('a halt of outreach', () => {
   const turn = (verb: string, body: object, token: string) =>
     app.send({
       method: 'POST',
@@ -289,7 +289,7 @@ describe('the kill switch', () => {
       headers: { 'idempotency-key': freshKey() },
     });
 
-  it('stops an owner, or everybody: nothing is proposed or approved until a person resumes', async () => {
+  it('stops proposals and approvals of one owner or of all until a person resumes', async () => {
     const { id, content_sha256 } = await ask('requestSocialPost', post());
     for (const whose of [{ owner_id: 'acme' }, {}]) {
       expect((await turn('halt', whose, whose.owner_id ? owner : staff)).status).toBe(200);
@@ -304,15 +304,15 @@ describe('the kill switch', () => {
     });
   });
 
-  it('is for everybody only in the hands of who speaks for everybody', async () => {
+  it('for all owners requires a token that is not bound to an owner', async () => {
     expect((await turn('halt', {}, owner)).status).toBe(404);
     expect((await turn('halt', { owner_id: 'rival' }, owner)).status).toBe(404);
     expect((await turn('resume', { owner_id: 'acme' }, owner)).status).toBe(403);
   });
 });
 
-describe('settings', () => {
-  it('have a secret for each webhook, shown to who sets it, new when it is rotated', async () => {
+describe('outreach settings', () => {
+  it('show the secret of a webhook when it is configured, and a new one after a rotation', async () => {
     const webhook = { kind: 'message', adapter: 'webhook', url: 'https://hooks.example/in' };
     const set = async (over: object = {}) => {
       const channels = [{ ...webhook, ...over }];
@@ -330,7 +330,7 @@ describe('settings', () => {
     expect(text).not.toContain('whsec_');
   });
 
-  it('are refused where they make no sense', async () => {
+  it('are refused when adapter, address and kind do not fit together', async () => {
     for (const channel of [
       { kind: 'message', adapter: 'webhook' },
       { kind: 'message', adapter: 'file', url: 'https://hooks.example/' },

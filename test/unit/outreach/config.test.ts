@@ -3,8 +3,8 @@ import { ConfigError, readConfig } from '#src/config.ts';
 
 const hosts = (value: string) => readConfig({ OUTREACH_PRIVATE_HOSTS: value }).outreachPrivateHosts;
 
-describe('hosts of outreach that may be private', () => {
-  it('are named with their port, as a URL shows them', () => {
+describe('OUTREACH_PRIVATE_HOSTS', () => {
+  it('lists hosts with their port, normalized as in a URL', () => {
     expect(readConfig({}).outreachPrivateHosts).toEqual([]);
     expect(hosts('Hook.Internal:080, [::1]:8443,127.1:9000')).toEqual([
       'hook.internal:80',
@@ -20,5 +20,5 @@ describe('hosts of outreach that may be private', () => {
     'u@hook:80',
     'hook:99999',
     '*:80x',
-  ])('are not %s', (value) => expect(() => hosts(value)).toThrow(ConfigError));
+  ])('rejects %s', (value) => expect(() => hosts(value)).toThrow(ConfigError));
 });

@@ -29,7 +29,7 @@ afterEach(async () => {
   }
 });
 
-/** A world whose dispatcher runs, with acme's messages going to `via`. */
+/** Starts a dispatcher that sends the messages of acme through `via`. */
 const running = async (via: Parameters<World['configure']>[1], log?: EventLog): Promise<World> => {
   const made = await world(log);
   await made.configure('acme', via);
@@ -38,7 +38,7 @@ const running = async (via: Parameters<World['configure']>[1], log?: EventLog): 
 };
 
 describe('an approved request', () => {
-  it('leaves once, byte for byte as approved, and every step is attributed', async () => {
+  it('is sent once with the approved bytes, and every event is attributed', async () => {
     const w = await running(FILE);
     const id = await w.propose('acme', FILE);
     await w.settle();
@@ -61,7 +61,7 @@ describe('an approved request', () => {
       });
   });
 
-  it('waits for its time, and is written ahead of the sending', async () => {
+  it('is written ahead and sent at its time', async () => {
     const w = await running(FILE);
     const seen: string[][] = [];
     let id = '';
@@ -79,7 +79,7 @@ describe('an approved request', () => {
     expect(seen.map((events) => events.at(-1))).toEqual(['OutboundDispatched']);
   });
 
-  it('expires unsent, whether it waits for people, for its time or behind a halt', async () => {
+  it('expires without being sent while it waits for approval or for the end of a halt', async () => {
     const w = await running(FILE);
     await w.settings('acme', HALT);
     const not_after = w.time.clock.now() + HOUR_MS;
@@ -93,13 +93,13 @@ describe('an approved request', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it('of a test space is a file, wherever the live ones go', async () => {
+  it('of a test space goes to a file, whatever channel is configured', async () => {
     const w = await running(HOOK);
     await w.approved('testacme', FILE);
     expect(w.sent.map(({ ownerId, url }) => [ownerId, url])).toEqual([['testacme', undefined]]);
   });
 
-  it('fails before anything leaves when its channel is another, closed or gone', async () => {
+  it('fails without being sent when its channel was changed, disabled or removed', async () => {
     const w = await running(HOOK);
     await w.settings('acme', HALT);
     const moved = await w.approved('acme', { ...HOOK, url: 'https://old.example/in' });
@@ -124,7 +124,7 @@ describe('an approved request', () => {
     ['content', { text: 'Mugs are back!', link_ids: [] }],
     ['target', { channel: 'email', recipient_ref: 'list:cafés' }],
     ['schedule', { not_after: Date.parse('2027-01-01') }],
-  ])('does not leave with another %s', async (member, other) => {
+  ])('is not sent when its stored %s was changed after the approval', async (member, other) => {
     const log = memoryEventLog();
     let tampers = false;
     const readStream: EventLog['readStream'] = async (stream, from) => {
@@ -145,19 +145,22 @@ describe('an approved request', () => {
 });
 
 describe('a halt', () => {
-  it.each(['acme', EVERYBODY])('of %s holds everything until it is lifted', async (whose) => {
-    const w = await running(FILE);
-    await w.settings(whose, HALT);
-    const id = await w.approved('acme', FILE);
-    await w.approved('testacme', FILE);
-    await w.advance(DAY_MS);
-    expect(w.sent).toEqual([]);
-    expect((await w.state('acme', id)).attempts).toBe(0);
-    await w.settings(whose, { type: 'Resume', reason: 'on' });
-    expect(w.sent).toHaveLength(2);
-  });
+  it.each(['acme', EVERYBODY])(
+    'of %s stops all requests until outreach is resumed',
+    async (whose) => {
+      const w = await running(FILE);
+      await w.settings(whose, HALT);
+      const id = await w.approved('acme', FILE);
+      await w.approved('testacme', FILE);
+      await w.advance(DAY_MS);
+      expect(w.sent).toEqual([]);
+      expect((await w.state('acme', id)).attempts).toBe(0);
+      await w.settings(whose, { type: 'Resume', reason: 'on' });
+      expect(w.sent).toHaveLength(2);
+    },
+  );
 
-  it('binds what a suspended agent proposed, until it is reinstated', async () => {
+  it('applies to the requests of a suspended agent until the agent is reinstated', async () => {
     const w = await running(FILE);
     const agent_id = 'agt_1';
     const asked = { agent_id, name: 'A', purpose: 'P', scopes: ['messages:write'] };
@@ -176,7 +179,7 @@ describe('a halt', () => {
     expect(w.sent).toHaveLength(2);
   });
 
-  it('that stands in the log before the write-ahead stops what was already on its way', async () => {
+  it('that is stored before the write-ahead event stops the attempt', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
     const append: EventLog['append'] = async (stream, expected, events) => {
@@ -217,7 +220,7 @@ describe('several dispatchers on one log', () => {
 });
 
 describe('an attempt without effect', () => {
-  it('is repeated ten times over three days with the same id, and then given up', async () => {
+  it('is repeated with the same id up to ten attempts over three days', async () => {
     const w = await running(HOOK);
     const at: number[] = [];
     w.play(() => (at.push(w.time.clock.now()), RETRY));
@@ -239,7 +242,7 @@ describe('an attempt without effect', () => {
     });
   });
 
-  it('waits as long as the receiver asks, and never beyond the end of the request', async () => {
+  it('is repeated after the time that the receiver requested, within the time of the request', async () => {
     const w = await running(HOOK);
     w.play(() => ({ ...RETRY, retryAfterMs: HOUR_MS }));
     const not_after = w.time.clock.now() + 90 * 60_000;
@@ -249,7 +252,7 @@ describe('an attempt without effect', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'failed', attempts: 2 });
   });
 
-  it('is not repeated behind a halt, nor when the channel has changed meanwhile', async () => {
+  it('is not repeated during a halt or after the channel has changed', async () => {
     const w = await running(HOOK);
     w.play(() => RETRY);
     const id = await w.approved('acme', HOOK);
@@ -266,8 +269,8 @@ describe('an attempt without effect', () => {
   });
 });
 
-describe('an attempt that may have had its effect', () => {
-  it('is never repeated where the receiver may take it twice', async () => {
+describe('an attempt that may have had an effect', () => {
+  it('is never repeated when the receiver does not ignore repeated ids', async () => {
     const w = await running(HOOK);
     w.play(() => UNKNOWN);
     const id = await w.approved('acme', HOOK);
@@ -281,7 +284,7 @@ describe('an attempt that may have had its effect', () => {
   });
 
   it.each([FILE, { ...HOOK, receiver_idempotent: true }])(
-    'is repeated where it is taken once, and is not called failed: %o',
+    'is repeated when the receiver ignores repeated ids, and never reported as failed: %o',
     async ({ adapter, ...channel }) => {
       const w = await running({ adapter, ...channel });
       const via = adapter === 'file' ? FILE : HOOK;
@@ -294,7 +297,7 @@ describe('an attempt that may have had its effect', () => {
       results.push(UNKNOWN);
       const refused = await w.approved('acme', via);
       await w.advance(HOUR_MS);
-      // This attempt was refused, the one before may have had its effect.
+      // This attempt was refused, but the one before may have had an effect.
       expect(await w.state('acme', refused)).toMatchObject({
         status: 'outcome_unknown',
         attempts: 2,
@@ -309,7 +312,7 @@ describe('an attempt that may have had its effect', () => {
     },
   );
 
-  it('stays unknown when its time ends while it waits', async () => {
+  it('leaves an unknown outcome when the request expires before the next attempt', async () => {
     const w = await running(FILE);
     w.play(() => UNKNOWN);
     const not_after = w.time.clock.now() + 60_000;
@@ -321,7 +324,7 @@ describe('an attempt that may have had its effect', () => {
 });
 
 describe('a refused attempt', () => {
-  it('ends the request; the channel stays unless it is gone', async () => {
+  it('ends the request and disables the channel only when the receiver is gone', async () => {
     const w = await running(HOOK);
     w.play(() => ({ outcome: 'refused', reason: 'http_404' }));
     const first = await w.approved('acme', HOOK);
@@ -350,7 +353,7 @@ describe('a channel that fails', () => {
       type.endsWith('Disabled'),
     );
 
-  it('for five days without one success is disabled', async () => {
+  it('for five days without a success is disabled', async () => {
     const w = await running(HOOK);
     await failing(w);
     expect(await disabled(w)).toHaveLength(0);
@@ -360,7 +363,7 @@ describe('a channel that fails', () => {
     expect((await disabled(w))[0]?.data).toMatchObject({ kind: 'message' });
   });
 
-  it.each(['a success', 'a new configuration'])('goes on after %s', async (what) => {
+  it.each(['a success', 'a new configuration'])('is not disabled after %s', async (what) => {
     const w = await running(HOOK);
     await failing(w);
     w.play(() => ({ outcome: 'delivered', evidence: 'e' }));
@@ -372,8 +375,8 @@ describe('a channel that fails', () => {
   });
 });
 
-describe('the secrets that sign', () => {
-  it('are the current one, and the one before while it is being replaced', async () => {
+describe('the secrets that sign a webhook', () => {
+  it('are the current one and, during a rotation, the previous one', async () => {
     const w = await world();
     const until = w.time.clock.now() + DAY_MS;
     await w.configure('acme', { ...HOOK, secret_version: 3, rotating_until: until });

@@ -1,4 +1,4 @@
-/** Where something is in doubt: what may have arrived has not failed, and what is stale decides nothing. */
+/** Requests whose outcome is uncertain are never reported as failed, and stale answers change nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { dispatching } from '../../support/world/dispatching.ts';
@@ -18,8 +18,8 @@ afterEach(async () => {
   await w.end();
 });
 
-describe('a request that may have arrived', () => {
-  it('has not failed where there is no time for another attempt', async () => {
+describe('a request that may have been delivered', () => {
+  it('has an unknown outcome when there is no time for another attempt', async () => {
     await w.configure('acme', FILE);
     w.start();
     w.play(() => UNKNOWN);
@@ -27,7 +27,7 @@ describe('a request that may have arrived', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'outcome_unknown', attempts: 1 });
   });
 
-  it('has not failed when all further attempts were without effect', async () => {
+  it('has an unknown outcome when all further attempts had no effect', async () => {
     await w.configure('acme', FILE);
     w.start();
     const results: DeliveryResult[] = [UNKNOWN];
@@ -37,7 +37,7 @@ describe('a request that may have arrived', () => {
     expect(await w.state('acme', id)).toMatchObject({ status: 'outcome_unknown', attempts: 10 });
   });
 
-  it('is not known by the late answer of an attempt before the last', async () => {
+  it('is not confirmed by the late answer of an attempt before the last', async () => {
     await w.configure('acme', FILE);
     let answer = (_result: DeliveryResult): void => {};
     w.play(() => new Promise((resolve) => (answer = resolve)));
@@ -59,7 +59,7 @@ describe('a request that may have arrived', () => {
 });
 
 describe('a receiver that is gone', () => {
-  it('takes nothing from the one that stands in its place by then', async () => {
+  it('does not disable the receiver that replaced it', async () => {
     const other = { ...HOOK, url: 'https://hook.example/new' };
     const { configure } = outreachActs({ ...w.deps, now: w.time.clock.now });
     await w.configure('acme', HOOK);

@@ -1,4 +1,4 @@
-/** What an approval is on: each member of the envelope, and its form for as long as approvals stand. */
+/** An approval covers every member of the envelope, whose stored form must never change. */
 import { describe, expect, it } from 'vitest';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
 
@@ -29,14 +29,14 @@ const OTHERS: [string, Partial<Request>][] = [
   ['text', { content: { ...content, text: 'Mugs are back!' } }],
   ['links', { content: { ...content, link_ids: ['lnk_2'] } }],
   ['first time', { schedule: { ...schedule, not_before: schedule.not_before + 1 } }],
-  ['want of a first time', { schedule: { not_after: schedule.not_after } }],
+  ['no first time', { schedule: { not_after: schedule.not_after } }],
   ['last time', { schedule: { ...schedule, not_after: schedule.not_after + 1 } }],
   ['adapter', { via: { ...via, adapter: 'a2a' } }],
   ['destination', { via: { ...via, url: 'https://hook.example/in/' } }],
 ];
 
 describe('the envelope of a request', () => {
-  it('has the bytes and the hash that requests approved before an upgrade have', () => {
+  it('has the same bytes and hash as before an upgrade', () => {
     const envelope = envelopeOf(OWNER, REQUEST);
     expect(envelope).toBe(
       '{"agent_id":"agt_1","content":{"link_ids":["lnk_1"],"text":"Mugs are back."},"id":"out_1",' +
@@ -50,12 +50,12 @@ describe('the envelope of a request', () => {
     );
   });
 
-  it.each(OTHERS)('is another with another %s', (_what, other) => {
+  it.each(OTHERS)('has another hash with another %s', (_what, other) => {
     const first = envelopeHash(envelopeOf(OWNER, REQUEST));
     expect(envelopeHash(envelopeOf(OWNER, { ...REQUEST, ...other }))).not.toBe(first);
   });
 
-  it('is another of another owner', () => {
+  it('has another hash for another owner', () => {
     const first = envelopeHash(envelopeOf(OWNER, REQUEST));
     expect(envelopeHash(envelopeOf('testacme', REQUEST))).not.toBe(first);
   });

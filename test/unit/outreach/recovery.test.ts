@@ -1,4 +1,4 @@
-/** What a dispatcher does about senders that died, logs that fail, and its own end. */
+/** How a dispatcher recovers from senders that stopped, from log failures, and how it stops. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { backOffMs } from '#src/app/outreach/sending.ts';
@@ -25,8 +25,8 @@ afterEach(async () => {
 
 const DELIVERED: DeliveryResult = { outcome: 'delivered', evidence: 'e' };
 
-describe('an attempt whose sender died', () => {
-  /** Dispatched by somebody who never comes back, until a minute from now. */
+describe('an attempt whose sender stopped', () => {
+  /** Dispatches a request as another process that stops; its attempt may take one more minute. */
   const orphan = async (w: World, via: typeof FILE | typeof HOOK): Promise<string> => {
     const id = await w.approved('acme', via);
     const { content_sha256: contentSha256 } = await w.state('acme', id);
@@ -35,7 +35,7 @@ describe('an attempt whose sender died', () => {
     return id;
   };
 
-  it('is left to it while it may still be at it, and then said to be unknown', async () => {
+  it('has an unknown outcome after the time that the sender had', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     const id = await orphan(w, HOOK);
@@ -51,7 +51,7 @@ describe('an attempt whose sender died', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it.each([FILE, HOOK])('is made again where it is taken once: %o', async (via) => {
+  it.each([FILE, HOOK])('is repeated when the receiver ignores repeated ids: %o', async (via) => {
     const w = await world();
     await w.configure('acme', via === FILE ? FILE : { ...HOOK, receiver_idempotent: true });
     const id = await orphan(w, via);
@@ -70,7 +70,7 @@ describe('an attempt whose sender died', () => {
     expect((await w.state('acme', id)).uncertain).toBe(true);
   });
 
-  it('is not made again behind a halt, nor after its time', async () => {
+  it('is not repeated during a halt or after the request has expired', async () => {
     const w = await world();
     await w.configure('acme', FILE);
     const id = await orphan(w, FILE);
@@ -86,7 +86,7 @@ describe('an attempt whose sender died', () => {
     expect(w.sent).toEqual([]);
   });
 
-  it('and whose answer comes late after all is known after all', async () => {
+  it('is confirmed when the answer arrives later', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     let answer = (_result: DeliveryResult): void => {};
@@ -106,7 +106,7 @@ describe('an attempt whose sender died', () => {
 });
 
 describe('a channel', () => {
-  it('that never answers, or breaks, leaves an unknown outcome', async () => {
+  it('that does not answer or throws leaves an unknown outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     w.start();
@@ -128,7 +128,7 @@ describe('a channel', () => {
     expect(w.faults).toHaveLength(1);
   });
 
-  it('is told to stop when its time is over', async () => {
+  it('is aborted when its time limit has passed', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     w.start();
@@ -147,8 +147,8 @@ describe('a channel', () => {
   });
 });
 
-describe('a write-ahead', () => {
-  it('that took too long is not sent, and says that it had no effect', async () => {
+describe('a write-ahead event', () => {
+  it('that took too long to append is not followed by a delivery', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
     const append: EventLog['append'] = async (stream, expected, events) => {
@@ -164,7 +164,7 @@ describe('a write-ahead', () => {
     expect(await w.state('acme', id)).toMatchObject({ status_reason: 'late', outcome: 'none' });
   });
 
-  it('after which the log does not say whether to send is not sent, but made again', async () => {
+  it('after which the log cannot be read is followed by another attempt, not by a delivery', async () => {
     const log = memoryEventLog();
     let outages = 1;
     let isCut = false;
@@ -193,7 +193,7 @@ describe('a write-ahead', () => {
     expect((await w.state('acme', id)).status).toBe('confirmed');
   });
 
-  it('without an answer is not followed by a sending', async () => {
+  it('without an answer from the log is not followed by a delivery', async () => {
     const log = memoryEventLog();
     const append: EventLog['append'] = async (stream, expected, events) => {
       const result = await log.append(stream, expected, events);
@@ -211,8 +211,8 @@ describe('a write-ahead', () => {
   });
 });
 
-describe('a result', () => {
-  it('is written again while the log gives no answer', async () => {
+describe('the result of a delivery', () => {
+  it('is appended again while the log is unavailable', async () => {
     const log = memoryEventLog();
     let failures = 2;
     const append: EventLog['append'] = async (stream, expected, events) => {
@@ -236,7 +236,7 @@ describe('a result', () => {
 });
 
 describe('a dispatcher that stops', () => {
-  it('waits for what is being sent, cuts it off after a moment, and records what is certain', async () => {
+  it('waits for deliveries, aborts them after a grace period, and records their outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
     const one = w.start();
@@ -264,7 +264,7 @@ describe('a dispatcher that stops', () => {
 });
 
 describe('the wait between attempts', () => {
-  it('differs from request to request, and ends', () => {
+  it('differs between requests and ends after the tenth attempt', () => {
     const waits = Array.from({ length: 100 }, (_, n) => backOffMs(`out_${n}`, 1) ?? 0);
     expect(new Set(waits).size).toBeGreaterThan(90);
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(5_000);
