@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { country, date, line, text, time, url } from '#contracts/fields.ts';
 
-/** A fault of one value; the row it stands in is not taken. */
+/** A fault of one value, for which its row is rejected. */
 export type CellFault = { column: string; reason: string };
 
-/** Column name to value; a column that is absent or empty is not there. */
+/** Column name to value, without absent and empty columns. */
 export type Cells = ReadonlyMap<string, string>;
 
 export type Tier = { min_quantity: number; unit_price: number };
@@ -15,7 +15,7 @@ const TIERS_MAX = 50;
 const SHOWN_CHARS = 40;
 const TEXT_CHARS_MAX = 5_000;
 
-/** Made once: a schema costs more to make than a row to read. Lengths are checked beside them. */
+/** Made once, because making a schema costs more than reading a row. Lengths are checked separately. */
 const LINE = line(TEXT_CHARS_MAX);
 const TEXT = text(TEXT_CHARS_MAX);
 const DATE_OR_TIME = date.or(time);
@@ -24,20 +24,20 @@ const CURRENCIES = new Set(Intl.supportedValuesOf('currency'));
 const DECIMALS = new Map<string, number>();
 
 const decimalsOf = (currency: string): number => {
-  const known = DECIMALS.get(currency);
-  if (known !== undefined) return known;
+  let decimals = DECIMALS.get(currency);
+  if (decimals !== undefined) return decimals;
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  const decimals = format.resolvedOptions().maximumFractionDigits ?? 0;
+  decimals = format.resolvedOptions().maximumFractionDigits ?? 0;
   DECIMALS.set(currency, decimals);
   return decimals;
 };
 
 const shown = (value: string): string => JSON.stringify(value.slice(0, SHOWN_CHARS));
 
-/** What an encoding error leaves behind, or half a character: text that was lost before it came here. */
-const LOST = '\ufffd';
+/** The replacement character, which a decoder writes for bytes that are not UTF-8. */
+const REPLACEMENT = '\ufffd';
 
-/** A decimal in minor units, exactly: digits are moved, nothing is multiplied. */
+/** Converts a decimal to minor units exactly, by moving digits instead of multiplying. */
 export const minorUnits = (amount: string, currency: string): number | { reason: string } => {
   const decimals = decimalsOf(currency);
   if (amount.startsWith('-')) return { reason: `must not be negative, and is ${shown(amount)}` };
@@ -51,7 +51,7 @@ export const minorUnits = (amount: string, currency: string): number | { reason:
   return Number(major + fraction.padEnd(decimals, '0'));
 };
 
-/** Minor units as the decimal that `minorUnits` reads, with every digit that the currency has. */
+/** Writes minor units as the decimal that `minorUnits` reads, with all decimals of the currency. */
 export const decimalOf = (amount: number, currency: string): string => {
   const decimals = decimalsOf(currency);
   if (decimals === 0) return String(amount);
@@ -59,7 +59,7 @@ export const decimalOf = (amount: number, currency: string): string => {
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 };
 
-/** Reads values of one row; what it cannot read it notes, and gives undefined. */
+/** Reads the values of one row; for a value that is not valid it adds a fault and returns undefined. */
 export const cellReader = (cells: Cells) => {
   const faults: CellFault[] = [];
 
@@ -67,23 +67,27 @@ export const cellReader = (cells: Cells) => {
     faults.push({ column, reason });
   };
 
-  const checked = (
+  const parse = (
     column: string,
     schema: z.ZodType<string>,
-    what?: string,
+    reason?: string,
   ): string | undefined => {
     const value = cells.get(column);
     if (value === undefined) return undefined;
-    if (value.includes(LOST) || !value.isWellFormed())
+    if (value.includes(REPLACEMENT) || !value.isWellFormed())
       return refuse(column, 'holds text that is not valid UTF-8');
     const result = schema.safeParse(value);
     if (result.success) return result.data;
-    return refuse(column, what ?? result.error.issues[0]?.message ?? 'is not valid');
+    return refuse(column, reason ?? result.error.issues[0]?.message ?? 'is not valid');
   };
 
-  const written = (column: string, max: number, schema: z.ZodType<string>): string | undefined => {
+  const parseShort = (
+    column: string,
+    max: number,
+    schema: z.ZodType<string>,
+  ): string | undefined => {
     const length = cells.get(column)?.length ?? 0;
-    if (length <= max) return checked(column, schema);
+    if (length <= max) return parse(column, schema);
     return refuse(column, `has ${length} characters; at most ${max} are allowed`);
   };
 
@@ -100,20 +104,20 @@ export const cellReader = (cells: Cells) => {
     refuse,
     has: (column: string) => cells.has(column),
     raw: (column: string) => cells.get(column),
-    line: (column: string, max: number) => written(column, max, LINE),
-    text: (column: string, max: number) => written(column, max, TEXT),
-    url: (column: string) => checked(column, url, 'must be an http or https address'),
+    line: (column: string, max: number) => parseShort(column, max, LINE),
+    text: (column: string, max: number) => parseShort(column, max, TEXT),
+    url: (column: string) => parse(column, url, 'must be an http or https address'),
     country: (column: string) =>
-      checked(column, country, 'must be a country code of two capital letters, like GB'),
+      parse(column, country, 'must be a country code of two capital letters, like GB'),
     time: (column: string) =>
-      checked(column, DATE_OR_TIME, 'must be a date or a time, like 2026-11-21'),
+      parse(column, DATE_OR_TIME, 'must be a date or a time, like 2026-11-21'),
     whole,
   };
 };
 
 export type CellReader = ReturnType<typeof cellReader>;
 
-/** '0.85 GBP', as feeds write it. */
+/** Reads an amount with its currency, like 0.85 GBP. */
 export const priceIn = (
   cells: CellReader,
   column: string,
@@ -129,7 +133,7 @@ export const priceIn = (
   return { amount: minor, currency };
 };
 
-/** '4:0.39|48:0.29': from 4 pieces on 0.39 each, from 48 on 0.29. */
+/** Reads price tiers, like 4:0.39|48:0.29: 0.39 each from 4 pieces, 0.29 each from 48. */
 export const tiersIn = (
   cells: CellReader,
   column: string,

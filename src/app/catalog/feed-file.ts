@@ -1,16 +1,15 @@
-/** What is wrong with a feed as a whole, and the likeliest cause of it. */
 import { REQUIRED_COLUMNS } from './feed-product.ts';
 
-/** Thrown by the decoder: no text of the file can be read. */
+/** Thrown when no text of the file can be read. */
 export class NotUtf8 extends Error {
   override readonly name = 'NotUtf8';
 }
 
-const LOOKED_AT = 64;
+const CHECKED_BYTES = 64;
 
-/** Text in UTF-8 has no zero bytes; UTF-16 has one beside every letter, a workbook has many. */
+/** Rejects UTF-16 and workbooks, which contain zero bytes; text in UTF-8 has none. */
 export const requireUtf8 = (first: Buffer): void => {
-  if (first.subarray(0, LOOKED_AT).includes(0))
+  if (first.subarray(0, CHECKED_BYTES).includes(0))
     throw new NotUtf8('is not text in UTF-8 but in UTF-16, or a workbook; save it as CSV in UTF-8');
 };
 
@@ -24,23 +23,23 @@ const SEPARATORS = new Map([
   ['|', 'bars: save it with commas'],
 ]);
 
-/** Another separator, with which the first line would name what it must. */
+/** Names another separator with which the header would have all required columns. */
 const hintOf = (header: string): string => {
   for (const [separator, hint] of SEPARATORS) {
     const columns = columnsOf(header.replaceAll('"', '').split(separator));
     if (REQUIRED_COLUMNS.every((column) => columns.includes(column)))
-      return `; its columns stand between ${hint}`;
+      return `; its columns are separated by ${hint}`;
   }
   return '';
 };
 
-/** `header` is the first line as it stands. undefined when the columns do. */
+/** Finds what is wrong with the columns; `header` is the first line of the file. */
 export const headerFault = (
   columns: readonly string[],
   header: string,
 ): { column?: string; reason: string } | undefined => {
-  const twice = columns.find((column, index) => columns.indexOf(column) < index);
-  if (twice !== undefined) return { column: twice, reason: 'is there twice' };
+  const repeated = columns.find((column, index) => columns.indexOf(column) < index);
+  if (repeated !== undefined) return { column: repeated, reason: 'appears twice' };
   const missing: string[] = REQUIRED_COLUMNS.filter((column) => !columns.includes(column));
   const hasStock = columns.includes('availability') || columns.includes('available_quantity');
   if (!hasStock) missing.push('availability or available_quantity');

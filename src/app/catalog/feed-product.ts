@@ -4,13 +4,13 @@ import type { CellFault, CellReader, Cells, Tier } from './feed-cells.ts';
 import { cellReader, priceIn, tiersIn } from './feed-cells.ts';
 import { present } from '../shared/present.ts';
 
-/** What a feed says of a product; the catalog gives it its id. */
+/** A product as a feed describes it; the catalog assigns its id. */
 export type ProductInput = {
   product: Omit<z.infer<typeof publishedProduct>, 'product_id'>;
   stock: z.infer<typeof stockLevel>;
 };
 
-/** Names as in the Google Merchant Center feed where it has one, the wholesale ones beside them. */
+/** Named as in the feeds of Google Merchant Center, with more columns for wholesale. */
 export const REQUIRED_COLUMNS = ['id', 'title', 'price'] as const;
 const STOCK_COLUMNS = ['availability', 'available_quantity'] as const;
 export const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ export const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'lead_time_days',
   'certifications',
   'updated_at',
-  // Known and of no use here: links are made per promoter, and all stock is new.
+  // Ignored: links are made per promoter, and all stock is new.
   'link',
   'condition',
 ]);
@@ -43,29 +43,29 @@ const NAME_CHARS_MAX = 100;
 const LEAD_DAYS_MAX = 3_650;
 const STOCK_MAX = 999_999_999;
 
-/** Below this many smallest orders, stock is low. */
+/** Stock for fewer minimum orders than this is low. */
 const LOW_ORDERS = 2;
 
 const NO_CATEGORY = 'Uncategorised';
 
-/** 'in stock' and 'In_Stock' are one. */
+/** Compared in lower case and with underscores for spaces. */
 const AVAILABILITIES: ReadonlyMap<string, 'in' | 'out'> = new Map([
   ['in_stock', 'in'],
   ['out_of_stock', 'out'],
-  // To come, but this is a catalog of ready stock.
+  // The catalog has ready stock only.
   ['preorder', 'out'],
   ['backorder', 'out'],
 ]);
 
-/** A level of out_of_stock means a quantity of 0, whatever number stands beside the word. */
+/** Availability out_of_stock means a quantity of 0, whatever available_quantity says. */
 const stockOf = (cells: CellReader, moq: number): ProductInput['stock'] => {
-  const said = cells.raw('availability');
+  const text = cells.raw('availability');
   const quantity = cells.whole('available_quantity', 0, STOCK_MAX);
-  const availability = AVAILABILITIES.get((said ?? 'in_stock').toLowerCase().replaceAll(' ', '_'));
+  const availability = AVAILABILITIES.get((text ?? 'in_stock').toLowerCase().replaceAll(' ', '_'));
   if (!availability) {
     cells.refuse('availability', 'must be in_stock, out_of_stock, preorder or backorder');
   }
-  if (said === undefined && !cells.has('available_quantity')) {
+  if (text === undefined && !cells.has('available_quantity')) {
     cells.refuse('availability', 'is missing, and so is available_quantity');
   }
   if (availability === 'out' || quantity === 0) {
@@ -103,7 +103,7 @@ const checkTiers = (
   }
   const atMoq = tiers.findLast((tier) => tier.min_quantity <= moq);
   if (atMoq && atMoq.unit_price !== price) {
-    cells.refuse(column, `says another price than price for the minimum order of ${moq}`);
+    cells.refuse(column, `differs from price for the minimum order of ${moq}`);
   }
 };
 
@@ -135,7 +135,7 @@ const gtinOf = (cells: CellReader): string | undefined => {
   return cells.refuse('gtin', 'must be 8, 12, 13 or 14 digits');
 };
 
-/** The product and its stock, or everything that is wrong with them. */
+/** Reads a product and its stock, or all faults of its row. */
 export const productOf = (from: Cells): ProductInput | { faults: CellFault[] } => {
   const cells = cellReader(from);
   for (const column of REQUIRED_COLUMNS) if (!cells.has(column)) cells.refuse(column, 'is missing');

@@ -1,123 +1,101 @@
 /**
- * The records of a CSV or TSV feed, with the quotes where RFC 4180 lets them stand, and nowhere else.
- * Ours: a parser that is read as a stream, csv-parse too, loses the good lines behind a stray quote.
+ * Splits a CSV or TSV feed into records by the quoting rules of RFC 4180. Not csv-parse, because a
+ * streaming parser loses the good lines after a stray quote.
  */
 
 /**
- * `from` and `to` are the lines that it stands in. One whose quotes are wrong is its first line alone:
- * nobody can tell where it ends, so what it would have swallowed is read as records of its own.
+ * `from` and `to` are its lines. A record with wrong quotes is its first line alone, because its end
+ * is unknown; the lines after it are read as records of their own.
  */
 export type TableRecord = { from: number; to: number; values: string[]; reason?: string };
 
-/** More than a product can hold: a quote that goes on for longer was never meant to. */
+/** More than a product can hold: a quoted value that is longer was not meant to be quoted. */
 const RECORD_CHARS_MAX = 262_144;
 
 const QUOTED = /^"[^"]*(?:""[^"]*)*"$/;
-const BEGUN = /^"[^"]*(?:""[^"]*)*$/;
-const WITHIN = /^[^"]*(?:""[^"]*)*$/;
+const OPEN_QUOTE = /^"[^"]*(?:""[^"]*)*$/;
+const INSIDE_QUOTES = /^[^"]*(?:""[^"]*)*$/;
 
 const hasOddQuotes = (text: string): boolean => text.split('"').length % 2 === 0;
 
-/** What was read of a record: its values, and the one that goes on in the next line. */
-type Values = { values: string[]; begun?: string };
+/** The values of a record so far; `open` is a quoted value that continues in the next line. */
+type Values = { values: string[]; open?: string };
 
-/** undefined where a quote stands where none may. */
+/** Splits text into values; undefined when a quote is misplaced. */
 const valuesIn = (text: string, separator: string): Values | undefined => {
   const pieces = text.split(separator);
   if (!text.includes('"')) return { values: pieces };
   const values: string[] = [];
-  let begun: string | undefined;
+  let open: string | undefined;
   for (const piece of pieces) {
-    const value = begun === undefined ? piece : begun + separator + piece;
-    const goesOn = (begun !== undefined) !== hasOddQuotes(piece);
-    begun = goesOn ? value : undefined;
-    if (goesOn) continue;
+    const value = open === undefined ? piece : open + separator + piece;
+    const continues = (open !== undefined) !== hasOddQuotes(piece);
+    open = continues ? value : undefined;
+    if (continues) continue;
     if (!value.includes('"')) values.push(value);
     else if (QUOTED.test(value)) values.push(value.slice(1, -1).replaceAll('""', '"'));
     else return undefined;
   }
-  if (begun === undefined) return { values };
-  return BEGUN.test(begun) ? { values, begun } : undefined;
+  if (open === undefined) return { values };
+  return OPEN_QUOTE.test(open) ? { values, open } : undefined;
 };
 
-/** With one line more: only what has begun is looked at again. */
+/** Adds one more line; only the open value is split again. */
 const withLine = (
-  { values, begun = '' }: Values,
+  { values, open = '' }: Values,
   line: string,
   separator: string,
 ): Values | undefined => {
-  const text = `${begun}\n${line}`;
-  if (WITHIN.test(line)) return { values, begun: text };
-  const read = valuesIn(text, separator);
-  for (const value of read?.values ?? []) values.push(value);
-  return read && { ...read, values };
+  const text = `${open}\n${line}`;
+  if (INSIDE_QUOTES.test(line)) return { values, open: text };
+  const more = valuesIn(text, separator);
+  for (const value of more?.values ?? []) values.push(value);
+  return more && { ...more, values };
 };
 
 const reasonOf = (ends: boolean, from: number, to: number): string => {
-  const mend = 'double it and quote the value';
-  if (from === to) return `has a quote ${ends ? 'inside a value' : 'that never closes'}; ${mend}`;
+  const remedy = 'double it and quote the value';
+  if (from === to) return `has a quote ${ends ? 'inside a value' : 'that never closes'}; ${remedy}`;
   const how = ends ? `that ends inside a value in line ${to}` : `that does not close by line ${to}`;
-  return `has a quote ${how}; ${mend}. Reading goes on in line ${from + 1}`;
+  return `has a quote ${how}; ${remedy}. Reading continues in line ${from + 1}`;
 };
 
-/** Lines that can be looked at before they are taken. */
-const looked = (lines: AsyncIterable<string>) => {
-  const source = lines[Symbol.asyncIterator]();
-  let seen: string[] = [];
-  let taken = 0;
-  return {
-    async at(offset: number): Promise<string | undefined> {
-      while (seen.length <= taken + offset) {
-        const next = await source.next();
-        if (next.done) return undefined;
-        seen.push(next.value);
-      }
-      return seen[taken + offset];
-    },
-    take(count: number): void {
-      taken += count;
-      if (taken < seen.length) return;
-      seen = [];
-      taken = 0;
-    },
-    close: () => source.return?.(),
-  };
-};
-
-/** Every line that is not empty is in one of them. */
+/** Reads the records of a file. Each line that is not empty is part of one record. */
 export async function* recordsOf(
   lines: AsyncIterable<string>,
   separator: string,
 ): AsyncIterable<TableRecord> {
-  const ahead = looked(lines);
-  let from = 1;
-  const take = (count: number): void => {
-    from += count;
-    ahead.take(count);
+  const source = lines[Symbol.asyncIterator]();
+  /** Lines that were read but belong to no record yet. */
+  const ahead: string[] = [];
+  const lineAt = async (offset: number): Promise<string | undefined> => {
+    if (ahead.length <= offset) {
+      const next = await source.next();
+      if (!next.done) ahead.push(next.value);
+    }
+    return ahead[offset];
   };
+  let from = 1;
   try {
-    for (;;) {
-      const first = await ahead.at(0);
-      if (first === undefined) return;
+    for (let first = await lineAt(0); first !== undefined; first = await lineAt(0)) {
       let [read, count, chars] = [valuesIn(first, separator), 1, first.length];
-      while (read?.begun !== undefined && chars < RECORD_CHARS_MAX) {
-        const next = await ahead.at(count);
+      while (read?.open !== undefined && chars < RECORD_CHARS_MAX) {
+        const next = await lineAt(count);
         if (next === undefined) break;
         count += 1;
         chars += next.length + 1;
         read = withLine(read, next, separator);
       }
       const to = from + count - 1;
-      if (read && read.begun === undefined) {
-        if (first !== '') yield { from, to, values: read.values };
-        take(count);
-      } else {
+      if (!read || read.open !== undefined) {
         const values = first.replaceAll('"', '').split(separator);
         yield { from, to: from, values, reason: reasonOf(!read, from, to) };
-        take(1);
-      }
+        count = 1;
+      } else if (first !== '') yield { from, to, values: read.values };
+      ahead.splice(0, count);
+      from += count;
     }
   } finally {
-    await ahead.close();
+    await source.return?.();
   }
 }

@@ -1,17 +1,18 @@
 import { product as productDecider } from '#src/domain/product.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { answerOnce, claimKeyOrResume } from '../events/idempotency.ts';
 import { PRODUCT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { changeRecord } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
 import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
 
 type Entry = DeskInput<'importProducts'>['products'][number];
 
-/** Whose the products are. */
+/** The owner of the product streams. */
 const CATALOG = 'catalog';
 
 const productIdOf = (sku: string): string => `prd_${nameOf('product', sku)}`;
@@ -20,21 +21,21 @@ const streamOfSku = (sku: string): string => streamOf(CATALOG, 'product', produc
 const NO_PRODUCT = refuse('resource_not_found', 'The catalog has no such sku.');
 const CHANGED_SINCE = refuse('state_conflict', 'The product was changed since the import began.');
 
-/** Appends what is new of each product; answers of how many something was, and how many had been withdrawn. */
+/** Appends the changes of each product; counts the products that changed and those that had been withdrawn. */
 const publish = async (
   deps: DeskDeps,
   call: DeskCall,
   { products, since }: { products: readonly Entry[]; since: Position },
 ): Promise<{ appended: number; republished: number }> => {
-  // A server answers reads in any order; with all of them at hand the log keeps that of the import.
-  const found = await Promise.all(
+  // Reads all streams before the first append, so that the log keeps the order of the import.
+  const streams = await Promise.all(
     products.map(({ product }) => deps.log.readStream(streamOfSku(product.sku))),
   );
   const publishing = products.map(({ product, stock }, n) =>
     decideAndAppend(deps, call, {
       stream: streamOfSku(product.sku),
       decider: productDecider,
-      expected: found[n] ?? [],
+      expected: streams[n] ?? [],
       command: (_state, stored) =>
         (stored.at(-1)?.position ?? 0) > since
           ? CHANGED_SINCE
@@ -45,7 +46,7 @@ const publish = async (
             },
     }),
   );
-  // Whatever one of them meets, all have come to their end before anybody is told.
+  // Waits for all of them before it throws for one.
   await Promise.allSettled(publishing);
   const written = await Promise.all(publishing);
   if (written.some((one) => !one.ok && one !== CHANGED_SINCE))
@@ -75,8 +76,8 @@ const faultIn = (products: readonly Entry[]): Refusal | undefined => {
 };
 
 /**
- * Idempotent by its key, and by content: what stands in the log already is not written again, whoever
- * sends it. One that was cut off goes on under its key, and leaves what others changed since it began.
+ * Imports products, idempotent by key and by content: a product that is stored already appends nothing.
+ * A retry of an interrupted import continues it, and skips products that were changed since it began.
  */
 export const importProducts: DeskHandler<'importProducts'> = async (deps, { products }, call) => {
   const fault = faultIn(products);
@@ -92,16 +93,14 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
   return answerOnce(deps, call, { stream: CATALOG, work });
 };
 
-export const withdrawProduct: DeskHandler<'withdrawProduct'> = async (
-  deps,
-  { sku, reason },
-  call,
-) => {
-  const written = await decideAndAppend(deps, call, {
+const NO_SKU = refuse('resource_not_found', 'The catalog has no such sku.');
+
+export const withdrawProduct: DeskHandler<'withdrawProduct'> = (deps, { sku, reason }, call) =>
+  changeRecord(deps, call, {
+    ownerId: call.ownerId,
     stream: streamOfSku(sku),
     decider: productDecider,
     command: () => ({ type: 'WithdrawProduct' as const, reason }),
+    refusal: (rejection) => refuseRejected(PRODUCT_PROBLEMS, rejection, NO_SKU),
+    render: () => ({ sku, status: 'withdrawn' as const }),
   });
-  if (written.ok) return done({ sku, status: 'withdrawn' as const }, traceOf(written));
-  return 'rejected' in written ? refuseRejected(PRODUCT_PROBLEMS, written, NO_PRODUCT) : written;
-};

@@ -2,25 +2,25 @@ import { productRecord as contract } from '#contracts/records/product.ts';
 import type { CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { renderProduct, tierAt } from './render-product.ts';
 
-/** A product as JSON, in two pieces: between them stands what depends on the quantity asked for. */
+/** A product as JSON, cut where the price depends on the quantity of the query. */
 export type ProductText = {
   before: string;
   after: string;
   of: Pick<CatalogProduct, 'moq' | 'price_tiers'>;
 };
 
-// With their quotes no text within a product can be mistaken for these.
+// The quotes prevent a match inside a text of the product.
 const QUANTITY = '"price_at_quantity":{"quantity":';
 const AMOUNT = ',"unit_price":{"amount":';
 const CURRENCY = ',"currency":';
 
-/** Objects and their headers, beside the text. */
+/** Memory for the objects and their headers. */
 const OVERHEAD_BYTES = 400;
 
-/** One such character makes all of a text's take two bytes. */
+/** One such character makes every character of a text take two bytes. */
 const TWO_BYTES = /[^\0-\xff]/;
 
-/** Rendered and checked once for all the searches that find it. */
+/** Renders and checks a product once for all searches that find it. */
 export const PRODUCT_TEXT: ProductView<ProductText> = {
   show(product) {
     const rendered = renderProduct(product);
@@ -40,6 +40,6 @@ export const PRODUCT_TEXT: ProductView<ProductText> = {
   },
 };
 
-/** The same text as of `renderProduct`, for a quantity that is a whole number. */
+/** Builds the JSON of `renderProduct` for a quantity that is a whole number. */
 export const productJson = ({ before, after, of }: ProductText, atQuantity = of.moq): string =>
   before + String(atQuantity) + AMOUNT + String(tierAt(of, atQuantity).unit_price) + after;

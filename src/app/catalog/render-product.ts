@@ -3,7 +3,7 @@ import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 
-/** The tier that applies at `quantity`; below the first one, the first. */
+/** The tier that applies at `quantity`, or the first one below its quantity. */
 export const tierAt = (product: Pick<CatalogProduct, 'price_tiers'>, quantity: number) => {
   const [first] = product.price_tiers;
   if (!first) throw new Error('a product without a price was published');

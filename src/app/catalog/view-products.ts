@@ -4,17 +4,17 @@ import { done, refuse } from '../pipeline/outcome.ts';
 
 const PAGE_PRODUCTS = 24;
 
-/** One step of a category's path; `category` where the catalog has a page for it. */
+/** One step of a category's path; `category` is set if the catalog has a page for it. */
 export type Crumb = { name: string; category: string | undefined };
 
-/** A product that is published, or was withdrawn, and the path to its category. */
+/** A published or withdrawn product, and the path to its category. */
 export type ShownProduct = {
   product: CatalogProduct;
   withdrawn: boolean;
   crumbs: readonly Crumb[];
 };
 
-/** One page of products; `page` is the last one where a later one was asked for. */
+/** One page of products; the last page when the request was for a later one. */
 export type Listing = {
   hits: ProductHits;
   page: number;
@@ -22,13 +22,16 @@ export type Listing = {
   crumbs: readonly Crumb[];
 };
 
-const NO_PRODUCT = refuse('resource_not_found', 'This product is not offered, or not any more.');
+const NO_PRODUCT = refuse(
+  'resource_not_found',
+  'This product is not offered any more, or never was.',
+);
 const NO_CATEGORY = refuse(
   'resource_not_found',
-  'There is no such category, or no product in it any more.',
+  'There is no such category, or it has no products any more.',
 );
 
-/** `Stationery > Pens` as two steps. */
+/** Splits a path like `Stationery > Pens` into its steps. */
 const crumbsOf = (catalog: Catalog, category: string): Crumb[] => {
   const names = category.split(' > ');
   return names.map((name, index) => {
@@ -48,7 +51,7 @@ export const viewProduct: VisitorHandler<'viewProduct'> = async ({ catalog }, { 
 const listingOf = (
   catalog: Catalog,
   query: Pick<ProductSearch, 'q' | 'category'>,
-  asked: number,
+  wanted: number,
 ): Omit<Listing, 'crumbs'> => {
   const find = (page: number) =>
     catalog.search({
@@ -58,11 +61,11 @@ const listingOf = (
       offset: (page - 1) * PAGE_PRODUCTS,
       facets: [],
     });
-  const first = find(asked);
+  const first = find(wanted);
   const pages = Math.max(1, Math.ceil(first.total / PAGE_PRODUCTS));
   // Products may have left the catalog since the link to a later page was made.
-  const page = Math.min(asked, pages);
-  return { hits: page === asked ? first : find(page), page, pages };
+  const page = Math.min(wanted, pages);
+  return { hits: page === wanted ? first : find(page), page, pages };
 };
 
 export const viewCategory: VisitorHandler<'viewCategory'> = async (

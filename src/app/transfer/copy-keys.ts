@@ -1,17 +1,16 @@
-/** Keys of personal data move house beside the log that needs them. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 
 export type CopiedKeys = {
-  /** Subjects that the log names and that have a key, or had one. */
+  /** Subjects of the log that have or had a key. */
   subjects: number;
-  /** Of these, erased ones: so they are in the copy, too. */
+  /** Those of them that are erased, in the copy as well. */
   destroyed: number;
-  /** Subjects that stand otherwise in the target, and were left as they are there. */
+  /** Subjects whose key differs in the target, which was not changed. */
   differing: string[];
 };
 
-/** What begins a stream of personal data names its subject. */
+/** The first event of a stream with personal data, and its member that names the subject. */
 const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' } = {
   LeadSubmitted: 'lead_id',
   HandoffCreated: 'handoff_id',
@@ -20,7 +19,7 @@ const PAGE_EVENTS = 500;
 
 type Log = Pick<EventLog, 'readAll'>;
 
-/** The events of these types, page by page. */
+/** Reads the events of these types page by page. */
 const pagesOf = async function* (
   log: Log,
   types: readonly string[],
@@ -40,9 +39,8 @@ const erasedIn = async (log: Log): Promise<ReadonlySet<string>> => {
 };
 
 /**
- * Every subject of `log` has in `to` the key that it has in `from`, but none whose erasure is on
- * record. Again, it goes on to make it so: what was erased meanwhile is erased in the copy. Throws
- * what log and vaults throw.
+ * Copies the key of every subject of `log`, and destroys the keys whose erasure the log records. A
+ * repeated run continues, and destroys what was erased meanwhile. Throws what log and vaults throw.
  */
 export const copyKeys = async (
   log: Log,

@@ -1,6 +1,6 @@
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 
-/** Where a copy comes from: read in log order, and never written. */
+/** The log to copy, read in log order and never written. */
 export type CopySource = Pick<EventLog, 'id' | 'readAll' | 'head'>;
 export type CopyTarget = Pick<EventLog, 'id' | 'readAll' | 'append'>;
 
@@ -9,31 +9,31 @@ export type CopyPhase = 'compare' | 'copy' | 'verify';
 export type CopyResult =
   | {
       ok: true;
-      /** In the copy now, all of them compared with the source. */
+      /** Events in the copy, all compared with the source. */
       events: number;
-      /** Of these, what an earlier run had copied. */
+      /** Those of them that an earlier run had copied. */
       present: number;
-      /** The source has gone on meanwhile. */
+      /** The source has grown meanwhile. */
       isBehind: boolean;
     }
   | {
       ok: false;
-      /** `foreign`: the target holds what is not of this source. `differs`: the copy is not right. */
+      /** `foreign`: the target has events of another source. `differs`: the copy is not equal. */
       fault: 'same' | 'foreign' | 'differs';
       detail: string;
     };
 
 export type CopyOptions = {
-  /** Position in the source up to which the phase has come. */
+  /** `position`: where in the source the phase is. */
   onProgress?(phase: CopyPhase, position: Position): void;
 };
 
 const PAGE_EVENTS = 1_000;
-/** One append takes the neighbours of one stream: below what servers take at once. */
+/** Limits of one append, below those of servers. */
 const APPEND_EVENTS_MAX = 100;
 const APPEND_CHARS_MAX = 250_000;
 
-/** A log from its beginning on, event by event. */
+/** Reads a log event by event. */
 const eventsOf = async function* (
   log: Pick<EventLog, 'readAll'>,
   after: Position = 0,
@@ -47,7 +47,7 @@ const eventsOf = async function* (
   }
 };
 
-const placeOf = ({ stream, revision, id }: StoredEvent): string =>
+const nameEvent = ({ stream, revision, id }: StoredEvent): string =>
   `${stream}, revision ${revision}, event ${id}`;
 
 const isSame = (one: StoredEvent, other: StoredEvent): boolean =>
@@ -59,22 +59,26 @@ const isEqual = (one: StoredEvent, other: StoredEvent): boolean =>
   JSON.stringify(one.data) === JSON.stringify(other.data) &&
   JSON.stringify(one.meta) === JSON.stringify(other.meta);
 
-type Walk = { count: number; position: Position; fault: string | null };
+type Comparison = { count: number; position: Position; fault: string | null };
 
-/** Both logs side by side until the target ends. */
-const walk = async (
-  from: CopySource,
-  to: CopyTarget,
-  same: (one: StoredEvent, other: StoredEvent) => boolean,
+/** Compares both logs until the target ends. */
+const compare = async (
+  { from, to }: { from: CopySource; to: CopyTarget },
+  isMatch: (one: StoredEvent, other: StoredEvent) => boolean,
   onStep: (position: Position) => void,
-): Promise<Walk> => {
+): Promise<Comparison> => {
   const source = eventsOf(from);
-  let [count, position]: [number, Position] = [0, 0];
+  let count = 0;
+  let position = 0;
   for await (const copied of eventsOf(to)) {
     const { value: event } = await source.next();
-    if (!event) return { count, position, fault: `${placeOf(copied)} is not in the source` };
-    if (!same(event, copied))
-      return { count, position, fault: `${placeOf(copied)} stands where ${placeOf(event)} should` };
+    if (!event) return { count, position, fault: `${nameEvent(copied)} is not in the source` };
+    if (!isMatch(event, copied))
+      return {
+        count,
+        position,
+        fault: `${nameEvent(copied)} is where ${nameEvent(event)} should be`,
+      };
     count += 1;
     ({ position } = event);
     onStep(position);
@@ -85,7 +89,7 @@ const walk = async (
 const sizeOf = ({ data, meta }: StoredEvent): number =>
   JSON.stringify(data).length + JSON.stringify(meta).length;
 
-/** Neighbours of one stream together, one append each; nothing is reordered. */
+/** Groups consecutive events of one stream for one append each, without reordering. */
 const groupsOf = async function* (
   events: AsyncIterable<StoredEvent>,
 ): AsyncGenerator<StoredEvent[]> {
@@ -105,9 +109,9 @@ const groupsOf = async function* (
 };
 
 /**
- * Makes `to` the same log as `from`: streams, revisions, ids, types, data, attribution and order.
- * Positions are the target's own. One append after the other, so that whatever ends it leaves a
- * beginning of the source, from which the next run goes on. Throws LogUnavailable, AppendTooLarge.
+ * Makes `to` equal to `from` in streams, revisions, ids, types, data, attribution and order; positions
+ * are the target's own. Appends one group after the other, so that an interrupted run leaves a prefix
+ * of the source, from which the next run continues. Throws LogUnavailable, AppendTooLarge.
  */
 export const copyLog = async (
   from: CopySource,
@@ -115,10 +119,10 @@ export const copyLog = async (
   { onProgress = () => {} }: CopyOptions = {},
 ): Promise<CopyResult> => {
   if (from.id === to.id) return { ok: false, fault: 'same', detail: 'both are the same log' };
-  const there = await walk(from, to, isSame, (at) => onProgress('compare', at));
-  if (there.fault !== null) return { ok: false, fault: 'foreign', detail: there.fault };
+  const present = await compare({ from, to }, isSame, (at) => onProgress('compare', at));
+  if (present.fault !== null) return { ok: false, fault: 'foreign', detail: present.fault };
   let copied = 0;
-  for await (const group of groupsOf(eventsOf(from, there.position))) {
+  for await (const group of groupsOf(eventsOf(from, present.position))) {
     const [first, last] = [group[0], group.at(-1)];
     if (!first || !last) continue;
     const events = group.map(({ id, type, data, meta }) => ({ id, type, data, meta }));
@@ -132,11 +136,11 @@ export const copyLog = async (
     copied += group.length;
     onProgress('copy', last.position);
   }
-  const all = await walk(from, to, isEqual, (at) => onProgress('verify', at));
-  const expected = there.count + copied;
+  const all = await compare({ from, to }, isEqual, (at) => onProgress('verify', at));
+  const expected = present.count + copied;
   const missing = all.count === expected ? null : `${all.count} events, not ${expected}`;
   const detail = all.fault ?? missing;
   if (detail !== null) return { ok: false, fault: 'differs', detail };
   const isBehind = (await from.head()).position > all.position;
-  return { ok: true, events: all.count, present: there.count, isBehind };
+  return { ok: true, events: all.count, present: present.count, isBehind };
 };

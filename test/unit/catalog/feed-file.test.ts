@@ -1,4 +1,4 @@
-/** Files that are no feed, and rows that say a thing twice: told with the likeliest cause. */
+/** Files that are not feeds and rows with repeated names are reported with the likely cause. */
 import { describe, expect, it } from 'vitest';
 import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
 
@@ -16,22 +16,22 @@ const GOOD = { id: '1', title: 'Mug', price: '0.85 GBP', availability: 'in stock
 const reasonOf = (items: FeedItem[]): string =>
   items.map((item) => ('reason' in item ? `${item.column ?? '-'} ${item.reason}` : '')).join();
 
-describe('a file as a whole', () => {
+describe('a file that is not a feed', () => {
   it.each([
     ['csv', HEADER.replaceAll(',', ';'), 'semicolons: save it with commas'],
     ['csv', '"ID";"Title";"Price"', 'semicolons: save it with commas'],
     ['csv', HEADER.replaceAll(',', '\t'), 'tabs: name it .tsv'],
     ['tsv', HEADER, 'commas: name it .csv'],
-  ] as const)('%s %j tells the likely cause', async (format, header, hint) => {
+  ] as const)('is reported with the likely cause: %s %j', async (format, header, hint) => {
     const items = await read(format, `${header}\n1;2;3\n`);
     expect(items).toEqual([expect.objectContaining({ line: 1, ofFile: true })]);
     expect(reasonOf(items)).toMatch(
-      new RegExp(`nothing was read; its columns stand between ${hint}$`),
+      new RegExp(`nothing was read; its columns are separated by ${hint}$`),
     );
   });
 
   it.each(['csv', 'tsv', 'ndjson'] as const)(
-    '%s in UTF-16, or a workbook, is told as such',
+    'is reported when a %s file is in UTF-16 or a workbook',
     async (format) => {
       const text = `${HEADER}\n${ROW}\n`;
       const little = Buffer.from(text, 'utf16le');
@@ -50,13 +50,13 @@ describe('a file as a whole', () => {
   );
 });
 
-describe('an object of a line', () => {
+describe('an object of an NDJSON feed', () => {
   it.each([
     ['"price":"9 GBP"', 'price is given twice'],
     ['"\\u0070rice":"9 GBP"', 'price is given twice'],
     ['"price_tiers":[{"min_quantity":1,"min_quantity":2}]', 'price_tiers/0/min_quantity is given'],
     ['"__proto__":{}', '__proto__ is a reserved name'],
-  ])('may not hold %s beside a price', async (more, expected) => {
+  ])('is rejected when it has %s in addition to a price', async (more, expected) => {
     const item = reasonOf(await read('ndjson', `${JSON.stringify(GOOD).slice(0, -1)},${more}}`));
     expect(item).toContain(expected);
   });

@@ -1,4 +1,4 @@
-/** Quotes where none may be: no line after them is lost. */
+/** No line after a misplaced quote is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
@@ -18,8 +18,8 @@ const brief = (items: FeedItem[]): string[] =>
     return 'reason' in item ? `${item.line} ${item.column ?? '-'}: ${item.reason}` : '';
   });
 
-describe('a file', () => {
-  it('loses no line to a stray quote, and says what it would have swallowed', async () => {
+describe('a CSV file with quotes', () => {
+  it('loses no line after a stray quote and reports the lines that the quote would include', async () => {
     const rows = [
       HEADER,
       good('1'),
@@ -32,22 +32,22 @@ describe('a file', () => {
       '8,""Mug"",""1 GBP',
       '',
     ];
-    const mend = 'double it and quote the value.';
+    const remedy = 'double it and quote the value.';
     const expected = [
       '2 1',
-      `3 -: has a quote that ends inside a value in line 5; ${mend} Reading goes on in line 4`,
+      `3 -: has a quote that ends inside a value in line 5; ${remedy} Reading continues in line 4`,
       '4 3',
       '5 title: must be one line (its row is lines 5 to 6)',
       '7 5',
-      `8 -: has a quote that does not close by line 10; ${mend} Reading goes on in line 9`,
+      `8 -: has a quote that does not close by line 10; ${remedy} Reading continues in line 9`,
       '9 7',
-      `10 -: has a quote inside a value; ${mend.slice(0, -1)}`,
+      `10 -: has a quote inside a value; ${remedy.slice(0, -1)}`,
     ];
     expect(brief(await read('csv', rows.join('\n')))).toEqual(expected);
     const bytes = [...Buffer.from(rows.join('\r\n'))].map((byte) => Buffer.from([byte]));
     expect(brief(await read('csv', ...bytes))).toEqual(expected);
     const last = await read('csv', `${HEADER}\n2,"Mug,1 GBP`);
-    expect(brief(last)).toEqual([`2 -: has a quote that never closes; ${mend.slice(0, -1)}`]);
+    expect(brief(last)).toEqual([`2 -: has a quote that never closes; ${remedy.slice(0, -1)}`]);
     const tabbed = await read(
       'tsv',
       `${HEADER.replaceAll(',', '\t')}\n1\t"a\tb"\t1 GBP\tin_stock\n`,
@@ -58,7 +58,7 @@ describe('a file', () => {
     expect(brief(header)[0]).toContain('1 -: has a quote');
   });
 
-  it('takes a line inside a value for no row of its own, whatever is wrong with the value', async () => {
+  it('does not read a line inside a quoted value as a row, also when the row is rejected', async () => {
     const rows = [HEADER, '1,"Mug\nX,Forged,0.01 GBP,in_stock\n",free,in_stock', good('2')];
     expect(brief(await read('csv', rows.join('\n')))).toEqual([
       '2 price: must be like 0.85 GBP, and is "free" (its row is lines 2 to 4)',
@@ -67,28 +67,28 @@ describe('a file', () => {
     ]);
   });
 
-  it('reads on at once after a quote that goes on for longer than a product', async () => {
+  it('continues with the next line after a quoted value that is longer than a product', async () => {
     const rows = Array.from({ length: 20_000 }, (_, n) => good(String(n)));
     const items = await read('csv', [HEADER, '"', ...rows].join('\n'));
     expect(items.filter((item) => 'product' in item)).toHaveLength(rows.length);
   });
 
-  it('takes each line of any file in, or tells it', async () => {
+  it('reads or reports each line of any file', async () => {
     const line = fc.array(fc.constantFrom('"', '""', ',', 'a', '1 GBP', 'in_stock'), {
       maxLength: 12,
     });
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 12 }), async (lines) => {
         const texts = lines.map((parts) => parts.join(''));
-        const told = new Set<number>();
+        const reported = new Set<number>();
         const table = [HEADER, ...texts].join('\n');
         for (const item of await read('csv', table)) {
           const [, to] =
             'reason' in item ? (/row is lines \d+ to (\d+)/.exec(item.reason) ?? []) : [];
-          for (let n = item.line; n <= Number(to ?? item.line); n += 1) told.add(n);
+          for (let n = item.line; n <= Number(to ?? item.line); n += 1) reported.add(n);
         }
         for (const [at, text] of texts.entries())
-          if (text !== '') expect(told, JSON.stringify(texts)).toContain(at + 2);
+          if (text !== '') expect(reported, JSON.stringify(texts)).toContain(at + 2);
       }),
       { numRuns: 300 },
     );

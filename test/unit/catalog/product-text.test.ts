@@ -19,7 +19,7 @@ const text = fc.oneof(
   fc.constantFrom('"price_at_quantity":{"quantity":', ',"currency":', '\\"', '}}', '£ 5 "net"'),
 );
 
-test('a product as text is its rendering, at any quantity', () => {
+test('productJson equals the JSON of renderProduct at any quantity', () => {
   const product = fc.record({
     title: text,
     description: text,
@@ -46,7 +46,7 @@ test('a product as text is its rendering, at any quantity', () => {
   );
 });
 
-test('a product outside its contract makes no text', () => {
+test('PRODUCT_TEXT rejects a product that violates its contract', () => {
   expect(() => PRODUCT_TEXT.show(productOf({ currency: 'pounds' }))).toThrow(
     /outside its contract/,
   );
