@@ -1,16 +1,17 @@
-/** The command line: `tributary --help` lists it. */
+/** The command line: `tributary --help` lists the commands. */
 import { CommanderError } from 'commander';
-import { EXIT, Failure } from './cli/terminal/exit.ts';
-import { endQuietlyWithReader, note, say, styled } from './cli/terminal/output.ts';
 import { program } from './cli/program.ts';
+import { CommandError, EXIT } from './cli/terminal/exit.ts';
+import { exitQuietlyOnClosedPipe, print, printNotice, style } from './cli/terminal/output.ts';
 import { ConfigError } from './config.ts';
 import { LogCorrupted } from './ports/event-log.ts';
 import { StartupError } from './ports/startup-error.ts';
 
-const LINGER_MS = 100;
+const EXIT_GRACE_MS = 100;
 
-const exitFor = (error: unknown): number => {
-  if (error instanceof Failure) return error.exit;
+/** Returns the exit status of an error; throws a bug again. */
+const exitStatusOf = (error: unknown): number => {
+  if (error instanceof CommandError) return error.exit;
   if (error instanceof StartupError || error instanceof ConfigError) return EXIT.cannotStart;
   if (error instanceof LogCorrupted) return EXIT.differs;
   throw error;
@@ -22,18 +23,18 @@ const main = async (argv: readonly string[]): Promise<number> => {
     return EXIT.ok;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    const exit = exitFor(error);
-    const { message } = error as Error;
-    note(`${styled('red', 'tributary:', process.stderr)} ${message}`);
+    const exit = exitStatusOf(error);
+    const { message, name } = error as Error;
+    printNotice(`${style('red', 'tributary:', process.stderr)} ${message}`);
     if (argv.includes('--json')) {
-      const report = error instanceof Failure ? error.report : undefined;
-      say(JSON.stringify(report ?? { code: (error as Error).name, detail: message }));
+      const report = error instanceof CommandError ? error.report : undefined;
+      print(JSON.stringify(report ?? { code: name, detail: message }));
     }
     return exit;
   }
 };
 
-endQuietlyWithReader();
+exitQuietlyOnClosedPipe();
 process.exitCode = await main(process.argv);
-// A client that has given its server up may keep the process from its end.
-if (process.exitCode !== EXIT.ok) setTimeout(() => process.exit(), LINGER_MS).unref();
+// A client of an unreachable server can hold handles that keep the process alive.
+if (process.exitCode !== EXIT.ok) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();

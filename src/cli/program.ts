@@ -1,47 +1,88 @@
+/** The program: every command in its group. */
 import { Command } from 'commander';
-import { accessCommands } from './commands/access.ts';
-import { approvalCommands } from './commands/approvals.ts';
-import { catalogCommands } from './commands/catalog.ts';
-import { demoResetCommand } from './commands/demo-reset.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { eventsCommands } from './commands/events.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
 import { EXIT_HELP } from './terminal/exit.ts';
-import { HELP, helpCommand } from './terminal/help.ts';
-import { keyCommands } from './commands/keys.ts';
-import { logCommands } from './commands/log.ts';
-import { outreachCommands } from './commands/outreach.ts';
-import { projectionsCommands } from './commands/projections.ts';
-import { recordCommands } from './commands/records.ts';
-import { serveCommand } from './commands/serve.ts';
-import { statusCommand } from './commands/status.ts';
+import { addHelpCommand, HELP, wrap } from './terminal/help.ts';
+import { defineDeskCommand } from './verbs/desk-command.ts';
+import { TOPICS, topicOf } from './verbs/topics.ts';
+import { type Registry, commandWordsOf } from './verbs/words.ts';
 import { VERSION } from './version.ts';
 
-/** Every command. Faults of the command line are thrown, so that one place sets the exit status. */
-export const program = (): Command => {
+type Entry = { words: string; define(command: Command): void };
+
+const ownEntry = ({ words, about, help, define }: OwnCommand): Entry => ({
+  words,
+  define(command) {
+    define(command).description(about);
+    if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
+  },
+});
+
+/** Lists the own commands and, for each operation, its derived command or the own ones that call it. */
+const entriesOf = (registry: Registry): Entry[] => {
+  const own = Map.groupBy(OWN_COMMANDS, ({ calls }) => calls);
+  const derived = Object.values(registry).flatMap((operation) => {
+    const { id } = operation;
+    const callers = own.get(id as DeskOperationId);
+    if (callers) return callers.map(ownEntry);
+    const define = (command: Command) => defineDeskCommand(command, operation, registry);
+    return { words: commandWordsOf(operation), define };
+  });
+  return [...(own.get(undefined) ?? []).map(ownEntry), ...derived];
+};
+
+const namesOf = (hasOperation: boolean): string =>
+  OWN_COMMANDS.filter(({ calls }) => (calls !== undefined) === hasOperation)
+    .map(({ words }) => words)
+    .join(', ');
+
+const ROOT_HELP = `
+${wrap(`These commands act on this machine: ${namesOf(false)}.`)}
+${wrap(`These call the desk several times: ${namesOf(true)}.`)}
+${wrap('Every other command is one operation of the desk; its help names the operation and the roles.')}
+`;
+
+/** Adds an entry below the group of its first word, which is made with its first command. */
+const addEntry = (root: Command, { words, define }: Entry): void => {
+  const [first = '', ...rest] = words.split(' ');
+  const [name, { section, about, alias }] = topicOf(first);
+  if (rest.length === 0) {
+    define(root.command(name).helpGroup(section));
+    return;
+  }
+  let group = root.commands.find((command) => command.name() === name);
+  if (!group) {
+    group = root
+      .command(name)
+      .helpGroup(section)
+      .description(about ?? `Commands of ${name}`);
+    if (alias !== undefined) group.alias(alias);
+  }
+  define(group.command(rest.join('-')));
+};
+
+/** Makes the program. Faults of the command line are thrown, so that one place sets the exit status. */
+export const program = (registry: Registry = deskOperations): Command => {
   const root = new Command('tributary')
     .description(
       'Attributed wholesale promotion for software agents, over one append-only log.\n' +
-        'Commands use the server that runs on the data directory, or open it themselves.',
+        'Commands call the server that runs on the data directory, or open the directory themselves.',
     )
-    .version(VERSION)
+    .version(VERSION, '-V, --version', 'Show the version')
+    .helpOption('-h, --help', 'Show help')
     .helpCommand(false)
     .configureHelp(HELP)
     .showSuggestionAfterError()
-    .addHelpText('after', EXIT_HELP)
+    .addHelpText('after', ROOT_HELP + EXIT_HELP)
     .exitOverride();
-  serveCommand(root);
-  statusCommand(root);
-  doctorCommand(root);
-  demoResetCommand(root);
-  catalogCommands(root);
-  accessCommands(root);
-  keyCommands(root);
-  recordCommands(root);
-  approvalCommands(root);
-  outreachCommands(root);
-  eventsCommands(root);
-  projectionsCommands(root);
-  logCommands(root);
-  helpCommand(root);
+  const order = Object.keys(TOPICS);
+  const rank = ({ words }: Entry): number => {
+    const at = order.indexOf(topicOf(words.split(' ')[0] ?? '')[0]);
+    return at < 0 ? order.length : at;
+  };
+  for (const entry of entriesOf(registry).toSorted((a, b) => rank(a) - rank(b)))
+    addEntry(root, entry);
+  addHelpCommand(root);
   return root;
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
-import { banner } from '#src/cli/service/banner.ts';
+import { formatBanner } from '#src/cli/service/banner.ts';
 import { readConfig } from '#src/config.ts';
 import { demoClock } from '#src/demo/clock.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
@@ -84,7 +84,7 @@ describe('the demo story', () => {
     await again.service.close();
     const demo = facts && { facts, deskToken: 'trbd_x' };
     const shown = { url: 'http://x', config, head: 1, readModels: [], ...(demo && { demo }) };
-    expect(banner(shown)).toContain('make demo-reset, and the next start tells it anew');
+    expect(formatBanner(shown)).toContain('run make demo-reset, and start it again');
   });
 
   it('comes after what the log already has', async () => {

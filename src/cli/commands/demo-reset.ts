@@ -1,39 +1,32 @@
-import type { Command } from 'commander';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
 import { isThere, removeOwn } from '#src/adapters/system/directory.ts';
 import { demoFactsIn } from '#src/demo/facts.ts';
-import { type Common, configOf, leaf } from '../command.ts';
-import { EXIT, Failure } from '../terminal/exit.ts';
-import { finish } from '../terminal/output.ts';
+import { type CommonOptions, configFor } from '../options.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { printResult } from '../terminal/output.ts';
 
-const reset = (options: Common): void => {
-  const { dataDirectory: directory } = configOf(options);
-  const report = { data: directory };
-  if (!isThere(directory)) {
-    finish(options, { ...report, removed: false }, `There is nothing at ${directory}.`);
+/** Removes the data directory of a demo. */
+export const resetDemo = (options: CommonOptions): void => {
+  const { dataDirectory: data } = configFor(options);
+  if (!isThere(data)) {
+    printResult(options, { data, removed: false }, `There is nothing at ${data}.`);
     return;
   }
-  if (!demoFactsIn(directory))
-    throw new Failure(
+  if (!demoFactsIn(data))
+    throw new CommandError(
       EXIT.refused,
-      `${directory} holds no demo (demo.json), and what it holds may be missed. Remove it yourself ` +
-        'if that is what you want.',
+      `${data} has no demo.json, so its data may not be a demo. Remove the directory yourself if you ` +
+        'do not need it.',
     );
-  // Held until all is gone: a server that starts meanwhile is kept out.
-  const lock = lockDirectory(directory, 0);
+  // Held until everything is removed, so that no server starts meanwhile.
+  const lock = lockDirectory(data, 0);
   try {
-    const { isGone } = removeOwn(directory);
+    const { isGone } = removeOwn(data);
     const text = isGone
-      ? `${directory} is removed.`
-      : `The demo in ${directory} is removed; what is not of it stays.`;
-    finish(options, { ...report, removed: true }, text);
+      ? `Removed ${data}.`
+      : `Removed the demo in ${data}; other files there were left.`;
+    printResult(options, { data, removed: true }, text);
   } finally {
     lock.release();
   }
-};
-
-export const demoResetCommand = (program: Command): void => {
-  leaf(program, 'demo-reset', 'remove the data directory of a demo that no server runs on').action(
-    reset,
-  );
 };

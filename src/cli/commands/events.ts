@@ -1,114 +1,90 @@
+/** Shows and follows events of the log. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Command } from 'commander';
-import { type Common, leaf, whole } from '../command.ts';
-import { type Asked, atDesk, type Desk } from '../desk/desk-client.ts';
-import { eventCells, type ShownEvent } from '../terminal/event-line.ts';
-import { EXIT, Failure } from '../terminal/exit.ts';
-import { note, say, table } from '../terminal/output.ts';
+import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
+import type { CommonOptions } from '../options.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatTable, print, printNotice } from '../terminal/output.ts';
+import { type ShownEvent, toCells } from '../texts/event-text.ts';
 
-const PAGE = 1_000;
-const LOOK_EVERY_MS = 500;
-const TAIL_EVENTS = 20;
+export const EVENTS_PAGE_MAX = 1_000;
+const POLL_EVERY_MS = 500;
 
-type Place = Pick<Asked<'readEvents'>, 'owner_id' | 'stream'>;
-type Read = { events: ShownEvent[]; head: number };
+/** Which events: those of a stream or of an owner; without either, all. */
+type Selection = Pick<DeskRequest<'readEvents'>, 'owner_id' | 'stream'>;
+type Bounds = { after: number; upTo?: number | undefined };
 
-const print = (options: Common, events: readonly ShownEvent[]): void => {
+const printEvents = (options: CommonOptions, events: readonly ShownEvent[]): void => {
   if (events.length === 0) return;
-  if (options.json) for (const event of events) say(JSON.stringify(event));
-  else say(table(events.map(eventCells)));
+  if (options.json) for (const event of events) print(JSON.stringify(event));
+  else print(formatTable(events.map(toCells)));
 };
 
-/** A stream has a dash, an owner has none. */
-const placeOf = (name: string): Place =>
-  name.includes('-') ? { stream: name } : { owner_id: name };
-
-async function* pagesOf(
+/** Prints the selected events within the bounds, and returns the position of the last one. */
+const printAll = async (
   desk: Desk,
-  place: Place,
-  bounds: { after: number; upTo?: number | undefined },
-): AsyncGenerator<Read> {
-  let { after } = bounds;
+  request: Selection & Bounds,
+  options: CommonOptions,
+): Promise<number> => {
+  const { upTo: up_to, ...rest } = request;
+  let { after } = rest;
   for (;;) {
-    const asked = { ...place, after, up_to: bounds.upTo, limit: PAGE };
-    const { data, head, more } = await desk.call('readEvents', asked);
-    yield { events: data, head };
+    const page = { ...rest, after, up_to, limit: EVENTS_PAGE_MAX };
+    const { data, more } = await desk.call('readEvents', page);
+    printEvents(options, data);
     after = data.at(-1)?.position ?? after;
-    if (!more) return;
+    if (!more) return after;
   }
-}
+};
 
-/** A name that was mistyped must not look like one of which nothing is known. */
-const noneOf = (what: string): Failure =>
-  new Failure(EXIT.refused, `there are no events of ${what}`, {
+/** An error, because an empty result would hide a mistyped name. */
+const noEventsError = (name: string): CommandError =>
+  new CommandError(EXIT.refused, `there are no events of ${name}`, {
     code: 'resource_not_found',
-    detail: `no events of ${what}`,
+    detail: `no events of ${name}`,
   });
 
-const show = async (name: string, options: Common & { at?: number }): Promise<void> =>
-  atDesk(options, async (desk) => {
-    let shown = 0;
-    for await (const { events } of pagesOf(desk, placeOf(name), { after: 0, upTo: options.at })) {
-      print(options, events);
-      shown += events.length;
+export const showEvents = async (
+  name: string,
+  options: CommonOptions & { at?: number },
+): Promise<void> => {
+  const { at } = options;
+  // The name of a stream has a dash, that of an owner has none.
+  const selection = name.includes('-') ? { stream: name } : { owner_id: name };
+  const last = await withDesk(options, (desk) =>
+    printAll(desk, { ...selection, after: 0, upTo: at }, options),
+  );
+  if (last === 0) throw noEventsError(at === undefined ? name : `${name} at position ${at}`);
+};
+
+type TailOptions = CommonOptions & Selection & { owner?: string; follow?: boolean; limit: number };
+
+export const tailEvents = async (options: TailOptions): Promise<void> =>
+  withDesk(options, async (desk) => {
+    const { owner: owner_id, stream, limit, follow } = options;
+    const { data, head } = await desk.call('readEvents', { owner_id, stream, last: limit, limit });
+    printEvents(options, data);
+    const name = stream ?? owner_id;
+    if (data.length === 0 && name !== undefined) {
+      if (!follow || !desk.server) throw noEventsError(name);
+      printNotice(`There are no events of ${name} yet.`);
     }
-    if (shown > 0) return;
-    throw noneOf(options.at === undefined ? name : `${name} at position ${options.at}`);
+    if (!follow) return;
+    if (desk.server) await followEvents(desk, { owner_id, stream, after: head }, options);
+    else printNotice('No server runs on this directory, so there is nothing to follow.');
   });
 
-type Tail = Common & { owner?: string; stream?: string; follow?: boolean; limit: number };
-
-const tail = async (options: Tail): Promise<void> =>
-  atDesk(options, async (desk) => {
-    const place: Place = {
-      ...(options.owner !== undefined && { owner_id: options.owner }),
-      ...(options.stream !== undefined && { stream: options.stream }),
-    };
-    const { limit } = options;
-    const { data, head } = await desk.call('readEvents', { ...place, last: limit, limit });
-    print(options, data);
-    const of = options.stream ?? options.owner;
-    if (data.length === 0 && of !== undefined) {
-      if (!options.follow || !desk.server) throw noneOf(of);
-      note(`There are no events of ${of} yet.`);
-    }
-    if (!options.follow) return;
-    if (!desk.server) {
-      note('No server runs on this directory, so nothing new can come: not following.');
-      return;
-    }
-    await follow(desk, place, { options, after: head });
-  });
-
-/** Until it is interrupted. */
-const follow = async (
+/** Prints new events until the command is interrupted. */
+const followEvents = async (
   desk: Desk,
-  place: Place,
-  { options, after }: { options: Common; after: number },
+  request: Selection & Bounds,
+  options: CommonOptions,
 ): Promise<void> => {
   const stopping = new AbortController();
-  process.once('SIGINT', () => stopping.abort());
-  process.once('SIGTERM', () => stopping.abort());
-  let seen = after;
-  while (!stopping.signal.aborted) {
-    for await (const { events } of pagesOf(desk, place, { after: seen })) {
-      print(options, events);
-      seen = events.at(-1)?.position ?? seen;
-    }
-    await pause(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const { signal } = stopping;
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
+  let { after } = request;
+  while (!signal.aborted) {
+    after = await printAll(desk, { ...request, after }, options);
+    await pause(POLL_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
-};
-
-/** The log as a person reads it. */
-export const eventsCommands = (program: Command): void => {
-  const events = program.command('events').description('the log, as a person reads it');
-  leaf(events, 'tail', 'the newest events; with --json one object a line')
-    .option('--owner <id>', 'of this promoter')
-    .option('--stream <name>', 'of this stream')
-    .option('--follow', 'go on with what comes, until interrupted')
-    .option('--limit <n>', 'so many of what is there', whole(1, PAGE), TAIL_EVENTS)
-    .action(tail);
-  leaf(events, 'show <stream-or-owner>', "a stream, or an owner's history; --json: one a line")
-    .option('--at <position>', 'as it stood at this position of the log', whole(1, 2 ** 52))
-    .action(show);
 };

@@ -1,207 +1,214 @@
+/** Makes one log the same as another. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/app/transfer/copy-keys.ts';
-import type { CopyPhase, CopySource, CopyTarget } from '#src/app/transfer/copy-log.ts';
-import { copyLog } from '#src/app/transfer/copy-log.ts';
+import {
+  copyLog,
+  type CopyPhase,
+  type CopySource,
+  type CopyTarget,
+} from '#src/app/transfer/copy-log.ts';
 import { readConfig, redactUrl } from '#src/config.ts';
 import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
-import { EXIT, Failure } from '../terminal/exit.ts';
-import { finish, plural } from '../terminal/output.ts';
-import { progress, type Progress } from '../terminal/progress.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatPlural, printResult } from '../terminal/output.ts';
+import { type ProgressBar, startProgress } from '../terminal/progress.ts';
 
-type Options = { json?: boolean };
+/** One end of a copy: its events, and the keys of personal data beside them. */
+type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
+/** Undefined keys: the source has no vault. */
+type SourceEnd = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
+type TargetEnd = End<CopyTarget, MovableKeys>;
+type CopyUrls = { from: string; to: string };
+type Copied = { result: Awaited<ReturnType<typeof copyLog>>; keys: CopiedKeys };
+
+/** A copy holds the events as they are stored, without upcasts. */
+const NO_UPCASTS = {};
+const NO_KEYS: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
+
+const HINTS = {
+  same: 'Name two logs.',
+  foreign: 'Copy into an empty log, or into one that holds only the beginning of this source.',
+  differs: 'The copy cannot be used. Copy into an empty log.',
+};
+const RUN_AGAIN = 'Run the same command again: it continues where this one stopped.';
 
 const directoryOf = (url: string): string | undefined =>
   url.startsWith('sqlite:') ? resolve(url.slice('sqlite:'.length)) : undefined;
 
-const requireForm = (url: string): void => {
-  const path = /^sqlite:(?!log$|$)/.test(url);
-  if (path || /^esdb(?:\+discover)?:\/\/[^/?#\s]+/.test(url)) return;
-  throw new Failure(
+const requireLogUrl = (url: string): void => {
+  const isDirectory = /^sqlite:(?!log$|$)/.test(url);
+  if (isDirectory || /^esdb(?:\+discover)?:\/\/[^/?#\s]+/.test(url)) return;
+  throw new CommandError(
     EXIT.usage,
-    `${redactUrl(url)} names no log: sqlite:DIRECTORY (a data directory) or esdb://HOST.`,
+    `${redactUrl(url)} names no log: use sqlite:DIRECTORY (a data directory) or esdb://HOST.`,
   );
 };
 
-/** As written: what an upcast would make of old events is for readers, not for a copy. */
-const AS_WRITTEN = {};
-
-/** One end of a copy: its events, and the keys of personal data beside them. */
-type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
-/** Without keys where there are none, and none are to be made. */
-type Source = End<CopySource, Pick<MovableKeys, 'keyOf'> | undefined>;
-type Opened = AsyncDisposableStack;
-
-const openRemote = async (url: string, opened: Opened): Promise<End<EventLog, MovableKeys>> => {
+const openRemote = async (
+  url: string,
+  stack: AsyncDisposableStack,
+): Promise<End<EventLog, MovableKeys>> => {
   const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
-  const log = await eventStoreLog({ url, upcasts: AS_WRITTEN });
-  opened.defer(() => log.close());
+  const log = await eventStoreLog({ url, upcasts: NO_UPCASTS });
+  stack.defer(() => log.close());
   return { log, keys: (vaultKey) => log.keyVault(vaultKey) };
 };
 
-const openSource = async (url: string, opened: Opened): Promise<Source> => {
+const openSource = async (url: string, stack: AsyncDisposableStack): Promise<SourceEnd> => {
   const directory = directoryOf(url);
-  if (directory === undefined) return openRemote(url, opened);
+  if (directory === undefined) return openRemote(url, stack);
   const { sqliteLogSource } = await import('#src/adapters/sqlite/log/log-source.ts');
   const log = sqliteLogSource(directory);
-  opened.defer(() => log.close());
+  stack.defer(() => log.close());
   const file = join(directory, 'keys.db');
   const keys = async (vaultKey: Buffer) => {
     if (!existsSync(file)) return undefined;
     const { keysToRead } = await import('#src/adapters/sqlite/keys/key-look.ts');
-    const found = keysToRead(file, vaultKey);
-    opened.defer(() => found?.close());
-    return found;
-  };
-  return { log, keys };
-};
-
-const openTarget = async (url: string, opened: Opened): Promise<End<CopyTarget, MovableKeys>> => {
-  const directory = directoryOf(url);
-  if (directory === undefined) return openRemote(url, opened);
-  prepareDirectory(directory);
-  const { sqliteEventLog } = await import('#src/adapters/sqlite/log/event-log.ts');
-  const log = sqliteEventLog({ directory, upcasts: AS_WRITTEN });
-  opened.defer(() => log.close());
-  const keys = async (vaultKey: Buffer) => {
-    const { sqliteKeyVault } = await import('#src/adapters/sqlite/keys/key-vault.ts');
-    const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
-    opened.defer(() => vault.close());
+    const vault = keysToRead(file, vaultKey);
+    stack.defer(() => vault?.close());
     return vault;
   };
   return { log, keys };
 };
 
-/** What wraps the keys at both ends: from one root, or the copy could not read what it holds. */
-const vaultKeyOf = (directories: readonly (string | undefined)[]): Buffer => {
+const openTarget = async (url: string, stack: AsyncDisposableStack): Promise<TargetEnd> => {
+  const directory = directoryOf(url);
+  if (directory === undefined) return openRemote(url, stack);
+  prepareDirectory(directory);
+  const { sqliteEventLog } = await import('#src/adapters/sqlite/log/event-log.ts');
+  const log = sqliteEventLog({ directory, upcasts: NO_UPCASTS });
+  stack.defer(() => log.close());
+  const keys = async (vaultKey: Buffer) => {
+    const { sqliteKeyVault } = await import('#src/adapters/sqlite/keys/key-vault.ts');
+    const vault = sqliteKeyVault(join(directory, 'keys.db'), vaultKey);
+    stack.defer(() => vault.close());
+    return vault;
+  };
+  return { log, keys };
+};
+
+/** Derives the key that encrypts the keys at both ends: both need the same root. */
+const vaultKeyFor = (directories: readonly (string | undefined)[]): Buffer => {
   const { rootKey: root } = readConfig();
   const directory = directories.find((each) => each !== undefined && hasRoot(each));
   if (root === undefined && directory === undefined)
     throw new StartupError(
-      'ROOT_KEY is not set, and without it the keys of personal data cannot be copied. Set it to ' +
-        'what the processes of the source have.',
+      'ROOT_KEY is not set, and without it the keys of personal data cannot be copied. Set it to the ' +
+        'ROOT_KEY of the source.',
     );
   return systemSecrets({ ...(directory && { directory }), ...(root && { root }) }).vaultKey;
 };
 
-/** Of a source without a vault there is nothing to bring, and nothing need be known. */
+/** Whether a source has keys to copy: a directory may have no vault. */
 const hasKeys = (url: string): boolean => {
   const directory = directoryOf(url);
   return directory === undefined || existsSync(join(directory, 'keys.db'));
 };
 
-/** A bar for each phase, as it begins. */
-const phases = (total: number, unit: string) => {
-  let phase: CopyPhase | undefined;
-  let shown: Progress | undefined;
-  return {
-    update(now: CopyPhase, position: number): void {
-      if (now !== phase) {
-        shown?.stop();
-        shown = progress(now.padEnd('compare'.length), Math.max(total, position), unit);
-      }
-      phase = now;
-      shown?.update(position, Math.max(total, position));
-    },
-    stop: () => shown?.stop(),
-  };
-};
+/** Shows a bar for each phase. */
+class PhaseProgress {
+  readonly #total: number;
+  readonly #unit: string;
+  #phase: CopyPhase | undefined;
+  #bar: ProgressBar | undefined;
 
-const AGAIN = 'Run the same command again: it goes on where this one stopped.';
+  constructor(total: number, unit: string) {
+    this.#total = total;
+    this.#unit = unit;
+  }
 
-const failureOf = (error: unknown): unknown => {
+  update(phase: CopyPhase, position: number): void {
+    const total = Math.max(this.#total, position);
+    if (phase !== this.#phase) {
+      this.stop();
+      const label = phase.padEnd('compare'.length);
+      this.#bar = startProgress({ label, total, unit: this.#unit });
+    }
+    this.#phase = phase;
+    this.#bar?.update(position, total);
+  }
+
+  stop(): void {
+    this.#bar?.stop();
+  }
+}
+
+const commandErrorOf = (error: unknown): unknown => {
   if (error instanceof LogUnavailable)
-    return new Failure(EXIT.unknown, `a log gave no answer: ${error.message}. ${AGAIN}`);
+    return new CommandError(EXIT.unknown, `a log gave no answer: ${error.message}. ${RUN_AGAIN}`);
   if (error instanceof AppendTooLarge)
-    return new Failure(EXIT.refused, `the target does not take it: ${error.message}.`);
+    return new CommandError(EXIT.refused, `the target refuses an event: ${error.message}.`);
   return error;
 };
 
-const NO_KEYS: CopiedKeys = { subjects: 0, destroyed: 0, differing: [] };
-
-const HINTS = {
-  same: 'Name two logs.',
-  foreign:
-    'Copy into an empty log, or into one that holds nothing but the beginning of this source.',
-  differs: 'The copy cannot be used. Copy into an empty log.',
+/** Copies the events and then the keys. Without `vaultKey` there are no keys to copy. */
+const copyEverything = async (
+  { from, to }: CopyUrls,
+  vaultKey: Buffer | undefined,
+): Promise<Copied> => {
+  await using stack = new AsyncDisposableStack();
+  const source = await openSource(from, stack);
+  const target = await openTarget(to, stack);
+  const vaults = vaultKey && {
+    from: await source.keys(vaultKey),
+    to: await target.keys(vaultKey),
+  };
+  const { position } = await source.log.head();
+  // The embedded log numbers its events; positions of EventStoreDB are bytes.
+  const unit = directoryOf(from) === undefined ? 'bytes' : 'events';
+  const progress = new PhaseProgress(position, unit);
+  try {
+    const onProgress = (phase: CopyPhase, done: number) => progress.update(phase, done);
+    const result = await copyLog(source.log, target.log, { onProgress });
+    if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };
+    return { result, keys: await copyKeys(target.log, { from: vaults.from, to: vaults.to }) };
+  } catch (error) {
+    throw commandErrorOf(error);
+  } finally {
+    progress.stop();
+  }
 };
 
-const copy = async (fromUrl: string, toUrl: string, options: Options): Promise<void> => {
-  for (const url of [fromUrl, toUrl]) requireForm(url);
-  const same = fromUrl === toUrl || directoryOf(fromUrl) === (directoryOf(toUrl) ?? fromUrl);
-  if (same) throw new Failure(EXIT.refused, `both are the same log. ${HINTS.same}`);
-  // Before anything is copied: what cannot be finished is not begun.
-  const vaultKey = hasKeys(fromUrl) ? vaultKeyOf([fromUrl, toUrl].map(directoryOf)) : undefined;
-  await using opened = new AsyncDisposableStack();
-  const { log: from, keys: fromKeys } = await openSource(fromUrl, opened);
-  const { log: to, keys: toKeys } = await openTarget(toUrl, opened);
-  const [mine, theirs] = vaultKey
-    ? [await fromKeys(vaultKey), await toKeys(vaultKey)]
-    : [undefined, undefined];
-  const { position } = await from.head();
-  // The embedded log numbers its events; positions of EventStoreDB are bytes.
-  const shown = phases(position, directoryOf(fromUrl) === undefined ? 'bytes' : 'events');
-  const everything = async () => {
-    const result = await copyLog(from, to, { onProgress: shown.update });
-    if (!result.ok || !mine || !theirs) return { result, keys: NO_KEYS };
-    const keys = await copyKeys(to, { from: mine, to: theirs });
-    return { result, keys };
-  };
-  const { result, keys } = await everything()
-    .catch((error: unknown) => {
-      throw failureOf(error);
-    })
-    .finally(() => shown.stop());
-  const what = { from: redactUrl(fromUrl), to: redactUrl(toUrl) };
+export const copyLogs = async (
+  from: string,
+  to: string,
+  options: { json?: boolean },
+): Promise<void> => {
+  for (const url of [from, to]) requireLogUrl(url);
+  if (from === to || (directoryOf(from) ?? '') === directoryOf(to))
+    throw new CommandError(EXIT.refused, `both are the same log. ${HINTS.same}`);
+  // Required before anything is copied, so that a copy without its keys is never begun.
+  const vaultKey = hasKeys(from) ? vaultKeyFor([from, to].map(directoryOf)) : undefined;
+  const { result, keys } = await copyEverything({ from, to }, vaultKey);
+  const urls = { from: redactUrl(from), to: redactUrl(to) };
   if (!result.ok) {
     const { fault, detail } = result;
+    const text = `${urls.to} is not a copy of ${urls.from}: ${detail}. ${HINTS[fault]}`;
     const exit = fault === 'differs' ? EXIT.differs : EXIT.refused;
-    const text = `${what.to} is not a copy of ${what.from}: ${detail}. ${HINTS[fault]}`;
-    throw new Failure(exit, text, { ...what, fault, detail });
+    throw new CommandError(exit, text, { ...urls, fault, detail });
   }
-  const { events, present, isBehind } = result;
   if (keys.differing.length > 0)
-    throw new Failure(
+    throw new CommandError(
       EXIT.differs,
-      `every event was copied, but ${plural(keys.differing.length, 'subject')} had another key in ` +
-        `${what.to} already: ${keys.differing.slice(0, 3).join(', ')}.`,
-      { ...what, fault: 'keys', subjects: keys.differing },
+      `every event was copied, but ${urls.to} already had another key of ` +
+        `${formatPlural(keys.differing.length, 'subject')}: ${keys.differing.slice(0, 3).join(', ')}.`,
+      { ...urls, fault: 'keys', subjects: keys.differing },
     );
+  const { events, present, isBehind } = result;
+  const copied = events - present;
+  const report = { ...urls, events, copied, present, verified: true, behind: isBehind };
   const more = isBehind
-    ? ' The source has gone on meanwhile: stop its service, and run this again.'
+    ? ' The source has new events: stop its service, and run this command again.'
     : '';
-  finish(
+  printResult(
     options,
-    {
-      ...what,
-      events,
-      copied: events - present,
-      present,
-      verified: true,
-      behind: isBehind,
-      keys: keys.subjects,
-      erased: keys.destroyed,
-    },
-    `${plural(events, 'event')} in ${what.to}, each compared with ${what.from}; ` +
-      `${plural(events - present, 'event')} copied now, with the keys of ` +
-      `${plural(keys.subjects, 'subject')}.${more}`,
+    { ...report, keys: keys.subjects, erased: keys.destroyed },
+    `${formatPlural(events, 'event')} in ${urls.to}, each compared with ${urls.from}; ` +
+      `${formatPlural(copied, 'event')} copied now, with the keys of ${formatPlural(keys.subjects, 'subject')}.${more}`,
   );
-};
-
-export const logCopyCommand = (log: Command): void => {
-  log
-    .command('copy <from> <to>')
-    .description('make one log the same as another, event by event')
-    .option('--json', 'one JSON object as the last line on stdout')
-    .addHelpText(
-      'after',
-      '\nA log is sqlite:DIRECTORY (a data directory; the first may be in use) or esdb://HOST.\n' +
-        'The keys of personal data come along; both logs need the same ROOT_KEY.',
-    )
-    .action(copy);
 };

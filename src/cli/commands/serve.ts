@@ -1,30 +1,211 @@
-import { type Command, Option } from 'commander';
-import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
-import { leaf, whole } from '../command.ts';
-import type { ServeOptions } from '../service/serving.ts';
+/** Runs the service: starts it, announces it, and stops it in order. */
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { LIMITS } from '#contracts/limits.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
+import { type Config, isRemoteLog } from '#src/config.ts';
+import { type DemoClock, demoClock } from '#src/demo/clock.ts';
+import type { DemoFacts } from '#src/demo/facts.ts';
+import { ensureDemo } from '#src/demo/story.ts';
+import { openService, type Service, serviceLogger } from '#src/main.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
+import { tokenIn } from '../desk/desk-transport.ts';
+import { type CommonOptions, configFor } from '../options.ts';
+import { accessReport, formatBanner, INCOMPLETE_DEMO } from '../service/banner.ts';
+import { removeServerFile, writeServerFile } from '../service/server-file.ts';
+import { EXIT } from '../terminal/exit.ts';
+import { print, printNotice } from '../terminal/output.ts';
 
-export const serveCommand = (program: Command): void => {
-  leaf(program, 'serve', 'start the service')
-    .option('--port <n>', 'port; 0 picks a free one (default: PORT, or 3000)', whole(0, 65_535))
-    .option('--host <host>', 'address (default: HOST, or 127.0.0.1)')
-    .option('--demo', 'with a demo story, a demo key and lines to paste; loopback only')
-    .addOption(
-      new Option('--role <role>', 'what this process does, of several on one log')
-        .choices(PROCESS_ROLES)
-        .default('all'),
-    )
-    .addHelpText(
-      'after',
-      '\nRoles: api serves and reads; projector folds its share of the read models in Redis;\n' +
-        'dispatcher sends approved outreach; all does everything. projector and dispatcher need a log\n' +
-        'on a server (EVENT_LOG_URL=esdb://HOST). Each process has a data directory of its own.\n' +
-        '\nWith --json the first line on stdout, once it is ready, is one object: url, port, owner,\n' +
-        'agent, api_key (of the demo, else null), desk_token, data, review_url (demo).\n' +
-        'SIGTERM and SIGINT drain: it has stopped within 10 s.',
-    )
-    .action(async (options: ServeOptions) => {
-      // Loaded here, so that no other command pays for the whole service.
-      const { serve } = await import('../service/serving.ts');
-      await serve(options);
+type ServeOptions = CommonOptions & {
+  port?: number;
+  host?: string;
+  demo?: boolean;
+  role?: ProcessRole;
+};
+
+const INSTANCE_CHARS = 22;
+const STOP_MS_MAX = 10_000;
+/** As long as a handler may take; a connection that is open then sends slowly, or nothing at all. */
+const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
+/** Longer than a read model lags while the demo is written. */
+const DEMO_WAIT_MS = 5_000;
+/** For read models to follow a log on a server before the banner shows their state. */
+const BANNER_WAIT_MS = 1_000;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+
+const requireLocal = ({ production, host }: Config): void => {
+  if (production)
+    throw new StartupError('--demo prints keys, so it cannot run with NODE_ENV=production.');
+  if (LOOPBACK.test(host)) return;
+  throw new StartupError(
+    `--demo prints keys and uses plain HTTP, so it listens on a loopback address only, not on ${host}.`,
+  );
+};
+
+type Listener = { listen(): Promise<string>; close(): Promise<void> };
+
+/** Starts to listen and returns the URL. Throws StartupError, with the process closed. */
+const listen = async (process: Listener, { host, port }: Config): Promise<string> => {
+  try {
+    return await process.listen();
+  } catch (error) {
+    await process.close();
+    const { code, message } = error as Error & { code?: string };
+    const reason =
+      {
+        EADDRINUSE: `port ${port} on ${host} is taken by another program. Choose another one`,
+        EACCES: `this user has no right to listen on port ${port} of ${host}. Choose one above 1023`,
+        EADDRNOTAVAIL: `${host} is not an address of this machine. Choose another --host, or port`,
+      }[code ?? ''] ?? `cannot listen on ${host}:${port} (${message}). Choose another one`;
+    throw new StartupError(`${reason}: --port N or PORT=N; 0 selects a free one.`, {
+      cause: error,
     });
+  }
+};
+
+/** Resolves with the first signal; a second SIGINT ends the process at once. */
+const stopSignal = (): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = (): void => {
+      resolve();
+      process.once('SIGINT', () => process.exit(EXIT.refused));
+    };
+    process.once('SIGINT', stop);
+    process.once('SIGTERM', stop);
+  });
+
+type Stoppable = { server: FastifyInstance; close(): Promise<void>; position(): number };
+
+/** Closes the service, stalled connections after DRAIN_MS; exits the process after STOP_MS_MAX. */
+const stopService = async (service: Stoppable, options: ServeOptions): Promise<void> => {
+  const deadline = setTimeout(() => {
+    printNotice(
+      `did not stop within ${STOP_MS_MAX / 1_000} s; every acknowledged write is durable`,
+    );
+    process.exit(EXIT.refused);
+  }, STOP_MS_MAX);
+  const drain = setTimeout(() => service.server.server.closeAllConnections(), DRAIN_MS);
+  await service.close();
+  clearTimeout(drain);
+  clearTimeout(deadline);
+  const position = service.position();
+  if (options.json) print(JSON.stringify({ stopped: true, position }));
+  else print(`stopped cleanly at position ${position}`);
+};
+
+/** Announces a process that serves neither people nor agents. */
+const announceWorker = (role: ProcessRole, url: string, { json }: ServeOptions): void => {
+  const { port } = new URL(url);
+  if (json) print(JSON.stringify({ url, port: Number(port), pid: process.pid, role }));
+  else print(`${role} runs; ${url}/readyz shows its state`);
+};
+
+type Announcement = { url: string; facts: DemoFacts | undefined; options: ServeOptions };
+
+const announce = async (
+  { deps, config }: Service,
+  { url, facts, options }: Announcement,
+): Promise<void> => {
+  const { dataDirectory: data } = config;
+  const deskToken = tokenIn(data);
+  if (options.json) {
+    const { port } = new URL(url);
+    const report = { url, port: Number(port), pid: process.pid, data };
+    print(JSON.stringify({ ...report, ...accessReport(url, facts, deskToken) }));
+    if (facts && !facts.review_path) printNotice(INCOMPLETE_DEMO);
+    return;
+  }
+  const { position: head } = await deps.log.head();
+  await deps.following.passed(head, BANNER_WAIT_MS);
+  const readModels = await deps.projections.status();
+  const demo = facts && { facts, deskToken };
+  const readyS = process.uptime();
+  print(formatBanner({ url, config, readyS, head, readModels, ...(demo && { demo }) }));
+};
+
+/** Writes the demo, with warnings only in the log: a month of log lines would hide the banner. */
+const writeDemo = async (service: Service, clock: DemoClock, log: Logger) => {
+  const { level } = log;
+  if (log.isLevelEnabled('info')) log.level = 'warn';
+  try {
+    return await ensureDemo(withLongerWaits(service), clock);
+  } finally {
+    log.level = level;
+  }
+};
+
+/** The demo reads its own writes, which appear later in the read models of a log on a server. */
+const withLongerWaits = (service: Service): Service => {
+  const { following } = service.deps;
+  const passed: ReadModelFollower['passed'] = (position, ms, scope) =>
+    following.passed(position, Math.max(ms, DEMO_WAIT_MS), scope);
+  return { ...service, deps: { ...service.deps, following: { ...following, passed } } };
+};
+
+const serveProjector = async (config: Config, options: ServeOptions): Promise<void> => {
+  const stopped = stopSignal();
+  const { openProjector } = await import('#src/wiring/projector.ts');
+  const projector = await openProjector(config, serviceLogger(config.logLevel));
+  announceWorker('projector', await listen(projector, config), options);
+  await stopped;
+  await stopService(projector, options);
+};
+
+type ServedRole = Exclude<ProcessRole, 'projector'>;
+
+const serveRole = async (
+  role: ServedRole,
+  config: Config,
+  options: ServeOptions,
+): Promise<void> => {
+  const { dataDirectory: directory } = config;
+  const clock = demoClock(systemClock());
+  const stopped = stopSignal();
+  const log = serviceLogger(config.logLevel);
+  const instance = systemIds(clock.now).base62(INSTANCE_CHARS);
+  const service = await openService(config, {
+    role,
+    clock,
+    log,
+    instance,
+    onFatal(error) {
+      printNotice(`the log cannot continue: ${error.message}`);
+      removeServerFile(directory);
+      process.exit(EXIT.refused);
+    },
+    ...(options.demo && { onLog: clock.begin }),
+  });
+  // Links and review pages carry the origin, which is known only once the port is.
+  const url = await listen(service, config);
+  const isDispatcher = role === 'dispatcher';
+  const facts = options.demo && !isDispatcher ? await writeDemo(service, clock, log) : undefined;
+  // After the demo, in which time jumps.
+  if (role !== 'api') service.dispatcher.start();
+  writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });
+  if (isDispatcher) announceWorker(role, url, options);
+  else await announce(service, { url, facts, options });
+  await stopped;
+  removeServerFile(directory);
+  const position = (): number => service.deps.following.asOf().position;
+  await stopService({ ...service, position }, options);
+};
+
+export const serve = async (options: ServeOptions): Promise<void> => {
+  const settings = configFor(options);
+  const { port = settings.port, host = settings.host } = options;
+  const config = { ...settings, port, host };
+  const role = options.role ?? 'all';
+  requireRole(role, config);
+  if (role === 'projector') return serveProjector(config, options);
+  if (options.demo) {
+    requireLocal(config);
+    // A service on a remote log requires ROOT_KEY; a demo makes one and stores it.
+    const { dataDirectory: directory, rootKey: root } = config;
+    if (isRemoteLog(config)) systemSecrets({ directory, ...(root && { root }) });
+  }
+  return serveRole(role, config, options);
 };

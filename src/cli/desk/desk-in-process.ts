@@ -1,36 +1,20 @@
 /** The desk without a server: this process opens the data directory, acts, and closes it again. */
-import { deskOperations } from '#contracts/desk/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
 import { SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
 import type { Outcome, Refusal } from '#src/app/pipeline/outcome.ts';
 import type { Config } from '#src/config.ts';
+import { type Core, openForCommand } from '#src/core.ts';
 import { problemBody } from '#src/interfaces/http/problem.ts';
-import { openForCommand } from '#src/core.ts';
 import { ensureRootToken } from '#src/wiring/root-token.ts';
-import { hasLog, noData } from '../service/data-directory.ts';
+import { hasLog, noDataError } from '../service/data-directory.ts';
+import { problemError } from '../terminal/problem-text.ts';
 import { tokenIn, type Transport } from './desk-transport.ts';
-import type { Failure } from '../terminal/exit.ts';
-import { refused } from '../terminal/problem-text.ts';
 
-/** Opens at once where there is a log, else with the first write. A server has one always. */
-export const inProcess = async (config: Config): Promise<Transport> =>
-  hasLog(config) ? opened(config) : withFirstWrite(config);
+type DeskCall = { id: DeskOperationId; input: Record<string, unknown>; key: string | undefined };
 
-/** Who only looks into a mistyped directory must not find a new service there. */
-const withFirstWrite = (config: Config): Transport => {
-  let made: Promise<Transport> | undefined;
-  return {
-    async send(id, input, key) {
-      if (!made && deskOperations[id].kind === 'query') throw noData(config);
-      made ??= opened(config);
-      return (await made).send(id, input, key);
-    },
-    close: async () => (await made)?.close(),
-  };
-};
-
-/** Reads need no credential of a person who holds the files. */
+/** A person who can read the files needs no credential to read. */
 const READER: DeskCaller = {
   kind: 'desk',
   tokenId: SYSTEM_TOKEN,
@@ -38,27 +22,43 @@ const READER: DeskCaller = {
   roles: new Set(['operator', 'staff', 'auditor', 'owner'] as const),
 };
 
-const opened = async (config: Config): Promise<Transport> => {
-  const core = await openForCommand(config);
-  const { deps, app } = core;
-  const problem = (refusal: Refusal, requestId: string, key?: unknown): Failure =>
-    refused(problemBody(refusal, { origin: deps.origin(), requestId }), key);
-  /** The first write issues the first desk token; a look appends nothing. */
-  const writer = async (requestId: string): Promise<DeskCaller> => {
+/** Calls the desk of an opened core. The first write issues the first desk token; a read appends nothing. */
+const callCore = async (
+  { deps, app }: Core,
+  { id, input, key }: DeskCall,
+  config: Config,
+): Promise<unknown> => {
+  const requestId = deps.ids.uuid();
+  const errorFor = (refusal: Refusal) =>
+    problemError(problemBody(refusal, { origin: deps.origin(), requestId }), {
+      operation: id,
+      key,
+    });
+  let caller = READER;
+  if (deskOperations[id].kind === 'command') {
     await ensureRootToken(deps, config);
-    const found = authenticator(deps).desk(tokenIn(config.dataDirectory));
-    if (found.ok) return found.value;
-    throw problem(found, requestId);
-  };
+    const identified = authenticator(deps).desk(tokenIn(config.dataDirectory));
+    if (!identified.ok) throw errorFor(identified);
+    caller = identified.value;
+  }
+  const incoming = { caller, surface: 'cli' as const, requestId, input };
+  const outcome: Outcome<unknown> = await app.desk.performAs(id, incoming);
+  if (outcome.ok) return outcome.value;
+  throw errorFor(outcome);
+};
+
+/**
+ * Opens the data directory now if it has a log, otherwise with the first write: a read of a mistyped
+ * directory must not create a service there.
+ */
+export const deskInProcess = async (config: Config): Promise<Transport> => {
+  let core = hasLog(config) ? await openForCommand(config) : undefined;
   return {
     async send(id, input, key) {
-      const requestId = deps.ids.uuid();
-      const caller = deskOperations[id].kind === 'query' ? READER : await writer(requestId);
-      const incoming = { caller, surface: 'cli' as const, requestId, input };
-      const outcome: Outcome<unknown> = await app.desk.performAs(id, incoming);
-      if (outcome.ok) return outcome.value;
-      throw problem(outcome, requestId, key);
+      if (!core && deskOperations[id].kind === 'query') throw noDataError(config);
+      core ??= await openForCommand(config);
+      return callCore(core, { id, input, key }, config);
     },
-    close: () => core.close(),
+    close: async () => core?.close(),
   };
 };

@@ -5,56 +5,69 @@ import { hostsOf } from '#src/adapters/hosts.ts';
 import { parkedOf } from '#src/app/read-models/lag.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
-import { count, plural, styled } from '../terminal/output.ts';
+import { formatCount, formatPlural, style } from '../terminal/output.ts';
 import { VERSION } from '../version.ts';
 
-export type Shown = {
+type DemoAccess = { facts: DemoFacts; deskToken: string };
+
+export type BannerFacts = {
   url: string;
   config: Pick<Config, 'dataDirectory' | 'eventLogUrl'>;
-  /** Seconds from the start of the process; absent when it was started long ago. */
+  /** Seconds from the start of the process; absent if it started long ago. */
   readyS?: number;
-  /** Where the log ends: a count of its events, unless it is on a server. */
+  /** End of the log: the number of its events, unless it is on a server. */
   head: number;
   readModels: { name: string; lagEvents: number; parked: readonly unknown[] }[];
-  /** Demo only: without it nothing secret is printed. */
-  demo?: { facts: DemoFacts; deskToken: string };
+  /** Without it, no secret is printed. */
+  demo?: DemoAccess;
 };
 
-const here = (directory: string): string => {
+export const INCOMPLETE_DEMO =
+  'The demo was interrupted while it was written, or demo.json is missing, so its data may be incomplete. ' +
+  'Stop the service, run make demo-reset, and start it again.';
+
+/** Members of the JSON report of serve and status. */
+export const accessReport = (url: string, facts: DemoFacts | undefined, deskToken: string) => ({
+  owner: facts?.owner ?? null,
+  agent: facts?.agent_id ?? null,
+  api_key: facts?.api_key ?? null,
+  desk_token: deskToken,
+  ...(facts?.review_path && { review_url: url + facts.review_path }),
+});
+
+const shortPath = (directory: string): string => {
   const path = relative(process.cwd(), directory) || '.';
   return path.startsWith('..') ? directory : `./${path}`.replace('./.', '.');
 };
 
 const row = (label: string, text: string): string => `  ${label.padEnd(12)} ${text}`;
 
-const head = ({ readyS }: Shown): string => {
+const titleText = ({ readyS }: BannerFacts): string => {
   const ready = readyS === undefined ? 'running' : `ready in ${readyS.toFixed(1)} s`;
-  return styled('bold', `tributary ${VERSION}`) + ` · node ${process.versions.node} · ${ready}`;
+  return style('bold', `tributary ${VERSION}`) + ` · node ${process.versions.node} · ${ready}`;
 };
 
-/** A shell beside the service may lack the URL that the service was given: then the file tells. */
-const logText = ({ config, head: position }: Shown): string => {
+/** The shell of `status` may lack the EVENT_LOG_URL of the service: then the files say which log it is. */
+const logText = ({ config, head }: BannerFacts): string => {
   const { dataDirectory, eventLogUrl } = config;
-  if (eventLogUrl.startsWith('memory:')) return `in memory  ${plural(position, 'event')}`;
+  if (eventLogUrl.startsWith('memory:')) return `in memory  ${formatPlural(head, 'event')}`;
   if (existsSync(join(dataDirectory, 'log.db')))
-    return `sqlite  ${here(dataDirectory)}/log.db  ${plural(position, 'event')}`;
+    return `sqlite  ${shortPath(dataDirectory)}/log.db  ${formatPlural(head, 'event')}`;
   const hosts = isRemoteLog(config) ? `  ${hostsOf(eventLogUrl)}` : '';
-  return `EventStoreDB${hosts}  position ${count(position)}`;
+  return `EventStoreDB${hosts}  position ${formatCount(head)}`;
 };
 
-const stores = (shown: Shown): string[] => {
-  const { readModels, demo } = shown;
+const storeRows = (banner: BannerFacts): string[] => {
+  const { readModels, demo } = banner;
   const caughtUp = readModels.filter(({ lagEvents }) => lagEvents === 0).length;
   const parked = parkedOf(readModels).join(', ');
-  const held = parked && `, parked: ${parked} (see tributary projections status)`;
-  const story = demo ? ' (with a demo story; DATA=dir starts elsewhere)' : '';
-  return [
-    row('Log', logText(shown) + story),
-    row('Read models', `${count(caughtUp)} of ${count(readModels.length)} caught up${held}`),
-  ];
+  const parkedText = parked && `, parked: ${parked} (see tributary projections status)`;
+  const demoText = demo ? ' (with demo data; DATA=dir starts elsewhere)' : '';
+  const counts = `${formatCount(caughtUp)} of ${formatCount(readModels.length)} caught up`;
+  return [row('Log', logText(banner) + demoText), row('Read models', counts + parkedText)];
 };
 
-const pages = ({ url, demo }: Shown): string[] => [
+const pageRows = ({ url, demo }: BannerFacts): string[] => [
   row('Start page', `${url}/`),
   row('For agents', `${url}/llms.txt`),
   row('Docs', `${url}/docs`),
@@ -64,24 +77,20 @@ const pages = ({ url, demo }: Shown): string[] => [
   ...(demo ? [row('Buyer page', buyerPage(url, demo.facts))] : []),
 ];
 
-export const UNTOLD =
-  'The story of this demo was interrupted, or its demo.json was lost: half of it may be missing. ' +
-  'Stop the service; make demo-reset, and the next start tells it anew.';
+const buyerPage = (url: string, { review_path: path }: DemoFacts): string =>
+  path ? url + path : style('yellow', `none. ${INCOMPLETE_DEMO}`);
 
-const buyerPage = (url: string, { review_path }: DemoFacts): string =>
-  review_path ? url + review_path : styled('yellow', `none. ${UNTOLD}`);
-
-const keys = ({ facts, deskToken }: NonNullable<Shown['demo']>): string[] => [
+const credentialRows = ({ facts, deskToken }: DemoAccess): string[] => [
   row('Demo key', `SERVICE_API_KEY=${facts.api_key}`),
-  row('', styled('dim', `agent of ${facts.owner}, all nine scopes; outbound ones only propose`)),
+  row('', style('dim', `agent of ${facts.owner} with all nine scopes; outreach needs an approval`)),
   row('Desk token', deskToken),
-  row('', styled('dim', 'staff, operator, auditor and owner; ./tributary uses it by itself')),
+  row('', style('dim', 'staff, operator, auditor and owner; ./tributary reads it by itself')),
 ];
 
 const INITIALIZE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} });
 
-/** Each line works as it is pasted. */
-const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] => {
+/** Commands that work as they are pasted. */
+const exampleRows = ({ url }: BannerFacts, { facts }: DemoAccess): string[] => {
   const api = `${url}/api/affiliate/v1`;
   const key = `-H "Authorization: Bearer ${facts.api_key}"`;
   const link = JSON.stringify({ target: { kind: 'product', ref: facts.sku }, campaign: 'hello' });
@@ -97,16 +106,15 @@ const lines = ({ url }: Shown, { facts }: NonNullable<Shown['demo']>): string[] 
   ];
 };
 
-export const banner = (shown: Shown): string => {
-  const { demo, config } = shown;
-  const blocks = [[head(shown)], stores(shown), pages(shown)];
-  if (demo)
-    blocks.push(keys(demo), lines(shown, demo), [
-      row('', styled('yellow', 'Demo mode, plain HTTP, local only.')).trimEnd(),
-    ]);
-  else
-    blocks.push([
-      row('Desk token', `${here(config.dataDirectory)}/desk.token (readable by you alone)`),
-    ]);
+export const formatBanner = (banner: BannerFacts): string => {
+  const { demo, config } = banner;
+  const access = demo
+    ? [
+        credentialRows(demo),
+        exampleRows(banner, demo),
+        [row('', style('yellow', 'Demo mode, plain HTTP, this machine only.')).trimEnd()],
+      ]
+    : [[row('Desk token', `${shortPath(config.dataDirectory)}/desk.token (only you can read it)`)]];
+  const blocks = [[titleText(banner)], storeRows(banner), pageRows(banner), ...access];
   return `${blocks.map((block) => block.join('\n')).join('\n\n')}\n`;
 };

@@ -1,43 +1,62 @@
-/** What the servers of a service say to doctor: the same that a start would ask them. */
+/** Checks of the servers: those of the stores, and the service itself. */
 import { pino } from 'pino';
+import { z } from 'zod';
 import { hasRemoteReadModels, type Config, isRemoteLog, redactUrl } from '#src/config.ts';
-import { StartupError } from '#src/ports/startup-error.ts';
 import { openEventLog } from '#src/wiring/event-log.ts';
+import { type Check, runCheck, ok, warning } from './check.ts';
+import type { RunningServer } from './server-file.ts';
 
-type Found = { name: string; state: 'ok' | 'fault'; detail: string };
-
-/** Rows of no log have this name: the check leaves none. */
+const READYZ_MS_MAX = 5_000;
+/** Log id under which no rows are stored. */
 const NO_LOG = 'doctor';
 
-const found = async (name: string, ask: () => Promise<string>): Promise<Found> => {
-  try {
-    return { name, state: 'ok', detail: await ask() };
-  } catch (error) {
-    if (!(error instanceof StartupError)) throw error;
-    return { name, state: 'fault', detail: error.message };
-  }
-};
+const names = z.array(z.string()).nullable();
+const health = z.object({ status: z.string(), parked: names, waiting: names });
 
-const askLog = async (config: Config): Promise<string> => {
-  const logger = pino({ level: 'silent' });
-  const { log, close } = await openEventLog(config, { logger, holdsDirectory: false });
-  try {
-    const { position } = await log.head();
-    return `${redactUrl(config.eventLogUrl)} answers; log ${log.id.slice(0, 8)}, at ${position}`;
-  } finally {
-    await close();
-  }
-};
+const checkLog = (config: Config): Promise<Check> =>
+  runCheck('log', async () => {
+    const logger = pino({ level: 'silent' });
+    const { log, close } = await openEventLog(config, { logger, holdsDirectory: false });
+    try {
+      const { position } = await log.head();
+      const url = redactUrl(config.eventLogUrl);
+      return ok(`${url} answers; log ${log.id.slice(0, 8)}, at ${position}`);
+    } finally {
+      await close();
+    }
+  });
 
-const askViews = async ({ readModelUrl }: Config): Promise<string> => {
-  const { redisStore } = await import('#src/adapters/redis/read-model.ts');
-  await (await redisStore({ url: readModelUrl, log: NO_LOG })).close();
-  return `${redactUrl(readModelUrl.href)} answers, and keeps what it is given`;
-};
+const checkReadModels = ({ readModelUrl: url }: Config): Promise<Check> =>
+  runCheck('read models', async () => {
+    const { redisStore } = await import('#src/adapters/redis/read-model.ts');
+    await (await redisStore({ url, log: NO_LOG })).close();
+    return ok(`${redactUrl(url.href)} answers, and stores rows`);
+  });
 
-/** One line for each store that is a server; takes up to five seconds each. */
-export const serverChecks = (config: Config): Promise<Found[]> =>
+/** Checks each store that is a server, in up to five seconds. */
+export const checkStores = (config: Config): Promise<Check[]> =>
   Promise.all([
-    ...(isRemoteLog(config) ? [found('log', () => askLog(config))] : []),
-    ...(hasRemoteReadModels(config) ? [found('read models', () => askViews(config))] : []),
+    ...(isRemoteLog(config) ? [checkLog(config)] : []),
+    ...(hasRemoteReadModels(config) ? [checkReadModels(config)] : []),
   ]);
+
+/** Asks a running server, for up to five seconds, whether its read models follow the log. */
+export const checkReads = async ({ url }: RunningServer): Promise<Check> => {
+  try {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(READYZ_MS_MAX) });
+    const { status, parked, waiting } = health.parse(await answer.json());
+    return { name: 'reads', ...readsResult(status, parked ?? [], waiting ?? []) };
+  } catch (error) {
+    return { name: 'reads', ...warning(`/readyz gives no answer: ${(error as Error).message}`) };
+  }
+};
+
+const readsResult = (status: string, parked: string[], waiting: string[]) => {
+  if (parked.length > 0)
+    return warning(`${parked.join(', ')} parked: see tributary projections status`);
+  if (waiting.length > 0)
+    return warning(`${waiting.join(', ')} behind: does a projector run, and does Redis answer it?`);
+  if (status !== 'ready')
+    return warning('the server is not ready: its log does not answer, or it is still catching up');
+  return ok('every read model follows the log');
+};

@@ -1,19 +1,19 @@
-/** Where the server of a data directory says that it runs, and how other commands find it. */
+/** The file in a data directory by which commands find the server that runs on it. */
 import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { fileAt } from '#src/adapters/sqlite/log/log-file.ts';
 
-const LOOK_MS = 2_000;
+const LIVEZ_MS_MAX = 2_000;
 
 const shape = z.object({
   url: z.string(),
   pid: z.int(),
-  /** What its /livez answers. */
+  /** Random name of the process; its /livez answers it. */
   instance: z.string(),
-  /** Of a process that has no desk. */
+  /** Role of a process that has no desk. */
   role: z.literal('dispatcher').optional(),
-  /** The directory that it was written into: a copy takes the file along, and has no server. */
+  /** Where the file was written: a copy of the directory has the file, but no server. */
   directory: z.string(),
   inode: z.string(),
 });
@@ -23,28 +23,28 @@ const live = z.object({ instance: z.string() });
 
 const fileIn = (directory: string): string => join(directory, 'server.json');
 
-const placeOf = (directory: string) => ({
+const locationOf = (directory: string) => ({
   directory: realpathSync(directory),
   inode: fileAt(directory) ?? '',
 });
 
-/** A JSON file of ours, or undefined when it is absent or not what it should be. */
-export const readJson = <T>(file: string, schema: z.ZodType<T>): T | undefined => {
+/** Returns undefined if the file does not exist or is not valid. */
+const readServerFile = (directory: string) => {
   try {
-    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+    return shape.safeParse(JSON.parse(readFileSync(fileIn(directory), 'utf8'))).data;
   } catch {
     return undefined;
   }
 };
 
 export const writeServerFile = (directory: string, server: RunningServer): void => {
-  const text = JSON.stringify({ ...server, ...placeOf(directory) });
+  const text = JSON.stringify({ ...server, ...locationOf(directory) });
   writeFileSync(fileIn(directory), `${text}\n`, { mode: 0o600 });
 };
 
-/** Leaves the file of a server that came after. */
+/** Removes the file of this process, and leaves that of a server that started after it. */
 export const removeServerFile = (directory: string): void => {
-  if (readJson(fileIn(directory), shape)?.pid === process.pid) rmSync(fileIn(directory));
+  if (readServerFile(directory)?.pid === process.pid) rmSync(fileIn(directory));
 };
 
 const isAlive = (pid: number): boolean => {
@@ -56,10 +56,10 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Whether the server itself answers there. Nothing is sent that others might not know. */
-const answers = async ({ url, instance }: RunningServer): Promise<boolean> => {
+/** Whether the instance answers at the URL. The request carries nothing secret. */
+const isAnswering = async ({ url, instance }: RunningServer): Promise<boolean> => {
   try {
-    const answer = await fetch(`${url}/livez`, { signal: AbortSignal.timeout(LOOK_MS) });
+    const answer = await fetch(`${url}/livez`, { signal: AbortSignal.timeout(LIVEZ_MS_MAX) });
     return live.safeParse(await answer.json()).data?.instance === instance;
   } catch {
     return false;
@@ -67,19 +67,19 @@ const answers = async ({ url, instance }: RunningServer): Promise<boolean> => {
 };
 
 /**
- * The process that runs on this directory. None is a file that came with a copy of another directory,
- * or that a crash left behind: its process number and its port may belong to others by now.
+ * Finds the process that runs on this directory. A file that was copied with another directory, or that a
+ * crash left, names none: its process number and its port may belong to other programs by now.
  */
 export const findProcess = async (directory: string): Promise<RunningServer | undefined> => {
-  const found = readJson(fileIn(directory), shape);
-  if (!found || !isAlive(found.pid)) return undefined;
-  const here = placeOf(directory);
-  if (found.directory !== here.directory || found.inode !== here.inode) return undefined;
-  return (await answers(found)) ? found : undefined;
+  const server = readServerFile(directory);
+  if (!server || !isAlive(server.pid)) return undefined;
+  const location = locationOf(directory);
+  if (server.directory !== location.directory || server.inode !== location.inode) return undefined;
+  return (await isAnswering(server)) ? server : undefined;
 };
 
-/** The one that commands go through: a dispatcher has no desk. */
+/** Finds the server that accepts commands: a dispatcher has no desk. */
 export const findServer = async (directory: string): Promise<RunningServer | undefined> => {
-  const found = await findProcess(directory);
-  return found?.role === undefined ? found : undefined;
+  const server = await findProcess(directory);
+  return server?.role === undefined ? server : undefined;
 };

@@ -1,16 +1,16 @@
-/** Personal data that nobody can read, and that nobody erased: the vault never had its key. */
+/** Personal data that cannot be decrypted although nobody erased it, because the vault lacks its key. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { subjectsIn } from '#src/adapters/sealing.ts';
 import { unknownIn } from '#src/adapters/sqlite/keys/key-look.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
-import { plural } from '../terminal/output.ts';
+import { formatPlural } from '../terminal/output.ts';
 
 const PAGE_EVENTS = 1_000;
 
 /**
- * How many subjects have something sealed in the log after this position, and no key beside it; null
- * where there is no vault. What a person asked to erase counts for nothing.
+ * Counts the subjects that have encrypted data in the log after this position and no key in the vault.
+ * Erased subjects are not counted. Returns null if there is no vault.
  */
 export const unreadableSubjects = async (
   directory: string,
@@ -35,5 +35,5 @@ export const unreadableSubjects = async (
 };
 
 export const unreadableText = (subjects: number): string =>
-  `The personal data of ${plural(subjects, 'subject')} cannot be read, for keys.db has no key of it: ` +
-  'restore one that is as new as the log.';
+  `The personal data of ${formatPlural(subjects, 'subject')} cannot be read, because keys.db has no key ` +
+  'for it: restore a keys.db that is as new as the log.';

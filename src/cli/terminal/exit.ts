@@ -1,4 +1,4 @@
-/** What the exit status says. Printed by --help; scripts rely on it. */
+/** Exit statuses. `--help` prints them, and scripts depend on them. */
 export const EXIT = {
   ok: 0,
   refused: 1,
@@ -10,16 +10,17 @@ export const EXIT = {
 
 export const EXIT_HELP = `
 Exit status:
-  0  done
-  1  refused: the reason is on stderr
-  2  the command line is not right
-  3  cannot start: settings, data directory, port; of status: no server runs
-  4  a check or verification found a difference or a fault
-  5  no answer: the connection failed, and a write may or may not have happened
+  0  Success
+  1  Refused; stderr says why
+  2  The command line is not valid
+  3  Cannot start: settings, data directory or port. For status: no server is running
+  4  A check or a verification found a difference or a fault
+  5  No answer: the connection failed, and a write may or may not have been done
 `;
 
-/** Ends the command with a text for people, and with --json an object for scripts. */
-export class Failure extends Error {
+/** Ends the command with a text for people and, with --json, an object for scripts. */
+export class CommandError extends Error {
+  /** Scripts read it as `code` where the report has none. */
   override readonly name = 'Failure';
   readonly exit: number;
   readonly report: object | undefined;

@@ -1,33 +1,54 @@
-/** How help is written and asked for: what a command cannot do without stands in its usage. */
-import { type Command, Help, type HelpConfiguration } from 'commander';
+/** Form of the help texts, and the help command. */
+import { type Argument, type Command, Help, type HelpConfiguration } from 'commander';
 
-const { prototype: usual } = Help;
+const { prototype: standard } = Help;
 
-const requiredOf = (command: Command): string[] =>
-  command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+const WIDTH_DEFAULT = 80;
+
+/** Breaks the lines of a text for the terminal. */
+export const wrap = (text: string): string =>
+  standard.boxWrap.call(new Help(), text, process.stdout.columns ?? WIDTH_DEFAULT);
+
+const formatArgument = (argument: Argument): string => {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+};
+
+const requiredFlagsOf = ({ options }: Command): string[] =>
+  options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags.replace(/^-\w, /, ''));
 
 export const HELP: HelpConfiguration = {
+  /** Shows required flags in the usage. */
   commandUsage(command) {
-    const text = usual.commandUsage.call(this, command);
-    return text.replace(' [options]', ['', ...requiredOf(command), '[options]'].join(' '));
+    const usage = standard.commandUsage.call(this, command);
+    return usage.replace(' [options]', ['', ...requiredFlagsOf(command), '[options]'].join(' '));
   },
   optionDescription(option) {
-    const text = usual.optionDescription.call(this, option);
+    const text = standard.optionDescription.call(this, option);
     return option.mandatory ? `${text} (required)` : text;
+  },
+  argumentTerm: formatArgument,
+  subcommandTerm: (command) =>
+    [command.name(), ...command.registeredArguments.map(formatArgument)].join(' '),
+  /** Leaves out the help command that each group has. */
+  visibleCommands(command) {
+    const commands = standard.visibleCommands.call(this, command);
+    return command.parent ? commands.filter((one) => one.name() !== 'help') : commands;
   },
 };
 
-/** `help catalog import` is `catalog import --help`. */
-export const helpCommand = (program: Command): void => {
+/** Adds `help catalog import`, which prints the same as `catalog import --help`. */
+export const addHelpCommand = (program: Command): void => {
   program
     .command('help [command...]')
-    .description('what a command does, and what it takes')
+    .description('Show the help of a command')
+    .helpGroup('Service:')
     .action((words: string[]) => {
-      let at = program;
-      for (const word of words) {
-        const found = at.commands.find((command) => command.name() === word);
-        at = found ?? program.error(`error: unknown command '${words.join(' ')}'`);
-      }
-      at.help();
+      let command = program;
+      for (const word of words)
+        command =
+          command.commands.find((one) => one.name() === word || one.aliases().includes(word)) ??
+          program.error(`error: unknown command '${words.join(' ')}'`);
+      command.help();
     });
 };

@@ -1,9 +1,11 @@
+/** Problems of the desk as texts for a terminal. */
+import type { DeskOperationId } from '#contracts/desk/index.ts';
 import type { ProblemCode } from '#contracts/problems.ts';
-import { EXIT, Failure } from './exit.ts';
-import { typed } from '../desk/typed.ts';
+import { formatPointer } from '../verbs/fields.ts';
+import { CommandError, EXIT } from './exit.ts';
 
-/** As much of a problem as the command line tells. */
-export type Refused = {
+/** The members of a problem document that a terminal shows. */
+export type ProblemReport = {
   code?: string;
   title: string;
   detail: string;
@@ -12,15 +14,19 @@ export type Refused = {
   outcome?: unknown;
 };
 
-const IN_A_MOMENT = 'Run the command again in a moment.';
+/** The call that was refused, with the key that repeats its command. */
+type RefusedCall = { operation?: DeskOperationId; key?: string | undefined };
+
+const TRY_AGAIN = 'Run the command again in a moment.';
+const CORRECT = 'Correct it, and run the command again.';
 const DESK_TOKEN =
-  'The token in desk.token of the data directory does not work here. The next start of the service ' +
+  'The token in desk.token of the data directory is not valid here. The next start of the service ' +
   'replaces it.';
 
-/** The way on from a terminal, where that of the catalogue speaks of HTTP. */
+/** Hints for a terminal, where those of the problem catalogue speak of HTTP. */
 const HINTS: Partial<Record<ProblemCode, string>> = {
-  validation_failed: 'Correct it, and run the command again.',
-  parameter_invalid: 'Correct it, and run the command again.',
+  validation_failed: CORRECT,
+  parameter_invalid: CORRECT,
   resource_not_found: 'Check the id.',
   state_conflict: 'Nothing was changed.',
   payload_too_large: 'Send less at once.',
@@ -28,43 +34,46 @@ const HINTS: Partial<Record<ProblemCode, string>> = {
   credential_invalid: DESK_TOKEN,
   credential_expired: DESK_TOKEN,
   credential_revoked: DESK_TOKEN,
-  idempotency_key_required: 'Name one: --idempotency-key KEY.',
+  idempotency_key_required: 'Give one: --idempotency-key KEY.',
   idempotency_key_invalid: 'A key has 1 to 255 characters of A-Z a-z 0-9 . _ : ~ + / = -.',
-  idempotency_key_reused: 'Take another --idempotency-key for something new.',
-  approval_mismatch: 'Look again: tributary approvals show REQUEST. Then approve what it prints.',
-  rate_limited: IN_A_MOMENT,
-  overloaded: IN_A_MOMENT,
-  shutting_down: IN_A_MOMENT,
-  storage_unavailable: IN_A_MOMENT,
-  storage_full: 'Nothing was written. Make room on the disk.',
-  read_model_rebuilding: IN_A_MOMENT,
-  consistency_timeout: IN_A_MOMENT,
-  internal_error: 'It is a fault of the service; its log has more, by the request id.',
+  idempotency_key_reused: 'Use another --idempotency-key for a new change.',
+  approval_mismatch:
+    'Look again: tributary approvals show REQUEST. Then approve with the hash that it prints.',
+  rate_limited: TRY_AGAIN,
+  overloaded: TRY_AGAIN,
+  shutting_down: TRY_AGAIN,
+  storage_unavailable: TRY_AGAIN,
+  storage_full: 'Nothing was written. Free space on the disk.',
+  read_model_rebuilding: TRY_AGAIN,
+  consistency_timeout: TRY_AGAIN,
+  internal_error: 'This is a fault of the service; its log has more under the request id.',
 };
 
-/** Of a write of which nobody knows, only its own key finds out. */
-const wayOn = ({ code, outcome, recovery }: Refused, key: string | undefined): string[] => {
-  if (outcome === 'unknown' && key !== undefined)
-    return [`It may or may not have been done: repeat it with --idempotency-key ${key}.`];
-  const hint = HINTS[code as ProblemCode] ?? recovery?.hint;
-  return hint === undefined ? [] : [hint];
-};
+/** Says how to learn the outcome of a write that got no answer. */
+export const repeatHint = (key: string): string =>
+  `It may or may not have been done: repeat it with --idempotency-key ${key}.`;
 
-/** A problem as a person reads it: what, why, where, and the way on. */
-export const problemText = (problem: Refused, key?: string): string =>
+const hintFor = ({ code, outcome, recovery }: ProblemReport, key?: string): string | undefined =>
+  outcome === 'unknown' && key !== undefined
+    ? repeatHint(key)
+    : (HINTS[code as ProblemCode] ?? recovery?.hint);
+
+/** Formats a problem: what happened, each fault with its flag or argument, and what to do. */
+export const formatProblem = (problem: ProblemReport, { operation, key }: RefusedCall): string =>
   [
     `${problem.title}: ${problem.detail}`,
-    ...(problem.errors ?? []).map((fault) => `  ${typed(fault.pointer)}: ${fault.detail}`),
-    ...wayOn(problem, key),
-  ].join('\n');
+    ...(problem.errors ?? []).map(
+      ({ pointer, detail }) => `  ${formatPointer(pointer, operation)}: ${detail}`,
+    ),
+    hintFor(problem, key),
+  ]
+    .filter((line) => line !== undefined)
+    .join('\n');
 
-/**
- * Ends a command with a problem; a write of which nobody knows ends otherwise than a refusal. `key` is
- * what the write was sent with.
- */
-export const refused = (problem: Refused, key?: unknown): Failure =>
-  new Failure(
+/** Makes the error that ends a command with a problem. A write of unknown outcome has its own exit status. */
+export const problemError = (problem: ProblemReport, call: RefusedCall = {}): CommandError =>
+  new CommandError(
     problem.outcome === 'unknown' ? EXIT.unknown : EXIT.refused,
-    problemText(problem, typeof key === 'string' ? key : undefined),
+    formatProblem(problem, call),
     problem,
   );

@@ -1,19 +1,27 @@
-/** Progress on stderr: a bar on a terminal, a plain line now and then elsewhere. */
+/** Progress on stderr: a bar on a terminal, otherwise a line every two seconds. */
 import { SingleBar } from 'cli-progress';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import { count, note } from './output.ts';
+import { formatCount, printNotice } from './output.ts';
 
 const LINE_EVERY_MS = 2_000;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-export type Progress = {
-  /** The total may be learnt on the way. */
+export type ProgressBar = {
+  /** Shows how much is done. The total may become known later. */
   update(done: number, total?: number): void;
   stop(): void;
 };
 
-const bar = (label: string, total: number, unit: string): Progress => {
-  const shown = new SingleBar({
+type ProgressOptions = {
+  label: string;
+  total: number;
+  unit: string;
+  /** Says how much is done when a signal interrupts the command; default: `done of total unit`. */
+  describeDone?(): string;
+};
+
+const drawBar = ({ label, total, unit }: ProgressOptions): ProgressBar => {
+  const bar = new SingleBar({
     format: `${label}  {bar} {percentage} %  {value}/{total} ${unit}  {duration_formatted}`,
     stream: process.stderr,
     barCompleteChar: '█',
@@ -22,59 +30,52 @@ const bar = (label: string, total: number, unit: string): Progress => {
     hideCursor: true,
     fps: 10,
   });
-  shown.start(total, 0);
+  bar.start(total, 0);
   return {
     update(done, newTotal) {
-      if (newTotal !== undefined) shown.setTotal(newTotal);
-      shown.update(done);
+      if (newTotal !== undefined) bar.setTotal(newTotal);
+      bar.update(done);
     },
-    stop: () => shown.stop(),
+    stop: () => bar.stop(),
   };
 };
 
-const lines = (label: string, total: number, unit: string): Progress => {
+const printLines = ({ label, total, unit }: ProgressOptions): ProgressBar => {
   const { monotonic } = systemClock();
-  let known = total;
-  let said = monotonic();
+  let printedAt = monotonic();
   return {
-    update(done, newTotal) {
-      known = newTotal ?? known;
-      if (monotonic() - said < LINE_EVERY_MS) return;
-      said = monotonic();
-      note(`${label}  ${count(done)}/${count(known)} ${unit}`);
+    update(done, newTotal = total) {
+      if (monotonic() - printedAt < LINE_EVERY_MS) return;
+      printedAt = monotonic();
+      printNotice(`${label}  ${formatCount(done)}/${formatCount(newTotal)} ${unit}`);
     },
     stop: () => undefined,
   };
 };
 
 /**
- * A signal ends the process as it would have, but leaves the terminal as it was found and says how
- * far it came: with `soFar`, in the command's own words.
+ * Shows progress until `stop`. A signal still ends the process, after the terminal is restored and the
+ * progress so far is printed.
  */
-export const progress = (
-  label: string,
-  total: number,
-  unit: string,
-  soFar?: () => string,
-): Progress => {
-  const shown = (process.stderr.isTTY ? bar : lines)(label, total, unit);
-  const at = { done: 0, total };
+export const startProgress = (options: ProgressOptions): ProgressBar => {
+  const { label, unit, describeDone } = options;
+  const bar = (process.stderr.isTTY ? drawBar : printLines)(options);
+  let [done, total] = [0, options.total];
   const stop = (): void => {
-    for (const signal of SIGNALS) process.off(signal, interrupted);
-    shown.stop();
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    bar.stop();
   };
-  const interrupted = (signal: NodeJS.Signals): void => {
+  const interrupt = (signal: NodeJS.Signals): void => {
     stop();
-    const reached = soFar?.() ?? `${count(at.done)} of ${count(at.total)} ${unit} done`;
-    note(`interrupted: ${label.trim()}, ${reached}. The same command may simply be run again.`);
+    const soFar = describeDone?.() ?? `${formatCount(done)} of ${formatCount(total)} ${unit} done`;
+    printNotice(`interrupted: ${label.trim()}, ${soFar}. Run the same command again to continue.`);
     process.kill(process.pid, signal);
   };
-  for (const signal of SIGNALS) process.once(signal, interrupted);
+  for (const signal of SIGNALS) process.once(signal, interrupt);
   return {
-    update(done, newTotal) {
-      at.done = done;
-      at.total = newTotal ?? at.total;
-      shown.update(done, newTotal);
+    update(nowDone, nowTotal = total) {
+      [done, total] = [nowDone, nowTotal];
+      bar.update(done, total);
     },
     stop,
   };

@@ -39,8 +39,8 @@ afterAll(() => {
   directory.removeAll();
 });
 
-describe('the end of a server', () => {
-  it('is clean on SIGTERM, and commands go on without it', async () => {
+describe('A server', () => {
+  it('stops in order on SIGTERM, and commands work without it afterwards', async () => {
     const { code, stdout } = await server.stop();
     expect(code).toBe(0);
     expect(lastLine(stdout)).toMatchObject({ stopped: true });
@@ -58,20 +58,20 @@ describe('the end of a server', () => {
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
 
-  it('leaves the same key for the next start', async () => {
+  it('has the same demo key after a restart', async () => {
     const next = await serve(data, '--demo');
     servers.push(next);
     expect(next.ready.api_key).toBe(server.ready.api_key);
     expect(await connection(next.ready.url, next.ready.api_key)).toBe(200);
     await next.stop('SIGKILL');
-    // server.json still names the dead process.
+    // server.json still names the killed process.
     expect(existsSync(join(data, 'server.json'))).toBe(true);
     expect((await run('status', ...at())).stderr).toContain('No server runs');
     const { code } = await run('events', 'tail', '--limit', '1', ...at());
     expect(code).toBe(0);
   });
 
-  it('finds rows that are not what the log says', async () => {
+  it('is not needed by projections verify, which finds rows that differ from the log', async () => {
     const views = new DatabaseSync(join(data, 'views.db'));
     const changed = views
       .prepare(
@@ -82,15 +82,15 @@ describe('the end of a server', () => {
     expect(changed.changes).toBeGreaterThan(0);
     const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
     expect(code).toBe(4);
-    expect(stderr).toContain('not what the log says');
+    expect(stderr).toContain('different from the log');
     expect(lastLine(stdout)).toMatchObject({ equal: false });
     await json('projections', 'rebuild', ...at());
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
 });
 
-describe('the command line itself', () => {
-  it('ends with 2 when it is not right, and explains itself', async () => {
+describe('The command line', () => {
+  it('exits with status 2 and says why when a command is not valid', async () => {
     const [unknown, missing, number, unset, nothing, help] = await Promise.all([
       run('conquer'),
       run('key', 'revoke', 'a1B2c3D4e5F6'),
@@ -107,7 +107,7 @@ describe('the command line itself', () => {
     expect(help.stdout).toContain('Exit status:');
   });
 
-  it('helps with words, too, and shows what a command cannot do without', async () => {
+  it('prints the same help for `help COMMAND` as for `COMMAND --help`, with required flags in the usage', async () => {
     const [help, words, flag, none] = await Promise.all([
       run('help'),
       run('help', 'access', 'approve'),
@@ -118,10 +118,10 @@ describe('the command line itself', () => {
     expect(help.stdout).toContain('Exit status:');
     expect(words.stdout).toBe(flag.stdout);
     expect(words.stdout).toContain('approve --reason <text> [options] <agent>');
-    expect(words.stdout).toMatch(/--reason <text> +shown to whoever asks why \(required\)/);
+    expect(words.stdout).toMatch(/-r, --reason <text> +\S.* \(required\)/);
   });
 
-  it('says that the outcome is unknown when a server hangs up, and how to repeat', async () => {
+  it('exits with status 5 and says how to repeat the command when a server closes the connection', async () => {
     const fake = createServer((request, response) => {
       if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
       else request.socket.destroy();
@@ -138,7 +138,7 @@ describe('the command line itself', () => {
     expect(stderr).toContain('repeat it with --idempotency-key again-1');
   });
 
-  it('says of a broken off import what is in for certain', async () => {
+  it('prints how many products an interrupted import has appended at least', async () => {
     const reached = Promise.withResolvers<void>();
     const fake = createServer((request, response) => {
       if (request.url === '/livez') response.end(JSON.stringify({ instance: 'fake' }));
@@ -157,10 +157,12 @@ describe('the command line itself', () => {
     const { stderr } = await end;
     fake.closeAllConnections();
     fake.close();
-    expect(stderr).toContain('off.csv, at least 0 appended, 0 unchanged. The same command');
+    expect(stderr).toContain(
+      'off.csv, at least 0 appended, 0 unchanged. Run the same command again',
+    );
   });
 
-  it('is found through a symbolic link, from another folder, with a relative --data', async () => {
+  it('works through a symbolic link, from another folder, with a relative --data', async () => {
     const folder = directory.fresh();
     const child = spawn(
       'sh',
@@ -177,7 +179,7 @@ describe('the command line itself', () => {
     expect(readFileSync(join(folder, 'in/desk.token'), 'utf8')).toMatch(/^trbd_/);
   });
 
-  it('makes no service where somebody only looks', async () => {
+  it('creates no data directory for a command that only reads', async () => {
     const folder = join(directory.fresh(), 'mistyped');
     const { code, stderr } = await run('projections', 'status', '--data', folder);
     expect(code).toBe(3);

@@ -35,7 +35,7 @@ afterAll(() => {
 });
 
 describe('serve --demo', () => {
-  it('says on its first line what a script needs, and all of it works', async () => {
+  it('prints working addresses and keys as an object on the first line of stdout', async () => {
     const { ready } = server;
     expect(ready).toMatchObject({ owner: 'northwind', data });
     expect(ready.url).toBe(`http://127.0.0.1:${ready.port}`);
@@ -44,7 +44,7 @@ describe('serve --demo', () => {
     expect((await fetch(ready.review_url)).status).toBe(200);
   });
 
-  it('prints lines that work when they are pasted, and prints them again', async () => {
+  it('prints examples that work when pasted into a shell, and status prints them again', async () => {
     const { code, stdout } = await run('status', ...at());
     expect(code).toBe(0);
     expect(stdout).toContain(`SERVICE_API_KEY=${server.ready.api_key}`);
@@ -60,7 +60,7 @@ describe('serve --demo', () => {
     }
   });
 
-  it('tells a month of it: clicks that count and clicks that do not, leads, RFQs, value', async () => {
+  it('has a month of data: valid and invalid clicks, leads, RFQs and their value', async () => {
     const answer = await fetch(`${server.ready.url}/api/affiliate/v1/performance`, {
       headers: { authorization: `Bearer ${server.ready.api_key}` },
     });
@@ -70,7 +70,7 @@ describe('serve --demo', () => {
     expect(totals).toMatchObject({ rfqs_submitted: 2, leads_won: 1, handoffs_declined: 1 });
   });
 
-  it('is for this machine only, and not for production', async () => {
+  it('refuses other addresses than loopback, and NODE_ENV=production', async () => {
     const flags = ['serve', '--demo', '--data', directory.fresh(), '--port', '0'];
     const [open, production] = await Promise.all([
       run(...flags, '--host', '0.0.0.0'),
@@ -81,9 +81,8 @@ describe('serve --demo', () => {
   });
 });
 
-describe('a server that cannot start', () => {
-  it('says that another process holds the directory, and that a port is taken', async () => {
-    const began = performance.now();
+describe('A server that cannot start', () => {
+  it('says that another process holds the directory, or that the port is taken', async () => {
     const [held, taken] = await Promise.all([
       run('serve', ...at(), '--port', '0'),
       run('serve', '--data', directory.fresh(), '--port', String(server.ready.port)),
@@ -92,10 +91,9 @@ describe('a server that cannot start', () => {
     expect(held.stderr).toContain('in use by another Tributary process');
     expect(taken).toMatchObject({ code: 3, stdout: '' });
     expect(taken.stderr).toContain(`port ${server.ready.port} on 127.0.0.1 is taken`);
-    expect(performance.now() - began).toBeLessThan(8_000);
   });
 
-  it('names the setting that is wrong', async () => {
+  it('names each setting that is not valid', async () => {
     const wrong = ['LOG_LEVEL=loud', 'TRUST_PROXY=maybe', 'PUBLIC_URL=http://x/y'];
     const { code, stderr } = await ended(start(['serve', ...at()], wrong));
     expect(code).toBe(3);
@@ -103,8 +101,8 @@ describe('a server that cannot start', () => {
   });
 });
 
-describe('commands beside a running server', () => {
-  it('take an agent from its request to a key, and the key to its end', async () => {
+describe('Commands beside a running server', () => {
+  it('request and approve access, issue, rotate and revoke a key, and suspend an agent', async () => {
     const { url } = server.ready;
     const scopes = ['--scopes', 'products:read,links:write'];
     const asked = ['--owner', 'acme', '--name', 'Tester', '--purpose', 'A test', ...scopes];
@@ -132,13 +130,14 @@ describe('commands beside a running server', () => {
     expect(stdout).not.toContain(rotated.api_key);
     await json('access', 'request', ...asked, '--agent', agent, '--name', 'Your bank', ...at());
     const { stdout: open } = await run('access', 'list', '--owner', 'acme', ...at());
-    expect(open).toContain('products:read,links:write as "Your bank"');
+    expect(open).toMatch(/products:read,links:write +Your bank$/m);
     const denied = await run('access', 'deny', agent, ...why);
-    expect(denied.stdout).toContain('Tester, agent of acme: approved');
+    expect(denied.stdout).toMatch(/^name +Tester$/m);
+    expect(denied.stdout).toMatch(/^status +approved$/m);
     expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend it');
   });
 
-  it('list agents to the last page', async () => {
+  it('list all agents, whatever the number of pages', async () => {
     const { url, desk_token } = server.ready;
     const ids = Array.from({ length: LIMITS.PAGE_ROWS_MAX + 1 }, (_, i) => `many-${i}`);
     const headers = { authorization: `Bearer ${desk_token}`, 'content-type': 'application/json' };
@@ -155,7 +154,7 @@ describe('commands beside a running server', () => {
     expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
   });
 
-  it('tell a refusal on stderr with the way on, and as an object for scripts', async () => {
+  it('print a refusal on stderr with a hint, and with --json as an object on stdout', async () => {
     const asked = ['--owner', 'Acme-1', '--name', 'X', '--purpose', 'Y'];
     const scopes = ['--scopes', 'products:write', '--json', ...at()];
     const { code, stdout, stderr } = await run('access', 'request', ...asked, ...scopes);
@@ -167,7 +166,7 @@ describe('commands beside a running server', () => {
     expect(JSON.parse(stdout)).toMatchObject({ code: 'validation_failed', status: 422 });
   });
 
-  it('do a repeated write once', async () => {
+  it('do a write once when it is repeated with its idempotency key', async () => {
     const key = ['--idempotency-key', 'cli-test-1'];
     const asked = ['access', 'request', '--owner', 'acme', '--name', 'Twice', '--purpose', 'Once'];
     const all = [...asked, '--scopes', 'leads:read', ...key, ...at()];
@@ -187,7 +186,7 @@ describe('commands beside a running server', () => {
     expect(await until(async () => (await list(token)) === 401, 1_000)).toBe(true);
   });
 
-  it('move a lead, close a list and a link, and erase a subject', async () => {
+  it('move a lead, disable a link, withdraw a handoff, and erase its personal data', async () => {
     const { stdout } = await run('events', 'show', 'northwind', '--json', ...at());
     const events = stdout
       .trimEnd()
@@ -214,7 +213,7 @@ describe('commands beside a running server', () => {
 });
 
 describe('catalog import', () => {
-  it('takes the good lines, tells the bad ones, and appends nothing twice', async () => {
+  it('imports the good lines, prints the bad ones, and appends nothing for unchanged products', async () => {
     const lines =
       'T-1,One,1.00 GBP,in_stock\nT-2,Two,cheap,in_stock\nT-3,Three,3.00 GBP,in_stock\n';
     const file = feed(data, 'bad.csv', HEADER + lines);
@@ -232,12 +231,12 @@ describe('catalog import', () => {
     const gone = await json('catalog', 'withdraw', 'T-1', '--reason', 'Gone', ...at());
     expect(gone).toMatchObject({ status: 'withdrawn' });
     const again = await run('catalog', 'import', file, ...at());
-    const told =
+    const text =
       '3 rows read: 1 appended (1 republished after a withdrawal), 1 unchanged, 1 rejected.';
-    expect(again.stdout).toBe(`${told}\n`);
+    expect(again.stdout).toBe(`${text}\n`);
   });
 
-  it('counts every line after a stray quote', async () => {
+  it('imports every line after a line with an unclosed quote', async () => {
     const lines = Array.from({ length: 200 }, (_, n) => `Q-${n},T ${n},1.00 GBP,in stock\n`);
     lines[19] = 'Q-19,"Open quote,1.00 GBP,in stock\n';
     lines[99] = 'Q-99,"Mug, blue",1.00 GBP,in stock\n';
@@ -247,7 +246,7 @@ describe('catalog import', () => {
     expect(lastLine(stdout)).toEqual({ read: 200, appended: 199, unchanged: 0, rejected: 1 });
   });
 
-  it('says in a sentence that a file cannot be read', async () => {
+  it('says in one sentence that a file cannot be read', async () => {
     const [loop, memory] = ['loop.csv', 'memory.csv'].map((name) => join(data, name));
     symlinkSync('loop.csv', loop ?? '');
     symlinkSync('/proc/self/mem', memory ?? '');
@@ -260,7 +259,7 @@ describe('catalog import', () => {
     expect(unread.stderr).toMatch(/^tributary: \S*memory\.csv cannot be read: EIO.*\n$/);
   });
 
-  it('is one write under its key, however many batches it has, and undoes nothing when repeated', async () => {
+  it('replays all its batches when it is repeated with its idempotency key', async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `K-${n},T ${n},1.00 GBP,in stock\n`);
     const file = feed(data, 'keyed.csv', HEADER + lines.join(''));
     const keyed = ['catalog', 'import', file, '--idempotency-key', 'keyed-1', ...at()];
@@ -272,7 +271,7 @@ describe('catalog import', () => {
     expect(withdrawn).toMatchObject({ appended: 1, unchanged: 299 });
   });
 
-  it('reads TSV and NDJSON by their endings, and more than one batch', async () => {
+  it('reads TSV and NDJSON by the ending of the file name, in several batches', async () => {
     const rows = Array.from({ length: 600 }, (_, i) => `B-${i}\tItem ${i}\t2.00 GBP\tin_stock\n`);
     const tsv = feed(data, 'many.tsv', HEADER.replaceAll(',', '\t') + rows.join(''));
     expect(await json('catalog', 'import', tsv, ...at())).toMatchObject({
@@ -289,7 +288,7 @@ describe('catalog import', () => {
     ]);
     expect([ending.code, missing.code, all.code]).toEqual([2, 2, 1]);
     const nothing = { read: 0, appended: 0, unchanged: 0, rejected: 0 };
-    for (const [name, text, told] of [
+    for (const [name, text, reason] of [
       ['empty.csv', '', 'the file is empty'],
       ['semi.csv', HEADER.replaceAll(',', ';'), 'save it with commas'],
     ] as const)
@@ -298,14 +297,14 @@ describe('catalog import', () => {
         const refused = await run('catalog', 'import', file, '--json', ...strict, ...at());
         expect(refused.code).toBe(1);
         expect(refused.stderr).toContain(`nothing was imported: ${file}:1: `);
-        expect(refused.stderr).toContain(told);
+        expect(refused.stderr).toContain(reason);
         expect(lastLine(refused.stdout)).toEqual(nothing);
       }
   });
 });
 
-describe('looking', () => {
-  it('shows a history as it stood, and the newest events', async () => {
+describe('Reading commands', () => {
+  it('show the history of an owner as of a position, and the newest events', async () => {
     const shown = await run('events', 'show', 'northwind', ...at());
     expect(shown.stdout).toMatch(/^ +\d+ {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}AccessRequested /m);
     expect(shown.stdout).not.toMatch(/\bs1\.|token_hash/);
@@ -336,7 +335,7 @@ describe('looking', () => {
     }
   });
 
-  it('follows what comes', async () => {
+  it('follow new events until SIGINT', async () => {
     const following = start(['events', 'tail', '--follow', '--limit', '1', '--json', ...at()]);
     const end = ended(following);
     let seen = '';
@@ -348,7 +347,7 @@ describe('looking', () => {
     expect((await end).code).toBe(0);
   });
 
-  it('examines the directory, and refuses a scrub under a running server', async () => {
+  it('check the installation, and refuse to verify the log beside a running server', async () => {
     const report = await json<{ healthy: boolean; checks: { name: string; detail: string }[] }>(
       'doctor',
       ...at(),
@@ -357,12 +356,12 @@ describe('looking', () => {
     const detail = (name: string) => report.checks.find((check) => check.name === name)?.detail;
     expect(detail('server')).toContain(server.ready.url);
     expect(detail('node')).toMatch(/^\d+\./);
-    const scrub = await run('log', 'verify', ...at());
-    expect(scrub).toMatchObject({ code: 3 });
-    expect(scrub.stderr).toContain('Stop it first');
+    const verify = await run('log', 'verify', ...at());
+    expect(verify).toMatchObject({ code: 3 });
+    expect(verify.stderr).toContain('Stop it first');
   });
 
-  it('says where the read models stand, rebuilds them and compares them', async () => {
+  it('show the status of the read models, rebuild one, and verify all', async () => {
     const { data: all } = await json<{ data: { name: string; space: string }[] }>(
       'projections',
       'status',
@@ -379,6 +378,6 @@ describe('looking', () => {
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
     const none = await run('projections', 'verify', 'none', ...at());
     expect(none.code).toBe(1);
-    expect(none.stderr).toMatch(/no read model none; there are .*\bleads\b/);
+    expect(none.stderr).toMatch(/no read model none; the read models are .*\bleads\b/);
   });
 });

@@ -1,4 +1,4 @@
-/** Who only looks changes nothing, and finds nothing where nobody knows what there is. */
+/** Commands that read change nothing, and refuse a data directory that is incomplete or damaged. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -26,18 +26,22 @@ afterAll(() => {
   directory.removeAll();
 });
 
-/** What a backup must have. */
-const KEPT = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
-const LOOKING_MS = 120_000;
+/** The files of a complete backup. */
+const BACKUP = ['log.db', 'streams.db', 'log.mark', 'root.key', 'keys.db'];
+const READS_MS = 120_000;
 
-/** Commands that look, with what each needs to be told. */
-const LOOKS: Record<string, string[]> = {
+/** Commands that read, with their arguments. */
+const READS: Record<string, string[]> = {
   doctor: [],
   'access list': ['--owner', 'northwind'],
   'key list': ['--owner', 'northwind'],
   'approvals list': [],
   'approvals show': ['out_000000000000000000000000'],
   'outreach show': ['--owner', 'northwind'],
+  'link list': ['--owner', 'northwind'],
+  'handoff list': ['--owner', 'northwind'],
+  'handoff rfq': ['hnd_000000000000000000000000', '--owner', 'northwind'],
+  'events history': ['--owner', 'northwind'],
   'events tail': ['--limit', '3'],
   'events show': ['northwind'],
   'projections status': [],
@@ -45,9 +49,9 @@ const LOOKS: Record<string, string[]> = {
   'log verify': [],
   status: [],
 };
-/** They write, or are tried elsewhere. */
-const ACTS =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff .*|link .*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|log copy)$/;
+/** Commands that write, or that other tests cover. */
+const WRITES =
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|log copy)$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
@@ -56,8 +60,8 @@ const namesIn = (command: Command, before = ''): string[] =>
   });
 
 let demo: string;
-/** The files of a service that was stopped, somewhere else. */
-const restored = (...files: string[]): string => {
+/** Copies files of a stopped service to a new directory. */
+const restore = (...files: string[]): string => {
   const fresh = directory.fresh();
   for (const name of files) cpSync(join(demo, name), join(fresh, name));
   return fresh;
@@ -83,21 +87,21 @@ beforeAll(async () => {
   await server.stop();
 });
 
-describe('a command that looks', () => {
-  it('is every command that does not act', () => {
+describe('A command that reads', () => {
+  it('is listed in this test, unless it writes', () => {
     const names = namesIn(program());
-    for (const name of names) expect(ACTS.test(name) !== name in LOOKS, name).toBe(true);
-    for (const name of Object.keys(LOOKS)) expect(names).toContain(name);
+    for (const name of names) expect(WRITES.test(name) !== name in READS, name).toBe(true);
+    for (const name of Object.keys(READS)) expect(names).toContain(name);
   });
 
   it(
-    'leaves each byte of the log as it was, and the first write issues one token',
+    'leaves each byte of the log unchanged, and the first write issues one token',
     async () => {
-      const data = restored(...KEPT);
+      const data = restore(...BACKUP);
       const [before, tokens] = [digestOf(data), tokensIn(data)];
-      for (const [name, asked] of Object.entries(LOOKS)) {
+      for (const [name, asked] of Object.entries(READS)) {
         const { code, stderr } = await run(...name.split(' '), ...asked, '--data', data);
-        const expected = { 'approvals show': 1, status: 3 }[name] ?? 0;
+        const expected = { 'approvals show': 1, 'handoff rfq': 1, status: 3 }[name] ?? 0;
         expect(code, `${name}: ${stderr}`).toBe(expected);
         expect(digestOf(data), name).toBe(before);
       }
@@ -108,15 +112,15 @@ describe('a command that looks', () => {
         expect(tokensIn(data)).toBe(tokens + 1);
       }
     },
-    LOOKING_MS,
+    READS_MS,
   );
 });
 
-describe('a data directory without its root.key', () => {
-  it('is refused before anything is written, and works again with it', async () => {
-    const data = restored(...KEPT.filter((name) => name !== 'root.key'));
-    const left = (): string[] => readdirSync(data).toSorted();
-    const before = left();
+describe('A data directory without its root.key', () => {
+  it('is refused before anything is written, and works once root.key is restored', async () => {
+    const data = restore(...BACKUP.filter((name) => name !== 'root.key'));
+    const files = (): string[] => readdirSync(data).toSorted();
+    const before = files();
     const file = feed(directory.fresh(), 'one.csv', `${HEADER}L-1,One,1.00 GBP,in_stock\n`);
     for (const asked of [
       ['serve', '--port', '0'],
@@ -126,19 +130,19 @@ describe('a data directory without its root.key', () => {
       const { code, stdout, stderr } = await run(...asked, '--data', data);
       expect({ code, stdout }, asked[0]).toEqual({ code: 3, stdout: '' });
       expect(stderr).toContain('Restore root.key');
-      expect(left()).toEqual(before);
+      expect(files()).toEqual(before);
     }
-    // The keys alone are as much at stake as the log alone.
+    // Without its log the keys are still protected.
     rmSync(join(data, 'log.db'));
     expect((await run('serve', '--port', '0', '--data', data)).stderr).toContain(
       'Restore root.key',
     );
-    const whole = restored(...KEPT);
+    const whole = restore(...BACKUP);
     expect((await run('events', 'tail', '--data', whole)).code).toBe(0);
   });
 });
 
-it("a data directory with somebody else's log.db is told as that, also without a root.key", async () => {
+it('A data directory with a log.db of another program is refused, even without a root.key', async () => {
   const data = directory.fresh();
   const db = new DatabaseSync(join(data, 'log.db'));
   db.exec('CREATE TABLE notes (note TEXT)');
@@ -154,9 +158,9 @@ it("a data directory with somebody else's log.db is told as that, also without a
   }
 });
 
-describe('a data directory without its keys.db', () => {
-  it('is refused, until an empty one says that the loss is accepted', async () => {
-    const data = restored(...KEPT.filter((name) => name !== 'keys.db'));
+describe('A data directory without its keys.db', () => {
+  it('is refused until an empty keys.db accepts the loss', async () => {
+    const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
     for (const asked of [
       ['serve', '--port', '0'],
       ['events', 'tail'],
@@ -170,8 +174,8 @@ describe('a data directory without its keys.db', () => {
     expect((await run('events', 'tail', '--data', data)).code).toBe(0);
   });
 
-  it('is a fault to doctor, and keys that were lost are told by it and by log verify', async () => {
-    const data = restored(...KEPT.filter((name) => name !== 'keys.db'));
+  it('is a fault for doctor, and log verify counts the subjects whose keys are lost', async () => {
+    const data = restore(...BACKUP.filter((name) => name !== 'keys.db'));
     const gone = await run('doctor', '--data', data);
     expect(gone).toMatchObject({ code: 4, stdout: expect.stringContaining('keys.db is gone') });
     const verify = () => json('log', 'verify', '--data', data);
@@ -180,17 +184,17 @@ describe('a data directory without its keys.db', () => {
     const { unreadable_subjects } = await verify();
     expect(unreadable_subjects).toBeGreaterThan(10);
     const lost = await run('doctor', '--data', data);
-    const told = `personal data of ${String(unreadable_subjects)} subjects cannot be read`;
-    expect(lost).toMatchObject({ code: 0, stdout: expect.stringContaining(told) });
-    expect(await json('log', 'verify', '--data', restored(...KEPT))).toMatchObject({
+    const warning = `personal data of ${String(unreadable_subjects)} subjects cannot be read`;
+    expect(lost).toMatchObject({ code: 0, stdout: expect.stringContaining(warning) });
+    expect(await json('log', 'verify', '--data', restore(...BACKUP))).toMatchObject({
       unreadable_subjects: 0,
     });
   });
 });
 
-describe('a log that is damaged', () => {
-  it('is told by log verify, and by doctor where a start would not take it', async () => {
-    const data = restored(...KEPT);
+describe('A damaged log', () => {
+  it('is reported by log verify, and by doctor where the service would not start', async () => {
+    const data = restore(...BACKUP);
     const db = new DatabaseSync(join(data, 'log.db'));
     db.exec(`UPDATE events SET data = replace(data, '"', ' "') WHERE position = 700`);
     db.close();
@@ -204,8 +208,8 @@ describe('a log that is damaged', () => {
   });
 });
 
-describe('a data directory', () => {
-  it('that cannot be read is not taken for an empty one', async () => {
+describe('A data directory', () => {
+  it('that cannot be read is not treated as an empty one', async () => {
     const loop = join(directory.fresh(), 'loop');
     symlinkSync(loop, loop);
     for (const asked of [
@@ -219,43 +223,46 @@ describe('a data directory', () => {
     expect((await run('doctor', '--data', loop)).stdout).toMatch(/✗ +log +ELOOP/);
   });
 
-  it.skipIf(!isMounted)('that is read-only is no damaged one, and can be copied', async () => {
-    for (const name of KEPT) cpSync(join(demo, name), join(medium, name));
-    spawnSync('mount', ['-o', 'remount,ro', medium]);
-    for (const asked of [
-      ['events', 'tail'],
-      ['log', 'verify'],
-      ['serve', '--port', '0'],
-    ]) {
-      const { code, stderr } = await run(...asked, '--data', medium);
-      expect(code, asked.join()).toBe(3);
-      expect(stderr).toContain('is read-only here (EROFS');
-    }
-    const { stdout } = await run('doctor', '--data', medium);
-    expect(stdout).toMatch(/✗ +data directory +EROFS.*✓ +log .*✓ +keys /s);
-    const copy = join(directory.fresh(), 'copy');
-    cpSync(join(medium, 'root.key'), join(copy, 'root.key'));
-    const copied = await json('log', 'copy', `sqlite:${medium}`, `sqlite:${copy}`);
-    expect(copied).toMatchObject({ verified: true, behind: false });
-    expect(copied['keys']).toBeGreaterThan(10);
-  });
+  it.skipIf(!isMounted)(
+    'that is read-only is not reported as damaged, and can be copied',
+    async () => {
+      for (const name of BACKUP) cpSync(join(demo, name), join(medium, name));
+      spawnSync('mount', ['-o', 'remount,ro', medium]);
+      for (const asked of [
+        ['events', 'tail'],
+        ['log', 'verify'],
+        ['serve', '--port', '0'],
+      ]) {
+        const { code, stderr } = await run(...asked, '--data', medium);
+        expect(code, asked.join()).toBe(3);
+        expect(stderr).toContain('is read-only here (EROFS');
+      }
+      const { stdout } = await run('doctor', '--data', medium);
+      expect(stdout).toMatch(/✗ +data directory +EROFS.*✓ +log .*✓ +keys /s);
+      const copy = join(directory.fresh(), 'copy');
+      cpSync(join(medium, 'root.key'), join(copy, 'root.key'));
+      const copied = await json('log', 'copy', `sqlite:${medium}`, `sqlite:${copy}`);
+      expect(copied).toMatchObject({ verified: true, behind: false });
+      expect(copied['keys']).toBeGreaterThan(10);
+    },
+  );
 
-  it('that holds nothing is not made by a scrub', async () => {
+  it('that does not exist is not created by log verify', async () => {
     const none = join(directory.fresh(), 'none');
     const { code, stderr } = await run('log', 'verify', '--data', none);
     expect({ code, there: existsSync(none) }).toEqual({ code: 3, there: false });
     expect(stderr).toContain('holds no Tributary data');
   });
 
-  it('of a demo goes when nobody works on it; any other stays', async () => {
-    const real = restored(...KEPT);
+  it('of a demo is removed by demo-reset, with no other file or directory', async () => {
+    const real = restore(...BACKUP);
     const refused = await run('demo-reset', '--data', real);
     expect(refused.code).toBe(1);
-    expect(readdirSync(real)).toHaveLength(KEPT.length);
-    const done = restored(...KEPT, 'demo.json');
+    expect(readdirSync(real)).toHaveLength(BACKUP.length);
+    const done = restore(...BACKUP, 'demo.json');
     expect(await json('demo-reset', '--data', done)).toMatchObject({ removed: true });
     expect(existsSync(done)).toBe(false);
-    const mixed = restored(...KEPT, 'demo.json');
+    const mixed = restore(...BACKUP, 'demo.json');
     writeFileSync(join(mixed, '.profile'), '');
     expect(await json('demo-reset', '--data', mixed)).toMatchObject({ removed: true });
     expect(readdirSync(mixed)).toEqual(['.profile']);

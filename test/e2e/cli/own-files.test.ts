@@ -1,4 +1,4 @@
-/** What lies in a data directory is its owner's alone, also where the directory is not. */
+/** The files of a data directory are readable by their owner only, even if the directory is not. */
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ const modesIn = (directory: string): Record<string, string> =>
       .map(({ name }) => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]),
   );
 
-it('is made for its owner alone, every file of it', async () => {
+it('A service creates all its files readable by their owner only', async () => {
   const app = await testApp();
   await app.agent('acme');
   const made = modesIn(app.directory);
@@ -28,7 +28,7 @@ it('is made for its owner alone, every file of it', async () => {
   await app.close();
 });
 
-it('is closed at the next start where it was left open, and nothing beyond it', () => {
+it('A start closes files of the service to others, and changes no other file', () => {
   const directory = fresh();
   const elsewhere = join(fresh(), 'feed.csv');
   writeFileSync(elsewhere, '', { mode: 0o644 });
@@ -47,7 +47,7 @@ it('is closed at the next start where it was left open, and nothing beyond it', 
   expect(statSync(join(directory, 'outbox')).mode & 0o777).toBe(0o755);
 });
 
-it('is all that a service which has begun makes, so that it can go on there', async () => {
+it('A start accepts a directory with any one file of the service and other files', async () => {
   const app = await testApp();
   await app.agent('acme');
   for (const name of readdirSync(app.directory)) {
@@ -59,7 +59,7 @@ it('is all that a service which has begun makes, so that it can go on there', as
   await app.close();
 });
 
-describe('a directory of others', () => {
+describe('A directory with other files', () => {
   it.each([
     [['lost+found', '.snapshot', '.nfs0001'], true],
     [['notes.txt', 'log.db'], true],
@@ -67,7 +67,7 @@ describe('a directory of others', () => {
     [['notes.txt'], false],
     [['log.db.txt', '.git'], false],
     [['alog.db'], false],
-  ])('with %j is one to begin in: %s', (names, mayBegin) => {
+  ])('such as %j can become a data directory: %s', (names, mayBegin) => {
     const directory = fresh();
     for (const name of names) writeFileSync(join(directory, name), '');
     const begin = () => prepareDirectory(directory);
@@ -75,19 +75,19 @@ describe('a directory of others', () => {
     else expect(begin).toThrow(/holds files of others .*Nothing was written/);
   });
 
-  it('is left as it was by every command, and told by doctor', async () => {
+  it('is not changed by any command, and doctor reports it', async () => {
     const directory = fresh();
     const script = join(directory, 'run.sh');
     writeFileSync(script, '', { mode: 0o755 });
     const file = feed(fresh(), 'one.csv', `${HEADER}L-1,One,1.00 GBP,in_stock\n`);
     const source = fresh();
     await json('catalog', 'import', file, '--data', source);
-    const told = [
+    const commands = [
       run('serve', '--port', '0', '--data', directory),
       run('catalog', 'import', file, '--data', directory),
       run('log', 'copy', `sqlite:${source}`, `sqlite:${directory}`),
     ];
-    for (const { code, stderr } of await Promise.all(told))
+    for (const { code, stderr } of await Promise.all(commands))
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('(run.sh)') });
     expect(modesIn(directory)).toEqual({ 'run.sh': '755' });
     expect((await run('doctor', '--data', directory)).stdout).toMatch(
@@ -99,15 +99,19 @@ describe('a directory of others', () => {
   });
 });
 
-it('is told by doctor where others can get at it', async () => {
+it('Doctor reports files that other users can read', async () => {
   const directory = fresh();
-  const told = async (): Promise<string> => {
+  const permissionsLine = async (): Promise<string> => {
     const { stdout } = await run('doctor', '--data', directory);
     return /^.*permissions.*$/m.exec(stdout)?.[0] ?? '';
   };
-  expect(await told()).toContain('✓');
+  expect(await permissionsLine()).toContain('✓');
   chmodSync(directory, 0o755);
-  expect(await told()).toContain(`others can look into ${directory}: chmod 700 ${directory}`);
+  expect(await permissionsLine()).toContain(
+    `other users can list ${directory}: chmod 700 ${directory}`,
+  );
   writeFileSync(join(directory, 'log.db-wal'), '', { mode: 0o644 });
-  expect(await told()).toContain(`others can get at ${join(directory, 'log.db-wal')}`);
+  expect(await permissionsLine()).toContain(
+    `other users can read ${join(directory, 'log.db-wal')}`,
+  );
 });

@@ -1,4 +1,4 @@
-/** The examples of the contract, run as a stranger runs them; and what they propose, approved by hand. */
+/** The example sessions of the contract, run as a new user runs them, and the approval of what they propose. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ afterAll(() => {
 
 type Step = { step: string; status: number | string } & Record<string, unknown>;
 
-/** The lines that a session prints; the same `as` is the same intents. */
+/** Runs a session and returns the lines that it prints; the same `as` repeats the same intents. */
 const session = async (name: string, as: string): Promise<Step[]> => {
   const file = join(ROOT, `contracts/examples/sessions/${name}.ts`);
   const { url, api_key } = server.ready;
@@ -40,22 +40,22 @@ const session = async (name: string, as: string): Promise<Step[]> => {
 
 const steps = (said: Step[]): (number | string)[] => said.map(({ status }) => status);
 
-describe('a session of an agent', () => {
-  it('over REST goes from a key to numbers', async () => {
+describe('A session of an agent', () => {
+  it('over REST searches, links, submits and reads its performance', async () => {
     const said = await session('rest', 'one');
     expect(steps(said)).toEqual([200, 200, 201, 201, 201, 201, 200, 200, 403]);
     expect(said[3]).toMatchObject({ same: true, replayed: 'true' });
     expect(said.at(-1)).toMatchObject({ code: 'boundary_forbidden', action: 'hand_to_buyer' });
   });
 
-  it('over MCP finds, links, and proposes a post', async () => {
+  it('over MCP searches, links and proposes a post', async () => {
     const said = await session('mcp', 'one');
     expect(steps(said)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'refused', 'ok', 'ok', 'refused']);
     expect(said[1]?.['tools']).toHaveLength(12);
     expect(said[4]).toMatchObject({ same: true });
   });
 
-  it('over A2A proposes a promotion, which a person approves: it leaves once', async () => {
+  it('over A2A proposes a promotion, which is sent once after a person approves it', async () => {
     verifies('service.1', 'service.2');
     const said = await session('a2a', 'one');
     expect(steps(said)).toEqual([
@@ -92,7 +92,7 @@ describe('a session of an agent', () => {
       content: { text: 'Candles are back in stock. Ask us for a list.' },
     });
 
-    // The agent says it all again: the same task, which is done by now, and nothing leaves twice.
+    // The agent repeats everything: it gets the same task, now completed, and nothing is sent twice.
     const again = await session('a2a', 'one');
     expect(again[3]).toMatchObject({ task: said[3]?.['task'], status: 'TASK_STATE_COMPLETED' });
     expect(readdirSync(outbox)).toHaveLength(1);

@@ -1,0 +1,47 @@
+import { isRemoteLog } from '#src/config.ts';
+import { type CommonOptions, configFor } from '../options.ts';
+import { hasLog, noDataError } from '../service/data-directory.ts';
+import { findServer } from '../service/server-file.ts';
+import { unreadableSubjects, unreadableText } from '../service/unreadable.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatPlural, printResult } from '../terminal/output.ts';
+import { startProgress } from '../terminal/progress.ts';
+
+const faultText = (reason: string, events: number): string =>
+  `the log is damaged: ${reason.replace(/\.$/, '')}. ${formatPlural(events, 'event')} before that are intact.`;
+
+/** Reads every byte of the log and checks it. */
+export const verifyEvents = async (options: CommonOptions): Promise<void> => {
+  const config = configFor(options);
+  const { dataDirectory: directory } = config;
+  const server = await findServer(directory);
+  if (server)
+    throw new CommandError(
+      EXIT.cannotStart,
+      `a server (process ${server.pid}) runs on ${directory}, and reading the whole log would slow it ` +
+        'down. Stop it first, or verify a copy of the directory.',
+    );
+  if (!hasLog(config)) throw noDataError(config);
+  const { openEventLog } = await import('#src/wiring/event-log.ts');
+  const { commandLogger } = await import('#src/wiring/logger.ts');
+  const logger = commandLogger(config.logLevel);
+  // A copy without its secrets can be verified, too.
+  const opened = await openEventLog(config, { logger, holdsDirectory: false, checkedAtOpen: 0 });
+  try {
+    const { position } = await opened.log.head();
+    const bar = startProgress({ label: 'log', total: position, unit: 'events' });
+    const { events, fault } = await opened
+      .verify((done) => bar.update(done))
+      .finally(() => bar.stop());
+    const report = { intact: fault === null, events, fault };
+    if (fault) throw new CommandError(EXIT.differs, faultText(fault.reason, events), report);
+    const unreadable = isRemoteLog(config) ? null : await unreadableSubjects(directory, opened.log);
+    printResult(
+      options,
+      { ...report, unreadable_subjects: unreadable },
+      `${formatPlural(events, 'event')}: all are intact.${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
+    );
+  } finally {
+    await opened.close();
+  }
+};

@@ -1,0 +1,49 @@
+/** Flags that every command has, and parsers of flags. */
+import { resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Config, readConfig } from '#src/config.ts';
+
+export type CommonOptions = { data?: string; json?: boolean; idempotencyKey?: string };
+
+/** Refuses an empty name: an unset variable of a script must not select the current directory. */
+const parseDirectory = (text: string): string => {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('It must name a directory; a dot names the current one.');
+};
+
+export const addCommonOptions = (command: Command): Command =>
+  command
+    .option('--data <dir>', 'Data directory (default: DATA_DIR, otherwise ./data)', parseDirectory)
+    .option('--json', 'Print one JSON object as the last line on stdout');
+
+/** Adds the flag by which a repeated write is done once. */
+export const addKeyOption = (command: Command): Command =>
+  command.option(
+    '--idempotency-key <key>',
+    'Key of this change; the same on every repetition (default: a random one)',
+  );
+
+/** Reads the settings of the environment; flags override them. */
+export const configFor = (options: CommonOptions): Config => {
+  const config = readConfig();
+  return { ...config, dataDirectory: resolve(options.data ?? config.dataDirectory) };
+};
+
+/** Makes a parser of whole numbers from `min` to `max`, both included. */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+
+/** Parses `a, b,c`. */
+export const parseList = (text: string): string[] => {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  if (items.length > 0) return items;
+  throw new InvalidArgumentError('Give at least one, separated by commas.');
+};

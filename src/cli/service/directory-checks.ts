@@ -1,0 +1,106 @@
+/** Checks of a data directory and of what it holds. */
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import { inspectLog } from '#src/adapters/sqlite/log/log-open.ts';
+import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
+import {
+  filesOpenToOthers,
+  isOpenToOthers,
+  isThere,
+  requireOwnDirectory,
+} from '#src/adapters/system/directory.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
+import { formatCount } from '../terminal/output.ts';
+import { type Check, runCheck, fault, ok, warning } from './check.ts';
+import type { RunningServer } from './server-file.ts';
+import { unreadableSubjects, unreadableText } from './unreadable.ts';
+
+const GIB = 1_073_741_824;
+const MIB = 1_048_576;
+const FREE_BYTES_FAULT = GIB / 10;
+const KEYS_EVENTS = 1_000;
+
+const checkAccess = (directory: string) =>
+  runCheck('data directory', () => {
+    if (!isThere(directory))
+      return warning(`${directory} does not exist; serve creates it, and a projector needs none`);
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    requireOwnDirectory(directory);
+    return ok(`${directory}, writable`);
+  });
+
+const checkFreeDisk = (directory: string) =>
+  runCheck('free disk', () => {
+    if (!existsSync(directory)) return ok('not known, because the directory does not exist');
+    const { bavail, bsize } = statfsSync(directory);
+    const free = bavail * bsize;
+    const text = `${(free / GIB).toFixed(1)} GiB`;
+    if (free < FREE_BYTES_FAULT) return fault(`${text}: writes will soon be refused`);
+    return free < GIB ? warning(text) : ok(text);
+  });
+
+const checkPermissions = (directory: string) =>
+  runCheck('permissions', () => {
+    // The modes of files do not matter in a directory that is closed to others.
+    if (!existsSync(directory) || !isOpenToOthers(directory))
+      return ok('no other user can read the data directory');
+    const files = filesOpenToOthers(directory);
+    return warning(
+      `other users can ${files.length === 0 ? `list ${directory}` : `read ${files.join(', ')}`}: ` +
+        `chmod 700 ${directory}`,
+    );
+  });
+
+const checkServer = (directory: string, server: RunningServer | undefined) =>
+  runCheck('server', () => {
+    if (server) return ok(`${server.role ?? 'server'} runs: ${server.url}, process ${server.pid}`);
+    if (!isThere(join(directory, 'lock'))) return ok('none has run here');
+    try {
+      lockDirectory(directory, 0).release();
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error;
+      return warning('none answers, but a process holds the directory: it is starting or stopping');
+    }
+    const hasCrashed = existsSync(join(directory, 'server.json'));
+    return ok(hasCrashed ? 'none runs; the last one did not stop in order' : 'none runs');
+  });
+
+const checkLogFile = (directory: string) =>
+  runCheck('log', () => {
+    const last = inspectLog(directory);
+    if (last === null) return ok('none yet');
+    const size = `${(statSync(join(directory, 'log.db')).size / MIB).toFixed(1)} MiB`;
+    return ok(
+      `${formatCount(last)} events, ${size}; the newest are intact. tributary log verify checks all`,
+    );
+  });
+
+/** Looks for the keys of the newest events, which a vault that is older than its log does not have. */
+const checkKeys = (directory: string) =>
+  runCheck('keys', async () => {
+    const end = inspectLog(directory, 0);
+    if (end === null) return ok('none yet');
+    const source = sqliteLogSource(directory);
+    const unreadable = await unreadableSubjects(directory, source, end - KEYS_EVENTS);
+    await source.close();
+    if (unreadable === null)
+      return fault('keys.db is gone: restore it, otherwise no personal data can be read');
+    if (unreadable > 0) return warning(unreadableText(unreadable));
+    const events = formatCount(Math.min(end, KEYS_EVENTS));
+    return ok(`complete for the newest ${events} events`);
+  });
+
+/** Checks a data directory; `hasLog`: whether its log is embedded. */
+export const checkDirectory = (
+  directory: string,
+  server: RunningServer | undefined,
+  hasLog: boolean,
+): Promise<Check[]> =>
+  Promise.all([
+    checkAccess(directory),
+    checkFreeDisk(directory),
+    checkPermissions(directory),
+    checkServer(directory, server),
+    ...(hasLog ? [checkLogFile(directory), checkKeys(directory)] : []),
+  ]);

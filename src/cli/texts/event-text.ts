@@ -1,0 +1,66 @@
+/** One event on one line for a person, without hashes and encrypted text. */
+import type { DeskAnswer } from '../desk/desk-client.ts';
+import { formatSafely } from './answer-text.ts';
+
+export type ShownEvent = DeskAnswer<'readEvents'>['data'][number];
+
+const VALUE_CHARS_MAX = 48;
+/** Members that mean nothing to a person. */
+const HIDDEN = new Set(['hash', 'token_hash', 'pepper_version', 'fingerprint', 'visitor']);
+const SEALED = /^s1\.[a-z]+_/;
+
+const valueText = (value: unknown): string => {
+  if (typeof value !== 'string') return String(value);
+  if (SEALED.test(value)) return '(sealed)';
+  const cut = value.length > VALUE_CHARS_MAX ? `${value.slice(0, VALUE_CHARS_MAX - 1)}…` : value;
+  const safe = formatSafely(cut);
+  return /^[^\s"=]+$/.test(safe) ? safe : JSON.stringify(safe);
+};
+
+const isMoney = (value: object): value is { amount: number; currency: string } =>
+  'amount' in value && 'currency' in value;
+
+const memberText = (name: string, value: unknown): string[] => {
+  if (HIDDEN.has(name)) return [];
+  if (name.endsWith('_at') && typeof value === 'number')
+    return [`${name}=${new Date(value).toISOString()}`];
+  if (Array.isArray(value)) {
+    if (value.length === 0) return [];
+    const isPlain = value.every((item) => typeof item === 'string');
+    return [`${name}=${isPlain ? valueText(value.join(',')) : value.map(itemText).join(',')}`];
+  }
+  if (typeof value !== 'object' || value === null) return [`${name}=${valueText(value)}`];
+  if (isMoney(value)) return [`${name}=${itemText(value)}`];
+  return Object.entries(value).flatMap(([inner, member]) => memberText(`${name}.${inner}`, member));
+};
+
+/** Formats an item of a list: money, a line of a handoff, a price tier, or an audit record. */
+const itemText = (item: unknown): string => {
+  if (typeof item !== 'object' || item === null) return valueText(item);
+  if (isMoney(item)) return `${item.amount}:${item.currency}`;
+  const { sku, quantity, min_quantity, unit_price, operation, surface, decision, code, count } =
+    item as Record<string, string | number | undefined>;
+  if (sku !== undefined) return `${sku}x${quantity}`;
+  if (min_quantity !== undefined) return `${min_quantity}:${unit_price}`;
+  if (operation === undefined) return '{…}';
+  return `${surface}/${operation}:${code ?? decision}${count === 1 ? '' : `x${count}`}`;
+};
+
+/** Formats the data without what the stream and the actor say already; dimensions come last. */
+const dataText = ({ data, stream, meta }: ShownEvent): string => {
+  const ownId = stream.slice(stream.indexOf('_') + 1);
+  const { dims = {}, ...rest } = data as Record<string, unknown> & { dims?: object };
+  return [...Object.entries(rest), ...Object.entries(dims)]
+    .filter(([, value]) => value !== meta['actor'])
+    .filter(([, value]) => typeof value !== 'string' || !value.endsWith(ownId))
+    .flatMap(([name, value]) => memberText(name, value))
+    .join(' ');
+};
+
+/** Returns the cells of a table row: position, time, type, surface, actor, stream, data. */
+export const toCells = (event: ShownEvent): string[] => {
+  const { position, at, type, stream, meta } = event;
+  const { surface = '-', actor = '-' } = meta as { surface?: string; actor?: string };
+  const time = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+  return [String(position).padStart(6), time, type, surface, actor, stream, dataText(event)];
+};

@@ -1,0 +1,39 @@
+/** The groups of commands by their first word, in the order of `tributary --help`. */
+type Topic = { section: string; about?: string; alias?: string };
+
+const SERVICE = 'Service:';
+const ACCESS = 'Agents and people:';
+const RECORDS = 'Catalog and records:';
+const OUTREACH = 'Outreach:';
+const LOG = 'Log and read models:';
+
+export const TOPICS: Readonly<Record<string, Topic>> = {
+  serve: { section: SERVICE },
+  status: { section: SERVICE },
+  doctor: { section: SERVICE },
+  'demo-reset': { section: SERVICE },
+  access: { section: ACCESS, about: 'Review which agents may act' },
+  key: { section: ACCESS, about: 'Manage the API keys of agents' },
+  token: { section: ACCESS, about: 'Manage the tokens of people at the desk' },
+  catalog: { section: RECORDS, about: 'Publish and withdraw products' },
+  lead: { section: RECORDS, about: 'Manage leads' },
+  handoff: { section: RECORDS, about: 'Manage handoffs, the lists for buyers' },
+  link: { section: RECORDS, about: 'Manage attributed links' },
+  erase: { section: RECORDS },
+  approvals: {
+    section: OUTREACH,
+    about: 'Review and decide the outreach that agents propose',
+    alias: 'approval',
+  },
+  outreach: { section: OUTREACH, about: 'Set approvers and channels of outreach, and halt it' },
+  events: { section: LOG, about: 'Show events of the log', alias: 'event' },
+  projections: { section: LOG, about: 'Manage the read models', alias: 'projection' },
+  log: { section: LOG, about: 'Verify and copy the event log' },
+};
+
+/** Returns the topic of a first word or of its alias; a derived command may have a new one. */
+export const topicOf = (word: string): [name: string, topic: Topic] =>
+  Object.entries(TOPICS).find(([name, { alias }]) => name === word || alias === word) ?? [
+    word,
+    { section: 'Other:' },
+  ];

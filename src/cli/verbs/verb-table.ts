@@ -1,0 +1,179 @@
+/** Rows for the operations of the desk whose command needs more than their definition says. */
+import { InvalidArgumentError } from 'commander';
+import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
+import { minorUnits } from '#src/app/catalog/feed-cells.ts';
+import type { DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
+import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
+import { projectionsText } from '../texts/projection-text.ts';
+import { completeHash, confirmContent, parseHash } from './approved-content.ts';
+import type { Verb, Verbs } from './verb.ts';
+
+/** Parses `129.50 GBP` to exact minor units. */
+const parseMoney = (text: string): { amount: number; currency: string } => {
+  const [, amount = '', currency = ''] = /^(\S+) ([A-Z]{3})$/.exec(text.trim()) ?? [];
+  const minor = currency === '' ? undefined : minorUnits(amount, currency);
+  if (typeof minor === 'number') return { amount: minor, currency };
+  throw new InvalidArgumentError('It must be like "129.50 GBP".');
+};
+
+type Channel = DeskRequest<'configureOutreach'>['channels'][number];
+
+/**
+ * Parses `message=webhook:https://…` and adds it to the channels before. An exclamation mark after webhook
+ * says that the receiver accepts each webhook-id once.
+ */
+const parseChannel = (text: string, before: unknown = []): Channel[] => {
+  const [, name = '', adapter = '', idempotent, url] =
+    /^(\w+)=(file|a2a|webhook)(!)?(?::(.+))?$/.exec(text) ?? [];
+  const kind = OUTBOUND_KINDS.find((one) => one === name);
+  if (!kind)
+    throw new InvalidArgumentError(
+      `It must be like social_post=file, message=webhook:https://… or agent_notification=a2a.`,
+    );
+  const channel = {
+    kind,
+    adapter: adapter as Channel['adapter'],
+    ...(url !== undefined && { url }),
+    ...(idempotent !== undefined && { receiver_idempotent: true }),
+  };
+  return [...(before as Channel[]), channel];
+};
+
+const stateText = ({ id, owner_id, state }: DeskAnswer<'moveLead'>): string =>
+  `${id} of ${owner_id} is ${state}.`;
+
+const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
+  const state = {
+    destroyed: 'the key is destroyed, so its personal data cannot be read any more',
+    never: 'it had no key, because none of its data was encrypted',
+  }[key];
+  const inClear =
+    count === 0
+      ? ''
+      : ` ${count} older ${count === 1 ? 'event keeps' : 'events keep'} text in clear: it stays in the log ` +
+        'and its backups, and nothing shows it any more.';
+  return `${subject}: ${state}.${inClear}`;
+};
+
+const DAYS = { about: 'Days until the key expires' };
+/** The key alone is on stdout, so that it can be piped into a secret store. */
+const KEY = {
+  notice: ({ id, agent_id, environment, expires_at }: DeskAnswer<'issueKey'>): string =>
+    `Key ${id} of ${agent_id} (${environment}), valid until ${expires_at}. It is shown only once:`,
+  text: ({ api_key }: DeskAnswer<'issueKey'>): string => api_key,
+};
+const DECISION = {
+  fields: {
+    content_sha256: {
+      placeholder: 'hex',
+      about: 'Hash of the content that you have seen, or its first 12 digits',
+      isOptional: true,
+      parse: parseHash,
+    },
+  },
+  complete: completeHash,
+  text: requestText,
+};
+
+const VERBS: Verbs = {
+  suspendAgent: { words: 'access suspend' },
+  reinstateAgent: { words: 'access reinstate' },
+  listAgents: {
+    words: 'access list',
+    readsAllPages: true,
+    columns: 'id status name granted_scopes requested_scopes pending.name',
+  },
+  issueKey: {
+    ...KEY,
+    fields: {
+      environment: { value: 'test', about: 'Issue a key that acts in a space of its own' },
+      expires_in_days: DAYS,
+    },
+  },
+  rotateKey: {
+    ...KEY,
+    fields: {
+      overlap_hours: { about: 'Hours for which both keys work' },
+      expires_in_days: DAYS,
+    },
+  },
+  listKeys: { readsAllPages: true, columns: 'id status agent_id prefix last4 expires_at' },
+  issueDeskToken: {
+    words: 'token issue',
+    fields: { expires_in_days: { about: 'Days until the token expires (default: never)' } },
+    notice: ({ id, name, roles }) =>
+      `Token ${id} for ${name}: ${roles.join(', ')}. It is shown only once:`,
+    text: ({ token }) => token,
+  },
+  revokeDeskToken: { words: 'token revoke' },
+  importProducts: { words: 'catalog import' },
+  withdrawProduct: { words: 'catalog withdraw', args: ['sku'] },
+  moveLead: {
+    fields: {
+      value: {
+        placeholder: 'money',
+        about: 'Value of a won lead, like "129.50 GBP"',
+        parse: parseMoney,
+      },
+    },
+    text: stateText,
+  },
+  withdrawHandoff: { text: stateText },
+  invalidateHandoff: { text: stateText },
+  readRfq: { words: 'handoff rfq' },
+  listHandoffs: { columns: 'id status agent_id lines expires_at title' },
+  disableLink: { text: stateText },
+  listLinks: { columns: 'id status agent_id campaign target short_url' },
+  eraseSubject: {
+    words: 'erase',
+    fields: {
+      owner_id: { about: 'The promoter (default: the one that the log names)' },
+      reason: {
+        about: 'Reason, stored in clear for ever: name nobody in it',
+        fallback: 'Erasure was asked for.',
+      },
+    },
+    text: erasedText,
+  },
+  configureOutreach: {
+    fields: {
+      approvals_required: { about: 'How many people must approve' },
+      channels: {
+        placeholder: 'kind=adapter',
+        about:
+          'Repeatable: social_post=file, message=webhook:https://…, agent_notification=a2a; ' +
+          'webhook! for a receiver that accepts each webhook-id once',
+        parse: parseChannel,
+      },
+    },
+    flags: {
+      '--rotate-secret': 'Make a new webhook secret; for 24 hours the previous one signs, too',
+    },
+    complete: (_desk, { channels = [], ...input }, { rotateSecret }) => ({
+      ...input,
+      channels: rotateSecret ? channels.map((one) => ({ ...one, rotate_secret: true })) : channels,
+    }),
+  },
+  getOutreach: { words: 'outreach show' },
+  listApprovals: { words: 'approvals list', text: requestsText },
+  showApproval: { words: 'approvals show', text: approvalText },
+  approveOutbound: {
+    ...DECISION,
+    words: 'approvals approve',
+    complete: confirmContent,
+    help: 'Without --sha256 it shows the content and asks, on a terminal.',
+  },
+  refuseOutbound: { ...DECISION, words: 'approvals refuse' },
+  requestOutboundChanges: { ...DECISION, words: 'approvals request-changes' },
+  cancelOutbound: { words: 'approvals cancel', text: requestText },
+  observeOutbound: { words: 'approvals observe', text: requestText },
+  listHistory: { words: 'events history' },
+  readEvents: { words: 'events show' },
+  listProjections: { words: 'projections status', text: projectionsText },
+  rebuildProjection: { words: 'projections rebuild' },
+  verifyProjection: { words: 'projections verify' },
+};
+
+/** Returns the row of an operation, which is empty where everything is derived. */
+export const verbOf = (id: string): Verb =>
+  (VERBS as Readonly<Record<string, Verb | undefined>>)[id] ?? {};
