@@ -1,6 +1,6 @@
 /** Flags that every command has, and parsers of flags. */
 import { resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, readConfig } from '#src/config.ts';
 
 export type CommonOptions = { data?: string; json?: boolean; idempotencyKey?: string };
@@ -11,17 +11,20 @@ const parseDirectory = (text: string): string => {
   throw new InvalidArgumentError('It must name a directory; a dot names the current one.');
 };
 
-export const addCommonOptions = (command: Command): Command =>
-  command
-    .option('--data <dir>', 'Data directory (default: DATA_DIR, otherwise ./data)', parseDirectory)
-    .option('--json', 'Print one JSON object as the last line on stdout');
+export const jsonOption = (): Option =>
+  new Option('--json', 'Print one JSON object as the last line on stdout');
 
-/** Adds the flag by which a repeated write is done once. */
-export const addKeyOption = (command: Command): Command =>
-  command.option(
+/** The flag by which a repeated write is done once. */
+export const keyOption = (): Option =>
+  new Option(
     '--idempotency-key <key>',
     'Key of this change; the same on every repetition (default: a random one)',
   );
+
+export const addCommonOptions = (command: Command): Command =>
+  command
+    .option('--data <dir>', 'Data directory (default: DATA_DIR, otherwise ./data)', parseDirectory)
+    .addOption(jsonOption());
 
 /** Reads the settings of the environment; flags override them. */
 export const configFor = (options: CommonOptions): Config => {

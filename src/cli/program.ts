@@ -1,7 +1,7 @@
 /** The program: every command in its group. */
 import { Command } from 'commander';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
-import { OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
+import { defineOwnCommand, OWN_COMMANDS, type OwnCommand } from './commands/own-commands.ts';
 import { EXIT_HELP } from './terminal/exit.ts';
 import { addHelpCommand, HELP, wrap } from './terminal/help.ts';
 import { defineDeskCommand } from './verbs/desk-command.ts';
@@ -9,32 +9,30 @@ import { TOPICS, topicOf } from './verbs/topics.ts';
 import { type Registry, commandWordsOf } from './verbs/words.ts';
 import { VERSION } from './version.ts';
 
-type Entry = { words: string; define(command: Command): void };
+/** A command: its usage, and what adds the rest to it. */
+type Entry = { usage: string; define(command: Command): void };
 
-const ownEntry = ({ words, about, help, define }: OwnCommand): Entry => ({
-  words,
-  define(command) {
-    define(command).description(about);
-    if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
-  },
+const ownEntry = (own: OwnCommand): Entry => ({
+  usage: own.usage,
+  define: (command) => defineOwnCommand(command, own),
 });
 
 /** Lists the own commands and, for each operation, its derived command or the own ones that call it. */
 const entriesOf = (registry: Registry): Entry[] => {
   const own = Map.groupBy(OWN_COMMANDS, ({ calls }) => calls);
   const derived = Object.values(registry).flatMap((operation) => {
-    const { id } = operation;
-    const callers = own.get(id as DeskOperationId);
+    const callers = own.get(operation.id as DeskOperationId);
     if (callers) return callers.map(ownEntry);
     const define = (command: Command) => defineDeskCommand(command, operation, registry);
-    return { words: commandWordsOf(operation), define };
+    return { usage: commandWordsOf(operation), define };
   });
   return [...(own.get(undefined) ?? []).map(ownEntry), ...derived];
 };
 
-const namesOf = (hasOperation: boolean): string =>
-  OWN_COMMANDS.filter(({ calls }) => (calls !== undefined) === hasOperation)
-    .map(({ words }) => words)
+/** Names the own commands that call the desk, or those that do not. */
+const namesOf = (callDesk: boolean): string =>
+  OWN_COMMANDS.filter(({ calls }) => (calls !== undefined) === callDesk)
+    .map(({ usage }) => usage.replace(/ [<[].*/, ''))
     .join(', ');
 
 const ROOT_HELP = `
@@ -43,23 +41,20 @@ ${wrap(`These call the desk several times: ${namesOf(true)}.`)}
 ${wrap('Every other command is one operation of the desk; its help names the operation and the roles.')}
 `;
 
-/** Adds an entry below the group of its first word, which is made with its first command. */
-const addEntry = (root: Command, { words, define }: Entry): void => {
-  const [first = '', ...rest] = words.split(' ');
-  const [name, { section, about, alias }] = topicOf(first);
-  if (rest.length === 0) {
+/** Adds an entry, in the group of its first word unless it is one word alone. */
+const addEntry = (root: Command, { usage, define }: Entry): void => {
+  const [, first = '', rest = ''] = /^(\S+) ?(.*)$/.exec(usage) ?? [];
+  const [name, { section, about = `Commands of ${first}`, alias }] = topicOf(first);
+  if (rest === '') {
     define(root.command(name).helpGroup(section));
     return;
   }
   let group = root.commands.find((command) => command.name() === name);
   if (!group) {
-    group = root
-      .command(name)
-      .helpGroup(section)
-      .description(about ?? `Commands of ${name}`);
+    group = root.command(name).helpGroup(section).description(about);
     if (alias !== undefined) group.alias(alias);
   }
-  define(group.command(rest.join('-')));
+  define(group.command(rest));
 };
 
 /** Makes the program. Faults of the command line are thrown, so that one place sets the exit status. */
@@ -77,8 +72,8 @@ export const program = (registry: Registry = deskOperations): Command => {
     .addHelpText('after', ROOT_HELP + EXIT_HELP)
     .exitOverride();
   const order = Object.keys(TOPICS);
-  const rank = ({ words }: Entry): number => {
-    const at = order.indexOf(topicOf(words.split(' ')[0] ?? '')[0]);
+  const rank = ({ usage }: Entry): number => {
+    const at = order.indexOf(topicOf(usage.split(' ')[0] ?? '')[0]);
     return at < 0 ? order.length : at;
   };
   for (const entry of entriesOf(registry).toSorted((a, b) => rank(a) - rank(b)))

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../support/source/tree.ts';
 
 /*
- * What contracts/README.md promises, done in a scratch copy: a contract, a line in the registry, a
- * handler; nothing else.
+ * What contracts/README.md promises, done in a scratch copy of the tree, for an operation of agents and for
+ * one of the desk: a contract, a line in the registry, a handler, and nothing else.
  */
 const scratch = mkdtempSync(join(tmpdir(), 'eighth-'));
 beforeAll(() => {
-  for (const folder of ['contracts', 'src', 'projections', 'infra/scripts'])
+  for (const folder of ['contracts', 'src', 'projections'])
     cpSync(join(ROOT, folder), join(scratch, folder), { recursive: true });
   for (const file of ['package.json', 'tsconfig.json'])
     cpSync(join(ROOT, file), join(scratch, file));
@@ -56,8 +56,38 @@ export const getGreeting: Handler<'getGreeting'> = async (_deps, { name }) =>
   done({ text: \`Hello, \${name}\` });
 `;
 
-describe('an eighth operation', () => {
-  it('does not compile without its handler, and needs nothing but it', () => {
+const DESK_CONTRACT = `
+import { z } from 'zod';
+import { deskCommand } from './define.ts';
+
+export const sendGreeting = deskCommand({
+  id: 'sendGreeting',
+  roles: ['staff'],
+  path: '/greetings/{name}/send',
+  summary: 'Send a greeting',
+  guidance: 'Without how_often it is sent once.',
+  fields: {
+    name: z.string().min(3, { error: 'must have three letters' }),
+    how_often: z.int().min(1).max(9).default(1).describe('Number of greetings'),
+  },
+  output: z.object({ text: z.string() }),
+  example: {
+    name: 'hello',
+    input: { idempotency_key: 'hello-1', name: 'Ada' },
+    output: { text: 'Hello, Ada' },
+  },
+});
+`;
+const DESK_HANDLER = `
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { done } from '../pipeline/outcome.ts';
+
+export const sendGreeting: DeskHandler<'sendGreeting'> = async (_deps, { name, how_often }) =>
+  done({ text: \`Hello, \${name}\`.repeat(how_often) });
+`;
+
+describe('A new operation', () => {
+  it('of agents and of the desk compiles with its contract, its line and its handler, and not without', () => {
     writeFileSync(join(scratch, 'contracts/operations/get-greeting.ts'), CONTRACT);
     edit('contracts/index.ts', (text) =>
       `import { getGreeting } from './operations/get-greeting.ts';\n${text}`.replace(
@@ -65,10 +95,20 @@ describe('an eighth operation', () => {
         '  getPerformance,\n  getGreeting,\n}',
       ),
     );
+    writeFileSync(join(scratch, 'contracts/desk/send-greeting.ts'), DESK_CONTRACT);
+    edit('contracts/desk/index.ts', (text) =>
+      `import { sendGreeting } from './send-greeting.ts';\n${text}`.replace(
+        'export const deskOperations = {\n',
+        'export const deskOperations = {\n  sendGreeting,\n',
+      ),
+    );
     const without = typecheck();
     expect(without.status).not.toBe(0);
     expect(without.stdout).toMatch(
       /src\/app\/pipeline\/agent-handlers\.ts.*'getGreeting' is missing/,
+    );
+    expect(without.stdout).toMatch(
+      /src\/app\/pipeline\/desk-handlers\.ts.*'sendGreeting' is missing/,
     );
 
     writeFileSync(join(scratch, 'src/app/links/get-greeting.ts'), HANDLER);
@@ -78,11 +118,18 @@ describe('an eighth operation', () => {
         '  getPerformance,\n  getGreeting,\n',
       ),
     );
+    writeFileSync(join(scratch, 'src/app/links/send-greeting.ts'), DESK_HANDLER);
+    edit('src/app/pipeline/desk-handlers.ts', (text) =>
+      `import { sendGreeting } from '../links/send-greeting.ts';\n${text}`.replace(
+        ': DeskHandlers = {\n',
+        ': DeskHandlers = {\n  sendGreeting,\n',
+      ),
+    );
     expect(typecheck().stdout).toBe('');
-    // The compiler twice over everything, on a machine that may be busy.
+    // The compiler runs twice over everything, on a machine that may be busy.
   }, 180_000);
 
-  it('is served, documented and guarded', () => {
+  it('of agents is served over REST and MCP, documented, and needs a credential', () => {
     const probe = `
       import { openApi } from './src/interfaces/rest/openapi.ts';
       import { toolNamed } from './src/interfaces/mcp/tools.ts';
@@ -125,4 +172,59 @@ describe('an eighth operation', () => {
       tool: true,
     });
   });
+
+  it('of the desk has a route, an entry in OpenAPI and in the documentation', () => {
+    const probe = `
+      import { deskOpenApi } from './src/interfaces/rest/openapi.ts';
+      import { deskMarkdown } from './src/interfaces/rest/docs.ts';
+      import { openService } from './src/main.ts';
+      import { readConfig } from './src/config.ts';
+      const config = readConfig({ EVENT_LOG_URL: 'memory:', DATA_DIR: './data', LOG_LEVEL: 'silent' });
+      const service = await openService(config);
+      const answer = await service.server.inject({
+        method: 'POST', url: '/api/desk/v1/greetings/Ada/send', payload: {},
+      });
+      const page = deskMarkdown('https://t.example');
+      process.stdout.write(JSON.stringify({
+        code: answer.json().code,
+        inOpenApi: deskOpenApi('https://t.example').includes('"sendGreeting"'),
+        inDocs: page.split('\\n').filter((line) => line.includes('/greetings/')),
+      }));
+      await service.close();
+    `;
+    const output = execFileSync(
+      process.execPath,
+      ['--input-type=module-typescript', '--eval', probe],
+      { cwd: scratch, encoding: 'utf8' },
+    );
+    expect(JSON.parse(output)).toEqual({
+      code: 'credential_missing',
+      inOpenApi: true,
+      inDocs: [
+        'Send a greeting. `POST /api/desk/v1/greetings/{name}/send`, roles `staff`.',
+        'POST /api/desk/v1/greetings/Ada/send',
+      ],
+    });
+  });
+
+  it('of the desk has a command with flags, help and validation', () => {
+    const tributary = (...args: string[]) =>
+      spawnSync(process.execPath, ['src/cli.ts', ...args], { cwd: scratch, encoding: 'utf8' });
+    const help = tributary('greeting', 'send', '--help');
+    expect(help.stdout).toContain('Usage: tributary greeting send [options] <name>');
+    expect(help.stdout).toMatch(/--how-often <n> +Number of greetings \(default: 1\)/);
+    expect(help.stdout).toContain('Without --how-often it is sent once.');
+    expect(tributary('--help').stdout).toContain('Commands of greeting');
+
+    const data = ['--data', join(scratch, 'cli-data'), '--json'];
+    const sent = tributary('greeting', 'send', 'Ada', '--how-often', '2', ...data);
+    expect(sent.stderr).toBe('');
+    expect(JSON.parse(sent.stdout)).toEqual({ text: 'Hello, AdaHello, Ada' });
+    const flag = tributary('greeting', 'send', 'Ada', '--how-often', '10', ...data);
+    expect(flag).toMatchObject({ status: 2, stdout: '' });
+    expect(flag.stderr).toContain('It must be a whole number from 1 to 9.');
+    const argument = tributary('greeting', 'send', 'Al', ...data);
+    expect(argument.status).toBe(1);
+    expect(argument.stderr).toContain('<name>: must have three letters');
+  }, 60_000);
 });

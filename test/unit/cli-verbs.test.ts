@@ -100,6 +100,6 @@ describe('A fault of an input', () => {
 describe('The help of the program', () => {
   it('names each command that is not one operation of the desk', () => {
     const text = helpOf(program()).replaceAll(/\s+/g, ' ');
-    for (const { words } of OWN_COMMANDS) expect(text).toContain(words);
+    for (const { usage } of OWN_COMMANDS) expect(text).toContain(usage.replace(/ [<[].*/, ''));
   });
 });

@@ -5,7 +5,8 @@
 import { type Command, Option } from 'commander';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
-import { addCommonOptions, addKeyOption, wholeNumber } from '../options.ts';
+import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';
+import { wrap } from '../terminal/help.ts';
 import { importCatalog } from './catalog-import.ts';
 import { resetDemo } from './demo-reset.ts';
 import { diagnose } from './doctor.ts';
@@ -13,41 +14,46 @@ import { EVENTS_PAGE_MAX, showEvents, tailEvents } from './events.ts';
 import { copyLogs } from './log-copy.ts';
 import { verifyEvents } from './log-verify.ts';
 import { rebuildProjections, verifyProjections } from './projections.ts';
+import type { ServeOptions } from './serve.ts';
 import { showStatus } from './status.ts';
 
 export type OwnCommand = {
-  words: string;
+  /** Words and arguments of the command. */
+  usage: string;
   about: string;
   /** The operation of the desk that the command calls several times, in place of a derived command. */
   calls?: DeskOperationId;
+  flags?: readonly Option[];
+  /** The command does not use a data directory. */
+  hasNoData?: boolean;
   help?: string;
-  /** Adds arguments, flags and the action. */
-  define(command: Command): Command;
+  run(...input: never[]): unknown;
 };
 
 const TAIL_EVENTS = 20;
 const POSITION_MAX = 2 ** 52;
 
+const numberFlag = (flags: string, about: string, parse: (text: string) => number): Option =>
+  new Option(flags, about).argParser(parse);
+
+const SERVE_FLAGS = [
+  numberFlag(
+    '--port <n>',
+    'Port; 0 selects a free one (default: PORT, otherwise 3000)',
+    wholeNumber(0, 65_535),
+  ),
+  new Option('--host <host>', 'Address (default: HOST, otherwise 127.0.0.1)'),
+  new Option('--demo', 'Add demo data and a demo key, and print examples; loopback only'),
+  new Option('--role <role>', 'What this process does, of several on one log')
+    .choices(PROCESS_ROLES)
+    .default('all'),
+];
+
 export const OWN_COMMANDS: readonly OwnCommand[] = [
   {
-    words: 'serve',
+    usage: 'serve',
     about: 'Start the service',
-    define: (command) =>
-      addCommonOptions(command)
-        .option(
-          '--port <n>',
-          'Port; 0 selects a free one (default: PORT, otherwise 3000)',
-          wholeNumber(0, 65_535),
-        )
-        .option('--host <host>', 'Address (default: HOST, otherwise 127.0.0.1)')
-        .option('--demo', 'Add demo data and a demo key, and print examples; loopback only')
-        .addOption(
-          new Option('--role <role>', 'What this process does, of several on one log')
-            .choices(PROCESS_ROLES)
-            .default('all'),
-        )
-        // Loaded here, because no other command needs the whole service.
-        .action(async (options) => (await import('./serve.ts')).serve(options)),
+    flags: SERVE_FLAGS,
     help:
       'Roles: api serves and reads; projector folds its partitions of the read models in Redis; dispatcher ' +
       'sends approved outreach; all does everything. projector and dispatcher need a log on a server ' +
@@ -55,90 +61,93 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'With --json the first line on stdout, printed when the service is ready, is one object: url, port, ' +
       'owner, agent, api_key (of the demo, otherwise null), desk_token, data, review_url (demo).\n\n' +
       'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s.',
+    // Loaded here, because no other command needs the whole service.
+    run: async (options: ServeOptions) => (await import('./serve.ts')).serve(options),
   },
   {
-    words: 'status',
+    usage: 'status',
     about: 'Show the addresses and keys of the running service',
-    define: (command) => addCommonOptions(command).action(showStatus),
+    run: showStatus,
   },
   {
-    words: 'doctor',
+    usage: 'doctor',
     about: 'Check versions, settings, disk, permissions, lock and log',
-    define: (command) => addCommonOptions(command).action(diagnose),
+    run: diagnose,
   },
   {
-    words: 'demo-reset',
+    usage: 'demo-reset',
     about: 'Remove the data directory of a demo that no server runs on',
-    define: (command) => addCommonOptions(command).action(resetDemo),
+    run: resetDemo,
   },
   {
-    words: 'catalog import',
+    usage: 'catalog import <file>',
     about: 'Publish the products of a CSV, TSV or NDJSON feed',
     calls: 'importProducts',
-    define: (command) =>
-      addCommonOptions(addKeyOption(command.argument('<file>')))
-        .option('--strict', 'Import nothing if any line is bad')
-        .action(importCatalog),
+    flags: [new Option('--strict', 'Import nothing if any line is bad'), keyOption()],
     help:
       'Prints each bad line with its number and reason, and imports the good ones: the exit status is 0 ' +
       'unless every line is bad. An unchanged product appends nothing, so an import can be repeated.',
+    run: importCatalog,
   },
   {
-    words: 'events tail',
+    usage: 'events tail',
     about: 'Show the newest events',
     calls: 'readEvents',
-    define: (command) =>
-      addCommonOptions(command)
-        .option('-o, --owner <id>', 'Events of this promoter')
-        .option('--stream <name>', 'Events of this stream')
-        .option('-f, --follow', 'Continue with new events until interrupted')
-        .option(
-          '-n, --limit <n>',
-          'How many of the present events',
-          wholeNumber(1, EVENTS_PAGE_MAX),
-          TAIL_EVENTS,
-        )
-        .action(tailEvents),
+    flags: [
+      new Option('-o, --owner <id>', 'Events of this promoter'),
+      new Option('--stream <name>', 'Events of this stream'),
+      new Option('-f, --follow', 'Continue with new events until interrupted'),
+      numberFlag(
+        '-n, --limit <n>',
+        'How many of the present events',
+        wholeNumber(1, EVENTS_PAGE_MAX),
+      ).default(TAIL_EVENTS),
+    ],
     help: 'With --json it prints one object a line.',
+    run: tailEvents,
   },
   {
-    words: 'events show',
+    usage: 'events show <stream-or-owner>',
     about: 'Show all events of a stream or of an owner',
     calls: 'readEvents',
-    define: (command) =>
-      addCommonOptions(command.argument('<stream-or-owner>'))
-        .option('--at <position>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))
-        .action(showEvents),
+    flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
     help: 'With --json it prints one object a line.',
+    run: showEvents,
   },
   {
-    words: 'projections rebuild',
+    usage: 'projections rebuild [name]',
     about: 'Rebuild a read model, or all of them, beside the live rows, and switch',
     calls: 'rebuildProjection',
-    define: (command) => addCommonOptions(command.argument('[name]')).action(rebuildProjections),
+    run: rebuildProjections,
   },
   {
-    words: 'projections verify',
+    usage: 'projections verify [name]',
     about: 'Compare the live rows of a read model, or of all, with a fresh fold of the log',
     calls: 'verifyProjection',
-    define: (command) => addCommonOptions(command.argument('[name]')).action(verifyProjections),
+    run: verifyProjections,
   },
   {
-    words: 'log verify',
+    usage: 'log verify',
     about: 'Read every event and every index, and check its checksum',
-    define: (command) => addCommonOptions(command).action(verifyEvents),
+    run: verifyEvents,
   },
   {
-    words: 'log copy',
+    usage: 'log copy <from> <to>',
     about: 'Make one log the same as another, event by event',
-    define: (command) =>
-      command
-        .argument('<from>')
-        .argument('<to>')
-        .option('--json', 'Print one JSON object as the last line on stdout')
-        .action(copyLogs),
+    hasNoData: true,
     help:
       'A log is sqlite:DIRECTORY (a data directory; the source may be in use) or esdb://HOST. ' +
       'The keys of personal data are copied, too; both logs need the same ROOT_KEY.',
+    run: copyLogs,
   },
 ];
+
+/** Adds flags, help and the action of an own command, whose arguments its usage has added. */
+export const defineOwnCommand = (command: Command, own: OwnCommand): void => {
+  const { about, flags = [], hasNoData, help, run } = own;
+  for (const flag of flags) command.addOption(flag);
+  if (hasNoData) command.addOption(jsonOption());
+  else addCommonOptions(command);
+  command.description(about).action(run as (...input: unknown[]) => Promise<void>);
+  if (help !== undefined) command.addHelpText('after', `\n${wrap(help)}`);
+};

@@ -20,7 +20,7 @@ import { removeServerFile, writeServerFile } from '../service/server-file.ts';
 import { EXIT } from '../terminal/exit.ts';
 import { print, printNotice } from '../terminal/output.ts';
 
-type ServeOptions = CommonOptions & {
+export type ServeOptions = CommonOptions & {
   port?: number;
   host?: string;
   demo?: boolean;

@@ -7,7 +7,7 @@ import type { DeskOperation } from '#contracts/operation.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { type Desk, withDesk } from '../desk/desk-client.ts';
-import { addCommonOptions, addKeyOption, parseList, wholeNumber } from '../options.ts';
+import { addCommonOptions, keyOption, parseList, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
 import { printNotice, printResult } from '../terminal/output.ts';
 import { formatAnswer } from '../texts/answer-text.ts';
@@ -76,7 +76,7 @@ export const defineDeskCommand = (
     (field) => [field.name, addField(command, field, localized(field.description))] as const,
   );
   for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
-  if (kind === 'command') addKeyOption(command);
+  if (kind === 'command') command.addOption(keyOption());
   addCommonOptions(command)
     .description(localized(summary))
     .addHelpText(

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { operations } from '#contracts/index.ts';
 import { ANSWER_HEADERS } from '#contracts/headers.ts';
 import type { Rates } from '#contracts/limits.ts';
-import type { Example, Operation } from '#contracts/operation.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import type { DeskOperation, Example, Operation } from '#contracts/operation.ts';
 import {
   AGENT_BASE,
   CONSISTENCY_HEADER,
+  DESK_BASE,
   IDEMPOTENCY_HEADER,
   pathOf,
   placeOf,
@@ -18,11 +20,19 @@ import { afterText, code, fieldRows, http, json, scopeText, table } from '../tex
 const problemsText = (codes: readonly string[], origin: string): string =>
   codes.map((name) => `[${code(name)}](${origin}/problems/${name}.md)`).join(', ');
 
-const inputSchemaOf = ({ input }: Operation): Fields =>
+/** An operation that has a route, of agents or of the desk. */
+type RoutedOperation = Operation | DeskOperation;
+
+const isOfDesk = (operation: RoutedOperation): operation is DeskOperation => 'roles' in operation;
+
+const pathOfRoute = (operation: RoutedOperation, path: string): string =>
+  (isOfDesk(operation) ? DESK_BASE : AGENT_BASE) + path;
+
+const inputSchemaOf = ({ input }: RoutedOperation): Fields =>
   z.toJSONSchema(input, { io: 'input', reused: 'inline', unrepresentable: 'any' }) as Fields;
 
 /** Each field with where it travels; a field inside another goes where that one goes. */
-const fieldsText = (operation: Operation): string => {
+const fieldsText = (operation: RoutedOperation): string => {
   const rows = fieldRows(inputSchemaOf(operation)).map(([path, ...rest]) => {
     const place = placeOf(operation, /^\w+/.exec(path)?.[0] ?? path);
     return [code(place === 'header' ? IDEMPOTENCY_HEADER : path), place, ...rest];
@@ -39,7 +49,7 @@ const fieldsText = (operation: Operation): string => {
 };
 
 /** The call as it goes over the wire, but for the key. */
-const requestText = (operation: Operation, { input }: Example): string => {
+const requestText = (operation: RoutedOperation, { input }: Example): string => {
   const { method } = operation.http;
   const fieldsIn = (place: string): [string, unknown][] =>
     Object.entries(input).filter(([name]) => placeOf(operation, name) === place);
@@ -48,8 +58,8 @@ const requestText = (operation: Operation, { input }: Example): string => {
   );
   const body = Object.fromEntries(fieldsIn('body'));
   return [
-    `${method} ${AGENT_BASE}${pathOf(operation, input)}${query.size > 0 ? `?${query.toString()}` : ''}`,
-    'Authorization: Bearer <API_KEY>',
+    `${method} ${pathOfRoute(operation, pathOf(operation, input))}${query.size > 0 ? `?${query.toString()}` : ''}`,
+    `Authorization: Bearer <${isOfDesk(operation) ? 'DESK_TOKEN' : 'API_KEY'}>`,
     ...fieldsIn('header').map(([, value]) => `${IDEMPOTENCY_HEADER}: ${String(value)}`),
     ...(method === 'GET'
       ? []
@@ -57,7 +67,7 @@ const requestText = (operation: Operation, { input }: Example): string => {
   ].join('\n');
 };
 
-const exampleText = (operation: Operation, example: Example): string =>
+const exampleText = (operation: RoutedOperation, example: Example): string =>
   [
     `Example, ${example.name}${afterText(example)}:`,
     http(requestText(operation, example)),
@@ -65,11 +75,15 @@ const exampleText = (operation: Operation, example: Example): string =>
     json(example.output),
   ].join('\n\n');
 
-const operationText = (operation: Operation, origin: string): string => {
-  const { id, summary, guidance, next, scope, http: at, problems, examples } = operation;
+const operationText = (operation: RoutedOperation, origin: string): string => {
+  const { id, summary, guidance, http: at, problems, examples } = operation;
+  const next = isOfDesk(operation) ? undefined : operation.next;
+  const access = isOfDesk(operation)
+    ? `roles ${operation.roles.map(code).join(', ')}`
+    : scopeText(operation.scope);
   return [
     `## ${id}`,
-    `${summary}. ${code(`${at.method} ${AGENT_BASE}${at.path}`)}, ${scopeText(scope)}.`,
+    `${summary}. ${code(`${at.method} ${pathOfRoute(operation, at.path)}`)}, ${access}.`,
     next === undefined ? guidance : `${guidance} Next: ${next}`,
     fieldsText(operation),
     ...(problems.length > 0
@@ -102,4 +116,17 @@ export const restMarkdown = (origin: string, rates: Rates): string =>
       Object.values(ANSWER_HEADERS).map(({ name, description }) => [code(name), description]),
     ),
     ...Object.values(operations).map((operation) => operationText(operation, origin)),
+  ].join('\n\n');
+
+/** The operations of the desk, as Markdown. The command line has a command for each of them. */
+export const deskMarkdown = (origin: string): string =>
+  [
+    '# Desk',
+    `What people do: ${Object.keys(deskOperations).length} operations under ${code(`${origin}${DESK_BASE}`)}; the [contract](${origin}/api/desk/openapi.json) is OpenAPI 3.1.`,
+    [
+      `- Send ${code('Authorization: Bearer <DESK_TOKEN>')}. The API key of an agent is refused.`,
+      `- Every write needs ${code(IDEMPOTENCY_HEADER)}: one per intent, the same on every retry.`,
+      `- On the machine of the service, ${code('./tributary --help')} lists the same operations as commands.`,
+    ].join('\n'),
+    ...Object.values(deskOperations).map((operation) => operationText(operation, origin)),
   ].join('\n\n');

@@ -5,7 +5,7 @@ import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';
 import { toolsMarkdown } from '../mcp/docs.ts';
-import { restMarkdown } from '../rest/docs.ts';
+import { deskMarkdown, restMarkdown } from '../rest/docs.ts';
 import { code, scopeText, table } from './markdown.ts';
 
 /** A page for people and programs: made from constants and the registry, without data of any owner. */
@@ -92,6 +92,12 @@ export const DOC_PAGES: readonly DocPage[] = [
     title: 'Outreach',
     about: 'from a proposal to its outcome, and who approves',
     markdown: outreachText,
+  },
+  {
+    slug: 'desk',
+    title: 'Desk',
+    about: 'what people do: access, keys, catalog, leads, outreach, read models',
+    markdown: deskMarkdown,
   },
   {
     slug: 'boundaries',
