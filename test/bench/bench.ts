@@ -4,7 +4,7 @@ import type { Row } from './table.ts';
 /** What the benchmarks of a run share. */
 export type Context = {
   million: Million;
-  /** Hears of the samples: tells when the generator was too busy to be trusted. */
+  /** Reports samples during which the load generator was too busy to be trusted. */
   note(id: string, samples: Record<string, readonly Sample[]>): void;
 };
 
@@ -12,9 +12,9 @@ export type Context = {
 export type Million = {
   directory: string;
   events: number;
-  /** Resolves when the log is there. */
+  /** Resolves when the log exists. */
   log(): Promise<void>;
-  /** Resolves when the read models are there too. */
+  /** Resolves when the read models exist, too. */
   views(): Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-/** A process under the parent's orders: `node child.ts ROLE`. */
+/** A child process that runs the commands of its parent: `node child.ts ROLE`. */
 import type { FromChild, Role, ToChild } from './children.ts';
 import type { Order } from './load.ts';
 import { ROLES } from './rows/roles.ts';

@@ -1,20 +1,20 @@
-/** Processes of their own for what is measured and for the load, spoken to over IPC. */
+/** Child processes for the measured code and for the load, controlled over IPC. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import type { Order, Sample } from './load.ts';
 import { interleaved, median } from './measure.ts';
 
-/** What a role of a child does: makes ready, answers what the parent must know, and can end. */
+/** Starts the role of a child process, and returns what the parent must know. */
 export type Role<Asked = never, Told = unknown> = (asked: Asked) => Promise<{
   told: Told;
-  /** What it found meanwhile: the answer to the call of this name. */
+  /** Answers the command `tell` with intermediate results. */
   tell?(): Promise<unknown>;
   close?(): Promise<void>;
 }>;
 
 export type Started<Told> = {
   told: Told;
-  /** From the fork to what the role told. */
+  /** Milliseconds from the fork until the role is started. */
   startedMs: number;
   call<Answer>(name: string, argument: unknown): Promise<Answer>;
   stop(): Promise<void>;
@@ -25,14 +25,14 @@ export type FromChild = { id: number; answer?: unknown; error?: string };
 
 const alive = new Set<ChildProcess>();
 
-/** Ends what a broken benchmark left. */
+/** Kills the processes that a failed benchmark left. */
 export const killAll = (): void => {
   for (const child of alive) child.kill('SIGKILL');
 };
 
 const CHILD = join(import.meta.dirname, 'child.ts');
 
-/** Long enough for the slowest role, which folds a million events, on a busy machine. */
+/** Long enough for the slowest role, which folds a million events. */
 const ANSWER_MS = 300_000;
 
 let profiles: string | undefined;
@@ -64,7 +64,7 @@ export const start = async <Told>(role: string, asked: object = {}): Promise<Sta
   };
 };
 
-/** A directory each: a thread would write over the file of its process. */
+/** Each process has a directory, because its threads would overwrite its profile. */
 let profiled = 0;
 const nextProfile = (): number => (profiled += 1);
 
@@ -81,7 +81,7 @@ const caller = (child: ChildProcess) => {
     waiting.clear();
   };
   child.on('exit', (code, signal) => end(`the process ended (${code ?? signal})`));
-  // Also what cannot be sent: it ended before.
+  // Also occurs for a message that cannot be sent, because the process has ended.
   child.on('error', (error) => end(String(error)));
   return async <Answer>(name: string, argument: unknown): Promise<Answer> => {
     const id = (ids += 1);
@@ -99,13 +99,13 @@ const caller = (child: ChildProcess) => {
   };
 };
 
-/** What is under load: the process, and where in it. */
+/** The server under load, and the requests to send. */
 export type Target = { server: Started<unknown>; order: Order };
-/** A sample, and the CPU time of the server for each answer: the steadiest of all measures. */
+/** A sample with the CPU time of the server per answer, which varies least of all measures. */
 export type Loaded = Sample & { cpuUs: number };
 export type Load = {
   (target: Target): Promise<Loaded>;
-  /** Until the code under load is compiled: by answers, because a busy machine needs longer. */
+  /** Sends requests until the code is compiled; counts answers, because a busy machine is slower. */
   warmUp(target: Target): Promise<void>;
   stop(): Promise<void>;
 };
@@ -113,7 +113,7 @@ export type Load = {
 const WARM_UP_ANSWERS = 20_000;
 const WARM_UP_MS_MAX = 5_000;
 
-/** A generator. Throws on the first answer outside 2xx and 3xx: such numbers mean nothing. */
+/** Starts a load generator. Throws for a sample with an answer outside 2xx and 3xx. */
 export const startLoad = async (): Promise<Load> => {
   const child = await start('load');
   const cpuOf = async (server: Started<unknown>): Promise<number> => {
@@ -138,7 +138,7 @@ export const startLoad = async (): Promise<Load> => {
   return Object.assign(load, { warmUp, stop: () => child.stop() });
 };
 
-/** Samples of each target in turn, after a warm-up of all. */
+/** Takes samples of each target in turn, after a warm-up of all. */
 export const sampled = async <Name extends string>(
   load: Load,
   targets: Record<Name, Target>,
@@ -149,7 +149,7 @@ export const sampled = async <Name extends string>(
   return interleaved(variants as Record<Name, () => Promise<Loaded>>);
 };
 
-/** The parts of a row that compare one measure of a variant with that of its control. */
+/** Returns the columns that compare one measure of a variant with its control. */
 export const compared = (
   variant: readonly Loaded[],
   control: readonly Loaded[],

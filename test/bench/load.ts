@@ -1,13 +1,12 @@
 /**
- * The load, in a process of its own: a closed loop over plain sockets. Written out, because
- * autocannon needs 2.5 times the CPU for each request, and on a machine with two cores the fastest
- * control would measure the generator instead of the server.
+ * The load generator, in a separate process: a closed loop over plain sockets. autocannon needs 2.5
+ * times the CPU per request; on two cores the fastest control would measure the generator.
  */
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { percentile } from './measure.ts';
 
-/** Anywhere in path, headers or body: becomes twelve characters that no other request has. */
+/** A placeholder in path, headers or body for twelve characters, unique for each request. */
 export const ID = '[<id>]';
 const ID_CHARS = 12;
 
@@ -22,7 +21,7 @@ export type Order = {
   url: string;
   connections: number;
   ms: number;
-  /** Sent in turn; a later sample of the same list goes on where the one before stopped. */
+  /** Sent in turn; a later sample of the same list continues after the previous one. */
   calls: Call[];
 };
 
@@ -34,11 +33,11 @@ export type Sample = {
   /** Answers outside 2xx and 3xx. */
   failures: number;
   firstFailure: string | null;
-  /** Share of the time that the generator itself was busy: near 1 it measures itself. */
+  /** Share of time in which the generator was busy; near 1 it measures itself. */
   busy: number;
 };
 
-/** The text of each call around its ids. */
+/** The text of a call, split at its ids. */
 type Template = string[];
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
@@ -60,19 +59,19 @@ const templateOf = ({ method = 'GET', path, headers = {}, body }: Call, host: st
 
 const LENGTH = /\r\ncontent-length: (\d+)/i;
 
-/** Tells when an answer is complete; all of ours carry their length. */
+/** Calls `answered` for each complete answer; all answers have a Content-Length. */
 const answerReader = (answered: (status: number, head: string, body: string) => void) => {
-  let kept: Buffer | undefined;
+  let incomplete: Buffer | undefined;
   return (chunk: Buffer): void => {
-    const data = kept ? Buffer.concat([kept, chunk]) : chunk;
+    const data = incomplete ? Buffer.concat([incomplete, chunk]) : chunk;
     const end = data.indexOf('\r\n\r\n');
     const head = end < 0 ? '' : data.toString('latin1', 0, end);
     const length = Number(LENGTH.exec(head)?.[1] ?? 0);
     if (end < 0 || data.length < end + 4 + length) {
-      kept = data;
+      incomplete = data;
       return;
     }
-    kept = undefined;
+    incomplete = undefined;
     const status = Number(head.slice(9, 12));
     const isFailure = status < 200 || status >= 400;
     answered(status, head, isFailure ? data.toString('utf8', end + 4) : '');
@@ -91,12 +90,12 @@ const templates = new Map<string, { list: Template[]; next: number }>();
 const listFor = ({ calls, url }: Order): { list: Template[]; next: number } => {
   const { host } = new URL(url);
   const key = `${host} ${calls.length} ${JSON.stringify(calls[0])}`;
-  let known = templates.get(key);
-  if (!known) {
-    known = { list: calls.map((call) => templateOf(call, host)), next: 0 };
-    templates.set(key, known);
+  let templateList = templates.get(key);
+  if (!templateList) {
+    templateList = { list: calls.map((call) => templateOf(call, host)), next: 0 };
+    templates.set(key, templateList);
   }
-  return known;
+  return templateList;
 };
 
 export const run = async (order: Order): Promise<Sample> => {

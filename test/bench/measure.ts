@@ -1,4 +1,4 @@
-/** Samples of variants taken in turn, so that a disturbance from outside meets all of them. */
+/** Samples of variants, taken in turn so that disturbances affect all of them. */
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
@@ -15,7 +15,7 @@ export const percentile = (values: readonly number[], share: number): number => 
 
 export const ROUNDS = 3;
 
-/** Samples of each variant over `rounds` rounds; every other round in reverse order. */
+/** Takes a sample of each variant per round; every second round is in reverse order. */
 export const interleaved = async <Name extends string, Sample>(
   variants: Record<Name, () => Promise<Sample>>,
   rounds = ROUNDS,
@@ -31,7 +31,7 @@ export const interleaved = async <Name extends string, Sample>(
   return samples;
 };
 
-/** The median of one measure over a variant's samples. */
+/** Returns the median of one measure over the samples of a variant. */
 export const middleOf = <Sample>(
   samples: readonly Sample[],
   measure: (sample: Sample) => number,

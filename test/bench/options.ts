@@ -1,12 +1,12 @@
-/** How a run is asked for: `make bench ONLY=W BENCH_JSON=rows.json BENCH_PROFILE=/tmp/profiles`. */
+/** Options of a run: `make bench ONLY=W BENCH_JSON=rows.json BENCH_PROFILE=/tmp/profiles`. */
 import { env } from 'node:process';
 
 export type Options = {
-  /** Id of the one benchmark to run. */
+  /** Id of the only benchmark to run. */
   only: string | undefined;
-  /** Where the rows go as JSON. */
+  /** JSON file for the rows. */
   json: string | undefined;
-  /** Directory for a .cpuprofile of each server under test; it slows them down a little. */
+  /** Directory for a .cpuprofile of each measured server; profiling slows it slightly. */
   profiles: string | undefined;
 };
 

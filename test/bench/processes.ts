@@ -20,7 +20,7 @@ const SAMPLE_MS = 1_500;
 type Server = Started<{ url: string }>;
 type Taken = Loaded & { coresBusy: number };
 
-/** Milliseconds of all cores: those of work, and all. */
+/** Returns busy and total milliseconds of all cores. */
 const coreTimes = (): { busy: number; all: number } => {
   const sums = { busy: 0, all: 0 };
   for (const { times } of cpus()) {
@@ -31,7 +31,7 @@ const coreTimes = (): { busy: number; all: number } => {
   return sums;
 };
 
-/** The same connections, shared out among the servers. */
+/** Divides the same number of connections among the servers. */
 const loadOn = async (load: Load, servers: readonly Server[], calls: Call[]): Promise<Taken> => {
   const targets = servers.map((server): Target => {
     const connections = CONNECTIONS / servers.length;
@@ -84,7 +84,7 @@ const measure = async (settings: Settings, note: Parameters<Bench>[0]['note']): 
   const { headers } = await fetch(url + path, { headers: { authorization } });
   const token = headers.get('consistency-token') ?? '';
   const kinds: Record<string, Call[]> = {
-    // With a token no kept answer is sent: Redis is asked each time.
+    // The token makes every request ask Redis.
     'getPerformance, rows in Redis': [
       { path, headers: { authorization, 'consistency-token': token } },
     ],

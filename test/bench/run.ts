@@ -1,7 +1,7 @@
 /**
- * Every benchmark, each with its control in the same run, in one table:
- * `make bench [ONLY=W] [BENCH_JSON=FILE] [BENCH_PROFILE=DIRECTORY]`. Numbers are no verdict: the
- * exit code is 0 whatever they say, and 1 when a benchmark could not be run or an answer failed.
+ * Runs every benchmark with its control, and prints one table:
+ * `make bench [ONLY=W] [BENCH_JSON=FILE] [BENCH_PROFILE=DIRECTORY]`. The exit code is 1 if a
+ * benchmark fails to run or an answer is an error, and 0 whatever the numbers are.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ import { benchRedirects } from './rows/redirect.ts';
 import { benchSearch } from './rows/search.ts';
 import { type Row, tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
-import { benchFarVisibility } from './rows/visible-far.ts';
+import { benchRemoteVisibility } from './rows/visible-remote.ts';
 import { benchVisibility } from './rows/visible.ts';
 import { benchWrites } from './rows/write.ts';
 
@@ -44,20 +44,20 @@ const BENCHES: Record<string, Bench> = {
   E: benchEventStoreDb,
   K: benchRedis,
   J: benchRedisRebuild,
-  V: benchFarVisibility,
+  V: benchRemoteVisibility,
   D: benchProcesses,
 };
 
-/** Those that start a redis-server, and are left out by name where there is none. */
+/** Benchmarks that need a redis-server; they are skipped without one. */
 const NEEDS_REDIS = new Set(['K', 'J', 'V', 'D']);
 
-/** Above this the generator may be what was measured. */
+/** Above this share the generator may limit the result. */
 const BUSY_MAX = 0.95;
 
-const say = (text: string): void => {
+const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
-const tell = (text: string): void => {
+const warn = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
 
@@ -70,7 +70,7 @@ const commit = (): string => {
   }
 };
 
-/** What others did on this machine when the run began: with it near the cores, trust no figure. */
+/** Load of the machine before the run; near the number of cores, no result is reliable. */
 const busyBefore = loadavg()[0] ?? 0;
 
 const machine = (): string =>
@@ -82,7 +82,7 @@ const context = (): Context => ({
   note: (id, variants) => {
     for (const [name, samples] of Object.entries(variants)) {
       const busy = Math.max(...samples.map((sample) => sample.busy));
-      if (busy > BUSY_MAX) tell(`${id}: the generator was busy ${busy.toFixed(2)} for ${name}`);
+      if (busy > BUSY_MAX) warn(`${id}: the generator was busy ${busy.toFixed(2)} for ${name}`);
     }
   },
 });
@@ -90,7 +90,7 @@ const context = (): Context => ({
 const options = readOptions();
 const chosen = Object.entries(BENCHES).filter(([id]) => !options.only || id === options.only);
 if (chosen.length === 0) {
-  tell(`no benchmark is called ${options.only}: choose one of ${Object.keys(BENCHES).join(' ')}`);
+  warn(`there is no benchmark ${options.only}: choose one of ${Object.keys(BENCHES).join(' ')}`);
   process.exit(1);
 }
 profileInto(options.profiles);
@@ -99,32 +99,32 @@ process.on('exit', removeTemporary);
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     killAll();
-    // Each kills before it waits.
+    // Both kill their processes before they wait.
     void endRedis();
     void endStandIns();
     process.exit(1);
   });
 const rows: Row[] = [];
-const broken: string[] = [];
+const failed: string[] = [];
 const startedAt = performance.now();
 for (const [id, bench] of chosen) {
   if (NEEDS_REDIS.has(id) && !hasRedis) {
-    tell(`${id} skipped: there is no redis-server`);
+    warn(`${id} skipped: there is no redis-server`);
     continue;
   }
   const at = performance.now();
   try {
     rows.push(...(await bench(shared)));
-    tell(`${id} took ${((performance.now() - at) / 1_000).toFixed(1)} s`);
+    warn(`${id} took ${((performance.now() - at) / 1_000).toFixed(1)} s`);
   } catch (error) {
-    broken.push(id);
-    tell(`${id} broke: ${error instanceof Error ? String(error.stack) : String(error)}`);
+    failed.push(id);
+    warn(`${id} failed: ${error instanceof Error ? String(error.stack) : String(error)}`);
     killAll();
   }
 }
 if (options.json) writeFileSync(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
-say(tableText(rows));
+print(tableText(rows));
 const seconds = Math.round((performance.now() - startedAt) / 1_000);
-say(`${machine()}; ${seconds} s; ratio is value / control, both of this run; quote ratios.`);
-if (broken.length > 0) say(`broken: ${broken.join(' ')}`);
-process.exitCode = broken.length > 0 ? 1 : 0;
+print(`${machine()}; ${seconds} s; ratio is value / control, both of this run; quote ratios.`);
+if (failed.length > 0) print(`failed: ${failed.join(' ')}`);
+process.exitCode = failed.length > 0 ? 1 : 0;

@@ -1,4 +1,4 @@
-/** The service as benchmarks run it: the real wiring, without the limits per minute. */
+/** The service for benchmarks: the real wiring without rate limits. */
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -9,10 +9,10 @@ import { openService, type Service, serviceLogger, type ServiceOptions } from '#
 import { serverOver } from '../support/world/server-over.ts';
 
 const UNLIMITED = '100000000';
-/** Logs that are made by hand have no root.key beside them, and a start makes none for them. */
+/** Generated logs have no root.key, and the service does not create one for an existing log. */
 const ROOT_KEY = Buffer.alloc(32, 7).toString('base64');
 
-/** `settings` are of the environment, for other stores than the embedded ones. */
+/** `settings` are environment variables, for stores other than the embedded ones. */
 export const benchConfig = (directory: string, settings: Record<string, string> = {}): Config =>
   readConfig({
     DATA_DIR: directory,
@@ -29,12 +29,12 @@ export const openBench = (
   options: ServiceOptions = {},
   settings: Record<string, string> = {},
 ): Promise<Service> => {
-  // A log that is made by hand has no personal data, and no file for its keys.
+  // A generated log has no personal data, and no file for its keys.
   closeSync(openSync(join(directory, 'keys.db'), 'a'));
   return openService(benchConfig(directory, settings), options);
 };
 
-/** The same routes over deps of which some are replaced: what a control is made of. */
+/** Creates a control: a server with the same routes, but some dependencies replaced. */
 export const serverWith = (service: Service, replaced: Partial<AppDeps>): FastifyInstance =>
   serverOver({ ...service.deps, ...replaced }, serviceLogger('error'));
 
@@ -43,7 +43,7 @@ export const listen = (server: FastifyInstance): Promise<string> =>
 
 let keys = 0;
 
-/** Sends a request without a socket. Throws on a refusal. */
+/** Sends a request without a socket. Throws if it is refused. */
 export const sender =
   ({ server }: Service, credential: string) =>
   async (method: 'GET' | 'POST', url: string, body?: object): Promise<Record<string, unknown>> => {
@@ -70,7 +70,7 @@ export const deskOf = (service: Service) => {
   return {
     token,
     publish: (products: readonly object[]) => send('POST', `${DESK}/products/import`, { products }),
-    /** The API key of an approved agent with every scope. */
+    /** Returns the API key of a new approved agent with every scope. */
     async agent(owner: string): Promise<string> {
       const asked = { owner_id: owner, name: 'Bench', purpose: 'Benchmarks', scopes: SCOPE_NAMES };
       const { id } = await send('POST', `${DESK}/agents`, asked);

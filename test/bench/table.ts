@@ -1,4 +1,4 @@
-/** Rows of the one table, and how they are shown. */
+/** Rows of the result table, and their text form. */
 
 export type Unit = '1/s' | 'us' | 'ms' | 's' | 'MB' | 'share';
 
@@ -8,7 +8,7 @@ export type Row = {
   what: string;
   value: number;
   unit: Unit;
-  /** The same measure of the control, taken in the same run. */
+  /** The same measure of the control in the same run. */
   control: number | null;
   /** value / control. */
   ratio: number | null;
@@ -16,7 +16,7 @@ export type Row = {
   met: boolean | null;
 };
 
-/** A bound on the ratio to the control, or on the value itself. */
+/** A bound on the ratio to the control, or on the value. */
 export type Goal = { of: 'ratio' | 'value'; atLeast: number } | { of: 'value'; atMost: number };
 
 type Measured = { id: string; what: string; value: number; unit: Unit; control?: number };
@@ -40,7 +40,7 @@ const judge = (
     : { goal: `${name}<= ${short(goal.atMost)}`, met: judged <= goal.atMost };
 };
 
-/** Three digits that count; whole numbers from 100 on. */
+/** Formats three significant digits, or an integer from 100 on. */
 export const short = (value: number): string =>
   Math.abs(value) >= 100
     ? Math.round(value).toLocaleString('en')

@@ -1,4 +1,4 @@
-/** Directories of this run, all below one, which goes when the run ends. */
+/** Directories of this run, below one that is removed at the end. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

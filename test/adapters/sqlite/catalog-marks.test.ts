@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { chanceOf } from '../../bench/chance.ts';
+import { createRandom } from '../../bench/random.ts';
 import { content, type Content, history, MUCH } from '../../support/world/products.ts';
 
-const chance = chanceOf(8);
+const chance = createRandom(8);
 const PRODUCTS = 400;
 const WORDS = ['pink', 'pin', 'glass', 'mug', 'retro', 'spot', 'tin', '茶杯', 'a'.repeat(40)];
 const SORTS = ['relevance', 'price', 'moq', 'lead_time', 'updated'] as const;

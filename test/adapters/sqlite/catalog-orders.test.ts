@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { keptRows } from '#src/adapters/sqlite/catalog/shown.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
-import { chanceOf } from '../../bench/chance.ts';
+import { createRandom } from '../../bench/random.ts';
 import { content, type Content, history, type Stock, T0 } from '../../support/world/products.ts';
 
-const chance = chanceOf(20);
+const chance = createRandom(20);
 const PRODUCTS = 1_000;
 const WORDS = ['pink', 'pin', 'glass', 'mug', 'retro', 'spot', 'tin'];
 const STOCKS: Stock[] = [

@@ -1,4 +1,4 @@
-/** A: a handoff over A2A SendMessage, against the same handoff over REST on the same server. */
+/** A: a handoff over A2A SendMessage, compared with REST on the same server. */
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
@@ -23,7 +23,7 @@ export const a2aServer: Role<{ directory: string }, Told> = async (asked) => {
   return { told: { url, key }, close: () => server.close() };
 };
 
-/** What both ask: two lines, each request with a key of its own. */
+/** The request of both: a handoff with two lines, and a unique idempotency key. */
 const handoffOf = (i: number): object => ({
   title: 'Kitchen shelf, autumn',
   external_id: ID,

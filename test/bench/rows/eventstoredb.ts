@@ -1,6 +1,6 @@
 /**
- * E: the log on EventStoreDB against its bare client, on the server of the tests or the one of
- * EVENTSTOREDB_TEST_URL. Both share a process, and its core; what the server takes, both pay.
+ * E: the log on EventStoreDB compared with its bare client, on the stand-in or the server of
+ * EVENTSTOREDB_TEST_URL. Both run in one process, and have the same cost of the server.
  */
 import { env } from 'node:process';
 import {
@@ -27,7 +27,7 @@ const meta = metaAt(1_700_000_000_000);
 /** About 400 bytes with its attribution. */
 const data = { stream: 'anna-lead_1', fingerprint: 'x'.repeat(220) };
 
-/** Appends a second, so many under way at once. */
+/** Measures appends per second at a concurrency. */
 const rate = async (inFlight: number, append: () => Promise<unknown>): Promise<number> => {
   const begun = performance.now();
   let left = APPENDS;

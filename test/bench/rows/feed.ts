@@ -1,4 +1,4 @@
-/** I: `catalog import` of a real feed, from the start of the command to its end. */
+/** I: `catalog import` of a real feed, from start to end of the command. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** M: a link over MCP, against REST and against the official SDK's server; and the list of tools. */
+/** M: a link over MCP, compared with REST and with the official SDK's server; and tools/list. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toWebRequest } from '@modelcontextprotocol/node';
@@ -20,7 +20,7 @@ type Era = 'modern' | 'legacy';
 const MCP = '/api/affiliate/mcp';
 const MODERN = '2026-07-28';
 const CONNECTIONS = 64;
-/** So that the slower server answers each in time: it makes a new one of itself for every request. */
+/** Few enough for the SDK's server, which creates a new instance for every request. */
 const FEW = 8;
 const SAMPLE_MS = 1_200;
 
@@ -36,7 +36,7 @@ export const mcpServer: Role<{ directory: string }, Told> = async ({ directory }
   return { told: { url: await service.listen(), key }, close: () => service.close() };
 };
 
-/** The same handler behind the SDK's stateless server, with the same credential looked at. */
+/** Serves the same handler by the SDK's stateless server, with the same credential check. */
 export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }) => {
   const { service, key } = await openStocked(directory);
   const { deps, app } = service;
@@ -65,7 +65,7 @@ export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }
       const answer = await handler.fetch(
         await toWebRequest(incoming as Parameters<typeof toWebRequest>[0]),
       );
-      // In one piece, because the generator reads answers by their length.
+      // Sends the answer with its length, which the generator needs.
       const body = await answer.text();
       outgoing.writeHead(answer.status, {
         'content-type': 'application/json',
@@ -157,7 +157,7 @@ export const benchMcp: Bench = async ({ note }) => {
   const { key } = ours.told;
   const list = messageOf('modern', key, 'tools/list', {});
   const body = await textOf(ours.told, list);
-  // A refusal of a tool is no failure of HTTP: looked at once, so that no refusal is measured.
+  // A tool call that is refused has HTTP status 200: checks one answer before the measurement.
   await textOf(ours.told, createOver('modern', key));
   await textOf(sdk.told, createOver('modern', sdk.told.key));
   const bare = await start<{ url: string }>('bytes', {

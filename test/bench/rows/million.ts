@@ -1,11 +1,11 @@
-/** A log of a million events of a business with 200 promoters. */
+/** Generates a log of a million events of a business with 200 promoters. */
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import { EVENTS as EVENTS_BY_TYPE } from '#contracts/events/index.ts';
 import type { Million } from '../bench.ts';
-import { type Chance, chanceOf } from '../chance.ts';
+import { type Random, createRandom } from '../random.ts';
 import { type Role, start } from '../children.ts';
-import { type MadeEvent, madeLog } from '../made-log.ts';
-import { makeViews } from '../made-views.ts';
+import { type MadeEvent, madeLog } from '../generated-log.ts';
+import { makeViews } from '../generated-read-models.ts';
 import { openBench } from '../service.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -15,7 +15,7 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2026, 9, 1);
 const CHECKED_EVERY = 100;
-/** Links of an owner that still have visitors. */
+/** Number of an owner's links that still have visitors. */
 const VISITED_MAX = 100;
 
 type Event = { type: string; data: object };
@@ -24,7 +24,7 @@ type Link = { name: string; agent: string; dims: Dims };
 type Owner = { id: string; agent: string; links: Link[] };
 
 type Story = {
-  chance: Chance;
+  random: Random;
   owner: Owner;
   at: number;
   write<Type extends EventType>(
@@ -37,18 +37,18 @@ const CAMPAIGNS = ['spring-sale', 'autumn', 'clearance', 'new-arrivals'];
 const CHANNELS = ['email', 'social', 'website'];
 const CATEGORIES = ['Gifts', 'Kitchen', 'Garden', 'Stationery'];
 
-const linkOf = ({ owner, chance }: Story): Link | undefined =>
-  owner.links[owner.links.length - 1 - chance.below(Math.max(1, owner.links.length))];
+const linkOf = ({ owner, random }: Story): Link | undefined =>
+  owner.links[owner.links.length - 1 - random.below(Math.max(1, owner.links.length))];
 
-const createLink = ({ chance, owner, write }: Story): void => {
-  const name = chance.text(24);
-  const product = `prd_${chance.text(24)}`;
-  const category = chance.pick(CATEGORIES);
+const createLink = ({ random, owner, write }: Story): void => {
+  const name = random.text(24);
+  const product = `prd_${random.text(24)}`;
+  const category = random.pick(CATEGORIES);
   const code = name.slice(0, 12);
   const dims = {
-    campaign: chance.pick(CAMPAIGNS),
-    channel: chance.pick(CHANNELS),
-    sub_ids: [`list-${chance.below(20)}`],
+    campaign: random.pick(CAMPAIGNS),
+    channel: random.pick(CHANNELS),
+    sub_ids: [`list-${random.below(20)}`],
     product_id: product,
     category,
   };
@@ -61,26 +61,26 @@ const createLink = ({ chance, owner, write }: Story): void => {
     destination_url: `https://shop.example/p/${product}`,
     code,
     short_url: `https://shop.example/l/${code}`,
-    external_id: `row-${chance.below(1_000_000)}`,
+    external_id: `row-${random.below(1_000_000)}`,
     dims,
   };
   write(`link_${name}`, [{ type: 'LinkCreated', data }]);
 };
 
 const visit = (story: Story): void => {
-  const { chance, at, write } = story;
+  const { random, at, write } = story;
   const link = linkOf(story);
   if (!link) return createLink(story);
-  const visits = Array.from({ length: 1 + chance.below(4) }, () => ({
+  const visits = Array.from({ length: 1 + random.below(4) }, () => ({
     type: 'VisitRecorded' as const,
     data: {
       link_id: `lnk_${link.name}`,
       agent_id: link.agent,
       dims: link.dims,
-      visitor: chance.text(16),
-      ...(chance.below(10) === 0 && { signals: ['bot' as const] }),
-      country: chance.pick(['GB', 'DE', 'FR', 'US']),
-      device: chance.pick(['desktop', 'mobile'] as const),
+      visitor: random.text(16),
+      ...(random.below(10) === 0 && { signals: ['bot' as const] }),
+      country: random.pick(['GB', 'DE', 'FR', 'US']),
+      device: random.pick(['desktop', 'mobile'] as const),
       referrer_host: 'news.example',
       trigger: 'link' as const,
     },
@@ -89,8 +89,8 @@ const visit = (story: Story): void => {
 };
 
 const submitLead = (story: Story): void => {
-  const { chance, owner, at, write } = story;
-  const name = chance.text(24);
+  const { random, owner, at, write } = story;
+  const name = random.text(24);
   const link = linkOf(story);
   const named = {
     lead_id: `led_${name}`,
@@ -103,13 +103,13 @@ const submitLead = (story: Story): void => {
     external_id: `crm-${name}`,
     source: link ? { kind: 'link', ref: `lnk_${link.name}` } : { kind: 'agent' },
     claim_expires_at: at + 90 * DAY_MS,
-    company: { name: `Corner Shop ${chance.below(10_000)}`, country: 'GB' },
-    contact: chance.text(120),
+    company: { name: `Corner Shop ${random.below(10_000)}`, country: 'GB' },
+    contact: random.text(120),
     consent: { basis: 'consent', obtained_at: '2026-09-30T09:00:00Z' },
   };
   write(`lead_${name}`, [{ type: 'LeadSubmitted', data: submitted }]);
-  // One in two gets further: the other tenth of the log.
-  if (chance.below(2) > 0) return;
+  // Half of them continue, which makes another tenth of the log.
+  if (random.below(2) > 0) return;
   write(`lead_${name}`, [
     { type: 'LeadAccepted', data: named },
     { type: 'LeadContacted', data: named },
@@ -117,17 +117,17 @@ const submitLead = (story: Story): void => {
 };
 
 const createHandoff = (story: Story): void => {
-  const { chance, owner, at, write } = story;
-  const name = chance.text(24);
+  const { random, owner, at, write } = story;
+  const name = random.text(24);
   const link = linkOf(story);
   const lines = Array.from({ length: 3 }, (_, i) => ({
     line_id: `line_${i}`,
-    product_id: `prd_${chance.text(24)}`,
-    sku: String(10_000 + chance.below(80_000)),
+    product_id: `prd_${random.text(24)}`,
+    sku: String(10_000 + random.below(80_000)),
     title: 'White Hanging Heart T-Light Holder',
-    product_revision: chance.below(5),
-    quantity: 6 + chance.below(90),
-    unit_price: 100 + chance.below(900),
+    product_revision: random.below(5),
+    quantity: 6 + random.below(90),
+    unit_price: 100 + random.below(900),
     tier_min_quantity: 1,
     currency: 'GBP',
   }));
@@ -145,14 +145,14 @@ const createHandoff = (story: Story): void => {
     buyer: { company: 'Corner Shop', country: 'GB' },
     lines,
     totals: [{ amount, currency: 'GBP' }],
-    token_hash: chance.text(43),
+    token_hash: random.text(43),
     review_origin: 'https://shop.example',
     expires_at: at + 30 * DAY_MS,
   };
   write(`handoff_${name}`, [{ type: 'HandoffCreated', data: created }]);
 };
 
-/** Of 100 appends so many; one of visits is 2.5 events, a lead 2. */
+/** Frequency in 100 appends; an append of visits has 2.5 events, one of a lead has 2. */
 const STORIES: { weight: number; tell: (story: Story) => void }[] = [
   { weight: 46, tell: createLink },
   { weight: 24, tell: visit },
@@ -161,46 +161,46 @@ const STORIES: { weight: number; tell: (story: Story) => void }[] = [
 ];
 const DECK = STORIES.flatMap(({ weight, tell }) => Array.from({ length: weight }, () => tell));
 
-const attributed = (chance: Chance, owner: Owner, at: number, event: Event): MadeEvent => ({
+const attributed = (random: Random, owner: Owner, at: number, event: Event): MadeEvent => ({
   ...event,
-  id: `00000000-0000-7000-8000-${chance.text(12)}`,
+  id: `00000000-0000-7000-8000-${random.text(12)}`,
   meta: {
     at,
     actor: owner.agent,
     surface: 'rest',
     operation: 'bench',
     key: owner.agent.slice(-12),
-    request: `01999999-0000-7000-8000-${chance.text(12)}`,
-    idem: chance.text(43),
-    fingerprint: `1.${chance.text(43)}`,
+    request: `01999999-0000-7000-8000-${random.text(12)}`,
+    idem: random.text(43),
+    fingerprint: `1.${random.text(43)}`,
     v: 1,
   },
 });
 
-const ownersOf = (chance: Chance): Owner[] =>
+const ownersOf = (random: Random): Owner[] =>
   Array.from({ length: OWNERS }, (_, i) => ({
     id: `promoter${i}`,
-    agent: `agt_${chance.text(24)}`,
+    agent: `agt_${random.text(24)}`,
     links: [],
   }));
 
 const writeLog = async (directory: string): Promise<void> => {
-  const chance = chanceOf(1);
-  const owners = ownersOf(chance);
+  const random = createRandom(1);
+  const owners = ownersOf(random);
   const log = await madeLog(directory);
   let written = 0;
   while (written < EVENTS) {
     const at = FIRST_DAY + Math.floor((written / EVENTS) * DAYS * DAY_MS);
-    const owner = chance.pick(owners);
+    const owner = random.pick(owners);
     const write = (stream: string, events: Event[]): void => {
-      // The schema of each type is met once in a while: nothing that the log would refuse.
+      // Validates a sample of each type, so that the log has only valid events.
       for (const { type, data } of written % CHECKED_EVERY === 0 ? events : [])
         EVENTS_BY_TYPE[type as EventType].parse(data);
       written += events.length;
-      const made = events.map((event) => attributed(chance, owner, at, event));
+      const made = events.map((event) => attributed(random, owner, at, event));
       log.append(owner.id, `${owner.id}-${stream}`, made);
     };
-    chance.pick(DECK)({ chance, owner, at, write });
+    random.pick(DECK)({ random, owner, at, write });
   }
   log.close();
 };
@@ -212,7 +212,7 @@ export const logMaker: Role<{ directory: string }> = async ({ directory }) => {
 
 export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => {
   await makeViews(directory);
-  // Once as the service does it: credentials of the desk, and the catalog moved to the end.
+  // Starts the service once: it issues the desk token, and advances the catalog to the end.
   const service = await openBench(directory);
   await service.close();
   return { told: undefined };
@@ -223,7 +223,7 @@ const made = async (role: string, directory: string): Promise<void> => {
   await child.stop();
 };
 
-/** Each is made when it is first asked for. */
+/** Creates log and read models at their first use. */
 export const million = (): Million => {
   const directory = temporaryDirectory();
   let log: Promise<void> | undefined;

@@ -1,11 +1,11 @@
-/** R: two reads of a busy promoter, each against a bare fastify GET that answers the same bytes. */
+/** R: two reads of a busy promoter, compared with a bare fastify GET of the same bytes. */
 import Fastify from 'fastify';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
-import { chanceOf } from '../chance.ts';
+import { createRandom } from '../random.ts';
 import type { Role, Started, Target } from '../children.ts';
 import { compared, sampled, start, startLoad } from '../children.ts';
 import { AGENTS, deskOf, listen, openBench, sender } from '../service.ts';
@@ -33,17 +33,17 @@ const visitOf = (visitor: number) => ({
   viaQr: false,
 });
 
-/** A month of a promoter, by the real commands: the clock is moved, nothing is made up. */
+/** Creates a month of a promoter by real operations, with a moved clock. */
 const month = async (service: Service, key: string, goTo: (day: number) => void): Promise<void> => {
   const { deps } = service;
   const send = sender(service, key);
-  const chance = chanceOf(2);
+  const random = createRandom(2);
   const codes: CodeRow[] = [];
   for (let i = 0; i < LINKS; i++) {
     const link = await send('POST', `${AGENTS}/links`, {
       target: { kind: 'product', ref: 'SKU1' },
-      campaign: chance.pick(['spring-sale', 'autumn']),
-      channel: chance.pick(['email', 'social']),
+      campaign: random.pick(['spring-sale', 'autumn']),
+      channel: random.pick(['email', 'social']),
     });
     const code = String(link['short_url']).split('/l/')[1] ?? '';
     const row = await deps.readModels.get<CodeRow>('codes', code, '');
@@ -53,7 +53,7 @@ const month = async (service: Service, key: string, goTo: (day: number) => void)
     goTo(day);
     const visits = codes.flatMap((code) =>
       Array.from({ length: VISITS_PER_LINK_AND_DAY }, () =>
-        deps.visits.record(code, visitOf(chance.below(1_000))),
+        deps.visits.record(code, visitOf(random.below(1_000))),
       ),
     );
     await Promise.all(visits);
@@ -87,7 +87,7 @@ export const readServer: Role<ReadAsked, ReadTold> = async ({ directory, setting
   return { told: { url: await service.listen(), key }, close: () => service.close() };
 };
 
-/** What fastify costs, and nothing else. */
+/** Measures the cost of fastify alone. */
 export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) => {
   const server = Fastify();
   server.get('/', (_request, reply) => {
@@ -104,7 +104,7 @@ export const READS = {
 const CONNECTIONS = 64;
 const SAMPLE_MS = 1_200;
 
-/** The same bytes from a bare server, with the headers that matter to a client's parser. */
+/** Serves the same bytes by a bare server, with the headers that a client parses. */
 const bareOf = async (service: ReadTold, path: string): Promise<Started<{ url: string }>> => {
   const answer = await fetch(service.url + path, {
     headers: { authorization: `Bearer ${service.key}` },

@@ -1,4 +1,4 @@
-/** S: from the fork of the process to a service that listens, with a million events behind it. */
+/** S: from the fork of the process until the service is ready, with a log of a million events. */
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { interleaved, middleOf } from '../measure.ts';
@@ -11,7 +11,7 @@ export const readyServer: Role<{ directory: string }, { url: string }> = async (
   return { told: { url: await service.listen() }, close: () => service.close() };
 };
 
-/** Milliseconds until it listens; its word is not taken, it must answer that it is ready. */
+/** Measures milliseconds until /readyz answers that the service is ready. */
 const startUp = async (directory: string): Promise<number> => {
   const child = await start<{ url: string }>('service', { directory });
   const { status } = await fetch(`${child.told.url}/readyz`);

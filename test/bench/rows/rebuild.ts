@@ -1,4 +1,4 @@
-/** P: all read models from a million events, against a bare folding read of the same log. */
+/** P: folding all read models from a million events, compared with reading the same log. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fill } from '#projections/engine/fill.ts';
@@ -21,7 +21,7 @@ type Asked = { directory: string; events: number };
 type Told = { perSecond: number; peakMb: number };
 
 const PAGE_EVENTS = 4_000;
-/** Small enough that what is parsed is garbage before the next collection, which costs nothing. */
+/** Small enough that parsed events never leave the young generation. */
 const BARE_ROWS = 256;
 const ROUNDS = 2;
 
@@ -35,7 +35,7 @@ const timed = async (
   await act(log);
   const seconds = (performance.now() - startedAt) / 1_000;
   await log.close();
-  // In KiB on Linux: the highest that the process ever held.
+  // The maximum resident set size, in KiB on Linux.
   return { perSecond: events / seconds, peakMb: process.resourceUsage().maxRSS / 1_024 };
 };
 
@@ -56,7 +56,7 @@ export const foldOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   }),
 });
 
-/** What this machine asks for the reading alone: nothing is checked, and nothing is kept. */
+/** Measures reading alone, without checks and folds. */
 export const bareOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   told: await timed(directory, events, async () => {
     const db = new DatabaseSync(join(directory, 'log.db'), { readOnly: true });
@@ -71,7 +71,7 @@ export const bareOnce: Role<Asked, Told> = async ({ directory, events }) => ({
   }),
 });
 
-/** What the service keeps in Redis, where it has one; the rest stays in the process. */
+/** Measures the read models that the service can store in Redis. */
 export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...asked }) => ({
   told: await timed(asked.directory, asked.events, async (log) => {
     const store = url ? await redisStore({ url: new URL(url), log: log.id }) : memoryStore();
@@ -85,7 +85,7 @@ export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...as
   }),
 });
 
-/** The first events only: at its pace a million would take longer than all the rest. */
+/** Measures the first events only, because a million would take longer than all other benchmarks. */
 const SQLITE_EVENTS = 100_000;
 
 export const sqliteOnce: Role<{ directory: string; into: string }, Told> = async (asked) => ({

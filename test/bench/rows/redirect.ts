@@ -1,6 +1,6 @@
-/** C: a redirect whose visit is durable before the answer, against one without an event. */
+/** C: a redirect whose visit is durable before the answer, compared with one without an event. */
 import type { Bench } from '../bench.ts';
-import { chanceOf } from '../chance.ts';
+import { createRandom } from '../random.ts';
 import type { Role, Started, Target } from '../children.ts';
 import { compared, sampled, start, startLoad } from '../children.ts';
 import type { Call } from '../load.ts';
@@ -12,7 +12,7 @@ type Visits = 'durable' | 'none';
 type Told = { url: string; paths: string[] };
 
 const LINKS = 100;
-/** Visitors differ by their browser: each counts once per link and day. */
+/** Visitors have different browsers, because each counts once per link and day. */
 const BROWSERS = 500;
 
 export const redirectServer: Role<{ directory: string; visits: Visits }, Told> = async (asked) => {
@@ -32,11 +32,11 @@ export const redirectServer: Role<{ directory: string; visits: Visits }, Told> =
 };
 
 const callsFor = ({ paths }: Told): Call[] => {
-  const chance = chanceOf(3);
+  const random = createRandom(3);
   return Array.from({ length: 5_000 }, () => {
-    const version = 100 + chance.below(BROWSERS);
+    const version = 100 + random.below(BROWSERS);
     return {
-      path: chance.pick(paths),
+      path: random.pick(paths),
       headers: {
         'user-agent': `Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/${version}.0`,
         accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',

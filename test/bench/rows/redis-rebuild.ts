@@ -1,4 +1,4 @@
-/** J: what the service keeps in Redis, from a log, against the same work into memory. */
+/** J: filling the read models in Redis from a log, compared with filling them in memory. */
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench } from '../bench.ts';
 import { interleaved, middleOf } from '../measure.ts';

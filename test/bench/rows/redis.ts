@@ -1,7 +1,7 @@
 /**
- * K: the reads of R with their rows in Redis, against the same service with its rows in the process.
- * Each call shows a token, so that no kept answer is sent and every one asks its store. While nothing
- * has happened Redis answers that, and sends no rows; where each call is of another period it must.
+ * K: the reads of R with rows in Redis, compared with rows in the process. A consistency token makes
+ * each call ask its store. Redis sends no rows that are unchanged since the last call; calls for
+ * different periods make it send them.
  */
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
@@ -13,7 +13,7 @@ import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 const SAMPLE_MS = 1_200;
-/** All of them with the same rows in them, and more than are kept. */
+/** Different periods with the same rows, and more of them than are cached. */
 const PERIODS = 330;
 const DAY_MS = 86_400_000;
 
@@ -32,7 +32,7 @@ type Kind = { what: string; paths: readonly string[]; connections: number; atLea
 const KINDS: readonly Kind[] = [
   { what: 'getPerformance, 30 days', paths: [PERFORMANCE], connections: 64, atLeast: 0.6 },
   { what: 'page of 25 leads', paths: [READS['page of 25 leads']], connections: 64, atLeast: 0.5 },
-  // Some 300 KB each: more at a time would wait for Redis longer than a request may.
+  // About 300 KB each: more connections would wait longer for Redis than a request may.
   { what: 'getPerformance, each of another period', paths: periods(), connections: 4 },
 ];
 
@@ -85,7 +85,7 @@ export const benchRedis: Bench = async ({ note }) => {
     await load.stop();
     return rows;
   } finally {
-    // Its process, and our connection to it, would keep a run that broke from its end.
+    // The process and the connection would keep a failed run from ending.
     await endRedis();
   }
 };

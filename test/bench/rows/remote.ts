@@ -1,6 +1,6 @@
 /**
- * Processes of the service that share a log and a Redis. The log is the stand-in of the tests, or a
- * real one by EVENTSTOREDB_TEST_URL.
+ * Processes of the service that share a log and a Redis. The log is the stand-in, or the server of
+ * EVENTSTOREDB_TEST_URL.
  */
 import { env } from 'node:process';
 import { serviceLogger } from '#src/main.ts';
@@ -12,10 +12,10 @@ import { benchConfig, openBench } from '../service.ts';
 
 export type Settings = Record<string, string>;
 
-/** All processes of a service derive their keys from one root. */
+/** All processes of a service derive their keys from one root secret. */
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 
-/** Runs `act` with the settings of a process that works on these servers; ends them in any case. */
+/** Runs `act` with the settings for these servers, and ends the servers afterwards. */
 export const withServers = async <Value>(
   act: (settings: Settings) => Promise<Value>,
 ): Promise<Value> => {
@@ -24,7 +24,7 @@ export const withServers = async <Value>(
     const log = env['EVENTSTOREDB_TEST_URL']?.trim() || (await standIn()).url;
     return await act({ EVENT_LOG_URL: log, READ_MODEL_URL: redis.url.href, ROOT_KEY });
   } finally {
-    // A process that lives on would keep a run that broke from its end.
+    // A running process would keep a failed run from ending.
     await Promise.all([endStandIns(), endRedis()]);
   }
 };

@@ -1,4 +1,4 @@
-/** What a child can be. Loaded when asked for: the start-up that is measured loads only its own. */
+/** The roles of child processes, imported on demand: a measured start loads only its own. */
 export const ROLES: Record<string, () => Promise<unknown>> = {
   write: async () => (await import('./write.ts')).writeServer,
   read: async () => (await import('./read.ts')).readServer,
@@ -18,8 +18,8 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   mcpSdk: async () => (await import('./mcp.ts')).sdkServer,
   api: async () => (await import('./remote.ts')).apiServer,
   projector: async () => (await import('./remote.ts')).projectorServer,
-  visibleInRedis: async () => (await import('./visible-far.ts')).visibleInRedis,
-  farWriter: async () => (await import('./visible-far.ts')).farWriter,
-  farReader: async () => (await import('./visible-far.ts')).farReader,
+  visibleInRedis: async () => (await import('./visible-remote.ts')).visibleInRedis,
+  farWriter: async () => (await import('./visible-remote.ts')).farWriter,
+  farReader: async () => (await import('./visible-remote.ts')).farReader,
   search: async () => (await import('./search.ts')).searchServer,
 };

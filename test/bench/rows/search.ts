@@ -1,10 +1,10 @@
-/** Q: search over 100,000 products at 16 connections, against the same front without a search. */
+/** Q: search over 100,000 products with 16 connections, compared with the same API without search. */
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { attribute } from '#src/app/events/attribution.ts';
 import type { Bench } from '../bench.ts';
-import { type Chance, chanceOf } from '../chance.ts';
+import { type Random, createRandom } from '../random.ts';
 import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
 import type { Call } from '../load.ts';
 import { AGENTS, deskOf, openBench } from '../service.ts';
@@ -18,7 +18,7 @@ const PRODUCTS = 100_000;
 const IN_FLIGHT = 3_000;
 const FOLD_WAIT_MS = 60_000;
 
-/** Through the log's own adapter, but past the desk, which reads a stream for each product. */
+/** Appends directly to the log, because the desk reads a stream for each product. */
 const publishAll = async (directory: string): Promise<void> => {
   const clock = systemClock();
   const ids = systemIds(clock.now);
@@ -31,12 +31,12 @@ const publishAll = async (directory: string): Promise<void> => {
     at: clock.now(),
   } as const;
   const log = sqliteEventLog({ directory, appendsInTurnMax: IN_FLIGHT });
-  const chance = chanceOf(4);
-  const products = more(await feedProducts(), PRODUCTS, chance);
+  const random = createRandom(4);
+  const products = more(await feedProducts(), PRODUCTS, random);
   for (let from = 0; from < products.length; from += IN_FLIGHT)
     await Promise.all(
       products.slice(from, from + IN_FLIGHT).map(({ product, stock }) => {
-        const id = chance.text(24);
+        const id = random.text(24);
         const data = { product: { product_id: `prd_${id}`, ...product }, stock };
         const events = attribute(call, [{ type: 'ProductPublished', data }], ids);
         return log.append(`catalog-product_${id}`, -1, events);
@@ -57,37 +57,37 @@ export const searchServer: Role<{ directory: string }, Told> = async ({ director
   return { told: { url: await service.listen(), key }, close: () => service.close() };
 };
 
-/** So many that none is asked twice within a sample: a cache of answers must not be the answer. */
+/** Enough that no query repeats within a sample, which a cache would answer. */
 const QUERIES = 20_000;
 
-/** One to three words of the titles; every fourth as far as somebody has typed, some mistyped. */
-const wordsFor = (chance: Chance, words: readonly string[]): string =>
-  Array.from({ length: 1 + chance.below(3) }, () => {
-    const word = chance.pick(words);
-    const turn = chance.below(20);
-    if (turn < 5) return word.slice(0, 3 + chance.below(3));
+/** Creates queries of one to three title words; every fourth is a prefix, and some have a typo. */
+const wordsFor = (random: Random, words: readonly string[]): string =>
+  Array.from({ length: 1 + random.below(3) }, () => {
+    const word = random.pick(words);
+    const turn = random.below(20);
+    if (turn < 5) return word.slice(0, 3 + random.below(3));
     return turn === 5 && word.length > 4 ? `${word.slice(0, 2)}${word.slice(3)}` : word;
   }).join(' ');
 
 type Asked = Record<string, string | number>;
 
-const KINDS: Record<string, (chance: Chance, words: readonly string[]) => Asked> = {
-  text: (chance, words) => ({ q: wordsFor(chance, words) }),
-  facets: (chance, words) => ({
-    q: wordsFor(chance, words),
-    facets: chance.pick(['category,ship_from', 'brand,stock', 'category,brand,ship_from,stock']),
+const KINDS: Record<string, (random: Random, words: readonly string[]) => Asked> = {
+  text: (random, words) => ({ q: wordsFor(random, words) }),
+  facets: (random, words) => ({
+    q: wordsFor(random, words),
+    facets: random.pick(['category,ship_from', 'brand,stock', 'category,brand,ship_from,stock']),
   }),
-  'price filters': (chance, words) => {
-    const price_min = 20 + chance.below(300);
-    const words_too = chance.below(2) === 0 ? { q: wordsFor(chance, words) } : {};
+  'price filters': (random, words) => {
+    const price_min = 20 + random.below(300);
+    const words_too = random.below(2) === 0 ? { q: wordsFor(random, words) } : {};
     return {
       ...words_too,
       price_min,
-      price_max: price_min + 20 + chance.below(2_000),
+      price_max: price_min + 20 + random.below(2_000),
       currency: 'GBP',
-      at_quantity: chance.pick([12, 48, 144]),
-      moq_max: 10 + chance.below(90),
-      sort: chance.pick(['relevance', 'price']),
+      at_quantity: random.pick([12, 48, 144]),
+      moq_max: 10 + random.below(90),
+      sort: random.pick(['relevance', 'price']),
     };
   },
 };
@@ -108,7 +108,7 @@ export const benchSearch: Bench = async ({ note }) => {
   const { url, key } = service.told;
   const headers = { authorization: `Bearer ${key}` };
   const words = wordsOf(await feedProducts());
-  const chance = chanceOf(5);
+  const random = createRandom(5);
   const targetOf = (calls: Call[]): Target => ({
     server: service,
     order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls },
@@ -117,7 +117,7 @@ export const benchSearch: Bench = async ({ note }) => {
     control: targetOf([{ path: `${AGENTS}/connection`, headers }]),
   };
   for (const [kind, make] of Object.entries(KINDS))
-    targets[kind] = targetOf(callsOf(() => make(chance, words), headers));
+    targets[kind] = targetOf(callsOf(() => make(random, words), headers));
   const taken = await sampled(load, targets);
   note('Q', taken);
   await Promise.all([load, service].map((child) => child.stop()));

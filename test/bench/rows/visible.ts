@@ -1,4 +1,4 @@
-/** L: from the commit to the read model, in process, at about 2,000 writes a second. */
+/** L: from the commit to the read model in one process, at about 2,000 writes per second. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { openApp } from '#src/app/app.ts';
@@ -13,9 +13,9 @@ import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 type Told = {
-  /** Share of the links that the read model had when the outcome was there. */
+  /** Share of links that the read model had when the operation returned. */
   visible: number;
-  /** Whole command, and its append alone. */
+  /** Milliseconds of the whole operation, and of its append. */
   command: { p50: number; p99: number };
   append: { p50: number; p99: number };
 };
@@ -30,7 +30,7 @@ export const spread = (values: readonly number[]) => ({
   p99: percentile(values, 0.99),
 });
 
-/** The log; tells of each append what became of it, and how many milliseconds it took. */
+/** Wraps the log to report outcome and milliseconds of each append. */
 export const notedLog = (
   log: Deps['log'],
   note: (result: AppendResult, ms: number) => void,
@@ -46,7 +46,7 @@ export const notedLog = (
 
 export type MadeLink = { owner: string; id: string; position: Position };
 
-/** Creates links by the command of an agent, over `log`; without HTTP, which is measured elsewhere. */
+/** Creates links by the operation of an agent over `log`, without HTTP. */
 export const linkMaker = async (service: Service, log: Deps['log']) => {
   const key = await deskOf(service).agent('acme');
   const deps = { ...service.deps, log };
@@ -67,7 +67,7 @@ export const linkMaker = async (service: Service, log: Deps['log']) => {
   };
 };
 
-/** Begins `count` acts at this rate, whatever becomes of those before, and awaits them all. */
+/** Starts `count` acts at a fixed rate without waiting for earlier ones, then awaits all. */
 export const paced = async (
   perSecond: number,
   count: number,

@@ -1,8 +1,8 @@
-/** The real catalog where the machine has it, and products made from its words. */
+/** The real catalog if this machine has it, and products generated from its words. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
-import type { Chance } from '../chance.ts';
+import type { Random } from '../random.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 export const REAL_PRODUCTS = 2_961;
@@ -26,7 +26,7 @@ const madeFile = (): string => {
   return file;
 };
 
-/** A feed of 2,961 products, and whether they are the real ones. */
+/** Returns a feed of 2,961 products, and whether they are the real ones. */
 export const feedFile = (): { file: string; real: boolean } =>
   existsSync(REAL_FILE) ? { file: REAL_FILE, real: true } : { file: madeFile(), real: false };
 
@@ -42,7 +42,7 @@ async function* chunksOf(file: string): AsyncIterable<Buffer> {
   yield readFileSync(file);
 }
 
-/** Words as often as titles have them, so that common ones match as much as they do in life. */
+/** Returns words with their frequency in titles, so that common words match realistically often. */
 export const wordsOf = (products: readonly ProductInput[]): string[] =>
   products.flatMap(({ product: { title } }) =>
     title
@@ -53,25 +53,25 @@ export const wordsOf = (products: readonly ProductInput[]): string[] =>
 
 const COUNTRIES = ['GB', 'DE', 'FR', 'PL', 'CN'];
 
-/** Products like these, with titles of the same words in other company. */
+/** Generates similar products with other combinations of the same title words. */
 export const more = (
   products: readonly ProductInput[],
   count: number,
-  chance: Chance,
+  random: Random,
 ): ProductInput[] => {
   const words = wordsOf(products);
   return Array.from({ length: count }, (_, i) => {
-    const { product, stock } = chance.pick(products);
-    const title = Array.from({ length: 3 + chance.below(4) }, () => chance.pick(words)).join(' ');
-    const unit_price = 20 + Math.floor(20_000 / (1 + chance.below(200)));
+    const { product, stock } = random.pick(products);
+    const title = Array.from({ length: 3 + random.below(4) }, () => random.pick(words)).join(' ');
+    const unit_price = 20 + Math.floor(20_000 / (1 + random.below(200)));
     return {
       product: {
         ...product,
         sku: `S${i}`,
         title,
         description: title,
-        brand: `Brand ${chance.below(300)}`,
-        ship_from: chance.pick(COUNTRIES),
+        brand: `Brand ${random.below(300)}`,
+        ship_from: random.pick(COUNTRIES),
         price_tiers: [
           { min_quantity: product.moq, unit_price },
           { min_quantity: product.moq * 10, unit_price: Math.ceil(unit_price * 0.85) },

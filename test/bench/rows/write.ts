@@ -1,4 +1,4 @@
-/** W: a durable createLink, against the same server with nothing below it. */
+/** W: a durable createLink, compared with the same server without a store. */
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { runProjections } from '#projections/engine/engine.ts';
@@ -23,8 +23,8 @@ type Told = { url: string; key: string };
 const PRODUCTS = 200;
 
 /**
- * Takes every event and keeps none: what is left is the front. By turns it answers all appends of
- * a turn together, as a group commit does: fewer wake-ups of the client make that the faster one.
+ * A log that stores no event: what remains is the cost of the server. With turns it answers all
+ * appends of a turn together, like a group commit, which is faster because the client wakes less.
  */
 const nothingLog = (id: string, byTurns: boolean): EventLog => {
   let position = 1_000_000;
@@ -48,7 +48,7 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
   };
 };
 
-/** A second log and its own read models, with a transaction for every append. */
+/** A second log with its own read models, and a transaction for every append. */
 const commitEach = async (directory: string): Promise<Partial<AppDeps>> => {
   const log = sqliteEventLog({ directory: join(directory, 'each'), commit: 'each' });
   const store = sqliteStore({ file: join(directory, 'each', 'views.db') });
@@ -60,7 +60,7 @@ const commitEach = async (directory: string): Promise<Partial<AppDeps>> => {
 const replacedFor = async (store: Store, { deps, config }: Service): Promise<Partial<AppDeps>> => {
   if (store === 'each') return commitEach(config.dataDirectory);
   if (store === 'sqlite') return {};
-  // No read model follows a log that keeps nothing.
+  // No read model follows a log that stores nothing.
   const following = { ...deps.following, passed: async () => true };
   return { log: nothingLog(deps.log.id, store === 'nothing by turns'), following };
 };
@@ -76,8 +76,8 @@ export const writeServer: Role<{ directory: string; store: Store }, Told> = asyn
 };
 
 /**
- * One link each: its own key and its own body. To a search, because a product is looked up on both
- * sides of the comparison, and what both pay makes the share of the store look small.
+ * Creates one link per call, with a unique key and body. The target is a search, because looking up
+ * a product on both sides would hide the share of the store.
  */
 export const callsFor = (key: string, kind: 'product' | 'search' = 'search'): Call[] =>
   Array.from({ length: PRODUCTS }, (_, i) => ({

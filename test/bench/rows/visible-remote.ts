@@ -1,7 +1,7 @@
 /**
- * V: from the commit to rows in Redis, for writes at an even rate. In one process from the answer of
- * the append until the engine knows that Redis has the rows. Across two, which share the log, from
- * that answer at the writer until the reader has been given the row by Redis.
+ * V: from the commit to rows in Redis, for writes at a constant rate. In one process, until the
+ * engine has committed the rows to Redis. Across two processes that share the log, until the reader
+ * has got the row from Redis.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -20,24 +20,24 @@ import { linkMaker, notedLog, paced, PER_SECOND, spread } from './visible.ts';
 type Spread = { p50: number; p99: number };
 type Taken = { lag: Spread; whole: Spread; roundTrip: Spread; found: number; cpuUs: number };
 type Told = { calm: Taken; full: Taken };
-/** Milliseconds of the machine's one clock, by position. */
+/** Milliseconds of the machine's clock, by position. */
 type Times = Map<Position, number>;
 
 const WARM_UP = 2_000;
 const MEASURED = 6_000;
 const CALM_PER_SECOND = 500;
 const CALM_MEASURED = 1_500;
-/** Across two: all processes and both servers share the cores, and the log's stand-in is not fast. */
+/** Lower for two processes, which share the cores with both servers and the slow stand-in. */
 const FAR_PER_SECOND = 500;
 const FAR_WARM_UP = 1_000;
 const FAR_MEASURED = 2_000;
 const PASSED_MS_MAX = 5_000;
-/** Every so many writes the row is read, and the server asked for nothing: what a round trip takes. */
+/** After this many writes the row is read, and the round trip of a PING measured. */
 const PROBED_EVERY = 10;
 
 const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
-/** The service, and how links are made by it; `committed` has when each append was answered. */
+/** Opens the service to create links; `committed` has the time of each acknowledgement. */
 const writing = async ({ directory, settings }: MemberAsked, role: 'all' | 'api') => {
   const service = await openBench(directory, { role }, settings);
   const committed: Times = new Map();
@@ -47,7 +47,7 @@ const writing = async ({ directory, settings }: MemberAsked, role: 'all' | 'api'
   return { service, committed, create: await linkMaker(service, log) };
 };
 
-/** Who is told that the rows are not there yet asks again, as a client does. */
+/** Repeats a read while the rows are not available yet, like a client. */
 const isThere = async (readModels: ReadModels, owner: string, id: string): Promise<boolean> => {
   try {
     return (await readModels.get('links', owner, id)) !== undefined;
@@ -74,7 +74,7 @@ export const visibleInRedis: Role<MemberAsked, Told> = async (asked) => {
       const passedAt = machineMs();
       lags.push(passedAt - (committed.get(position) ?? 0));
       wholes.push(passedAt - askedAt);
-      // Not each time: these are round trips, too.
+      // Rarely, because these are round trips, too.
       if (n % PROBED_EVERY > 0) return;
       if (await isThere(readModels, owner, id)) found += 1;
       const sentAt = machineMs();
@@ -94,7 +94,7 @@ export const visibleInRedis: Role<MemberAsked, Told> = async (asked) => {
   return { told: { calm, full } };
 };
 
-/** Writes when it is told to. */
+/** A process that writes on command. */
 export const farWriter: Role<MemberAsked> = async (asked) => {
   const { service, committed, create } = await writing(asked, 'api');
   return {
@@ -110,7 +110,7 @@ export const farWriter: Role<MemberAsked> = async (asked) => {
   };
 };
 
-/** Folds, and reads each link when it has seen it on the log: as whoever was told of it would. */
+/** A process that folds, and reads each link once it has seen its event in the log. */
 export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
   const service = await openBench(directory, {}, settings);
   const { log, following, readModels } = service.deps;
@@ -148,7 +148,7 @@ export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
 
 const rate = (perSecond: number): string => `${perSecond.toLocaleString('en')}/s`;
 
-/** The log's commits run in the same thread: their syncs to disk are in the lag, and in the PING. */
+/** Commits of the log run in the same thread, so that lag and PING include their disk syncs. */
 const lagRows = (perSecond: number, taken: Taken, goals?: Spread): Row[] => {
   const { lag, whole, roundTrip, cpuUs } = taken;
   const what = `commit to rows in Redis, ${rate(perSecond)}, one process`;
@@ -212,7 +212,7 @@ const acrossTwo = async (settings: Settings): Promise<Row[]> => {
   return [rowOf(row(0.5, 'p50'), { of: 'value', atMost: 10 }), rowOf(row(0.99, 'p99'))];
 };
 
-export const benchFarVisibility: Bench = async () => [
+export const benchRemoteVisibility: Bench = async () => [
   ...(await inOneProcess()),
   ...(await withServers(acrossTwo)),
 ];

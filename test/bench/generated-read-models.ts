@@ -1,4 +1,4 @@
-/** Read models of a made log for the service to find, at the speed of memory. */
+/** Writes the read models of a generated log into the files of the service. */
 import { join } from 'node:path';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
@@ -11,7 +11,7 @@ import { PARTITIONS } from '#src/ports/read-model.ts';
 
 type Last = Map<Space, Map<string, RowWrite>[]>;
 
-/** A store in memory that knows what each row was written as last. */
+/** A store in memory that records the last write of each row. */
 const remembering = (last: Last): ProjectionStore => {
   const store = memoryStore();
   return {
@@ -27,13 +27,13 @@ const remembering = (last: Last): ProjectionStore => {
   };
 };
 
-/** In the order of the file's key, so that its B-tree grows at one end. */
+/** Sorts by the primary key, so that the B-tree grows at one end. */
 const inOrder = (rows: Map<string, RowWrite>): RowWrite[] =>
   [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, write]) => write);
 
 /**
- * As the service fills its SQLite store, a million events take minutes; here each row is written
- * once, after all is folded.
+ * Writes each row once, after all events are folded. The service would need minutes to fill its
+ * SQLite store from a million events.
  */
 export const makeViews = async (directory: string): Promise<number> => {
   const log = sqliteEventLog({ directory });

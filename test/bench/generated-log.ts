@@ -1,4 +1,4 @@
-/** Rows of log.db written by hand: a million appends through the adapter take too long here. */
+/** Writes rows of log.db directly, because a million appends through the adapter take too long. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Meta } from '#src/ports/event-log.ts';
@@ -9,13 +9,13 @@ export type MadeEvent = { id: string; type: string; data: object; meta: Meta };
 
 export type MadeLog = {
   append(owner: string, stream: string, events: readonly MadeEvent[]): void;
-  /** Ends it; the adapter opens, and checks, what was written. */
+  /** Closes the log; the adapter verifies the rows when it opens them. */
   close(): void;
 };
 
 const COMMIT_EVENTS = 50_000;
 
-/** A log that only this writer has: the adapter makes the file, and never knows the difference. */
+/** Opens a log for this writer only; the adapter has created its file. */
 export const madeLog = async (directory: string): Promise<MadeLog> => {
   await sqliteEventLog({ directory }).close();
   const db = new DatabaseSync(join(directory, 'log.db'));

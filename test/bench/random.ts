@@ -1,16 +1,16 @@
-/** The same chance in every run, so that two runs measure the same work. */
-export type Chance = {
-  /** A whole number below `limit`. */
+/** A pseudo-random generator with a fixed seed, so that all runs measure the same work. */
+export type Random = {
+  /** Returns an integer from 0 to below `limit`. */
   below(limit: number): number;
   pick<Value>(values: readonly Value[]): Value;
-  /** Characters as ids and hashes have them. */
+  /** Returns characters of the alphabet of ids and hashes. */
   text(chars: number): string;
 };
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** mulberry32. */
-export const chanceOf = (seed: number): Chance => {
+/** Implements mulberry32. */
+export const createRandom = (seed: number): Random => {
   let state = seed >>> 0;
   const next = (): number => {
     state = (state + 0x6d2b_79f5) >>> 0;
