@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../support/source/tree.ts';
 
 /*
- * What contracts/README.md promises, done in a scratch copy of the tree, for an operation of agents and for
- * one of the desk: a contract, a line in the registry, a handler, and nothing else.
+ * Checks the promise of contracts/README.md in a copy of the repository, for an operation of agents and for one of the
+ * desk: each needs only a contract, a line in the registry, and a handler.
  */
 const scratch = mkdtempSync(join(tmpdir(), 'eighth-'));
 beforeAll(() => {

@@ -1,4 +1,4 @@
-/** The official A2A client against a listening service, over both bindings. */
+/** The official A2A client with a listening service, over both bindings. */
 import { AgentCard, Role, type Task, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import {
@@ -46,7 +46,7 @@ const clientFor = (transport: 'JSONRPC' | 'HTTP+JSON', by: string | undefined): 
   ).createFromUrl(url);
 };
 
-const saying = (data: object, taskId = '') => ({
+const messageWith = (data: object, taskId = '') => ({
   tenant: '',
   message: {
     messageId: freshKey(),
@@ -68,40 +68,45 @@ const saying = (data: object, taskId = '') => ({
   configuration: undefined,
   metadata: undefined,
 });
-const named = (id: string) => ({ tenant: '', id, historyLength: undefined, metadata: undefined });
+const taskParams = (id: string) => ({
+  tenant: '',
+  id,
+  historyLength: undefined,
+  metadata: undefined,
+});
 const stateOf = (task: unknown): TaskState | undefined => (task as Task).status?.state;
 const recordOf = (task: unknown): string =>
   (task as { metadata: { record: string } }).metadata.record;
 
-describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the client over %s', (transport) => {
+describe.each(['JSONRPC', 'HTTP+JSON'] as const)('The A2A client over %s', (transport) => {
   let client: Client;
   beforeAll(async () => {
     client = await clientFor(transport, key);
   });
 
-  it('reads the card, checks its signature, and asks for the extended one', async () => {
+  it('reads the agent card, verifies its signature, and gets the extended card', async () => {
     expect(client.transport.protocolName).toBe(transport);
     const check = verifyAgentCardSignature(async (kid, jku) => {
       const { keys } = (await (await fetch(jku ?? '')).json()) as { keys: { kid: string }[] };
       return keys.find((one) => one.kid === kid) as never;
     });
-    // As JSON: of a card that it has parsed, the client's own check forgets the security schemes.
+    // As JSON, because the client's check of a parsed card ignores the security schemes.
     const card = AgentCard.toJSON(await client.getAgentCard()) as AgentCard;
     await check(card);
     expect(card.skills).toHaveLength(4);
     expect(card.signatures).toHaveLength(1);
   });
 
-  it('sends, gets, lists and cancels', async () => {
-    const made = (await client.sendMessage(saying(HANDOFF))) as Task;
+  it('sends messages, and gets, lists and cancels tasks', async () => {
+    const made = (await client.sendMessage(messageWith(HANDOFF))) as Task;
     expect(stateOf(made)).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(made.artifacts[0]?.parts[0]).toMatchObject({
       content: { $case: 'data', value: { id: recordOf(made) } },
       metadata: { untrusted: true },
     });
-    const waiting = (await client.sendMessage(saying(POST))) as Task;
+    const waiting = (await client.sendMessage(messageWith(POST))) as Task;
     expect(stateOf(waiting)).toBe(TaskState.TASK_STATE_AUTH_REQUIRED);
-    expect(await client.getTask(named(waiting.id))).toEqual(waiting);
+    expect(await client.getTask(taskParams(waiting.id))).toEqual(waiting);
     const list = await client.listTasks({
       tenant: '',
       contextId: '',
@@ -112,16 +117,16 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the client over %s', (transpor
     });
     expect(list.tasks.map(({ id }) => id)).toEqual([waiting.id]);
     expect(list.totalSize).toBeGreaterThan(0);
-    const canceled = await client.cancelTask(named(waiting.id));
+    const canceled = await client.cancelTask(taskParams(waiting.id));
     expect(stateOf(canceled)).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
-  it('follows a promotion from its proposal to its end', async () => {
-    const stream = client.sendMessageStream(saying(POST));
+  it('streams a promotion from its proposal to its completion', async () => {
+    const stream = client.sendMessageStream(messageWith(POST));
     const first = (await stream.next()).value?.payload;
     if (first?.$case !== 'task') throw new Error('the first event is no task');
     const { id } = first.value;
-    const second = client.resubscribeTask(named(id));
+    const second = client.resubscribeTask(taskParams(id));
     const again = (await second.next()).value?.payload;
     expect(again).toEqual(first);
     const rest = async (events: typeof stream) => {
@@ -147,36 +152,39 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the client over %s', (transpor
     ]);
   });
 
-  it('gets one event of what is done at once', async () => {
+  it('gets one event for a task that completes immediately', async () => {
     const seen: unknown[] = [];
-    for await (const { payload } of client.sendMessageStream(saying(HANDOFF))) seen.push(payload);
+    for await (const { payload } of client.sendMessageStream(messageWith(HANDOFF)))
+      seen.push(payload);
     expect(seen).toMatchObject([{ $case: 'task' }]);
     const { value } = seen[0] as { value: Task };
-    await expect(client.resubscribeTask(named(value.id)).next()).rejects.toMatchObject({
+    await expect(client.resubscribeTask(taskParams(value.id)).next()).rejects.toMatchObject({
       name: expect.stringContaining('UnsupportedOperation'),
     });
   });
 
-  it('is told of a task that is not there, of push, and of a key that is none', async () => {
-    const gone = named('tsk_000000000000000000000000');
-    await expect(client.getTask(gone)).rejects.toMatchObject({
+  it('gets errors for an unknown task, push notifications, and a missing key', async () => {
+    const unknown = taskParams('tsk_000000000000000000000000');
+    await expect(client.getTask(unknown)).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
     });
-    await expect(client.cancelTask(gone)).rejects.toMatchObject({
+    await expect(client.cancelTask(unknown)).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
     });
-    await expect(client.resubscribeTask(gone).next()).rejects.toMatchObject({
+    await expect(client.resubscribeTask(unknown).next()).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
     });
-    // Past the client, which reads in the card that there is none, and asks nobody.
+    // Bypasses the client, which sends no request because the card declares no push notifications.
     const config = { tenant: '', taskId: 'x', pageSize: 1, pageToken: '' };
     await expect(
       client.transport.listTaskPushNotificationConfig(config, {
         serviceParameters: { 'A2A-Version': '1.0' },
       }),
     ).rejects.toMatchObject({ name: expect.stringContaining('PushNotificationNotSupported') });
-    const stranger = await clientFor(transport, undefined);
-    await expect(stranger.sendMessage(saying(HANDOFF))).rejects.toThrow(/API_KEY/);
-    await expect(stranger.sendMessageStream(saying(HANDOFF)).next()).rejects.toThrow(/API_KEY/);
+    const anonymous = await clientFor(transport, undefined);
+    await expect(anonymous.sendMessage(messageWith(HANDOFF))).rejects.toThrow(/API_KEY/);
+    await expect(anonymous.sendMessageStream(messageWith(HANDOFF)).next()).rejects.toThrow(
+      /API_KEY/,
+    );
   });
 });

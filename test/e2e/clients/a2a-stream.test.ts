@@ -1,4 +1,4 @@
-/** Streams of tasks over real sockets: who is told what, for how long, and how they end. */
+/** Task streams over sockets: their events, their time limit, and how they end. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
@@ -28,9 +28,9 @@ beforeAll(async () => {
   ({ key } = await app.agent('acme'));
 });
 afterAll(() => app.close());
-const leaving: (() => void)[] = [];
+const cleanups: (() => void)[] = [];
 afterEach(() => {
-  for (const leave of leaving.splice(0)) leave();
+  for (const cleanup of cleanups.splice(0)) cleanup();
   vi.useRealTimers();
 });
 
@@ -40,10 +40,10 @@ type Event = {
   artifactUpdate?: { artifact: { name: string } };
 };
 
-/** An open stream: its events one by one, undefined at its end. */
+/** Opens a stream; `next` returns its events one by one, and undefined at its end. */
 const subscribe = async (id: string, by = key, at = url) => {
   const leave = new AbortController();
-  leaving.push(() => leave.abort());
+  cleanups.push(() => leave.abort());
   const response = await fetch(`${at}${BASE}/tasks/${id}:subscribe`, {
     headers: { ...VERSION, authorization: `Bearer ${by}`, accept: 'text/event-stream' },
     signal: leave.signal,
@@ -71,8 +71,8 @@ const stateOf = (event: Event | undefined): string | undefined =>
   (event?.task ?? event?.statusUpdate)?.status.state;
 const recordOf = ({ metadata }: WireTask): string => metadata.record ?? '';
 
-describe('a stream', () => {
-  it('begins with the task and tells each step, with its headers', async () => {
+describe('A task stream', () => {
+  it('begins with the task, sends each step, and has the headers of a read', async () => {
     const task = await sent(app, key, message(POST));
     const { response, next } = await subscribe(task.id);
     expect(response.status).toBe(200);
@@ -84,7 +84,7 @@ describe('a stream', () => {
     expect(stateOf(await next())).toBe('TASK_STATE_WORKING');
   });
 
-  it('tells of a task that goes on by a message, and of its artifact before its end', async () => {
+  it('sends the steps that messages cause, and the artifact before the final state', async () => {
     const task = await sent(app, key, message('words'));
     const { next } = await subscribe(task.id);
     expect(stateOf(await next())).toBe('TASK_STATE_INPUT_REQUIRED');
@@ -96,7 +96,7 @@ describe('a stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('tells of a record that no task made', async () => {
+  it('sends the steps of a record that was not created by a task', async () => {
     const { skill: _skill, kind: _kind, ...input } = { ...POST, idempotency_key: freshKey() };
     await asAgent(app, key, 'requestSocialPost', input);
     const task = await sent(app, key, message({ ...POST, ...input }));
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(stateOf(await next())).toBe('TASK_STATE_WORKING');
   });
 
-  it('tells every step, also of two that came at once', async () => {
+  it('sends every step, even if two are appended together', async () => {
     const { deps } = app.service;
     const task = await sent(app, key, message(POST));
     const { next } = await subscribe(task.id);
@@ -128,7 +128,7 @@ describe('a stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('is refused as plain JSON before it has begun', async () => {
+  it('is refused with plain JSON before it begins', async () => {
     const done = await sent(app, key, message(HANDOFF));
     for (const [id, status] of [
       [done.id, 400],
@@ -140,7 +140,7 @@ describe('a stream', () => {
     }
   });
 
-  it('is one of a few per key; one that ends makes room', async () => {
+  it('is limited per key, and a stream that ends allows another one', async () => {
     const { key: by } = await app.agent('acme');
     const task = await sent(app, by, message(POST));
     const open = [];
@@ -155,7 +155,7 @@ describe('a stream', () => {
     expect(refused.response.status).toBe(404);
   });
 
-  it('ends with its time', async () => {
+  it('ends after its time limit', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const task = await sent(app, key, message(POST));
     const { next } = await subscribe(task.id);
@@ -164,7 +164,7 @@ describe('a stream', () => {
     expect(await next()).toBeUndefined();
   });
 
-  it('shows what the scopes of the moment allow, not those of its beginning', async () => {
+  it('shows what the current scopes allow, not those at its beginning', async () => {
     const other = await app.agent('acme');
     const open = async () => {
       const task = await sent(app, other.key, message(POST));
@@ -189,7 +189,7 @@ describe('a stream', () => {
     expect(await after.next()).toBeUndefined();
   });
 
-  it('tells nothing more to a key that was revoked', async () => {
+  it('ends when its key is revoked', async () => {
     const other = await app.agent('acme');
     const task = await sent(app, other.key, message(POST));
     const { next } = await subscribe(task.id, other.key);
@@ -201,7 +201,7 @@ describe('a stream', () => {
   });
 });
 
-it('ends cleanly when the service stops', async () => {
+it('A task stream ends cleanly when the service stops', async () => {
   const own = await a2aApp({ PUBLIC_URL: '' });
   const at = await own.service.listen();
   const agent = await own.agent('acme');

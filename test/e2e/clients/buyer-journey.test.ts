@@ -1,4 +1,4 @@
-/** The buyer's side as buyers meet it: the real service, in a real browser. */
+/** The buyer's pages of a listening service in a real browser. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -74,7 +74,7 @@ const metricsOf = async (as: string): Promise<object> => {
   return (answer.body as { data: { metrics: object }[] }).data[0]?.metrics ?? {};
 };
 
-/** Runs in a browser of its own, which must end without one complaint. */
+/** Runs in a separate browser context, which must report no fault. */
 const visit = async (
   run: (page: Page, visitor: Visitor) => Promise<void>,
   options: BrowserContextOptions = DESKTOP,
@@ -102,7 +102,7 @@ const fillContact = async (page: Page): Promise<void> => {
 const focusOn = (page: Page, id: string) =>
   page.waitForFunction((wanted) => document.activeElement?.id === wanted, id);
 
-describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () => {
+describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () => {
   it('follows a link, changes the list and sends it, and performance shows it', async () => {
     verifies('service.6.buyer');
     const { key: as } = await app.agent('desktop');
@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('does the same on a phone without script, and nothing sticks out sideways', async () => {
+  it('does the same on a phone without scripts, and no page overflows horizontally', async () => {
     const much = { sku: 'EURO-1', quantity: 900_000, note: LONG };
     const url = await list({ note_to_buyer: LONG, line_items: [...LINES, much] });
     const fits = async (page: Page) => expect(await overflow(page)).toBe(0);
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     await visit(journey, { ...PHONE, javaScriptEnabled: false });
   });
 
-  it('needs no pointer: each stop of the keyboard shows, Enter and Space do the rest', async () => {
+  it('can use the keyboard only: each focused element is visible, and Enter and Space activate', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('is told what is wrong, where, and keeps what it typed', async () => {
+  it('sees each fault at its field, and keeps the typed values', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -226,7 +226,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     });
   });
 
-  it('declines, and the list is closed', async () => {
+  it('declines the list, which is closed then', async () => {
     const { key: as } = await app.agent('declined');
     const url = await list({}, as);
     await visit(async (page) => {
@@ -242,7 +242,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     expect(await metricsOf(as)).toMatchObject({ handoffs_declined: 1, rfqs_submitted: 0 });
   });
 
-  it('is asked again when the list changed in another tab', async () => {
+  it('must confirm again when the list changed in another tab', async () => {
     const { key: as } = await app.agent('outrun');
     const url = await list({}, as);
     await visit(async (page, { context }) => {
@@ -269,7 +269,7 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
     expect(await metricsOf(as)).toMatchObject({ rfqs_submitted: 1 });
   });
 
-  it(`goes through a list of ${BIG} lines`, async () => {
+  it(`changes and sends a list of ${BIG} lines`, async () => {
     const items = MANY.map(({ product }) => ({ sku: product.sku, quantity: 4 }));
     const url = await list({ title: 'Everything', line_items: items });
     await visit(async (page) => {
@@ -290,10 +290,10 @@ describe.skipIf(!hasChromium)(`a buyer with a review link, ${IN_CHROMIUM}`, () =
   });
 });
 
-describe.skipIf(!hasChromium)(`the pages, ${IN_CHROMIUM}`, () => {
+describe.skipIf(!hasChromium)(`The buyer's pages, ${IN_CHROMIUM}`, () => {
   const passes = async (page: Page) => expect(await violations(page)).toEqual([]);
 
-  it('keep to what axe asks, light and dark, from the open list to the receipt', async () => {
+  it('pass axe in light and dark, from the open list to the receipt', async () => {
     const url = await list();
     await visit(async (page) => {
       await page.goto(url);
@@ -312,9 +312,9 @@ describe.skipIf(!hasChromium)(`the pages, ${IN_CHROMIUM}`, () => {
     });
   });
 
-  it('keep to it where nobody has a list, however long a word', async () => {
-    const found = await app.send({ method: 'GET', url: `${V1}/products?q=enamelware`, key });
-    const [product] = (found.body as { data: { id: string }[] }).data;
+  it('pass axe outside of lists, with words of any length', async () => {
+    const answer = await app.send({ method: 'GET', url: `${V1}/products?q=enamelware`, key });
+    const [product] = (answer.body as { data: { id: string }[] }).data;
     const search = '/s?q=enamelware';
     const paths = ['/', `/p/${product?.id}`, search, '/problems', '/problems/scope_missing'];
     await visit(async (page) => {
@@ -326,7 +326,7 @@ describe.skipIf(!hasChromium)(`the pages, ${IN_CHROMIUM}`, () => {
     });
   });
 
-  it('would not hide a breach of their policy, or an error', async () => {
+  it('report a violation of their content security policy, and script errors', async () => {
     const { page, context, faults } = await visitor(browser, origin);
     await page.goto('/');
     await page.evaluate(() => {

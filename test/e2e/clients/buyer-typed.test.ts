@@ -1,4 +1,4 @@
-/** What a buyer has typed goes along with whatever is pressed, with script and without. */
+/** Every button of the buyer's page submits all typed values, with and without scripts. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -52,7 +52,7 @@ const list = async (line_items = LINES): Promise<List> => {
 const events = async ({ id }: List) =>
   (await app.service.deps.log.readStream(`acme-handoff_${id.slice(4)}`)).map(({ type }) => type);
 
-/** Opens a list in a browser of its own, which must end without one complaint. */
+/** Opens a list in a separate browser context, which must report no fault. */
 const open = async (
   run: (page: Page, made: List) => Promise<void>,
   options: BrowserContextOptions,
@@ -83,11 +83,11 @@ const fillContact = async (page: Page): Promise<void> => {
 const enter = (page: Page): Promise<number> => answered(page, () => page.keyboard.press('Enter'));
 
 const SETTINGS: [string, BrowserContextOptions][] = [
-  ['on a phone without script', { ...PHONE, javaScriptEnabled: false }],
-  ['with script', DESKTOP],
+  ['on a phone without scripts', { ...PHONE, javaScriptEnabled: false }],
+  ['with scripts', DESKTOP],
 ];
 
-describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
+describe.skipIf(!hasChromium)(`What a buyer typed, ${IN_CHROMIUM}`, () => {
   it.each(SETTINGS)('is what “Ask for a quotation” sends, %s', async (_name, options) => {
     const run = async (page: Page, made: List) => {
       await quantity(page, 'Blue mug').fill('48');
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
       await fillContact(page);
       const send = () => answered(page, () => button(page, 'Ask for a quotation').click());
       if (options.javaScriptEnabled === false) {
-        // Nobody has shown what this comes to yet.
+        // Without scripts the buyer has not seen the new total yet.
         expect(await send()).toBe(409);
         expect(await page.getByRole('alert').textContent()).toContain('nothing was sent yet');
         expect(await events(made)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
@@ -118,27 +118,30 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, options);
   });
 
-  it.each(SETTINGS)('is saved and shown first when Enter ends it, %s', async (_name, options) => {
-    const run = async (page: Page, made: List) => {
-      await quantity(page, 'Blue mug').fill('48');
-      await fillContact(page);
-      await email(page).focus();
-      expect(await enter(page)).toBe(200);
-      expect(await page.getByRole('status').first().textContent()).toContain('Nothing was sent');
-      expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
-      expect(await sending(page).textContent()).toContain('£108.02');
-      expect(await email(page).inputValue()).toBe('bea@shop.example');
-      expect(await page.getByLabel('I ask for a quotation').isChecked()).toBe(true);
-      expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
-      await email(page).focus();
-      expect(await enter(page)).toBe(200);
-      expect(await heading(page)).toBe('Your request was sent');
-    };
-    await open(run, options);
-  });
+  it.each(SETTINGS)(
+    'is saved and shown first when the buyer presses Enter, %s',
+    async (_name, options) => {
+      const run = async (page: Page, made: List) => {
+        await quantity(page, 'Blue mug').fill('48');
+        await fillContact(page);
+        await email(page).focus();
+        expect(await enter(page)).toBe(200);
+        expect(await page.getByRole('status').first().textContent()).toContain('Nothing was sent');
+        expect(await quantity(page, 'Blue mug').inputValue()).toBe('48');
+        expect(await sending(page).textContent()).toContain('£108.02');
+        expect(await email(page).inputValue()).toBe('bea@shop.example');
+        expect(await page.getByLabel('I ask for a quotation').isChecked()).toBe(true);
+        expect(await events(made)).not.toContain('RfqSubmittedByBuyer');
+        await email(page).focus();
+        expect(await enter(page)).toBe(200);
+        expect(await heading(page)).toBe('Your request was sent');
+      };
+      await open(run, options);
+    },
+  );
 
   it.each(SETTINGS)(
-    'stays where something is wrong, and changes nothing, %s',
+    'stays in the form after a fault, and changes nothing, %s',
     async (_, options) => {
       const run = async (page: Page, made: List) => {
         await quantity(page, 'Blue mug').fill('48');
@@ -163,7 +166,7 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
     },
   );
 
-  it('is shown as it would be sent while it is typed', async () => {
+  it('updates the shown total while the buyer types', async () => {
     const run = async (page: Page) => {
       await quantity(page, 'Blue mug').fill('48');
       expect(await sending(page).textContent()).toContain('£108.02');
@@ -173,7 +176,7 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, DESKTOP);
   });
 
-  it('is priced as it is sent: every line of a product, in the currency it has now', async () => {
+  it('is priced as it is sent: all lines of a product together, in its current currency', async () => {
     const [sku, other] = ['LAMP-1', 'LAMP-2'];
     const at = (price: number, currency = 'GBP') => ({
       currency,
@@ -217,7 +220,7 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, DESKTOP, made);
   });
 
-  it('is asked for again on a phone when prices change meanwhile, and passes axe there', async () => {
+  it('must be confirmed again on a phone when prices change meanwhile, and passes axe', async () => {
     const pan = (unit_price: number) =>
       feedProduct('PAN-1', { title: 'Pan', price_tiers: [{ min_quantity: 4, unit_price }] });
     await app.publish([pan(300)]);
@@ -240,7 +243,7 @@ describe.skipIf(!hasChromium)(`what a buyer typed, ${IN_CHROMIUM}`, () => {
     await open(run, small, await list([{ sku: 'PAN-1', quantity: 4 }]));
   });
 
-  it('passes axe where it was saved', async () => {
+  it('passes axe after it was saved', async () => {
     const run = async (page: Page) => {
       await quantity(page, 'Blue mug').fill('48');
       await fillContact(page);

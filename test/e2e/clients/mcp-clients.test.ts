@@ -1,4 +1,4 @@
-/** Clients that others wrote, against a service that listens: they list and call every tool. */
+/** Third-party MCP clients with a listening service: they list and call every tool. */
 import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +37,7 @@ type Result = {
   structuredContent?: Record<string, unknown>;
   content: { text: string }[];
 };
-/** What a test asks of a client, whichever it is. */
+/** The functions of a client that the tests use. */
 type Connected = {
   version(): string | undefined;
   tools(): Promise<{ name: string; annotations?: object | undefined }[]>;
@@ -90,7 +90,7 @@ const newLine =
 const textOf = ({ contents: [content] }: { contents: object[] }): string =>
   content && 'text' in content ? String(content.text) : '';
 
-/** Every tool once, as an agent would on its first day; answers which it called. */
+/** Calls every tool once, in the order of an agent's first day; returns their names. */
 const callAll = async (call: Connected['call']): Promise<string[]> => {
   const called: string[] = [];
   const ok = async (name: string, input: object = {}): Promise<Record<string, unknown>> => {
@@ -122,12 +122,12 @@ const callAll = async (call: Connected['call']): Promise<string[]> => {
 };
 
 describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
-  ['SDK 1, which begins with initialize', '2025-11-25', oldLine],
-  ['SDK 2 in the legacy era', '2025-11-25', newLine('legacy')],
-  ['SDK 2, which looks for the modern era', '2026-07-28', newLine('auto')],
-  ['SDK 2, held to the modern era', '2026-07-28', newLine({ pin: '2026-07-28' })],
+  ['MCP SDK 1, which begins with initialize', '2025-11-25', oldLine],
+  ['MCP SDK 2 with a legacy version', '2025-11-25', newLine('legacy')],
+  ['MCP SDK 2 with a negotiated version', '2026-07-28', newLine('auto')],
+  ['MCP SDK 2 with a pinned modern version', '2026-07-28', newLine({ pin: '2026-07-28' })],
 ])('%s', (_name, version, connect) => {
-  it('lists and calls the twelve tools, and takes every result for valid', async () => {
+  it('lists and calls the twelve tools, and accepts every result as valid', async () => {
     verifies('service.2', 'service.1');
     const client = await connect();
     expect(client.version()).toBe(version);
@@ -138,7 +138,7 @@ describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
     await client.close();
   });
 
-  it('reads a refusal as one, and goes on', async () => {
+  it('reads a refusal as an error, and continues', async () => {
     const { key: narrow } = await app.agent('acme', ['links:write']);
     const client = await connect(narrow);
     const refused = await client.call('create_link', { target: { kind: 'product', ref: 'MUG-1' } });
@@ -151,12 +151,12 @@ describe.each<[string, string, (credential?: string) => Promise<Connected>]>([
     await client.close();
   });
 
-  it('is told when its key is not good', async () => {
+  it('gets an error for an invalid key', async () => {
     await expect(connect('nonsense')).rejects.toThrow(/credential|Unauthorized|401/i);
   });
 });
 
-describe('the Inspector', () => {
+describe('The MCP Inspector', () => {
   const BIN = join(
     dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/inspector/package.json'))),
     'clients/launcher/build/index.js',
@@ -174,11 +174,11 @@ describe('the Inspector', () => {
         `Authorization: Bearer ${key}`,
         ...args,
       ],
-      // A home of its own: it keeps files there.
+      // The Inspector stores files in its home directory.
       { env: { PATH: '/usr/bin:/bin', HOME: app.directory }, maxBuffer: 4_000_000 },
     );
 
-  it('finds nothing to say of the schemas', async () => {
+  it('reports no problem of the schemas', async () => {
     const { stdout, stderr } = await inspect('--method', 'tools/list', '--strict');
     const { tools } = JSON.parse(stdout) as { tools: { name: string }[] };
     expect(tools.map(({ name }) => name)).toEqual(TWELVE);
@@ -195,6 +195,6 @@ describe('the Inspector', () => {
       return JSON.parse(stdout) as Result;
     };
     expect((await callAll(call)).sort()).toEqual([...TWELVE].sort());
-    // Twelve processes of it, one after the other.
+    // Starts twelve processes, one after the other.
   }, 180_000);
 });

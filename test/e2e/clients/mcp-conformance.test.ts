@@ -1,4 +1,4 @@
-/** The official conformance suite: every scenario that a product can pass, on both wires. */
+/** The official conformance suite: every scenario that a product can pass, for each version. */
 import { execFile } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   app = await testApp({ PUBLIC_URL: '' });
   await app.publish([feedProduct('MUG-1')]);
   const { key } = await app.agent('acme');
-  // The suite sends no key.
+  // The suite sends no key, so a proxy adds it.
   proxy = await keyProxy(await app.service.listen(), key);
 });
 afterAll(async () => {
@@ -33,13 +33,13 @@ afterAll(async () => {
 
 type Check = { id: string; status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO' };
 type Expected = {
-  /** Checks that pass, at least. */
+  /** Minimum number of checks that pass. */
   passed: number;
   failed?: string[];
   warned?: string[];
 };
 
-/** Ask for diagnostic tools of a test server, which no product has. */
+/** Checks that need diagnostic tools of a test server, which products do not have. */
 const DIAGNOSTIC = [
   'sep-2575-server-rejects-undeclared-capability',
   'sep-2575-missing-capability-http-400',
@@ -55,7 +55,7 @@ const SCENARIOS: Record<string, Record<string, Expected>> = {
     'resources-list': { passed: 2 },
     'prompts-list': { passed: 2 },
     'dns-rebinding-protection': { passed: 2 },
-    // For information only, in the suite itself: no session is minted here.
+    // The suite only reports information here, because the service creates no sessions.
     'server-session-lifecycle': { passed: 0 },
     'server-sse-multiple-streams': { passed: 0, warned: ['server-sse-multiple-streams-session'] },
   },
@@ -89,7 +89,7 @@ const SCENARIOS: Record<string, Record<string, Expected>> = {
   },
 };
 
-/** Runs one scenario in a process of its own; answers what its report says. */
+/** Runs one scenario in its own process, and returns the checks of its report. */
 const checksOf = async (version: string, scenario: string): Promise<Check[]> => {
   const directory = join(results, `${version}-${scenario}`);
   const url = proxy.url + MCP;
@@ -114,13 +114,13 @@ const checksOf = async (version: string, scenario: string): Promise<Check[]> => 
   return JSON.parse(readFileSync(report, 'utf8')) as Check[];
 };
 
-describe.each(Object.entries(SCENARIOS))('conformance to %s', (version, scenarios) => {
+describe.each(Object.entries(SCENARIOS))('Conformance to MCP %s', (version, scenarios) => {
   it.concurrent.each(Object.entries(scenarios))('%s', async (scenario, expected) => {
     const checks = await checksOf(version, scenario);
     const idsOf = (status: Check['status']): string[] =>
       checks.filter((check) => check.status === status).map(({ id }) => id);
-    const told = { failed: [...new Set(idsOf('FAILURE'))], warned: idsOf('WARNING') };
-    expect(told).toEqual({ failed: expected.failed ?? [], warned: expected.warned ?? [] });
+    const report = { failed: [...new Set(idsOf('FAILURE'))], warned: idsOf('WARNING') };
+    expect(report).toEqual({ failed: expected.failed ?? [], warned: expected.warned ?? [] });
     expect(idsOf('SUCCESS').length).toBeGreaterThanOrEqual(expected.passed);
   });
 });
