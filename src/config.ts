@@ -1,5 +1,12 @@
 import { z } from 'zod';
+import type { EventType } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
+
+/**
+ * Event types that an earlier version does not know and that the service can do without during an
+ * upgrade, because no state depends on them.
+ */
+const HOLDABLE_EVENT_TYPES = ['CallsAudited'] as const satisfies readonly EventType[];
 
 const whole = (min: number, max: number) =>
   z
@@ -108,6 +115,17 @@ const environment = z.object({
     .default('')
     .transform((value) => value.split(',').flatMap((host) => host.trim() || []))
     .pipe(z.array(hostPort)),
+  HOLD_EVENT_TYPES: z
+    .string()
+    .default('')
+    .transform((value) => value.split(',').flatMap((type) => type.trim() || []))
+    .pipe(
+      z.array(
+        z.enum(HOLDABLE_EVENT_TYPES, {
+          error: `must be event types that can be held, separated by commas: ${HOLDABLE_EVENT_TYPES.join()}`,
+        }),
+      ),
+    ),
   NODE_ENV: z.string().optional(),
 });
 
@@ -135,6 +153,8 @@ const settings = environment.transform((env) => ({
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */
   outreachPrivateHosts: env.OUTREACH_PRIVATE_HOSTS,
+  /** Event types that this process does not write, because processes of an earlier version use the log. */
+  heldEventTypes: env.HOLD_EVENT_TYPES,
   production: env.NODE_ENV === 'production',
 }));
 

@@ -173,6 +173,7 @@ const recordersOf = (
       ids,
       schedule,
       onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
+      holdsCalls: config.heldEventTypes.includes('CallsAudited'),
       handoffOf: (tokenHash) => readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
     }),
     visits: visitLog({ recorder: records, secrets, clock, ids }),

@@ -50,7 +50,8 @@ const createServer = async (
   config: Config,
   { options, parts }: { options: ServiceOptions; parts: AsyncDisposableStack },
 ): Promise<Omit<Service, 'close'>> => {
-  const { trustProxy, countryHeader } = config;
+  const { trustProxy, countryHeader, heldEventTypes } = config;
+  if (heldEventTypes.length > 0) log.warn({ types: heldEventTypes }, 'event types are held back');
   if (options.role !== 'dispatcher') await ensureRootToken(deps, config);
   const server =
     options.role === 'dispatcher'

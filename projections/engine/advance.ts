@@ -10,6 +10,8 @@ export type FoldContext = {
   onParked?: ((projection: string, parked: ParkedPartition) => void) | undefined;
   /** Called when the store fails; the same batch is retried until it succeeds. */
   onFault?: ((error: unknown) => void) | undefined;
+  /** Called for each skipped event of a type that this version does not know. */
+  onUnknownType?: ((event: FoldEvent) => void) | undefined;
   /** True while the last commit failed. */
   isFailing?: boolean;
   /** Waits for a turn of the event loop, so that folds and commits do not delay requests. */

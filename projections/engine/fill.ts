@@ -47,9 +47,9 @@ const fillThrough = async (
   lanes: Lanes,
   limit: number,
 ): Promise<Position> => {
-  const { log, store, targets, upTo = Infinity, signal, onProgress } = options;
+  const { log, store, targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
   const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
-  const route = createRouter(targets);
+  const route = createRouter(targets, onUnknownType);
   let after = lowestPosition(targets);
   let running: Promise<AdvanceOutcome[]> = Promise.resolve([]);
   for (let batches = 1; ; batches++) {

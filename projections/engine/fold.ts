@@ -1,3 +1,4 @@
+import { EVENTS } from '#contracts/events/index.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
   type PartitionBatch,
@@ -35,8 +36,16 @@ type BatchWork = {
 
 export type EventRouter = (events: readonly FoldEvent[]) => FoldEvent[][];
 
-/** Builds a function that distributes events to targets by type, and skips duplicates. */
-export const createRouter = (targets: readonly FoldTarget[]): EventRouter => {
+const KNOWN_TYPES: ReadonlySet<string> = new Set(Object.keys(EVENTS));
+
+/**
+ * Builds a function that distributes events to targets by type, and skips duplicates. It skips and
+ * reports events of types that only a newer version knows.
+ */
+export const createRouter = (
+  targets: readonly FoldTarget[],
+  onUnknownType?: (event: FoldEvent) => void,
+): EventRouter => {
   const indexesByType = new Map<string, number[]>();
   for (const [i, { projection }] of targets.entries())
     for (const type of projection.handles) {
@@ -52,6 +61,7 @@ export const createRouter = (targets: readonly FoldTarget[]): EventRouter => {
       last = event.position;
       const indexes = indexesByType.get(event.type);
       if (indexes) for (const i of indexes) routed[i]?.push(event);
+      else if (!KNOWN_TYPES.has(event.type)) onUnknownType?.(event);
     }
     return routed;
   };

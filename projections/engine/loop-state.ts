@@ -49,16 +49,16 @@ export class LoopState {
   isInspectionDue = false;
 
   constructor(options: EngineOptions, catalog: CatalogFollower | undefined) {
-    const { store, signal, onParked, onFault, partitions } = options;
+    const { store, signal, onParked, onFault, onUnknownType, partitions } = options;
     this.options = options;
     this.catalog = catalog;
-    this.context = { store, signal, onParked, onFault };
+    this.context = { store, signal, onParked, onFault, onUnknownType };
     this.own = partitions && new Set(partitions);
   }
 
   setTargets(targets: readonly FoldTarget[]): void {
     this.targets = targets;
-    this.route = createRouter(targets);
+    this.route = createRouter(targets, this.context.onUnknownType);
   }
 
   /** Lets the loop run once without an event. */

@@ -1,5 +1,5 @@
 import type { Catalog } from '#src/ports/catalog.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
 import type { ParkedPartition } from './target.ts';
@@ -19,6 +19,8 @@ export type EngineOptions = {
   onParked?(projection: string, parked: ParkedPartition): void;
   /** Called when the log or the store fails; the engine retries until it answers. */
   onFault?(error: unknown): void;
+  /** Called for each skipped event of a type that this version does not know. */
+  onUnknownType?(event: FoldEvent): void;
   /** Maximum number of events in a batch. */
   batchEvents?: number;
   /** The engine advances the checkpoints of idle partitions after this many events. */

@@ -1,6 +1,11 @@
 /** What every log adapter does to an event: check it before it is written and when it is read. */
 import { EVENTS } from '#contracts/events/index.ts';
-import { AppendTooLarge, type NewEvent, type StoredEvent } from '#src/ports/event-log.ts';
+import {
+  AppendTooLarge,
+  type NewEvent,
+  type StoredEvent,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
 
 /** Of data and attribution. A stream is read whole: a giant would cost every later command. */
 const EVENT_BYTES_MAX = 1_048_576;
@@ -72,22 +77,42 @@ export const upcastData = (upcasts: Upcasts, type: string, v: number, data: obje
   return step ? upcastData(upcasts, type, v + 1, step(data)) : data;
 };
 
+const placeOf = ({ position, stream, revision }: StoredEvent): string =>
+  `position ${position} (${stream}, revision ${revision})`;
+
+/** Throws UnknownEventType. */
+const schemaOf = (event: StoredEvent): Schema => {
+  const schema = SCHEMAS.get(event.type);
+  if (schema) return schema;
+  throw new UnknownEventType(
+    `event type ${event.type} at ${placeOf(event)} is unknown here: a newer version wrote it`,
+  );
+};
+
+/** Throws UnknownEventType when this version does not know the type of an event. */
+export const requireKnownTypes = (events: readonly StoredEvent[]): void => {
+  for (const event of events) schemaOf(event);
+};
+
 /**
  * The event with its data at the newest version, as stored otherwise: unknown fields stay, since
  * proofs are made over them. Throws when this version of the code cannot know what it means.
  */
 export const readEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => {
-  const schema = SCHEMAS.get(event.type);
-  const where = `position ${event.position} (${event.stream}, revision ${event.revision})`;
-  if (!schema) {
-    throw new Error(
-      `event type ${event.type} at ${where} is unknown here: a newer version wrote it`,
-    );
-  }
+  const schema = schemaOf(event);
   const data = upcastData(upcasts, event.type, event.meta.v, event.data);
   const checked = schema.safeParse(data);
   if (!checked.success) {
-    throw new Error(`${event.type} at ${where} does not fit its schema: ${checked.error.message}`);
+    throw new Error(
+      `${event.type} at ${placeOf(event)} does not fit its schema: ${checked.error.message}`,
+    );
   }
   return { ...event, data };
 };
+
+/**
+ * As `readEvent`, for histories and copies: an event of a type that this version does not know is returned
+ * as it is stored. It changes no state here, and one such event must not hide all others.
+ */
+export const readAnyEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent =>
+  SCHEMAS.has(event.type) ? readEvent(upcasts, event) : event;

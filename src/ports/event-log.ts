@@ -79,6 +79,14 @@ export class AppendTooLarge extends RangeError {
   override readonly name = 'AppendTooLarge';
 }
 
+/**
+ * A stream has an event of a type that only a newer version knows, so this version cannot derive its
+ * state. Nothing was written.
+ */
+export class UnknownEventType extends Error {
+  override readonly name = 'UnknownEventType';
+}
+
 /** A stored record differs from what was written. It is never served; the message has its place. */
 export class LogCorrupted extends Error {
   override readonly name = 'LogCorrupted';
@@ -95,7 +103,11 @@ export type EventLog = {
   readonly id: string;
   /** Appends all of `events` or none, in order, to `stream`. Resolves when they are durable. */
   append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult>;
-  /** Reads the events of a stream from revision `from` on; an unknown stream has none. */
+  /**
+   * Reads the events of a stream from revision `from` on; an unknown stream has none. Throws
+   * UnknownEventType, because a state depends on all events. The other reads return events of
+   * unknown types as they are stored.
+   */
   readStream(stream: string, from?: number): Promise<StoredEvent[]>;
   /** Reads at most `limit` events after `after` (exclusive) in log order. */
   readAll(options: {

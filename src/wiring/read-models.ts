@@ -15,7 +15,7 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { type Config, hasRemoteReadModels } from '#src/config.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
 import { foldsSharedReadModels, type ProcessRole } from './process-roles.ts';
@@ -73,7 +73,19 @@ export const engineCallbacks = (logger: Logger) => ({
   onParked: (projection: string, parked: object) =>
     logger.error({ projection, ...parked }, 'projection parked'),
   onFault: throttledLog(logger, 'projections cannot advance'),
+  onUnknownType: firstOfEachType(({ type, stream, position }) =>
+    logger.warn({ type, stream, position }, 'read models skip an event type'),
+  ),
 });
+
+const firstOfEachType = (report: (event: FoldEvent) => void): ((event: FoldEvent) => void) => {
+  const reported = new Set<string>();
+  return (event) => {
+    if (reported.has(event.type)) return;
+    reported.add(event.type);
+    report(event);
+  };
+};
 
 const openLocalStore = (
   { eventLogUrl, readModelUrl, dataDirectory }: Config,

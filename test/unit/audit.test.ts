@@ -9,7 +9,7 @@ import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 type Entries = { request_id: string; operation: string; count: number }[];
 type Illness = 'well' | 'full' | 'lost answer' | 'lost request';
 
-const world = () => {
+const world = ({ holdsCalls = false } = {}) => {
   const log = memoryEventLog();
   let illness: Illness = 'well';
   let meanwhile = (): void => {};
@@ -30,6 +30,7 @@ const world = () => {
     ids,
     schedule: () => {},
     onLost: (error) => lost.push(error),
+    holdsCalls,
     handoffOf: async () => undefined,
   });
   let calls = 0;
@@ -47,6 +48,12 @@ const world = () => {
         { operation, surface: 'rest', requestId: `r${(calls += 1)}` },
         done(null),
       ),
+    noteAtDesk: (operation: string) =>
+      audit.record(
+        { kind: 'desk', tokenId: 'token' },
+        { operation, surface: 'desk', requestId: `r${(calls += 1)}` },
+        done(null),
+      ),
     recorded: async (): Promise<Entries[]> =>
       (await log.readAll({ after: 0, limit: 100 })).map(
         ({ data }) => (data as { entries: Entries }).entries,
@@ -55,6 +62,17 @@ const world = () => {
 };
 
 describe('the audit log', () => {
+  it('stores the calls of agents only while `CallsAudited` is held', async () => {
+    for (const holdsCalls of [false, true]) {
+      const { audit, note, noteAtDesk, recorded } = world({ holdsCalls });
+      note('listLeads');
+      noteAtDesk('readRfq');
+      await audit.flush();
+      const operations = (await recorded()).flat().map(({ operation }) => operation);
+      expect(operations).toEqual(holdsCalls ? ['listLeads'] : ['listLeads', 'readRfq']);
+    }
+  });
+
   it('stores a batch that found no room together with the later calls', async () => {
     const { audit, turn, note, recorded, lost } = world();
     note('listLeads');

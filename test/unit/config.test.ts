@@ -75,3 +75,20 @@ describe('a number', () => {
     );
   });
 });
+
+describe('HOLD_EVENT_TYPES', () => {
+  it('names event types that are not written, and none without the setting', () => {
+    expect(readConfig({}).heldEventTypes).toEqual([]);
+    const { heldEventTypes } = readConfig({ HOLD_EVENT_TYPES: 'CallsAudited, ' });
+    expect(heldEventTypes).toEqual(['CallsAudited']);
+  });
+
+  it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])(
+    'may not be %s',
+    (HOLD_EVENT_TYPES) => {
+      expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
+        /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited/,
+      );
+    },
+  );
+});

@@ -1,6 +1,6 @@
 import { type EventLog, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
-import { encodeAppend, UPCASTS, type Upcasts } from '../event-codec.ts';
+import { encodeAppend, readAnyEvent, readEvent, UPCASTS, type Upcasts } from '../event-codec.ts';
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
 import { EventStoreKeyVault } from './key-vault.ts';
@@ -76,7 +76,7 @@ const logOn = (parts: Parts): EventStoreLog => {
   };
   const stored = async (records: () => Promise<LogRecord[]>) => {
     requireOpen();
-    return (await records()).map((record) => toStoredEvent(upcasts, record));
+    return (await records()).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   };
   return {
     id,
@@ -85,8 +85,11 @@ const logOn = (parts: Parts): EventStoreLog => {
       requireOpen();
       return appends.append({ stream, expected, events: encoded.events });
     },
-    readStream: (stream, from = 0) =>
-      stored(async () => (await reads.stream(stream, Math.max(0, from))).filter(isLogRecord)),
+    async readStream(stream, from = 0) {
+      requireOpen();
+      const records = (await reads.stream(stream, Math.max(0, from))).filter(isLogRecord);
+      return records.map((record) => readEvent(upcasts, toStoredEvent(record)));
+    },
     readAll: ({ types, ...range }) =>
       stored(async () => {
         if (types?.length === 0) return [];

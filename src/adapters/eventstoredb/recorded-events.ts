@@ -1,7 +1,7 @@
 /** Conversion of events to and from EventStoreDB's records. */
 import type { AllStreamRecordedEvent, EventData, RecordedEvent } from '@eventstore/db-client';
 import type { FoldEvent, Meta, StoredEvent } from '#src/ports/event-log.ts';
-import { type EncodedEvent, readEvent, upcastData, type Upcasts } from '../event-codec.ts';
+import { type EncodedEvent, upcastData, type Upcasts } from '../event-codec.ts';
 import { positionOfEvent } from './positions.ts';
 
 export type Recorded = RecordedEvent | AllStreamRecordedEvent;
@@ -52,10 +52,10 @@ const originOf = ({ streamId, revision, ...record }: Recorded) => ({
   position: positionOfEvent(record),
 });
 
-/** Throws the errors of `readEvent` in event-codec. */
-export const toStoredEvent = (upcasts: Upcasts, record: LogRecord): StoredEvent => {
+/** Converts a record to an event as it is stored: `readEvent` or `readAnyEvent` in event-codec checks it. */
+export const toStoredEvent = (record: LogRecord): StoredEvent => {
   const { id, type, data, metadata } = record;
-  return readEvent(upcasts, { id, type, data, meta: metadata, ...originOf(record) });
+  return { id, type, data, meta: metadata, ...originOf(record) };
 };
 
 export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {

@@ -1,14 +1,18 @@
 /** The log in memory, for tests: forgets all when the process ends. */
 import type { AppendResult, EventLog, FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
-import { encodeAppend, readEvent, UPCASTS } from '../event-codec.ts';
+import { encodeAppend, readAnyEvent, readEvent, UPCASTS } from '../event-codec.ts';
 import { subscribers } from '../subscribers.ts';
 
 /** As text, so that no reader shares an object with another. */
 type Kept = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
 
-const stored = ({ at: _at, data, meta, ...kept }: Kept): StoredEvent =>
-  readEvent(UPCASTS, { ...kept, data: JSON.parse(data), meta: JSON.parse(meta) });
+const eventOf = ({ at: _at, data, meta, ...kept }: Kept): StoredEvent => ({
+  ...kept,
+  data: JSON.parse(data),
+  meta: JSON.parse(meta),
+});
+const stored = (kept: Kept): StoredEvent => readAnyEvent(UPCASTS, eventOf(kept));
 
 const folded = ({ id: _id, meta: _meta, data, ...kept }: Kept): FoldEvent => ({
   ...kept,
@@ -59,7 +63,9 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
     },
     async readStream(stream, from = 0) {
       open();
-      return (streams.get(stream) ?? []).slice(Math.max(0, from)).map(stored);
+      return (streams.get(stream) ?? [])
+        .slice(Math.max(0, from))
+        .map((kept) => readEvent(UPCASTS, eventOf(kept)));
     },
     async readAll({ after, limit, types }) {
       const wanted = open()

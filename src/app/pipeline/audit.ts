@@ -35,6 +35,8 @@ export type AuditDeps = {
   /** Runs `task` after `ms`; injected so that tests need not wait. */
   schedule(task: () => void, ms: number): void;
   onLost(error: unknown): void;
+  /** Whether calls of the desk and of buyers go unrecorded, for processes that do not know `CallsAudited`. */
+  holdsCalls?: boolean;
   /** Finds the handoff behind the hash of a review token. */
   handoffOf(tokenHash: string): Promise<ReviewTokenRow | undefined>;
 };
@@ -135,6 +137,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
   const buyers = buyerQueue(deps);
   return {
     record(subject, { operation, surface, requestId }, outcome) {
+      if (deps.holdsCalls && subject.kind !== 'agent') return;
       const { decision, code } = resultOf(outcome);
       const entry: AuditEntry = {
         operation,

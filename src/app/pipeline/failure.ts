@@ -1,5 +1,10 @@
 /** What a store that could not do its part means for the caller. */
-import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
+import {
+  AppendTooLarge,
+  type EventLog,
+  LogUnavailable,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { type Outcome, type Refusal, refuse, Refused } from './outcome.ts';
 
@@ -62,6 +67,7 @@ export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
+  if (error instanceof UnknownEventType) return newerRecord(hasWritten);
   // Which log it is decides how much it takes at once.
   if (error instanceof AppendTooLarge)
     return refuse('payload_too_large', 'The log takes no record of this size.');
@@ -75,6 +81,14 @@ export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
     return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
   throw error;
 };
+
+/** The refusal of a call on a record that a newer version changed: a process of that version can serve it. */
+const newerRecord = (hasWritten: boolean): Refusal =>
+  refuse(
+    'storage_unavailable',
+    'A newer version of the service changed this record, and the process that answers cannot read the change.',
+    { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' } },
+  );
 
 /** What a log that gave no answer means for the caller. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {

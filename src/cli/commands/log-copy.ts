@@ -1,6 +1,7 @@
 /** Makes one log the same as another. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { requireKnownTypes } from '#src/adapters/event-codec.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import { hasRoot, systemSecrets } from '#src/adapters/system/secrets.ts';
 import { type CopiedKeys, copyKeys } from '#src/app/transfer/copy-keys.ts';
@@ -11,7 +12,12 @@ import {
   type CopyTarget,
 } from '#src/app/transfer/copy-log.ts';
 import { readConfig, redactUrl } from '#src/config.ts';
-import { AppendTooLarge, type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
+import {
+  AppendTooLarge,
+  type EventLog,
+  LogUnavailable,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
@@ -110,6 +116,17 @@ const hasKeys = (url: string): boolean => {
   return directory === undefined || existsSync(join(directory, 'keys.db'));
 };
 
+/** The same source, whose reads throw UnknownEventType: a copy that misses an event must not succeed. */
+const requiringKnownTypes = (from: CopySource): CopySource => ({
+  id: from.id,
+  head: () => from.head(),
+  async readAll(page) {
+    const events = await from.readAll(page);
+    requireKnownTypes(events);
+    return events;
+  },
+});
+
 /** Shows a bar for each phase. */
 class PhaseProgress {
   readonly #total: number;
@@ -143,6 +160,8 @@ const commandErrorOf = (error: unknown): unknown => {
     return new CommandError(EXIT.unknown, `a log gave no answer: ${error.message}. ${RUN_AGAIN}`);
   if (error instanceof AppendTooLarge)
     return new CommandError(EXIT.refused, `the target refuses an event: ${error.message}.`);
+  if (error instanceof UnknownEventType)
+    return new CommandError(EXIT.refused, `${error.message}. Copy the log with that version.`);
   return error;
 };
 
@@ -164,7 +183,7 @@ const copyEverything = async (
   const progress = new PhaseProgress(position, unit);
   try {
     const onProgress = (phase: CopyPhase, done: number) => progress.update(phase, done);
-    const result = await copyLog(source.log, target.log, { onProgress });
+    const result = await copyLog(requiringKnownTypes(source.log), target.log, { onProgress });
     if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };
     return { result, keys: await copyKeys(target.log, { from: vaults.from, to: vaults.to }) };
   } catch (error) {

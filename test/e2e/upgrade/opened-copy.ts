@@ -39,13 +39,16 @@ const clockFrom = (endedAt: number): Clock => {
   };
 };
 
+/** Opens the stores; `onLine` gets each line of the service's log. */
 export const openCopy = async (
   settings: Record<string, string>,
   { endedAt, publicUrl }: Pick<Recording, 'endedAt' | 'publicUrl'>,
+  onLine: (line: Record<string, unknown>) => void = () => {},
 ): Promise<Service> => {
   const limits = { READS_PER_MINUTE: '100000000', WRITES_PER_MINUTE: '100000000' };
   const config = readConfig({ PUBLIC_URL: publicUrl, ...limits, ...settings });
-  const log = pino({ level: 'silent' });
+  const write = (text: string): void => onLine(JSON.parse(text) as Record<string, unknown>);
+  const log = pino({ level: 'warn' }, { write });
   return openService(config, { clock: clockFrom(endedAt), log });
 };
 

@@ -1,8 +1,11 @@
 /** An event that a projection forgot compiles, and is silently not folded: here it is told. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { EventType } from '#contracts/events/index.ts';
 import * as events from '#contracts/events/index.ts';
 import { PROJECTIONS } from '#projections/index.ts';
+import { ROOT } from '../../support/source/tree.ts';
 
 const { EVENTS } = events;
 
@@ -52,5 +55,21 @@ describe('every type of event', () => {
   test.each(Object.entries(FOLDED))('of its stories is folded by %s', (name, story) => {
     const handles = new Set(PROJECTIONS.find((one) => one.name === name)?.handles);
     expect(story.filter((type) => !handles.has(type))).toEqual([]);
+  });
+});
+
+describe('A version of a read model', () => {
+  const golden = JSON.parse(
+    readFileSync(join(ROOT, 'test/golden/upgrade/handled-types.json'), 'utf8'),
+  ) as Record<string, EventType[]>;
+
+  // Processes of two versions of the service share a space: the older one skips what it does not know.
+  test.each(
+    PROJECTIONS.map(({ name, version, handles }) => [`${name}@${version}`, handles] as const),
+  )('handles the same event types in every version of the service: %s', (space, handles) => {
+    expect(golden, 'new version: add it to test/golden/upgrade/handled-types.json').toHaveProperty([
+      space,
+    ]);
+    expect(handles.toSorted(), 'other types: raise the version').toEqual(golden[space]);
   });
 });

@@ -2,7 +2,13 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { EVENTS } from '#contracts/events/index.ts';
 import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
-import { readEvent, upcastData, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
+import {
+  readAnyEvent,
+  readEvent,
+  upcastData,
+  UPCASTS,
+  type Upcasts,
+} from '#src/adapters/event-codec.ts';
 import { reading } from '../failure.ts';
 import type { FoldRow, FullRow } from './log-records.ts';
 import {
@@ -101,12 +107,13 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
   const within = (after: Position, limit: number): number =>
     Math.max(0, Math.min(limit, head() - after));
 
-  const stored = (row: FullRow): StoredEvent => {
+  const rowEvent = (row: FullRow): StoredEvent => {
     requireFullRow(row);
     const [position, stream, revision, type, , data, , owner, id, meta] = row;
     const event = { id, type, data: JSON.parse(data), meta: JSON.parse(meta) };
-    return readEvent(upcasts, { ...event, stream, owner, revision, position });
+    return { ...event, stream, owner, revision, position };
   };
+  const stored = (row: FullRow): StoredEvent => readAnyEvent(upcasts, rowEvent(row));
 
   const densely = (after: Position, limit: number): FullRow[] => {
     const count = within(after, limit);
@@ -191,7 +198,7 @@ export const logReader = (db: DatabaseSync, head: () => Position, upcasts: Upcas
       for (const row of rows) {
         if (row[1] !== stream) throw damaged(row[0], `it does not belong to ${stream}`);
       }
-      return rows.map(stored);
+      return rows.map((row) => readEvent(upcasts, rowEvent(row)));
     },
     sealAt: (position: Position): number | undefined => sealed(position)[0]?.[0],
     streamAt: (position: Position): string | undefined => named(position)[0]?.[0],

@@ -1,0 +1,27 @@
+/** The code of an earlier commit, taken from the history of this clone. */
+import { spawnSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../support/source/tree.ts';
+import { FIXTURE_COMMITS } from './archive.ts';
+
+const COMMIT = FIXTURE_COMMITS[FIXTURE_COMMITS.length - 1] ?? '';
+
+const git = (...args: string[]) => spawnSync('git', ['-C', ROOT, ...args], { encoding: 'utf8' });
+
+/** False in a shallow clone and in an export without history. */
+export const hasOldVersion = git('cat-file', '-e', `${COMMIT}^{commit}`).status === 0;
+/** For the name of a suite, so that a skip says its reason. */
+export const OLD_VERSION = hasOldVersion
+  ? `Processes of commit ${COMMIT}`
+  : `Processes of an earlier commit (skipped: ${COMMIT} is not in this clone)`;
+
+/** Writes the code of the earlier commit into an empty directory. It runs on the packages of today. */
+export const checkOutOldVersion = (directory: string): void => {
+  const archive = join(directory, 'archive.tar');
+  const written = git('archive', `--output=${archive}`, COMMIT);
+  if (written.status !== 0) throw new Error(`git archive: ${written.stderr}`);
+  const unpacked = spawnSync('tar', ['-xf', archive, '-C', directory], { encoding: 'utf8' });
+  if (unpacked.status !== 0) throw new Error(`tar: ${unpacked.stderr}`);
+  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+};
