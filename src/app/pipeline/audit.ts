@@ -35,7 +35,7 @@ export type AuditDeps = {
   /** Runs `task` after `ms`; injected so that tests need not wait. */
   schedule(task: () => void, ms: number): void;
   onLost(error: unknown): void;
-  /** Whether calls of the desk and of buyers go unrecorded, for processes that do not know `CallsAudited`. */
+  /** True to record the calls of agents only: processes of an earlier version do not know `CallsAudited`. */
   holdsCalls?: boolean;
   /** Finds the handoff behind the hash of a review token. */
   handoffOf(tokenHash: string): Promise<ReviewTokenRow | undefined>;
