@@ -8,7 +8,11 @@ export const agentId = id('agt');
 /** The reason of a decision on an agent or a credential. */
 export const accessReason = line(500).describe('Shown to people who ask why');
 
-const scopes = z.array(z.enum(SCOPE_NAMES)).min(1).max(SCOPE_NAMES.length);
+const scopes = z
+  .array(z.enum(SCOPE_NAMES))
+  .min(1)
+  .max(SCOPE_NAMES.length)
+  .describe('Scopes that the agent needs');
 
 const request = {
   name: 'Newsletter agent',
@@ -39,9 +43,9 @@ export const requestAccess = deskCommand({
     'pending until it is decided; until then the agent keeps what it was granted.',
   fields: {
     owner_id: ownerId,
-    agent_id: agentId.optional(),
-    name: line(100),
-    purpose: text(2_000),
+    agent_id: agentId.optional().describe('An existing agent, to change its request'),
+    name: line(100).describe('Name of the agent; buyers read it'),
+    purpose: text(2_000).describe('What the agent does'),
     scopes,
   },
   output: agentRecord,

@@ -43,8 +43,8 @@ export const listApprovals = deskQuery({
     'Without status: requests that are not finished, and those of unknown outcome. With owner_id and status: ' +
     'also finished requests.',
   fields: {
-    owner_id: ownerSpace.optional(),
-    status: z.enum(OUTBOUND_STATUSES).optional(),
+    owner_id: ownerSpace.optional().describe('Requests of this promoter only'),
+    status: z.enum(OUTBOUND_STATUSES).optional().describe('Requests in this state only'),
     before,
     limit,
   },
@@ -135,7 +135,7 @@ export const approveOutbound = decide({
   guidance:
     'In owner_controlled mode the owner decides, in admin_approved mode staff. If two approvals are required, ' +
     'they must come from two people. Any later change of the content needs a new approval.',
-  fields: { content_sha256, note: line(500).optional() },
+  fields: { content_sha256, note: line(500).optional().describe('Stored with the decision') },
   example: exampleContent,
   status: 'approved',
 });
@@ -176,7 +176,10 @@ export const observeOutbound = decide({
   summary: 'Record the outcome of a request whose outcome is unknown',
   guidance:
     'Call it after a person has checked with the receiver. Nothing else ends an unknown outcome.',
-  fields: { outcome: z.enum(['confirmed', 'failed']), evidence: line(500) },
+  fields: {
+    outcome: z.enum(['confirmed', 'failed']).describe('What became of the request'),
+    evidence: line(500).describe('What was observed, and where'),
+  },
   example: { outcome: 'confirmed', evidence: 'The post is there' },
   status: 'confirmed',
 });

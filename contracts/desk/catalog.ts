@@ -105,7 +105,7 @@ export const withdrawProduct = deskCommand({
     'Links and handoffs that name the product stay. A buyer whose list has the product sees that it was withdrawn, ' +
     'and the reason; the buyer can send the list with the same quantity or less, but not more. An import with the ' +
     'sku publishes the product again.',
-  fields: { sku: line(64), reason: line(500) },
+  fields: { sku: line(64), reason: line(500).describe('Shown to buyers who have it in a handoff') },
   output: z.object({ sku: z.string(), status: z.literal('withdrawn') }),
   example: {
     name: 'discontinued',

@@ -27,7 +27,11 @@ const close = <const Id extends string, Field extends string>({
     guidance:
       'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
       'and encrypted with its personal data.',
-    fields: { ...record, owner_id: ownerSpace, reason: line(500) },
+    fields: {
+      ...record,
+      owner_id: ownerSpace,
+      reason: line(500).describe('Stored in the history of the record'),
+    },
     output: recordState,
     example: {
       name: state,

@@ -9,7 +9,7 @@ import { deskCommand, deskList, EXAMPLE_AT } from './define.ts';
 const credentialId = z
   .string()
   .regex(/^[0-9A-Za-z]{12}$/, { error: 'must be 12 letters and digits' });
-const days = z.int().min(1).max(LIMITS.KEY_DAYS_MAX);
+const days = z.int().min(1).max(LIMITS.KEY_DAYS_MAX).describe('Days until it expires');
 const issuedKey = keyRecord.extend({
   api_key: z.string().describe('Shown only in this answer; the service stores a keyed hash of it'),
 });
@@ -45,7 +45,10 @@ export const issueKey = deskCommand({
     'Keys of the environment test use a separate space of records.',
   fields: {
     agent_id: agentId,
-    environment: z.enum(['live', 'test']).default('live'),
+    environment: z
+      .enum(['live', 'test'])
+      .default('live')
+      .describe('test: the key acts in a separate space of records'),
     expires_in_days: days.default(LIMITS.KEY_DAYS_DEFAULT),
   },
   output: issuedKey,
@@ -70,7 +73,8 @@ export const rotateKey = deskCommand({
       .int()
       .min(0)
       .max(LIMITS.KEY_OVERLAP_HOURS_MAX)
-      .default(LIMITS.KEY_OVERLAP_HOURS_DEFAULT),
+      .default(LIMITS.KEY_OVERLAP_HOURS_DEFAULT)
+      .describe('Hours for which both keys work'),
     expires_in_days: days.default(LIMITS.KEY_DAYS_DEFAULT),
   },
   output: issuedKey,
@@ -117,10 +121,14 @@ export const issueDeskToken = deskCommand({
     'A token with owner_id acts for that owner only. Names that differ only in case, width or spaces mean the same ' +
     'person, whose approvals count once.',
   fields: {
-    name: line(100),
-    roles: z.array(z.enum(DESK_ROLE_NAMES)).min(1).max(DESK_ROLE_NAMES.length),
+    name: line(100).describe('Name of the person'),
+    roles: z
+      .array(z.enum(DESK_ROLE_NAMES))
+      .min(1)
+      .max(DESK_ROLE_NAMES.length)
+      .describe('Roles of the token'),
     owner_id: ownerId.optional(),
-    expires_in_days: days.optional(),
+    expires_in_days: days.optional().describe('Days until it expires; without it, never'),
   },
   output: deskTokenRecord.extend({ token: z.string().describe('Shown only in this answer') }),
   example: {

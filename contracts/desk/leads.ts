@@ -19,9 +19,12 @@ export const moveLead = deskCommand({
   fields: {
     lead_id: id('led'),
     owner_id: ownerSpace,
-    to: z.enum(LEAD_STATES).exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed']),
-    reason: line(500).optional(),
-    value: z.strictObject(money.shape).optional(),
+    to: z
+      .enum(LEAD_STATES)
+      .exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed'])
+      .describe('The next state'),
+    reason: line(500).optional().describe('Stored in the history of the lead'),
+    value: z.strictObject(money.shape).optional().describe('Value of a won lead'),
   },
   output: recordState,
   example: {
@@ -50,8 +53,8 @@ export const eraseSubject = deskCommand({
     subject: z
       .string()
       .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
-    owner_id: ownerSpace.optional(),
-    reason: line(500),
+    owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
+    reason: line(500).describe('Stored in clear permanently: name nobody in it'),
   },
   output: z.object({
     subject: z.string(),

@@ -83,8 +83,13 @@ export const configureOutreach = deskCommand({
     'which they were proposed.',
   fields: {
     owner_id: ownerId,
-    mode: z.enum(APPROVAL_MODES),
-    approvals_required: z.int().min(1).max(2).default(1),
+    mode: z.enum(APPROVAL_MODES).describe('Who approves: the owner, or staff'),
+    approvals_required: z
+      .int()
+      .min(1)
+      .max(2)
+      .default(1)
+      .describe('Number of people who must approve'),
     channels: z
       .array(channel)
       .min(1)
@@ -136,7 +141,7 @@ const control = <const Id extends string>({
       owner_id: ownerId
         .optional()
         .describe('If it is left out, the command is for all owners; an owner must name itself'),
-      reason: line(500),
+      reason: line(500).describe('Shown to people who ask why'),
     },
     output: z.object({ owner_id: z.string().nullable(), halted: z.string().nullable() }),
     example: {

@@ -14,7 +14,7 @@ import { formatAnswer } from '../texts/answer-text.ts';
 import { type CommandField, commandFieldsOf, isJson } from './fields.ts';
 import type { VerbOptions } from './verb.ts';
 import { verbOf } from './verb-table.ts';
-import { localize, type Registry } from './words.ts';
+import { localizer, type Registry } from './words.ts';
 
 type Parser = (text: string, previous?: unknown) => unknown;
 
@@ -71,17 +71,18 @@ export const defineDeskCommand = (
 ): void => {
   const { id, kind, http, roles, summary, guidance } = operation;
   const { flags = {}, help, complete, notice, text, columns } = verbOf(id);
-  const localized = (english: string): string => localize(english, operation, registry);
-  const readers = commandFieldsOf(operation).map(
-    (field) => [field.name, addField(command, field, localized(field.description))] as const,
+  const fields = commandFieldsOf(operation);
+  const localize = localizer(fields, registry);
+  const readers = fields.map(
+    (field) => [field.name, addField(command, field, localize(field.description))] as const,
   );
   for (const [flag, description] of Object.entries(flags)) command.option(flag, description);
   if (kind === 'command') command.addOption(keyOption());
   addCommonOptions(command)
-    .description(localized(summary))
+    .description(localize(summary))
     .addHelpText(
       'after',
-      `\n${wrap(localized(help ?? guidance))}\n\nDesk operation: ${id}, ${http.method} ${DESK_BASE}${http.path}\n` +
+      `\n${wrap(localize(help ?? guidance))}\n\nDesk operation: ${id}, ${http.method} ${DESK_BASE}${http.path}\n` +
         `Roles:          ${roles.join(', ')}`,
     )
     .action(async () => {

@@ -55,7 +55,9 @@ const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'
   return `${subject}: ${state}.${inClear}`;
 };
 
-const DAYS = { about: 'Days until the key expires' };
+const haltText = ({ owner_id, halted }: DeskAnswer<'haltOutreach'>): string =>
+  `Outreach of ${owner_id ?? 'all promoters'} is ${halted === null ? 'running' : `halted: ${halted}`}.`;
+
 /** The key alone is on stdout, so that it can be piped into a secret store. */
 const KEY = {
   notice: ({ id, agent_id, environment, expires_at }: DeskAnswer<'issueKey'>): string =>
@@ -86,21 +88,13 @@ const VERBS: Verbs = {
   issueKey: {
     ...KEY,
     fields: {
-      environment: { value: 'test', about: 'Issue a key that acts in a space of its own' },
-      expires_in_days: DAYS,
+      environment: { value: 'test', about: 'Issue a key that acts in a separate space of records' },
     },
   },
-  rotateKey: {
-    ...KEY,
-    fields: {
-      overlap_hours: { about: 'Hours for which both keys work' },
-      expires_in_days: DAYS,
-    },
-  },
+  rotateKey: KEY,
   listKeys: { readsAllPages: true, columns: 'id status agent_id prefix last4 expires_at' },
   issueDeskToken: {
     words: 'token issue',
-    fields: { expires_in_days: { about: 'Days until the token expires (default: never)' } },
     notice: ({ id, name, roles }) =>
       `Token ${id} for ${name}: ${roles.join(', ')}. It is shown only once:`,
     text: ({ token }) => token,
@@ -126,18 +120,11 @@ const VERBS: Verbs = {
   listLinks: { columns: 'id status agent_id campaign target short_url' },
   eraseSubject: {
     words: 'erase',
-    fields: {
-      owner_id: { about: 'The promoter (default: the one that the log names)' },
-      reason: {
-        about: 'Reason, stored in clear for ever: name nobody in it',
-        fallback: 'Erasure was asked for.',
-      },
-    },
+    fields: { reason: { fallback: 'Erasure was asked for.' } },
     text: erasedText,
   },
   configureOutreach: {
     fields: {
-      approvals_required: { about: 'How many people must approve' },
       channels: {
         placeholder: 'kind=adapter',
         about:
@@ -155,6 +142,8 @@ const VERBS: Verbs = {
     }),
   },
   getOutreach: { words: 'outreach show' },
+  haltOutreach: { text: haltText },
+  resumeOutreach: { text: haltText },
   listApprovals: { words: 'approvals list', text: requestsText },
   showApproval: { words: 'approvals show', text: approvalText },
   approveOutbound: {

@@ -1,6 +1,6 @@
 /** Words of commands, derived from the ids of their operations. */
 import type { DeskOperation } from '#contracts/operation.ts';
-import { commandFieldsOf } from './fields.ts';
+import type { CommandField } from './fields.ts';
 import { verbOf } from './verb-table.ts';
 
 export type Registry = Readonly<Record<string, DeskOperation>>;
@@ -11,11 +11,12 @@ export const commandWordsOf = ({ id }: DeskOperation): string => {
   return verbOf(id).words ?? `${nouns.join('-').replace(/(?<=[^s])s$/, '')} ${verb}`.trim();
 };
 
-/** Rewrites a text of the contract for the command line: flags for fields, commands for operations. */
-export const localize = (text: string, operation: DeskOperation, registry: Registry): string => {
-  const fields = new Map(commandFieldsOf(operation).map(({ name, word }) => [name, word]));
-  return text.replaceAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w+\b/g, (name) => {
-    const named = registry[name];
-    return fields.get(name) ?? (named ? `"${commandWordsOf(named)}"` : name);
-  });
-};
+/** Makes a function that rewrites texts of the contract: flags for fields, commands for operations. */
+export const localizer =
+  (fields: readonly CommandField[], registry: Registry) =>
+  (text: string): string =>
+    text.replaceAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+[A-Z]\w+\b/g, (name) => {
+      const named = registry[name];
+      const field = fields.find((one) => one.name === name);
+      return field?.word ?? (named ? `"${commandWordsOf(named)}"` : name);
+    });

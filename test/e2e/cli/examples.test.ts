@@ -1,4 +1,4 @@
-/** Every example that a document shows, sent as it stands to a service with the demo story. */
+/** Sends every example of the documents unchanged to a service with the demo data. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOperations, operations } from '#contracts/index.ts';
 import { toolName } from '#contracts/places.ts';
@@ -31,13 +31,13 @@ const send = async ({ method, path, headers = {}, body }: Request) => {
 const page = async (path: string): Promise<string> => (await send({ method: 'GET', path })).text;
 const asJson = { 'content-type': 'application/json' };
 
-/** Blocks of a page in this language, with the words since the block before. */
+/** Returns the code blocks of a page in this language, with the text between them. */
 const blocksIn = (markdown: string, language: string): { lead: string; block: string }[] =>
   [...markdown.matchAll(/([^`]*(?:`[^`]+`[^`]*)*)```(\w+)\n([^]*?)\n```/g)]
     .filter(([, , named]) => named === language)
     .map(([, lead = '', , block = '']) => ({ lead, block }));
 
-/** What another service, at another time, for another owner, would say otherwise. */
+/** Values that differ by service, time or owner. */
 const plain = (answer: string): unknown =>
   JSON.parse(
     answer
@@ -49,10 +49,10 @@ const plain = (answer: string): unknown =>
       .replaceAll(/"position":\d+/g, '"position":0'),
   );
 
-/** What later calls may need of an answer. */
+/** Parts of an answer that later calls use. */
 type Made = { id?: string; short_url?: string };
 
-/** A call as shown, with what an earlier one answered where the words before it say so. */
+/** Replaces ids in a call by those of an earlier answer, where the text before it says so. */
 const answering = (exampleOf: (name: string) => Made) => {
   const answered = new Map<string, Made>();
   return {
@@ -78,7 +78,7 @@ const answering = (exampleOf: (name: string) => Made) => {
 const exampleOfOperation = (id: string): Made =>
   operations[id as keyof typeof operations].examples[0]?.output as Made;
 
-/** Those whose answer depends on what the owner did before. */
+/** Operations whose answer depends on earlier acts of the owner. */
 const TELLING = ['getConnection', 'listLeads', 'getPerformance'];
 
 const expectAnswer = (id: string, shown: unknown, text: string): void => {
@@ -96,7 +96,7 @@ describe('openapi.json', () => {
     responses: Record<string, Partial<Body>>;
   };
 
-  it('has examples that are answered as they say', async () => {
+  it('has examples whose requests get the answers it shows', async () => {
     const { paths } = JSON.parse(await page('/api/affiliate/openapi.json')) as {
       paths: Record<string, Record<string, Operation>>;
     };
@@ -106,7 +106,7 @@ describe('openapi.json', () => {
       for (const [method, operation] of Object.entries(item)) {
         const { operationId, parameters = [], requestBody, responses } = operation;
         const [status = ''] = Object.entries(responses).find(([, { content }]) => content) ?? [];
-        // An amended lead answers 200, a new one 201: the example is of a new one.
+        // An amended lead answers 200, a new one 201; the example shows a new one.
         const expected = operationId === 'submitLead' ? '201' : status;
         const answers = responses[expected]?.content?.['application/json'].examples ?? {};
         for (const [key, { summary, value: shown }] of Object.entries(answers)) {
@@ -138,7 +138,7 @@ describe('openapi.json', () => {
 });
 
 describe('docs/rest.md', () => {
-  it('has requests that are answered as the page says', async () => {
+  it('has requests that get the answers it shows', async () => {
     const markdown = await page('/docs/rest.md');
     const requests = blocksIn(markdown, 'http');
     expect(requests).toHaveLength(Object.keys(operations).length);
@@ -168,7 +168,7 @@ describe('docs/mcp.md', () => {
     Object.values(agentOperations).find((one) => toolName(one) === tool)?.examples[0]
       ?.output as Made;
 
-  it('has calls that succeed, with what an earlier one answered where the page says so', async () => {
+  it('has calls that succeed, with ids of earlier answers where the page says so', async () => {
     const blocks = blocksIn(await page('/docs/mcp.md'), 'json');
     const called: string[] = [];
     const calls = answering(exampleOf);
@@ -189,8 +189,8 @@ describe('docs/mcp.md', () => {
   });
 });
 
-describe('the examples of skills', () => {
-  /** What the skill says of itself: outreach waits for people, everything else is done at once. */
+describe('The examples of skills', () => {
+  /** Outreach waits for people; every other skill completes at once. */
   const stateOf = (skill: unknown) =>
     skill === 'coordinate_promotion' ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_COMPLETED';
   let messages = 0;
@@ -214,7 +214,7 @@ describe('the examples of skills', () => {
     await expectTask(body, data['skill']);
   };
 
-  it('in the agent card are tasks', async () => {
+  it('in the agent card are messages that make tasks', async () => {
     const { skills } = JSON.parse(await page('/.well-known/agent-card.json')) as {
       skills: { id: string; examples: string[] }[];
     };
@@ -225,7 +225,7 @@ describe('the examples of skills', () => {
     }
   });
 
-  it('in docs/a2a.md are tasks, the whole message too', async () => {
+  it('in docs/a2a.md are messages that make tasks, including the complete message', async () => {
     const [whole, ...parts] = blocksIn(await page('/docs/a2a.md'), 'json');
     await expectTask(whole?.block ?? '', 'prepare_handoff');
     expect(parts.length).toBeGreaterThanOrEqual(Object.keys(SKILLS).length);
