@@ -35,16 +35,16 @@ const openapi = JSON.parse(published('openapi.json')) as Document;
 const operationsIn = (document: Document) =>
   Object.values(document.paths).flatMap((item) => Object.values(item));
 
-describe('published files', () => {
+describe('each published file', () => {
   it.each(Object.entries(PUBLISHED))(
-    '%s is what the registry gives now (make publish)',
+    '%s is equal to what make publish generates from the registry',
     (name, make) => {
       expect(published(name) === make(), `${name} is out of date`).toBe(true);
     },
   );
 
   it.each(['openapi.json', 'desk-openapi.json'])(
-    '%s passes an independent validator',
+    '%s is valid for an independent OpenAPI validator',
     async (name) => {
       const result = await new Validator().validate(
         JSON.parse(published(name)) as Record<string, unknown>,
@@ -54,7 +54,7 @@ describe('published files', () => {
   );
 });
 
-describe('the contract of agents', () => {
+describe('the OpenAPI contract of agents', () => {
   it('has exactly the seven operations', () => {
     verifies('service.3', 'endpoints.rules.5');
     expect(openapi.openapi).toMatch(/^3\.1/);
@@ -66,7 +66,7 @@ describe('the contract of agents', () => {
     expect(Object.keys(operations)).toHaveLength(7);
   });
 
-  it('needs each scope for what the specification says, and none for the connection', () => {
+  it('needs the scope of the specification for each operation, and none for getConnection', () => {
     const needed = Object.values(operations).map(({ id, scope }) => [id, scope]);
     expect(Object.fromEntries(needed)).toEqual({
       getConnection: null,
@@ -80,24 +80,26 @@ describe('the contract of agents', () => {
     expect(SCOPE_NAMES).toHaveLength(9);
   });
 
-  it('describes every field of a call, the inner ones too', () => {
-    const bareIn = ({ properties = {}, items }: Fields, at: string): string[] => [
-      ...(items ? bareIn(items, `${at}[]`) : []),
+  it('describes every field of every call, including nested fields', () => {
+    const undescribedIn = ({ properties = {}, items }: Fields, at: string): string[] => [
+      ...(items ? undescribedIn(items, `${at}[]`) : []),
       ...Object.entries(properties).flatMap(([name, field]) => [
         ...(field.description === undefined ? [`${at}.${name}`] : []),
-        ...bareIn(field, `${at}.${name}`),
+        ...undescribedIn(field, `${at}.${name}`),
       ]),
     ];
-    const bare = operationsIn(openapi).flatMap(({ operationId, parameters = [], requestBody }) => [
-      ...parameters
-        .filter(({ description }) => description === undefined)
-        .map(({ name }) => `${operationId} ${name}`),
-      ...bareIn(requestBody?.content['application/json'].schema ?? {}, operationId),
-    ]);
-    expect(bare).toEqual([]);
+    const undescribed = operationsIn(openapi).flatMap(
+      ({ operationId, parameters = [], requestBody }) => [
+        ...parameters
+          .filter(({ description }) => description === undefined)
+          .map(({ name }) => `${operationId} ${name}`),
+        ...undescribedIn(requestBody?.content['application/json'].schema ?? {}, operationId),
+      ],
+    );
+    expect(undescribed).toEqual([]);
   });
 
-  it('tells every read that it may carry the token of a write', () => {
+  it('declares Consistency-Token for every query and Idempotency-Key for every command', () => {
     for (const { operationId, parameters = [] } of operationsIn(openapi)) {
       const { kind } = operations[operationId as keyof typeof operations];
       const headers = parameters.filter((one) => one.in === 'header').map(({ name }) => name);
@@ -107,7 +109,7 @@ describe('the contract of agents', () => {
     }
   });
 
-  it('offers none of the five forbidden acts by path, name or scope', () => {
+  it('has no operation or path that names one of the five forbidden acts', () => {
     verifies('service.5');
     expect(BOUNDARIES).toHaveLength(5);
     const names = Object.values(operations).flatMap(({ id, http }) => [id, http.path]);
@@ -119,9 +121,9 @@ describe('the contract of agents', () => {
 describe.each([
   ['agents', operations],
   ['desk', deskOperations],
-] as const)('operations of the %s registry', (_which, registry) => {
+] as const)('in the %s registry', (_which, registry) => {
   it.each(Object.values(registry).map((operation) => [operation.id, operation] as const))(
-    '%s has examples that its schemas take, and declares known problems',
+    '%s has examples that its schemas accept, and declares only problems of the catalogue',
     (_id, operation) => {
       expect(operation.examples.length).toBeGreaterThan(0);
       for (const { input, output, after } of operation.examples) {
@@ -141,7 +143,7 @@ describe.each([
 });
 
 describe('llms.txt', () => {
-  it('routes use cases, names the boundaries and links what is canonical', () => {
+  it('names every operation and boundary, links the contract, and is shorter than 8 KiB', () => {
     verifies('service.7');
     const text = published('llms.txt');
     for (const { id } of Object.values(operations)) expect(text).toContain(id);

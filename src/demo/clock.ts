@@ -1,33 +1,33 @@
-/** A clock that first tells the time of a story, and from then on the real one. */
+/** A clock that shows the time of the story first, and then the real time. */
 import { DAY_MS } from '#src/app/shared/time.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 export const STORY_DAYS = 30;
 
 export type DemoClock = Clock & {
-  /** Goes back to the beginning of the story, if the log is empty. */
+  /** Sets the clock to the start of the story, if the log is empty. */
   begin(head: { position: number }): void;
-  /** The time of the story. It never passes the real one. */
+  /** Sets the time of the story, at most to the real time. */
   set(at: number): void;
-  /** Real time from here on. */
+  /** Switches to real time. */
   live(): void;
   readonly real: Clock;
 };
 
 export const demoClock = (real: Clock): DemoClock => {
-  let told: number | undefined;
+  let storyTime: number | undefined;
   const set = (at: number): void => {
-    told = Math.min(at, real.now());
+    storyTime = Math.min(at, real.now());
   };
   return {
-    now: () => told ?? real.now(),
+    now: () => storyTime ?? real.now(),
     monotonic: () => real.monotonic(),
     begin({ position }) {
       if (position === 0) set(real.now() - STORY_DAYS * DAY_MS);
     },
     set,
     live() {
-      told = undefined;
+      storyTime = undefined;
     },
     real,
   };

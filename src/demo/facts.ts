@@ -1,4 +1,4 @@
-/** What the demo tells at every start: kept beside the data, readable by its owner alone. */
+/** The demo's facts that every start prints: stored in the data directory, readable by its owner only. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -7,9 +7,9 @@ const shape = z.object({
   owner: z.string(),
   agent_id: z.string(),
   api_key: z.string(),
-  /** A product to make a link to. */
+  /** A product for an example link. */
   sku: z.string(),
-  /** The buyer's page of a list that waits for its buyer: known once the story is told to its end. */
+  /** Path of a review page that waits for its buyer. Absent until the story is complete. */
   review_path: z.string().optional(),
 });
 
@@ -25,5 +25,5 @@ export const demoFactsIn = (directory: string): DemoFacts | undefined => {
   }
 };
 
-export const keepDemoFacts = (directory: string, facts: DemoFacts): void =>
+export const writeDemoFacts = (directory: string, facts: DemoFacts): void =>
   writeFileSync(fileIn(directory), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });

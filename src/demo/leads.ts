@@ -1,139 +1,116 @@
-/** Leads, and how far staff take each. The companies are invented. */
-import type { StaffMove } from '#src/domain/lead-state.ts';
+/** Leads, and how far staff move each. The companies are invented. */
+import type { Act, StoryInput } from './acts.ts';
+import { concierge, newsletter, staff } from './cast.ts';
 
-type Move = { day: number; to: StaffMove; reason?: string; value?: [number, string] };
+type Move = Pick<StoryInput<'moveLead'>, 'to' | 'reason' | 'value'>;
 
-export type LeadPlot = {
-  name: string;
-  by: string;
-  day: number;
-  company: string;
-  country: string;
-  contact?: { name: string; email: string; role?: string };
-  link?: string;
-  handoff?: string;
-  categories?: string[];
-  quantity?: number;
-  note?: string;
-  moves?: Move[];
-  withdrawn?: { day: number; reason: string };
-};
+/** Moves the lead with this external_id. */
+const move = (day: number, lead: string, change: Move): Act =>
+  staff(day, 'moveLead', { lead_id: `{${lead}.id}`, owner_id: `{${lead}.owner_id}`, ...change });
 
-export const LEADS: readonly LeadPlot[] = [
-  {
-    name: 'corner',
-    by: 'Newsletter agent',
-    day: 4.4,
-    company: 'Pimlico Corner Shop',
-    country: 'GB',
-    contact: { name: 'Ines Okafor', email: 'ines@pimlicocorner.example', role: 'Owner' },
-    handoff: 'corner shop',
-    moves: [
-      { day: 4.8, to: 'accepted' },
-      { day: 5.0, to: 'contacted' },
-      { day: 12.4, to: 'won', value: [49_690, 'GBP'] },
-    ],
-  },
-  {
-    name: 'bookshop',
-    by: 'Newsletter agent',
-    day: 13.5,
-    company: 'Third Shelf Books',
-    country: 'GB',
-    contact: { name: 'Tom Arkwright', email: 'tom@thirdshelf.example' },
-    handoff: 'bookshop',
-    moves: [
-      { day: 14.1, to: 'accepted' },
-      { day: 14.5, to: 'contacted' },
-      { day: 15.0, to: 'qualified' },
-      { day: 21.3, to: 'lost', reason: 'Bought from a local printer' },
-    ],
-  },
-  {
-    name: 'spa',
-    by: 'Shop concierge',
-    day: 7.3,
-    company: 'Quayside Spa',
-    country: 'GB',
-    contact: { name: 'Priya Nair', email: 'priya@quayside.example', role: 'Shop manager' },
-    handoff: 'spa',
-    moves: [
-      { day: 7.9, to: 'accepted' },
-      { day: 17.6, to: 'won', value: [32_460, 'GBP'] },
-    ],
-  },
-  {
-    name: 'spa again',
-    by: 'Newsletter agent',
-    day: 10.5,
-    company: 'Quayside Spa',
-    country: 'GB',
-    contact: { name: 'Priya Nair', email: 'priya@quayside.example' },
-  },
-  {
-    name: 'delicatessen',
-    by: 'Newsletter agent',
-    day: 16.2,
-    company: 'Feinkost Lindner',
-    country: 'DE',
-    contact: { name: 'Jonas Lindner', email: 'jonas@lindner.example' },
-    link: 'letter mugs',
-    categories: ['Kitchen'],
-    quantity: 300,
-    note: 'Would like samples of the glaze first',
-    moves: [
-      { day: 16.8, to: 'accepted' },
-      { day: 18.0, to: 'contacted' },
-      { day: 19.5, to: 'qualified' },
-    ],
-  },
-  {
-    name: 'pop-up',
-    by: 'Newsletter agent',
-    day: 17.1,
-    company: 'Saturday Pop-up',
-    country: 'GB',
-    link: 'fair stand',
-    moves: [
-      { day: 17.9, to: 'accepted' },
-      { day: 18.6, to: 'contacted' },
-      { day: 19.1, to: 'unqualified', reason: 'Sells at markets for one month only' },
-    ],
-  },
-  {
-    name: 'private',
-    by: 'Shop concierge',
-    day: 19.2,
-    company: 'M. Delacroix',
-    country: 'FR',
-    moves: [{ day: 19.8, to: 'rejected', reason: 'A private person' }],
-  },
-  {
-    name: 'farm shop',
-    by: 'Shop concierge',
-    day: 23.3,
-    company: 'Lower Moor Farm Shop',
-    country: 'GB',
-    contact: { name: 'Beth Rowe', email: 'beth@lowermoor.example' },
-    withdrawn: { day: 24.4, reason: 'Closed over winter' },
-  },
-  {
-    name: 'gallery',
-    by: 'Newsletter agent',
-    day: 26.7,
-    company: 'Slate Gallery',
-    country: 'IE',
-    contact: { name: 'Aoife Byrne', email: 'aoife@slategallery.example' },
-    categories: ['Stationery', 'Candles'],
-    moves: [{ day: 27.5, to: 'accepted' }],
-  },
-  {
-    name: 'toyshop',
-    by: 'Newsletter agent',
-    day: 29.2,
-    company: 'Pied Piper Toys',
-    country: 'GB',
-    categories: ['Toys'],
-    quantity: 120,
-  },
+/** A contact with its consent, given when the lead is submitted. */
+const person = (contact: { name: string; email: string; role?: string }) => ({
+  contact,
+  consent: { basis: 'consent' as const, obtained_at: '{now}' },
+});
+
+export const LEAD_ACTS: readonly Act[] = [
+  newsletter(4.4, 'submitLead', {
+    as: 'crm-corner',
+    external_id: 'crm-corner',
+    company: { name: 'Pimlico Corner Shop', country: 'GB' },
+    ...person({ name: 'Ines Okafor', email: 'ines@pimlicocorner.example', role: 'Owner' }),
+    source: { kind: 'handoff', ref: '{corner list.id}' },
+  }),
+  move(4.8, 'crm-corner', { to: 'accepted' }),
+  move(5.0, 'crm-corner', { to: 'contacted' }),
+  move(12.4, 'crm-corner', { to: 'won', value: { amount: 49_690, currency: 'GBP' } }),
+
+  newsletter(13.5, 'submitLead', {
+    as: 'crm-bookshop',
+    external_id: 'crm-bookshop',
+    company: { name: 'Third Shelf Books', country: 'GB' },
+    ...person({ name: 'Tom Arkwright', email: 'tom@thirdshelf.example' }),
+    source: { kind: 'handoff', ref: '{book list.id}' },
+  }),
+  move(14.1, 'crm-bookshop', { to: 'accepted' }),
+  move(14.5, 'crm-bookshop', { to: 'contacted' }),
+  move(15.0, 'crm-bookshop', { to: 'qualified' }),
+  move(21.3, 'crm-bookshop', { to: 'lost', reason: 'Bought from a local printer' }),
+
+  concierge(7.3, 'submitLead', {
+    as: 'crm-spa',
+    external_id: 'crm-spa',
+    company: { name: 'Quayside Spa', country: 'GB' },
+    ...person({ name: 'Priya Nair', email: 'priya@quayside.example', role: 'Shop manager' }),
+    source: { kind: 'handoff', ref: '{spa list.id}' },
+  }),
+  move(7.9, 'crm-spa', { to: 'accepted' }),
+  move(17.6, 'crm-spa', { to: 'won', value: { amount: 32_460, currency: 'GBP' } }),
+
+  // The contact belongs to another promoter's lead, so that this one is rejected.
+  newsletter(10.5, 'submitLead', {
+    external_id: 'crm-spa-again',
+    company: { name: 'Quayside Spa', country: 'GB' },
+    ...person({ name: 'Priya Nair', email: 'priya@quayside.example' }),
+  }),
+
+  newsletter(16.2, 'submitLead', {
+    as: 'crm-delicatessen',
+    external_id: 'crm-delicatessen',
+    company: { name: 'Feinkost Lindner', country: 'DE' },
+    ...person({ name: 'Jonas Lindner', email: 'jonas@lindner.example' }),
+    source: { kind: 'link', ref: '{letter mugs.id}' },
+    interest: {
+      categories: ['Kitchen'],
+      quantity_hint: 300,
+      note: 'Would like samples of the glaze first',
+    },
+  }),
+  move(16.8, 'crm-delicatessen', { to: 'accepted' }),
+  move(18.0, 'crm-delicatessen', { to: 'contacted' }),
+  move(19.5, 'crm-delicatessen', { to: 'qualified' }),
+
+  newsletter(17.1, 'submitLead', {
+    as: 'crm-pop-up',
+    external_id: 'crm-pop-up',
+    company: { name: 'Saturday Pop-up', country: 'GB' },
+    source: { kind: 'link', ref: '{fair stand.id}' },
+  }),
+  move(17.9, 'crm-pop-up', { to: 'accepted' }),
+  move(18.6, 'crm-pop-up', { to: 'contacted' }),
+  move(19.1, 'crm-pop-up', { to: 'unqualified', reason: 'Sells at markets for one month only' }),
+
+  concierge(19.2, 'submitLead', {
+    as: 'crm-private',
+    external_id: 'crm-private',
+    company: { name: 'M. Delacroix', country: 'FR' },
+  }),
+  move(19.8, 'crm-private', { to: 'rejected', reason: 'A private person' }),
+
+  concierge(23.3, 'submitLead', {
+    external_id: 'crm-farm-shop',
+    company: { name: 'Lower Moor Farm Shop', country: 'GB' },
+    ...person({ name: 'Beth Rowe', email: 'beth@lowermoor.example' }),
+  }),
+  concierge(24.4, 'submitLead', {
+    external_id: 'crm-farm-shop',
+    withdraw: true,
+    withdraw_reason: 'Closed over winter',
+  }),
+
+  newsletter(26.7, 'submitLead', {
+    as: 'crm-gallery',
+    external_id: 'crm-gallery',
+    company: { name: 'Slate Gallery', country: 'IE' },
+    ...person({ name: 'Aoife Byrne', email: 'aoife@slategallery.example' }),
+    interest: { categories: ['Stationery', 'Candles'] },
+  }),
+  move(27.5, 'crm-gallery', { to: 'accepted' }),
+
+  newsletter(29.2, 'submitLead', {
+    external_id: 'crm-toyshop',
+    company: { name: 'Pied Piper Toys', country: 'GB' },
+    interest: { categories: ['Toys'], quantity_hint: 120 },
+  }),
 ];

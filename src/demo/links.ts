@@ -1,25 +1,23 @@
-/** The links of the story, and how many follow each. */
-type Channel = 'site' | 'email' | 'social' | 'chat' | 'agent' | 'qr' | 'other';
+/** The links of the story. */
+import { type Act, actor, type StoryInput } from './acts.ts';
+import { CONCIERGE, DEMO_AGENT, SCOUT } from './cast.ts';
 
-export type LinkPlot = {
+export type StoryLink = StoryInput<'createLink'> & {
   name: string;
   by: string;
   day: number;
-  /** Visits a day, about. */
-  pull: number;
-  target: { kind: 'product' | 'category' | 'search'; ref: string };
+  /** Approximate visits per day. */
+  visits: number;
   campaign: string;
-  channel: Channel;
-  slug?: string;
-  sub_ids?: string[];
+  channel: string;
 };
 
-export const LINKS: readonly LinkPlot[] = [
+export const LINKS: readonly StoryLink[] = [
   {
     name: 'letter mugs',
-    by: 'Newsletter agent',
+    by: DEMO_AGENT,
     day: 1.0,
-    pull: 6,
+    visits: 6,
     target: { kind: 'product', ref: 'KIT-101' },
     campaign: 'november-letter',
     channel: 'email',
@@ -27,9 +25,9 @@ export const LINKS: readonly LinkPlot[] = [
   },
   {
     name: 'letter candles',
-    by: 'Newsletter agent',
+    by: DEMO_AGENT,
     day: 1.1,
-    pull: 4,
+    visits: 4,
     target: { kind: 'category', ref: 'Candles' },
     campaign: 'november-letter',
     channel: 'email',
@@ -37,9 +35,9 @@ export const LINKS: readonly LinkPlot[] = [
   },
   {
     name: 'letter cards',
-    by: 'Newsletter agent',
+    by: DEMO_AGENT,
     day: 8.2,
-    pull: 3,
+    visits: 3,
     target: { kind: 'product', ref: 'STA-203' },
     campaign: 'cards-special',
     channel: 'email',
@@ -47,9 +45,9 @@ export const LINKS: readonly LinkPlot[] = [
   },
   {
     name: 'fair stand',
-    by: 'Newsletter agent',
+    by: DEMO_AGENT,
     day: 12.3,
-    pull: 3,
+    visits: 3,
     target: { kind: 'search', ref: 'notebook' },
     campaign: 'harrogate-fair',
     channel: 'qr',
@@ -57,39 +55,47 @@ export const LINKS: readonly LinkPlot[] = [
   },
   {
     name: 'post kite',
-    by: 'Social scout',
+    by: SCOUT,
     day: 3.1,
-    pull: 5,
+    visits: 5,
     target: { kind: 'product', ref: 'TOY-607' },
     campaign: 'windy-week',
     channel: 'social',
   },
   {
     name: 'post throw',
-    by: 'Social scout',
+    by: SCOUT,
     day: 9.4,
-    pull: 4,
+    visits: 4,
     target: { kind: 'product', ref: 'TEX-701' },
     campaign: 'cosy',
     channel: 'social',
   },
   {
     name: 'chat soap',
-    by: 'Shop concierge',
+    by: CONCIERGE,
     day: 2.4,
-    pull: 3,
+    visits: 3,
     target: { kind: 'category', ref: 'Bath' },
     campaign: 'members-chat',
     channel: 'chat',
   },
   {
     name: 'chat totes',
-    by: 'Shop concierge',
+    by: CONCIERGE,
     day: 10.1,
-    pull: 2,
+    visits: 2,
     target: { kind: 'product', ref: 'TEX-703' },
     campaign: 'members-chat',
     channel: 'chat',
     sub_ids: ['totes'],
   },
 ];
+
+export const LINK_ACTS: readonly Act[] = LINKS.map(({ name, by, day, visits: _visits, ...input }) =>
+  actor(by)(day, 'createLink', {
+    as: name,
+    ...input,
+    utm: { source: input.channel, campaign: input.campaign },
+  }),
+);

@@ -1,165 +1,140 @@
 /**
- * A month of a small wholesaler, played through the real commands when the data directory is empty:
- * what an agent, an owner, a buyer and an auditor can look at on the first day.
+ * A month of a small wholesaler, performed through the real operations when the data directory is empty, so that
+ * agents, owners, buyers and auditors have something to look at on the first day.
  */
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { DAY_MS } from '#src/app/shared/time.ts';
 import type { Service } from '#src/main.ts';
-import { castScenes, feedProducts, openingScenes } from './cast-scenes.ts';
-import { DEMO_AGENT, STAFF } from './cast.ts';
+import type { Act } from './acts.ts';
+import { ACCESS_ACTS, DEMO_AGENT, KEY_DAYS, openingActs, ROOT } from './cast.ts';
 import { type DemoClock, STORY_DAYS } from './clock.ts';
-import { type DemoFacts, demoFactsIn, keepDemoFacts } from './facts.ts';
-import { HANDOFFS, WAITING } from './handoffs.ts';
-import { LEADS } from './leads.ts';
-import { LINKS } from './links.ts';
-import { outreachScenes } from './outreach-scenes.ts';
-import { handoffScenes, leadScenes, linkScene } from './record-scenes.ts';
-import { known, memory, type Memory, type Scene } from './scenes.ts';
-import { openStage, ROOT, type Stage } from './stage.ts';
-import { arrivals } from './traffic.ts';
+import { type DemoFacts, demoFactsIn, writeDemoFacts } from './facts.ts';
+import { HANDOFF_ACTS, WAITING } from './handoffs.ts';
+import { LEAD_ACTS } from './leads.ts';
+import { LINK_ACTS, LINKS } from './links.ts';
+import { catalogActs, OUTREACH_ACTS, READING_ACTS, SKU } from './month.ts';
+import { Player } from './player.ts';
+import { plannedVisits } from './traffic.ts';
 
 const OWNER = 'northwind';
-const SKU = 'KIT-101';
-const CANDLES = 'letter candles';
+const FEED = join(import.meta.dirname, '../../contracts/examples/demo-catalog.csv');
 
-/** What agents ask between their writes, and the one thing that none of the scopes of one allows. */
-const readingScenes = (stage: Stage): Scene[] => [
-  ...[3.2, 10.2, 17.2, 24.2].flatMap((day) => [
-    { day, play: () => stage.agent(DEMO_AGENT, 'searchProducts', { q: 'candle' }) },
-    { day: day + 0.1, play: () => stage.agent(DEMO_AGENT, 'getPerformance', {}) },
-    { day: day + 0.2, play: () => stage.agent('Shop concierge', 'listLeads', {}) },
-  ]),
-  {
-    day: 14.6,
-    play: () =>
-      stage.turnedAway('Social scout', 'createHandoff', {
-        title: 'A list for a follower',
-        line_items: [{ sku: SKU, quantity: 6 }],
-      }),
-  },
-];
-
-/** A price that rises after the waiting list was made, and a product that goes. */
-const catalogScenes = (stage: Stage): Scene[] => [
-  {
-    day: 25.4,
-    play: () =>
-      stage.desk(STAFF, 'withdrawProduct', { sku: 'SEA-804', reason: 'Not made any more' }),
-  },
-  {
-    day: 29.1,
-    async play() {
-      const products = (await feedProducts()).flatMap(({ product, stock }) => {
-        if (product.sku !== 'CAN-401') return [];
-        const price_tiers = product.price_tiers.map(({ min_quantity, unit_price }) => ({
-          min_quantity,
-          unit_price: unit_price + 20,
-        }));
-        return [{ product: { ...product, price_tiers }, stock }];
-      });
-      await stage.desk(STAFF, 'importProducts', { products });
-    },
-  },
-];
-
-const activityScenes = ({ service }: Stage): Scene[] =>
-  Array.from({ length: STORY_DAYS }, (_, i) => ({
-    day: i + 0.99,
-    play: () => service.deps.audit.flush(),
-  }));
-
-const UNTOLD: DemoFacts = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
-
-type Step = Scene | { day: number; arrive(): Promise<void> };
-
-const stepsOf = (stage: Stage, recalled: Memory): Step[] => {
-  const { visits } = stage.service.deps;
-  const comings = arrivals(LINKS).map(({ day, link, visit }) => ({
-    day,
-    arrive: () =>
-      visits.record(known(recalled.links, link).code, { ...visit, requestId: stage.requestId() }),
-  }));
-  const scenes: Step[] = [
-    ...openingScenes(stage),
-    ...castScenes(stage, recalled),
-    ...LINKS.map((plot) => linkScene(stage, recalled, plot)),
-    ...HANDOFFS.flatMap((plot) => handoffScenes(stage, recalled, plot)),
-    ...LEADS.flatMap((plot) => leadScenes(stage, recalled, plot)),
-    ...outreachScenes(stage, recalled, CANDLES),
-    ...readingScenes(stage),
-    ...catalogScenes(stage),
-    ...activityScenes(stage),
-    ...comings,
-  ];
-  return scenes.sort((a, b) => a.day - b.day);
+const readProducts = async (): Promise<ProductInput[]> => {
+  const products: ProductInput[] = [];
+  for await (const item of readFeed('csv', createReadStream(FEED))) {
+    if (!('product' in item)) throw new Error(`${FEED}: line ${item.line} is not valid`);
+    products.push(item.product);
+  }
+  return products;
 };
 
-/** Plays all of it between `start` and now. Visits between two scenes share their commits. */
-const tell = async (stage: Stage, clock: DemoClock): Promise<DemoFacts> => {
-  // From now on this is a demo's directory, however far the story comes.
-  keepDemoFacts(stage.service.config.dataDirectory, UNTOLD);
-  const recalled = memory();
+/** Every act of the story. Acts of one day are performed in the order of this list. */
+export const storyActs = (products: ProductInput[]): Act[] => [
+  ...openingActs(products),
+  ...ACCESS_ACTS,
+  ...LINK_ACTS,
+  ...HANDOFF_ACTS,
+  ...LEAD_ACTS,
+  ...OUTREACH_ACTS,
+  ...READING_ACTS,
+  ...catalogActs(products),
+];
+
+/** `isVisit`: the step need not finish before the next one, so that visits share commits. */
+type Step = { day: number; isVisit?: true; run(): Promise<unknown> };
+
+const stepsOf = (player: Player, { deps }: Service, products: ProductInput[]): Step[] =>
+  [
+    ...storyActs(products).map((act) => ({ day: act.day, run: () => player.play(act) })),
+    ...Array.from({ length: STORY_DAYS }, (_, day) => ({
+      day: day + 0.99,
+      run: () => deps.audit.flush(),
+    })),
+    ...plannedVisits(LINKS).map((planned) => ({
+      day: planned.day,
+      isVisit: true as const,
+      run: () => player.visit(planned),
+    })),
+  ].sort((a, b) => a.day - b.day);
+
+/** Performs the whole story between the last event of the log, or 30 days ago, and now. */
+const performStory = async (
+  player: Player,
+  service: Service,
+  clock: DemoClock,
+): Promise<DemoFacts> => {
+  // Marks the directory as that of a demo, even if the story is interrupted.
+  const unfinished = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
+  writeDemoFacts(service.config.dataDirectory, unfinished);
   const now = clock.real.now();
-  const { at } = await stage.service.deps.log.head();
+  const { at } = await service.deps.log.head();
   const start = Math.max(now - STORY_DAYS * DAY_MS, at ?? 0);
-  let coming: Promise<void>[] = [];
-  for (const step of stepsOf(stage, recalled)) {
-    const moment = Math.floor(start + (step.day / STORY_DAYS) * (now - start));
-    if ('arrive' in step) {
-      clock.set(moment);
-      coming.push(step.arrive());
-      continue;
+  let visits: Promise<unknown>[] = [];
+  for (const { day, isVisit, run } of stepsOf(player, service, await readProducts())) {
+    if (!isVisit) {
+      await Promise.all(visits);
+      visits = [];
     }
-    await Promise.all(coming);
-    coming = [];
-    clock.set(moment);
-    await step.play();
+    clock.set(Math.floor(start + (day / STORY_DAYS) * (now - start)));
+    const step = run();
+    if (isVisit) visits.push(step);
+    else await step;
   }
-  await Promise.all(coming);
+  await Promise.all(visits);
+  const { agent_id, api_key } = player.answer(DEMO_AGENT);
+  const reviewUrl = String(player.answer(WAITING)['review_url']);
   return {
     owner: OWNER,
-    agent_id: known(recalled.agents, DEMO_AGENT),
-    api_key: known(stage.credentials, DEMO_AGENT),
+    agent_id: String(agent_id),
+    api_key: String(api_key),
     sku: SKU,
-    review_path: `/h/${known(recalled.handoffs, WAITING).token}`,
+    review_path: new URL(reviewUrl).pathname,
   };
 };
 
-const KEY_DAYS = 365;
-
-/** Another key for the demo's agent, when the first was lost or revoked; nothing when there is none. */
-const renew = async (stage: Stage, kept: DemoFacts | undefined): Promise<DemoFacts | undefined> => {
-  const { data } = await everyPage((before) =>
-    stage.desk(ROOT, 'listAgents', { owner_id: OWNER, before }),
+/** Issues another key for the demo's agent if the first is lost or revoked. Without that agent, changes nothing. */
+const renewKey = async (
+  player: Player,
+  facts: DemoFacts | undefined,
+): Promise<DemoFacts | undefined> => {
+  const { data: agents } = await everyPage((before) =>
+    player.perform(ROOT, 'listAgents', { owner_id: OWNER, before }),
   );
-  const agent = data.find(({ name, status }) => name === DEMO_AGENT && status === 'approved');
-  if (!agent) return kept;
-  const keys = await everyPage((before) =>
-    stage.desk(ROOT, 'listKeys', { owner_id: OWNER, before }),
+  const agent = agents.find(({ name, status }) => name === DEMO_AGENT && status === 'approved');
+  if (!agent) return facts;
+  const { data: keys } = await everyPage((before) =>
+    player.perform(ROOT, 'listKeys', { owner_id: OWNER, before }),
   );
-  for (const { id } of keys.data.filter(
-    (key) => key.agent_id === agent.id && key.status === 'active',
-  ))
-    await stage.desk(ROOT, 'revokeKey', { key_id: id, reason: 'Lost with demo.json' });
-  const asked = { agent_id: agent.id, expires_in_days: KEY_DAYS };
-  const { api_key } = await stage.desk(ROOT, 'issueKey', asked);
-  return { sku: SKU, ...kept, owner: OWNER, agent_id: agent.id, api_key };
+  for (const { id, agent_id, status } of keys)
+    if (agent_id === agent.id && status === 'active')
+      await player.perform(ROOT, 'revokeKey', { key_id: id, reason: 'Lost with demo.json' });
+  const { api_key } = await player.perform(ROOT, 'issueKey', {
+    agent_id: agent.id,
+    expires_in_days: KEY_DAYS,
+  });
+  return { sku: SKU, ...facts, owner: OWNER, agent_id: agent.id, api_key };
 };
 
-/** The demo of this data directory: told once, and the same facts at every start after. */
+/** Returns the demo of this data directory. Performs the story once; later starts return the same facts. */
 export const ensureDemo = async (
   service: Service,
   clock: DemoClock,
 ): Promise<DemoFacts | undefined> => {
   const { deps, config } = service;
-  const kept = demoFactsIn(config.dataDirectory);
+  const written = demoFactsIn(config.dataDirectory);
   try {
-    if (kept && authenticator(deps).agent(kept.api_key).ok) return kept;
-    const stage = openStage(service);
-    const { data } = await stage.desk(ROOT, 'listAgents', { owner_id: OWNER });
-    const facts = data.length === 0 ? await tell(stage, clock) : await renew(stage, kept);
-    if (facts) keepDemoFacts(config.dataDirectory, facts);
+    if (written && authenticator(deps).agent(written.api_key).ok) return written;
+    const player = new Player(service);
+    const { data } = await player.perform(ROOT, 'listAgents', { owner_id: OWNER });
+    const facts =
+      data.length === 0
+        ? await performStory(player, service, clock)
+        : await renewKey(player, written);
+    if (facts) writeDemoFacts(config.dataDirectory, facts);
     return facts;
   } finally {
     clock.live();

@@ -1,10 +1,10 @@
-/** Who follows the links: people on two kinds of device, and the programs that are not people. */
+/** The visits of the links: by people with two kinds of device, and by programs. */
 import type { Visit } from '#src/app/links/visits.ts';
 import { STORY_DAYS } from './clock.ts';
-import type { LinkPlot } from './links.ts';
+import type { StoryLink } from './links.ts';
 
-/** The same numbers at every run (mulberry32). */
-export const seeded = (seed: number): (() => number) => {
+/** Returns a generator of the same numbers in every run (mulberry32). */
+const seeded = (seed: number): (() => number) => {
   let state = seed;
   return () => {
     state = (state + 0x6d2b_79f5) | 0;
@@ -21,14 +21,14 @@ const PHONE =
 const BOT = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
 const PREVIEW = 'WhatsApp/2.23.20.0';
 const COUNTRIES = ['GB', 'GB', 'GB', 'GB', 'IE', 'DE', 'FR', 'US'];
-const REFERRERS: Partial<Record<LinkPlot['channel'], string>> = {
+const REFERRERS: Record<string, string> = {
   social: 'https://social.example/',
   chat: 'https://members.harbour.example/chat',
 };
-/** Addresses of the documentation range: nobody's. */
+/** Number of visitors. Their addresses are in the range for documentation. */
 const PEOPLE = 90;
 
-export type Arrival = { day: number; link: string; visit: Omit<Visit, 'requestId'> };
+export type PlannedVisit = { day: number; link: string; visit: Omit<Visit, 'requestId'> };
 
 type Kind = 'person' | 'bot' | 'preview' | 'head' | 'prefetch';
 
@@ -45,9 +45,9 @@ const agentOf = (kind: Kind, isPhone: boolean): string => {
   return isPhone ? PHONE : DESKTOP;
 };
 
-const arrival = (link: LinkPlot, day: number, random: () => number): Arrival => {
+const plannedVisit = (link: StoryLink, day: number, random: () => number): PlannedVisit => {
   const kind = kindOf(random());
-  // Few come often, many once.
+  // Few people visit often, many once.
   const person = Math.floor(random() ** 3 * PEOPLE);
   return {
     day,
@@ -65,20 +65,20 @@ const arrival = (link: LinkPlot, day: number, random: () => number): Arrival => 
   };
 };
 
-/** A link is followed most in its first days; the news of it wears off. */
-const pullOn = (link: LinkPlot, day: number): number =>
-  link.pull * (0.5 + Math.exp(-(day - link.day) / 6));
+/** The average number of visits on a day: most in the first days of a link, fewer later. */
+const averageOn = (link: StoryLink, day: number): number =>
+  link.visits * (0.5 + Math.exp(-(day - link.day) / 6));
 
-export const arrivals = (links: readonly LinkPlot[]): Arrival[] => {
+export const plannedVisits = (links: readonly StoryLink[]): PlannedVisit[] => {
   const random = seeded(20_261_121);
-  const all: Arrival[] = [];
+  const all: PlannedVisit[] = [];
   for (const link of links)
     for (let day = Math.floor(link.day); day < STORY_DAYS; day++) {
-      const visits = Math.round(pullOn(link, day) * (0.5 + random()));
+      const visits = Math.round(averageOn(link, day) * (0.5 + random()));
       for (let i = 0; i < visits; i++) {
         // Two draws make the middle of the day busier than its ends.
         const at = day + (random() + random()) / 2;
-        const one = arrival(link, at, random);
+        const one = plannedVisit(link, at, random);
         if (at > link.day + 0.05) all.push(one);
       }
     }

@@ -13,13 +13,13 @@ afterAll(() => app.close());
 
 const get = (url: string, headers = {}) => app.send({ method: 'GET', url, headers });
 
-describe('public documents', () => {
+describe('a public document', () => {
   it.each([
     '/api/affiliate/openapi.json',
     '/llms.txt',
     '/api/affiliate/llms.txt',
     '/api/desk/openapi.json',
-  ])('%s needs no credential, and a wrong one changes nothing', async (url) => {
+  ])('%s is served without a credential, and the same with an invalid one', async (url) => {
     verifies('service.8.openapi', 'service.8.llms', 'endpoints.rules.1', 'authentication.6');
     const plain = await get(url);
     const odd = await get(url, { authorization: 'Bearer nonsense' });
@@ -29,7 +29,7 @@ describe('public documents', () => {
     expect(cached.status).toBe(304);
   });
 
-  it('keep the version out of the path of the contract', async () => {
+  it('at an address without a version describes paths with the version', async () => {
     verifies('versioning.2');
     const { body } = await get('/api/affiliate/openapi.json');
     const { paths, servers } = body as {
@@ -41,7 +41,7 @@ describe('public documents', () => {
   });
 });
 
-describe('an unknown route under v1', () => {
+describe('an unknown route below v1', () => {
   it('answers a problem with a stable code, recovery and links', async () => {
     verifies('errors.1', 'errors.2', 'errors.3', 'errors.4', 'resources.problem', 'versioning.3');
     const answer = await get('/api/affiliate/v1/quotations');
@@ -60,7 +60,7 @@ describe('an unknown route under v1', () => {
     expect((answer.body as { request_id: string }).request_id).toBe(answer.headers['request-id']);
   });
 
-  it('tells an agent that tries one of the five acts why there is no such route', async () => {
+  it('answers boundary_forbidden if its path names one of the five acts', async () => {
     for (const path of ['orders', 'rfqs', 'quotations/1/accept', 'reservations', 'payments']) {
       const answer = await app.send({ method: 'POST', url: `/api/affiliate/v1/${path}` });
       expect(answer, path).toMatchObject({
@@ -70,15 +70,15 @@ describe('an unknown route under v1', () => {
     }
   });
 
-  it('answers 405 with Allow where the path exists under another method', async () => {
+  it('answers 405 with Allow if its path exists with another method', async () => {
     const answer = await app.send({ method: 'DELETE', url: '/api/affiliate/v1/links' });
     expect(answer).toMatchObject({ status: 405, body: { code: 'method_not_allowed' } });
     expect(answer.headers['allow']).toBe('POST');
   });
 });
 
-describe('credentials', () => {
-  it('say what is wrong in one shape', async () => {
+describe('a credential', () => {
+  it('that is refused is answered with a problem whose code says why', async () => {
     verifies('errors.5', 'authentication.2', 'authentication.7');
     const { key, keyId } = await app.agent('acme', ['products:read']);
     const connection = (authorization?: string) =>
@@ -107,7 +107,7 @@ describe('credentials', () => {
     });
   });
 
-  it('come only after an access review', async () => {
+  it('is issued only after an access review', async () => {
     verifies('authentication.3');
     const asked = await app.desk('POST', '/agents', {
       owner_id: 'newcomer',
@@ -128,7 +128,7 @@ describe('credentials', () => {
     expect(wider).toMatchObject({ status: 422, body: { errors: [{ pointer: '/scopes' }] } });
   });
 
-  it('rotate with an overlap, and expire', async () => {
+  it('works during the overlap of its rotation, and then expires', async () => {
     const { key, keyId } = await app.agent('rotor', ['products:read']);
     app.clock.advance(60_000);
     const rotatedAt = app.clock.now();
@@ -152,7 +152,7 @@ describe('credentials', () => {
     expect((await status(api_key)).status).toBe(200);
   });
 
-  it('of an agent open nothing at the desk', async () => {
+  it('of an agent is refused at the desk', async () => {
     const { key } = await app.agent('curious');
     const answer = await app.send({
       method: 'GET',
@@ -162,7 +162,7 @@ describe('credentials', () => {
     expect(answer).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
   });
 
-  it('of the environment test act in a space of their own', async () => {
+  it('of the environment test reads and writes another space than live ones', async () => {
     const live = await app.agent('twin');
     const test = await app.agent('twin', undefined, 'test');
     const lead = { external_id: 'x', company: { name: 'A', country: 'GB' } };
@@ -179,8 +179,8 @@ describe('credentials', () => {
   });
 });
 
-describe('limits', () => {
-  it('are told in every answer, and a wait is named when they are reached', async () => {
+describe('a rate limit', () => {
+  it('is shown in every answer, and once it is reached, Retry-After is, too', async () => {
     const small = await testApp({ READS_PER_MINUTE: '3' });
     const { key } = await small.agent('acme', ['products:read']);
     const connect = () => small.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
@@ -196,8 +196,8 @@ describe('limits', () => {
   });
 });
 
-describe('published limits', () => {
-  it('are those of the server, in getConnection, both contracts, the resource and the page', async () => {
+describe('the published limits', () => {
+  it('are those of the server in getConnection, both contracts, the MCP resource and the page', async () => {
     verifies('limits');
     const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
     const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates });
@@ -222,7 +222,7 @@ describe('published limits', () => {
     await small.close();
   });
 
-  it('are those that hold', () => {
+  it('of facets are equal to those that the search enforces', () => {
     const { FACET_VALUES_MAX, FACET_CATEGORIES_MAX } = LIMITS;
     expect(facetValuesMax('brand')).toBe(FACET_VALUES_MAX);
     expect(facetValuesMax('category')).toBe(FACET_CATEGORIES_MAX);

@@ -1,4 +1,4 @@
-/** `--demo` tells the same month, and answers the same about it, embedded and on servers. */
+/** `--demo` performs the same story, with the same answers, on embedded stores and on servers. */
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
@@ -23,8 +23,8 @@ const temporary = directories('tributary-demo-same-');
 
 type Demo = { service: Service; facts: DemoFacts; deskToken: string };
 
-/** The story on these stores; no time passes after it. */
-const played = async (settings: Record<string, string>): Promise<Demo> => {
+/** Performs the story on these stores, with a clock that does not advance. */
+const openDemo = async (settings: Record<string, string>): Promise<Demo> => {
   const directory = temporary.fresh();
   const config = readConfig({
     DATA_DIR: directory,
@@ -41,40 +41,40 @@ const played = async (settings: Record<string, string>): Promise<Demo> => {
     following.passed(position, Math.max(ms, PATIENT_MS), scope);
   const deps = { ...service.deps, following: { ...following, passed } };
   const facts = await ensureDemo({ ...service, deps }, clock);
-  if (!facts) throw new Error('no story was told');
+  if (!facts) throw new Error('the story was not performed');
   const deskToken = readFileSync(join(directory, 'desk.token'), 'utf8').trim();
   return { service, facts, deskToken };
 };
 
 /**
- * The nth id is the same in every run. What agents asked is written by real time, now in one batch and
- * now in two: its ids are drawn from a lot of their own, or all others would depend on it.
+ * Ids that are the same in every run. Audit records are batched by real time, so that their number varies; their
+ * ids come from a separate counter, because otherwise all other ids would depend on that number.
  */
 const countedIds = (): Ids => {
-  let [uuids, codes, besides] = [0, 0, 0];
+  let [uuids, codes, auditIds] = [0, 0, 0];
   const uuidOf = (n: number, kind: string): string =>
     `01900000-0000-7000-${kind}-${n.toString(16).padStart(12, '0')}`;
   return {
     uuid() {
       if (new Error('who').stack?.includes('/app/pipeline/audit.ts'))
-        return uuidOf((besides += 1), '9000');
+        return uuidOf((auditIds += 1), '9000');
       return uuidOf((uuids += 1), '8000');
     },
     base62: (count) => (codes += 1).toString(36).padStart(count, 'A'),
   };
 };
 
-/** Positions, cursors and tokens are of the log that gives them; sealed texts are salted. */
+/** Hides what differs between logs: positions, cursors and tokens, and sealed texts, which are salted. */
 const masked = (text: string): string =>
   text
     .replaceAll(/("(?:position|head|checkpoint)":)\d+/g, '$1N')
     .replaceAll(/("(?:next_)?(?:cursor|before)":)(?:"[^"]+"|\d+)/g, '$1C')
     .replaceAll(/"s1\.[^"]+"/g, '"SEALED"');
 
-type Asking = { url: string; as: 'agent' | 'staff' | 'buyer'; accept?: string };
+type Request = { url: string; as: 'agent' | 'staff' | 'buyer'; accept?: string };
 const AGENT = '/api/affiliate/v1';
 const DESK = '/api/desk/v1';
-const ASKED: readonly Asking[] = [
+const REQUESTS: readonly Request[] = [
   { url: `${AGENT}/connection`, as: 'agent' },
   { url: `${AGENT}/products?q=candle&facets=category`, as: 'agent' },
   { url: `${AGENT}/products?q=mug&at_quantity=48`, as: 'agent' },
@@ -92,10 +92,10 @@ const ASKED: readonly Asking[] = [
 
 const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> => {
   const { audit, log, following } = service.deps;
-  const told: string[] = [];
-  const pages = [...ASKED, { url: facts.review_path ?? '/', as: 'buyer' as const }];
+  const texts: string[] = [];
+  const pages = [...REQUESTS, { url: facts.review_path ?? '/', as: 'buyer' as const }];
   for (const { url, as, accept } of pages) {
-    // What was asked before is written by real time, and counted in some answers.
+    // Some answers count earlier calls, whose audit records are written by real time.
     await audit.flush();
     expect(await following.passed((await log.head()).position, PATIENT_MS)).toBe(true);
     const key = { agent: facts.api_key, staff: deskToken, buyer: undefined }[as];
@@ -104,19 +104,19 @@ const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> =
       url,
       headers: { ...(key && { authorization: `Bearer ${key}` }), ...(accept && { accept }) },
     });
-    told.push(`${as === 'buyer' ? 'the buyer' : url}\n${statusCode}\n${masked(body)}`);
+    texts.push(`${as === 'buyer' ? 'the buyer' : url}\n${statusCode}\n${masked(body)}`);
   }
-  return told;
+  return texts;
 };
 
-/** What happened, without what agents asked: that is gathered by real time. */
+/** Returns the events without audit records, which are batched by real time. */
 const story = async ({ service }: Demo): Promise<string[]> => {
   const { log } = service.deps;
   const all: StoredEvent[] = [];
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const found = await log.readAll({ after: all.at(-1)?.position ?? 0, limit: 1_000 });
-    if (found.length === 0) break;
-    all.push(...found);
+  for (let count = 0; count < PAGES_MAX; count += 1) {
+    const page = await log.readAll({ after: all.at(-1)?.position ?? 0, limit: 1_000 });
+    if (page.length === 0) break;
+    all.push(...page);
   }
   return all
     .filter(({ type }) => type !== 'ActivityRecorded')
@@ -125,13 +125,13 @@ const story = async ({ service }: Demo): Promise<string[]> => {
     );
 };
 
-describe.skipIf(!hasRedis)(`the demo, embedded and on servers, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
   let embedded: Demo;
   let remote: Demo;
   beforeAll(async () => {
     const { log, redis } = await remoteWorld();
-    embedded = await played({});
-    remote = await played({ EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href });
+    embedded = await openDemo({});
+    remote = await openDemo({ EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href });
   }, 90_000);
   afterAll(async () => {
     await Promise.all([embedded.service.close(), remote.service.close()]);
@@ -139,14 +139,14 @@ describe.skipIf(!hasRedis)(`the demo, embedded and on servers, ${ON_REDIS}`, () 
     temporary.removeAll();
   });
 
-  it('is the same story, event by event, at the same times', async () => {
+  it('has the same events at the same times as the embedded demo', async () => {
     const [here, there] = [await story(embedded), await story(remote)];
     expect(here.length).toBeGreaterThan(500);
     for (const [i, event] of there.entries()) expect(event, `event ${i}`).toBe(here[i]);
     expect(there.length).toBe(here.length);
   });
 
-  it('is answered the same, byte for byte', async () => {
+  it('gives the same answers as the embedded demo, byte for byte', async () => {
     const [here, there] = [await answers(embedded), await answers(remote)];
     for (const answer of here) expect(answer.split('\n')[1], answer.slice(0, 300)).toBe('200');
     for (const [i, answer] of there.entries()) expect(answer).toBe(here[i]);

@@ -1,0 +1,40 @@
+/** The form of the story: a list of acts, each of which is one call of one operation. */
+import type { z } from 'zod';
+import { buyerOperations } from '#contracts/buyer/index.ts';
+import { deskOperations } from '#contracts/desk/index.ts';
+import { agentOperations } from '#contracts/index.ts';
+
+export const storyOperations = { ...agentOperations, ...deskOperations, ...buyerOperations };
+
+type StoryOperations = typeof storyOperations;
+export type StoryOperationId = keyof StoryOperations;
+
+export type StoryInput<Id extends StoryOperationId> = Omit<
+  z.input<StoryOperations[Id]['input']>,
+  'idempotency_key'
+>;
+
+export type StoryAnswer<Id extends StoryOperationId> = z.output<StoryOperations[Id]['output']>;
+
+export type Act = {
+  /** Days since the start of the story. */
+  day: number;
+  /** The name of a credential: of a person, an agent, or a handoff for its buyer. */
+  by: string;
+  operation: StoryOperationId;
+  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time, `{now}`. */
+  input: object;
+  /** The name of the answer, for later acts. */
+  as?: string;
+  /** Whether the service must refuse the act. */
+  isRefused?: true;
+};
+
+/** Returns a function that creates the acts of one actor. */
+export const actor =
+  (by: string) =>
+  <Id extends StoryOperationId>(
+    day: number,
+    operation: Id,
+    { as, ...input }: StoryInput<Id> & { as?: string },
+  ): Act => ({ day, by, operation, input, ...(as !== undefined && { as }) });

@@ -1,0 +1,139 @@
+/** Performs the acts of the story through the pipelines of the application, as their actors would. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buyerOperations, type BuyerOperationId } from '#contracts/buyer/index.ts';
+import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
+import { type OperationId, outreachOperations } from '#contracts/index.ts';
+import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
+import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import { iso } from '#src/app/shared/time.ts';
+import type { Service } from '#src/main.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import {
+  type Act,
+  type StoryAnswer,
+  type StoryInput,
+  type StoryOperationId,
+  storyOperations,
+} from './acts.ts';
+import { ROOT } from './cast.ts';
+import type { PlannedVisit } from './traffic.ts';
+
+type Answer = Record<string, unknown>;
+
+const REFERENCE = /\{([^{}.]+)\.(\w+)\}/g;
+
+/** Returns the value of a success. A refusal that the story does not expect is a bug. */
+const requireSuccess = <Value>(outcome: Outcome<Value>, what: string): Value => {
+  if (outcome.ok) return outcome.value;
+  const errors = JSON.stringify(outcome.errors ?? []);
+  throw new Error(`demo story: ${what} was refused (${outcome.code}): ${outcome.detail} ${errors}`);
+};
+
+export class Player {
+  readonly #service: Service;
+  readonly #authenticator: Authenticator;
+  readonly #run: string;
+  #acts = 0;
+  /** By the names of the story. `previous_id` is the id of an earlier answer of that name. */
+  readonly #answers = new Map<string, Answer>();
+  readonly #codes = new Map<string, CodeRow>();
+
+  constructor(service: Service) {
+    this.#service = service;
+    this.#authenticator = authenticator(service.deps);
+    this.#run = service.deps.ids.uuid();
+    const file = join(service.config.dataDirectory, 'desk.token');
+    this.#answers.set(ROOT, { token: readFileSync(file, 'utf8').trim() });
+  }
+
+  answer(name: string): Answer {
+    const answer = this.#answers.get(name);
+    if (!answer) throw new Error(`demo story: an act refers to ${name} before it exists`);
+    return answer;
+  }
+
+  async play({ by, operation, input, as, isRefused }: Act): Promise<void> {
+    const outcome = await this.#call(by, operation, this.#resolve(input) as object);
+    if (isRefused) {
+      if (outcome.ok) throw new Error(`demo story: ${operation} by ${by} was not refused`);
+      return;
+    }
+    const answer = requireSuccess(outcome, `${operation} by ${by}`) as Answer;
+    if (as === undefined) return;
+    this.#answers.set(as, { ...answer, previous_id: this.#answers.get(as)?.['id'] });
+    if (operation !== 'createLink') return;
+    const { readModels } = this.#service.deps;
+    const row = await readModels.get<CodeRow>('codes', String(answer['code']), '');
+    if (!row) throw new Error(`demo story: no row has the code of ${as}`);
+    this.#codes.set(as, row);
+  }
+
+  /** Performs one operation, and returns its answer. */
+  async perform<Id extends StoryOperationId>(
+    by: string,
+    operation: Id,
+    input: StoryInput<Id>,
+  ): Promise<StoryAnswer<Id>> {
+    // The registry pairs each answer with its operation; TypeScript cannot follow a key across it.
+    return requireSuccess(await this.#call(by, operation, input), operation) as StoryAnswer<Id>;
+  }
+
+  /** Records a visit at the current time of the clock. Resolves when it is durable. */
+  visit({ link, visit }: PlannedVisit): Promise<void> {
+    const { ids, visits } = this.#service.deps;
+    const code = this.#codes.get(link);
+    if (!code) throw new Error(`demo story: a visitor follows ${link} before it exists`);
+    return visits.record(code, { ...visit, requestId: ids.uuid() });
+  }
+
+  #call(by: string, id: StoryOperationId, fields: object): Promise<Outcome<unknown>> {
+    const { app, deps } = this.#service;
+    const incoming = { requestId: deps.ids.uuid(), input: this.#withKey(id, fields) };
+    const credential = this.#credentialOf(by);
+    if (id in buyerOperations)
+      return app.buyers.performAs(id as BuyerOperationId, {
+        ...incoming,
+        caller: { kind: 'buyer', token: credential },
+        surface: 'portal',
+      });
+    if (id in deskOperations)
+      return app.desk.performAs(id as DeskOperationId, {
+        ...incoming,
+        caller: requireSuccess(this.#authenticator.desk(credential), `the token of ${by}`),
+        surface: 'desk',
+      });
+    return app.agents.performAs(id as OperationId, {
+      ...incoming,
+      caller: requireSuccess(this.#authenticator.agent(credential), `the key of ${by}`),
+      surface: id in outreachOperations ? 'mcp' : 'rest',
+    });
+  }
+
+  #withKey(id: StoryOperationId, fields: object): Answer {
+    if (storyOperations[id].idempotency !== 'key') return { ...fields };
+    this.#acts += 1;
+    return { idempotency_key: `demo:${this.#run}:${this.#acts}`, ...fields };
+  }
+
+  /** The secret in the answer that has the name of the actor. */
+  #credentialOf(by: string): string {
+    const { token, api_key, review_url } = this.answer(by) as Record<string, string | undefined>;
+    return token ?? api_key ?? review_url?.split('/').at(-1) ?? '';
+  }
+
+  /** Replaces the references in all texts of a value. */
+  #resolve(value: unknown): unknown {
+    if (typeof value === 'string')
+      return value
+        .replaceAll(REFERENCE, (_all, name: string, field: string) =>
+          String(this.answer(name)[field]),
+        )
+        .replaceAll('{now}', iso(this.#service.deps.clock.now()));
+    if (Array.isArray(value)) return value.map((item) => this.#resolve(item));
+    if (typeof value !== 'object' || value === null || value instanceof Map) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([field, inner]) => [field, this.#resolve(inner)]),
+    );
+  }
+}
