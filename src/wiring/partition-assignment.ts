@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
-import type { Roll } from '#src/adapters/redis/roll.ts';
+import type { Membership } from '#src/adapters/redis/membership.ts';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 import type { Assignment } from './log-lines.ts';
 
@@ -32,7 +32,7 @@ const assignPartitions = (names: readonly string[], name: string): number[] => {
 };
 
 export type AssignedEngineOptions = {
-  roll: Roll;
+  membership: Membership;
   name: string;
   /** Starts an engine that folds these partitions until `signal` aborts. */
   start(partitions: readonly number[], signal: AbortSignal): Promise<Engine>;
@@ -43,8 +43,8 @@ export type AssignedEngineOptions = {
 
 /** Starts an engine that folds the partitions assigned to this process as assignments change. */
 export const startAssignedEngine = async (options: AssignedEngineOptions): Promise<Engine> => {
-  const { roll, name, signal, onAssigned, onFault } = options;
-  let members = await roll.call(EXPIRY_MS);
+  const { membership, name, signal, onAssigned, onFault } = options;
+  let members = await membership.renew(EXPIRY_MS);
   let lastSeen = members;
   let ending = new AbortController();
   let isRunning = false;
@@ -61,7 +61,7 @@ export const startAssignedEngine = async (options: AssignedEngineOptions): Promi
 
   /** Acts on two equal answers in a row: the first one after an outage lists no other members. */
   const renew = async (): Promise<void> => {
-    const seen = await roll.call(EXPIRY_MS);
+    const seen = await membership.renew(EXPIRY_MS);
     const isSettled = seen.join() === lastSeen.join();
     lastSeen = seen;
     if (!isSettled || (isRunning && seen.join() === members.join())) return;
@@ -79,7 +79,7 @@ export const startAssignedEngine = async (options: AssignedEngineOptions): Promi
       if (!signal.aborted) await renew().catch(onFault);
     }
     await current.done;
-    await roll.leave().catch(onFault);
+    await membership.leave().catch(onFault);
   };
 
   let current = await start();

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { runProjections } from '#projections/engine/engine.ts';
-import { redisRoll } from '#src/adapters/redis/roll.ts';
+import { redisMembership } from '#src/adapters/redis/membership.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
@@ -59,12 +59,18 @@ const open = async (
   const store = await openRemoteStore(config, { log, logger, signal, parts, metrics });
   const onFault = throttledLog(logger, 'Redis does not answer; partition assignment is delayed');
   const set = memberSetOf(REMOTE_PROJECTIONS);
-  const roll = await redisRoll({ url: config.readModelUrl, log: log.id, set, name, onFault });
-  parts.defer(() => roll.close());
-  closeAfterGrace(signal, roll);
+  const membership = await redisMembership({
+    url: config.readModelUrl,
+    log: log.id,
+    set,
+    name,
+    onFault,
+  });
+  parts.defer(() => membership.close());
+  closeAfterGrace(signal, membership);
   const run = { log, store, projections: REMOTE_PROJECTIONS, ...engineCallbacks(logger) };
   const engine = await startAssignedEngine({
-    roll,
+    membership,
     name,
     onFault,
     signal,

@@ -10,7 +10,7 @@ import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis
 import { redisWorld } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'gus', 'hana'];
-/** A time on the roll that does not end in a test. */
+/** A membership that does not end in a test. */
 const FOR_EVER = 1e15;
 
 const versionOne = { projections: [tally()], recheckMs: 50 };
@@ -125,14 +125,14 @@ describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
     await redis.control.hdel(table(), 'live:tally@1');
     await redis.control.hset(table(), 'live:tally', 'tally@1.1');
     const { projectors } = keysOf(world.log.id);
-    const roll = projectors('').slice(0, -1);
-    await redis.control.zadd(roll, FOR_EVER, '0');
+    const members = projectors('').slice(0, -1);
+    await redis.control.zadd(members, FOR_EVER, '0');
     const same = await start({ ...versionOne, name: 'a' });
     expect((await same.engine.status())[0]?.space).toBe('tally@1.1');
     const next = await start({ ...versionTwo, name: 'a' });
     await write();
     await allAnswer(same, next);
-    expect(await redis.control.zcard(roll)).toBe(1);
+    expect(await redis.control.zcard(members)).toBe(1);
     expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.1');
     const { store } = same;
     await rebuild({ log: world.log, store, projection: tally() });

@@ -4,7 +4,7 @@ import { partitionOf } from '#src/ports/read-model.ts';
 import { awaitPassed } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
-import type { Process, RedisWorld, Told } from '../support/redis/redis-world.ts';
+import type { Process, RedisWorld, Answers } from '../support/redis/redis-world.ts';
 import { more, redisWorld, underLoad } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
@@ -27,7 +27,7 @@ describe.skipIf(!hasRedis)(`read models in Redis, ${ON_REDIS}`, () => {
   afterEach(() => world.end());
 
   /** Nothing wrong was said, nobody waited long, and in the end all is as a fresh fold has it. */
-  const expectRight = async (told: Told): Promise<void> => {
+  const expectRight = async (told: Answers): Promise<void> => {
     expect(told.wrong).toEqual([]);
     expect(told.right).toBeGreaterThan(0);
     expect(told.msMax).toBeLessThan(WAIT_MS_MAX);

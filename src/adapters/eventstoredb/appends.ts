@@ -1,12 +1,7 @@
 import type { EventData, EventStoreDBClient } from '@eventstore/db-client';
 import { NO_STREAM as MUST_NOT_EXIST } from '@eventstore/db-client';
-import {
-  type AppendResult,
-  AppendTooLarge,
-  LogCorrupted,
-  LogUnavailable,
-  NO_STREAM,
-} from '#src/ports/event-log.ts';
+import type { AppendResult } from '#src/ports/event-log.ts';
+import { AppendTooLarge, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '../event-codec.ts';
 import { failureOf, isWorthRepeating, readError, textOf } from './failures.ts';
 import { positionOf, positionOfEvent } from './positions.ts';

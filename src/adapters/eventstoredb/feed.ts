@@ -1,13 +1,6 @@
-import {
-  type AllStreamSubscription,
-  BACKWARDS,
-  type EventStoreDBClient,
-  eventTypeFilter,
-  type Filter,
-  FORWARDS,
-  START,
-  streamNameFilter,
-} from '@eventstore/db-client';
+import type { AllStreamSubscription, EventStoreDBClient, Filter } from '@eventstore/db-client';
+import { BACKWARDS, eventTypeFilter, FORWARDS, START } from '@eventstore/db-client';
+import { streamNameFilter } from '@eventstore/db-client';
 import type { Position } from '#src/ports/event-log.ts';
 import { collect } from './collect.ts';
 import { positionOf, positionOfEvent, startAt } from './positions.ts';

@@ -1,11 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
-import {
-  type FoldEvent,
-  LogUnavailable,
-  type Position,
-  type SubscriptionItem,
-} from '#src/ports/event-log.ts';
+import type { FoldEvent, Position, SubscriptionItem } from '#src/ports/event-log.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
 import { feed, type FeedItem } from './feed.ts';

@@ -1,10 +1,10 @@
 /**
- * Where things lie in Redis, and how a row is written.
+ * Keys in Redis, and the format of rows.
  *
- * Every key begins with the identity of the log, so that the rows of another log are simply not
- * there. The keys of a partition share its number as their hash tag: one script may touch them all,
- * in Redis Cluster too. A space is known by an id that is drawn when it is made and never again, so
- * that nothing which outlived a flush, a drop or a restore is taken for part of it.
+ * Every key begins with the identity of the log, so that rows of other logs are not visible. A
+ * partition's keys share its number as their hash tag, so that one script can use all of them in Redis
+ * Cluster, too. A space has an id that is drawn when it is created and never reused, so that nothing
+ * which survived a flush, a drop or a restore is taken for part of it.
  */
 import type { Row } from '#src/ports/read-model.ts';
 
@@ -12,17 +12,17 @@ export type PartitionKeys = readonly [head: string, rows: string, order: string]
 
 export type Keys = {
   /**
-   * A hash: `id:{space}`, `live:{projection}@{version}`, `dropping:{id}`; and `live:{projection}`, all
-   * that processes from before there was one for each version know of.
+   * A hash: `id:{space}`, `live:{projection}@{version}`, `dropping:{id}`, and `live:{projection}`,
+   * which is read by processes older than the pointers for each version.
    */
   spaces: string;
-  /** Who folds this set of read models now. Those from before there were sets have a key of their own. */
+  /** Members that fold this set of read models. Processes older than the sets use another key. */
   projectors(set: string): string;
-  /** Who counts calls against the limits now. */
+  /** Members that count calls against the limits. */
   counters: string;
-  /** What one client has taken of one limit. */
+  /** What one client has used of one limit. */
   limit(digest: string): string;
-  /** The head says how far the partition is folded and how many rows it has. */
+  /** The head has the checkpoint of the partition and its number of rows. */
   partition(id: string, partition: number): PartitionKeys;
 };
 
@@ -34,56 +34,56 @@ export const keysOf = (log: string): Keys => {
     counters: `${prefix}:counters`,
     limit: (digest) => `${prefix}:limit:${digest}`,
     partition: (id, partition) => {
-      const own = `${prefix}:{${partition}}:${id}`;
-      return [`${own}:head`, `${own}:rows`, `${own}:order`];
+      const base = `${prefix}:{${partition}}:${id}`;
+      return [`${base}:head`, `${base}:rows`, `${base}:order`];
     },
   };
 };
 
-/** Digits of a place in hexadecimal: all safe integers, and they order as text. */
+/** Hexadecimal digits of a sort position: enough for all safe integers, which then sort as text. */
 export const SORT_DIGITS = 14;
 
-/** NUL: no scope and no key holds it, and it sorts before whatever they hold. */
-const CUT = '\0';
+/** NUL occurs in no scope and no key, and sorts before all other characters. */
+const SEPARATOR = '\0';
 
-export const fieldOf = (scope: string, key: string): string => `${scope}${CUT}${key}`;
+export const fieldOf = (scope: string, key: string): string => `${scope}${SEPARATOR}${key}`;
 
-export const scopeAndKey = (field: string): [scope: string, key: string] => {
-  const cut = field.indexOf(CUT);
-  return [field.slice(0, cut), field.slice(cut + 1)];
+export const splitField = (field: string): [scope: string, key: string] => {
+  const at = field.indexOf(SEPARATOR);
+  return [field.slice(0, at), field.slice(at + 1)];
 };
 
 const sortText = (sort: number): string => {
   if (!Number.isSafeInteger(sort) || sort < 0)
-    throw new Error(`a place must be a whole number from 0 on, and ${sort} is not`);
+    throw new Error(`a sort position must be a whole number of at least 0, not ${sort}`);
   return sort.toString(16).padStart(SORT_DIGITS, '0');
 };
 
-/** A row as it is stored: its place, if it has one, then its JSON, which begins with a bracket. */
-export const valueOf = (row: Row, sort: number | null): string =>
+/** Encodes a row: its sort position, if it has one, then its JSON, which begins with a bracket. */
+export const encodeRow = (row: Row, sort: number | null): string =>
   (sort === null ? '' : sortText(sort)) + JSON.stringify(row);
 
-export const jsonOf = (value: string): string =>
+export const rowJson = (value: string): string =>
   value.startsWith('{') || value.startsWith('[') ? value : value.slice(SORT_DIGITS);
 
-export const rowOf = (value: string): Row => JSON.parse(jsonOf(value)) as Row;
+export const decodeRow = (value: string): Row => JSON.parse(rowJson(value)) as Row;
 
-/** The members of a scope's order from `downTo` (inclusive) to below `before`, as ZRANGEBYLEX asks. */
+/** The arguments of ZRANGEBYLEX for a scope's rows from `downTo` (inclusive) to `before` (exclusive). */
 export const orderRange = (
   scope: string,
   before: number | undefined,
   downTo: number | undefined,
 ): [max: string, min: string] => {
   const bound = (sort: number): string => sortText(Math.max(0, Math.ceil(sort)));
-  const isOpen = before === undefined || before > Number.MAX_SAFE_INTEGER;
+  const isUnbounded = before === undefined || before > Number.MAX_SAFE_INTEGER;
   return [
-    isOpen ? `(${scope}\u0001` : `(${scope}${CUT}${bound(before)}`,
-    `[${scope}${CUT}${downTo === undefined ? '' : bound(downTo)}`,
+    isUnbounded ? `(${scope}\u0001` : `(${scope}${SEPARATOR}${bound(before)}`,
+    `[${scope}${SEPARATOR}${downTo === undefined ? '' : bound(downTo)}`,
   ];
 };
 
-/** What the order keeps of a row behind its scope: its place and its key. */
-export const placeOf = (member: string): { sort: number; key: string } => ({
+/** Decodes a member of the order without its scope: the sort position and the key. */
+export const decodeMember = (member: string): { sort: number; key: string } => ({
   sort: Number.parseInt(member.slice(0, SORT_DIGITS), 16),
   key: member.slice(SORT_DIGITS + 1),
 });

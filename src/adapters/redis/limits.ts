@@ -1,22 +1,21 @@
-/** What clients take of their limits, counted in Redis for all processes of a log. */
 import { createHash } from 'node:crypto';
 import type { SharedCount } from '#src/ports/limits.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
 import { bytesOf, connect } from './connect.ts';
-import { gate } from './gate.ts';
 import { keysOf } from './keys.ts';
-import { ROLL_CALL, run, script } from './scripts.ts';
+import { RENEW_MEMBER, script } from './scripts.ts';
 
-const CALL_MS = 1_000;
-/** A process that has not called for so long leaves its share to the others. */
+const RENEW_MS = 1_000;
+/** The others take over the share of a process that has not renewed for this long. */
 const GONE_MS = 3_000;
 const ANSWER_MS = 50;
 const ANSWER_MS_MAX = 200;
-/** Of a key, in bytes: nobody can read from it whose it is. */
+/** Bytes of a key's digest, from which the client cannot be identified. */
 const DIGEST_BYTES = 16;
 
 /**
- * ARGV: cost in ms. How far ahead the arrival time is then. By the clock of Redis, which is the same
- * for all; two minutes ahead at most, so that a clock which was put back locks nobody out for long.
+ * ARGV: cost in milliseconds. Adds it to the arrival time, and returns how far that is ahead of the clock
+ * of Redis: two minutes at most, so that a clock that was set back blocks clients only for a short time.
  */
 const ADD = script(
   '',
@@ -33,44 +32,48 @@ export type RedisLimits = SharedCount & { close(): Promise<void> };
 
 export type RedisLimitsOptions = {
   url: URL;
-  /** Identity of the log: processes of another count by themselves. */
+  /** Identity of the log; limits are counted for each log. */
   log: string;
-  /** Ours, that no other process has. */
+  /** Name of this process, unique among those of the log. */
   name: string;
-  /** The server is away, said once per outage. */
+  /** Called once for each outage. */
   onFault?(error: unknown): void;
 };
 
-/** Throws StartupError, within five seconds, when the server cannot be used. */
+/**
+ * Counts calls against the limits for all processes of a log. Throws StartupError within five seconds
+ * when the server cannot be used.
+ */
 export const redisLimits = async (options: RedisLimitsOptions): Promise<RedisLimits> => {
   const { url, log, name, onFault = () => {} } = options;
   const { reads, close } = await connect(url, onFault);
   const keys = keysOf(log);
-  const lane = gate({
-    waitMs: ANSWER_MS,
+  const breaker = new CircuitBreaker({
+    silenceMsMax: ANSWER_MS,
     waitMsMax: ANSWER_MS_MAX,
     probe: () => reads.ping(),
     bytes: () => bytesOf(reads),
   });
   let processes = 1;
-  const call = async (): Promise<void> => {
-    const found = await lane.ask(() => run(reads, ROLL_CALL, [keys.counters], [name, GONE_MS]));
-    processes = Math.max(1, (found as string[]).length);
+  const renew = async (): Promise<void> => {
+    const args = [name, GONE_MS];
+    const members = await breaker.call(() => RENEW_MEMBER.run(reads, [keys.counters], args));
+    processes = Math.max(1, (members as string[]).length);
   };
-  // Who is away is told by the connection, once; until it is back the number known last holds.
-  const timer = setInterval(() => void call().catch(() => {}), CALL_MS).unref();
-  await call().catch(onFault);
+  // The connection reports outages; during one the last number stays in use.
+  const timer = setInterval(() => void renew().catch(() => {}), RENEW_MS).unref();
+  await renew().catch(onFault);
   return {
     async add(key, costMs) {
       const digest = createHash('sha256').update(key).digest().subarray(0, DIGEST_BYTES);
-      const where = keys.limit(digest.toString('base64url'));
-      return Number(await lane.ask(() => run(reads, ADD, [where], [costMs])));
+      const limit = keys.limit(digest.toString('base64url'));
+      return Number(await breaker.call(() => ADD.run(reads, [limit], [costMs])));
     },
     processes: () => processes,
     async close() {
       clearInterval(timer);
-      await lane.ask(() => reads.zrem(keys.counters, name)).catch(() => {});
-      lane.close();
+      await breaker.call(() => reads.zrem(keys.counters, name)).catch(() => {});
+      breaker.close();
       close();
     },
   };

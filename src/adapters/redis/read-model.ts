@@ -1,62 +1,66 @@
-import type { RemoteStore, Space } from '#src/ports/read-model.ts';
+import type { RemoteStore } from '#src/ports/read-model.ts';
 import { connect } from './connect.ts';
-import { folding } from './folding.ts';
 import { keysOf } from './keys.ts';
-import { reading } from './reading.ts';
-import { spaceTable, type Versioned } from './spaces.ts';
+import { ProjectorStore } from './projector-store.ts';
+import { RequestStore } from './request-store.ts';
+import { Spaces, type Versioned } from './spaces.ts';
 
 export type RedisStoreOptions = {
   /** redis:// or rediss://; any node of a cluster. */
   url: URL;
-  /** Identity of the log it is a cache of; the rows of other logs are not seen. */
+  /** Identity of the log whose rows these are; rows of other logs are not visible. */
   log: string;
-  /** The versions that answer here; each version of a projection has a live space. Without: the first. */
+  /** The projection versions of this process, each of which has a live space. Default: version 1. */
   projections?: readonly Versioned[];
-  /** The server is away, said once per outage; nothing is lost by it. */
+  /** Called once for each outage, in which nothing is lost. */
   onFault?(error: unknown): void;
-  /** How long a request waits for an answer. */
+  /** How long a request waits for an answer, in milliseconds. */
   readMs?: number;
-  /** Rows kept in memory for the next fold, about. */
+  /** Approximate number of rows kept in memory for the next fold. */
   warmRowsMax?: number;
 };
 
 const READ_MS = 50;
 const WARM_ROWS_MAX = 50_000;
-/** Of a thousand, each partition gets a script for a handful of rows. */
+/** With 1,000 events, each partition's script would write only a handful of rows. */
 const FILL_EVENTS = 16_000;
 
 /**
- * Read models in Redis, shared by many processes. It is a cache of the log: flushed, killed,
- * stalled, full or restored from an older copy, it answers right or not at all, and is filled again.
- * Throws StartupError, within five seconds, when the server cannot be used.
+ * Opens read models in Redis, shared by many processes. They are a cache of the log: after a flush, a
+ * kill, a stall, when full, or restored from an older copy, the store answers correctly or not at all,
+ * and is filled again. Throws StartupError within five seconds when the server cannot be used.
  */
 export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStore> => {
   const { url, log, onFault = () => {}, readMs = READ_MS } = options;
+  const { warmRowsMax = WARM_ROWS_MAX, projections } = options;
   const connections = await connect(url, onFault);
-  const keys = keysOf(log);
   const { writes } = connections;
-  const spaces = spaceTable(writes, keys, options.projections);
-  const { close, ...reads } = reading(connections, keys, spaces, readMs);
-  try {
-    await spaces.finishDrops();
-  } catch (error) {
-    // What a drop left takes room and harms nobody: the next start tries again.
-    onFault(error);
-  }
+  const keys = keysOf(log);
+  const spaces = new Spaces(writes, keys, projections);
+  const requests = new RequestStore({ connections, keys, spaces, waitMs: readMs });
+  const projector = new ProjectorStore(writes, keys, { spaces, warmRowsMax });
+  // What an unfinished drop left is harmless: the next start tries again.
+  await spaces.finishDrops().catch(onFault);
   return {
     fillEvents: FILL_EVENTS,
-    ...reads,
-    ...folding(writes, keys, spaces, options.warmRowsMax ?? WARM_ROWS_MAX),
+    find: (name, scope, key) => requests.find(name, scope, key),
+    page: (name, query) => requests.page(name, query),
+    refresh: () => requests.refresh(),
+    checkpoints: (space) => projector.checkpoints(space),
+    load: (space, rowKeys, at) => projector.load(space, rowKeys, at),
+    commit: (space, batches) => projector.commit(space, batches),
+    digest: (space, partition) => projector.digest(space, partition),
+    count: (space) => projector.count(space),
     async spaces(name) {
       await spaces.refresh(writes);
       return { live: spaces.live(name)?.space ?? null, all: spaces.all(name) };
     },
-    goLive: (name: string, space: Space) => spaces.goLive(name, space),
+    goLive: (name, space) => spaces.goLive(name, space),
     drop: (space) => spaces.remove(space),
-    // Redis has what it confirmed; how that outlives a restart is a matter of its settings.
+    // Whether confirmed rows survive a restart depends on the settings of Redis.
     flush: async () => {},
     async close() {
-      close();
+      requests.close();
       connections.close();
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The scripts, each of one partition (KEYS: head, rows, order) or of the table of spaces. Redis runs
- * a script alone and writes it down as one, so that a crash keeps all of it or none.
+ * The scripts. Each uses one partition (KEYS: head, rows, order), or the table of spaces. Redis runs and
+ * persists a script atomically, so that a crash keeps all of its effects or none.
  */
 import { createHash } from 'node:crypto';
 import { Cluster, type Redis } from 'ioredis';
@@ -8,32 +8,37 @@ import { SORT_DIGITS } from './keys.ts';
 
 export type Client = Redis | Cluster;
 
-export type Script = { text: string; sha: string };
+export type Script = {
+  run(
+    client: Client,
+    keys: readonly string[],
+    args?: readonly (string | number)[],
+  ): Promise<unknown>;
+};
 
+/** Runs by digest; by text when a restarted server no longer knows the digest. */
 export const script = (flags: string, body: string): Script => {
   const text = `#!lua${flags}\n${body}`;
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
+  const sha = createHash('sha1').update(text).digest('hex');
+  return {
+    async run(client, keys, args = []) {
+      try {
+        return await client.evalsha(sha, keys.length, ...keys, ...args);
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+        return client.eval(text, keys.length, ...keys, ...args);
+      }
+    },
+  };
 };
 
-/** Runs it by its digest: a server that was restarted has forgotten the text, and is told again. */
-export const run = async (
-  client: Client,
-  { text, sha }: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[] = [],
-): Promise<unknown> => {
-  try {
-    return await client.evalsha(sha, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return client.eval(text, keys.length, ...keys, ...args);
-  }
-};
+/** The client itself, or the masters of a cluster. */
+export const mastersOf = (client: Client): Redis[] =>
+  client instanceof Cluster ? client.nodes('master') : [client];
 
-/** What `send` sends before it first waits goes out in one packet to each server, not in one each. */
+/** Sends the commands that `send` issues synchronously in one packet to each server. */
 export const together = <T>(client: Client, send: () => T): T => {
-  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-  const streams = nodes.map(({ stream }) => stream);
+  const streams = mastersOf(client).map(({ stream }) => stream);
   for (const stream of streams) stream?.cork();
   try {
     return send();
@@ -42,79 +47,82 @@ export const together = <T>(client: Client, send: () => T): T => {
   }
 };
 
-// Redis may have thrown a key away (a wrong eviction policy, a shard that was emptied): a partition
-// that has not what its head says has nothing.
-const LOOK = `
+// Redis can lose a key (a wrong eviction policy, a shard that was emptied): a partition whose size
+// differs from its head counts as lost.
+const READ_HEAD = `
   local head = redis.call('HMGET', KEYS[1], 'at', 'rows', 'placed', 'dropped')
   local rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
   local at = head[1]
   if rows ~= tonumber(head[2]) or placed ~= tonumber(head[3]) then at = false end
 `;
 
-/** How far the partition is folded; nil when it is lost. */
-export const AT = script(' flags=no-writes', `${LOOK} return at`);
+/** Returns the checkpoint; nil when the partition is lost. */
+export const AT = script(' flags=no-writes', `${READ_HEAD} return at`);
 
-// The checkpoint alone when it is the one that the asker's rows are of: the same rows again.
-const KNOWN = `
+// Returns only the checkpoint when the caller has the rows of that checkpoint.
+const UNCHANGED = `
   if not at then return false end
   if at == ARGV[#ARGV] then return at end
 `;
 
-/** ARGV: field, known checkpoint. Checkpoint and row. */
+/** ARGV: field, cached checkpoint. Returns checkpoint and row. */
 export const FIND = script(
   ' flags=no-writes',
-  `${LOOK} ${KNOWN}
+  `${READ_HEAD} ${UNCHANGED}
   return {at, redis.call('HGET', KEYS[2], ARGV[1])}`,
 );
 
-/** ARGV: scope, max, min, limit, known checkpoint. Checkpoint, then place-and-key and row in turn. */
+/**
+ * ARGV: scope, max, min, limit, cached checkpoint. Returns the checkpoint, then for each row its member of
+ * the order without the scope, and the row.
+ */
 export const PAGE = script(
   ' flags=no-writes',
-  `${LOOK} ${KNOWN}
-  local found = {at}
-  local behind, from = #ARGV[1] + 2, #ARGV[1] + ${SORT_DIGITS} + 3
+  `${READ_HEAD} ${UNCHANGED}
+  local result = {at}
+  local sort, key = #ARGV[1] + 2, #ARGV[1] + ${SORT_DIGITS} + 3
   local members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
   for _, member in ipairs(members) do
-    found[#found + 1] = string.sub(member, behind)
-    found[#found + 1] = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, from))
+    result[#result + 1] = string.sub(member, sort)
+    result[#result + 1] = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, key))
   end
-  return found`,
+  return result`,
 );
 
 /**
- * ARGV: checkpoint, or nothing for any, then fields. Their rows, in order; nil when the partition
- * stands elsewhere. None of a partition that is lost: it is folded from the start, and what is left
- * of it would be counted twice.
+ * ARGV: checkpoint, or an empty string for any, then fields. Returns their rows, in order; nil when the
+ * partition has another checkpoint. Returns no rows of a lost partition: it is folded from the start,
+ * and rows that are left would be counted twice.
  */
 export const LOAD = script(
   ' flags=no-writes',
-  `${LOOK}
-  local found = {}
+  `${READ_HEAD}
+  local result = {}
   if ARGV[1] ~= '' and ARGV[1] ~= (at or '0') then return false end
-  if not at then return found end
+  if not at then return result end
   for first = 2, #ARGV, 1000 do
     local last = math.min(first + 999, #ARGV)
     local values = redis.call('HMGET', KEYS[2], unpack(ARGV, first, last))
-    for i = 1, last - first + 1 do found[first + i - 2] = values[i] end
+    for i = 1, last - first + 1 do result[first + i - 2] = values[i] end
   end
-  return found`,
+  return result`,
 );
 
-/** Checkpoint, then field and row in turn. */
+/** Returns the checkpoint, then field and row in turn. */
 export const EVERYTHING = script(
   ' flags=no-writes',
-  `${LOOK}
+  `${READ_HEAD}
   if not at then return false end
   return {at, redis.call('HGETALL', KEYS[2])}`,
 );
 
 /**
- * ARGV: from, to, then field and value in turn; an empty value deletes. 1, or 0 and no effect when
- * the partition does not stand at \`from\`. Nothing after the first write can fail.
+ * ARGV: from, to, then field and value in turn; an empty value deletes. Returns 1; 0, without effect,
+ * when the checkpoint is not \`from\`. Nothing after the first write can fail.
  */
 export const COMMIT = script(
   '',
-  `${LOOK}
+  `${READ_HEAD}
   if head[4] or (at or '0') ~= ARGV[1] then return 0 end
   if not at then
     redis.call('UNLINK', KEYS[2], KEYS[3])
@@ -145,7 +153,7 @@ export const COMMIT = script(
   return 1`,
 );
 
-/** Readers tell an empty partition from one that is lost by its head. */
+/** Creates the head, by which readers distinguish an empty partition from a lost one. */
 export const BEGIN = script(
   '',
   `if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -155,8 +163,8 @@ export const BEGIN = script(
 );
 
 /**
- * ARGV: seconds. Frees the rows off the main thread, and leaves word for a projector that was
- * paused before: else it would begin the partition again for nobody.
+ * ARGV: seconds. Frees the rows off the main thread, and marks the partition as dropped for that time:
+ * otherwise a projector that was paused before would start to fill it again.
  */
 export const CLEAR = script(
   ' flags=allow-oom',
@@ -166,14 +174,14 @@ export const CLEAR = script(
   return 1`,
 );
 
-/** KEYS: spaces. ARGV: space, id for it if it has none. Its id. */
+/** KEYS: spaces. ARGV: space, id for it if it has none. Returns its id. */
 export const ADD_SPACE = script(
   '',
   `redis.call('HSETNX', KEYS[1], 'id:' .. ARGV[1], ARGV[2])
   return redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])`,
 );
 
-/** KEYS: spaces. ARGV: space, what may point to it. Takes it out of the table; its id, to be cleared. */
+/** KEYS: spaces. ARGV: space, its possible pointers. Removes both; returns the id, to be cleared. */
 export const REMOVE_SPACE = script(
   ' flags=allow-oom',
   `local id = redis.call('HGET', KEYS[1], 'id:' .. ARGV[1])
@@ -187,10 +195,10 @@ export const REMOVE_SPACE = script(
 );
 
 /**
- * KEYS: the roll. ARGV: name, milliseconds. Who is on it, those whose time is up left out. By the
- * clock of Redis: those of the projectors may differ.
+ * KEYS: members. ARGV: name, milliseconds. Renews a member, removes those whose time is up, and returns
+ * the others. Uses the clock of Redis, because those of the members can differ.
  */
-export const ROLL_CALL = script(
+export const RENEW_MEMBER = script(
   ' flags=allow-oom',
   `local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)

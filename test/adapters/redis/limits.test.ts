@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
   const know = (all: readonly RedisLimits[], many: number): Promise<boolean> =>
     until(() => all.every((count) => count.processes() === many), 10_000);
 
-  /** How many pass of more than there are, asked by turns as fast as the loop turns. */
+  /** The number of allowed calls, made by the processes in turn as fast as possible. */
   const passed = async (limits: readonly Limiter[], calls = 4 * PER_MINUTE): Promise<number> => {
     let allowed = 0;
     for (let n = 0; n < calls; n += 1) {
@@ -45,7 +45,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     return allowed;
   };
 
-  it('are one limit within a tenth for a client of two processes', async () => {
+  it('Two processes share one limit to within a tenth', async () => {
     const both = await counts('one', 'two');
     expect(await know(both, 2)).toBe(true);
     const since = monotonic();
@@ -55,7 +55,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     expect(allowed).toBeLessThanOrEqual((PER_MINUTE + refilled) * 1.1);
   }, 30_000);
 
-  it('are kept apart by client, and hold no name of one', async () => {
+  it('Each client has its own count, and no key in Redis contains its name', async () => {
     const [count] = await counts('one');
     await count?.add('read:key-of-somebody', 1_000);
     expect(await count?.add('read:key-of-another', 1_000)).toBeCloseTo(1_000, -2);
@@ -67,7 +67,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     for (const key of limits) expect(await redis.control.pttl(key)).toBeGreaterThan(0);
   });
 
-  it('tell who counts: a process that leaves, or is killed, leaves its share', async () => {
+  it('The number of processes falls when one closes', async () => {
     const [one, two] = await counts('one', 'two');
     if (!one || !two) throw new Error('no counts');
     expect(await know([one, two], 2)).toBe(true);
@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     expect(await know([one], 1)).toBe(true);
   });
 
-  it('go on by shares while Redis is away, and together again when it is back', async () => {
+  it('Processes use equal shares of the limit while Redis is down, and share it again afterwards', async () => {
     const server = await startRedis();
     const both = [];
     for (const name of ['one', 'two'])
@@ -96,8 +96,8 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
     expect(await until(isBack, 10_000)).toBe(true);
   }, 30_000);
 
-  it('say at the start that the server cannot be used', async () => {
-    const nobody = redisLimits({ url: new URL('redis://127.0.0.1:1'), log: 'log', name: 'one' });
-    await expect(nobody).rejects.toThrow(StartupError);
+  it('An absent server is a StartupError', async () => {
+    const limits = redisLimits({ url: new URL('redis://127.0.0.1:1'), log: 'log', name: 'one' });
+    await expect(limits).rejects.toThrow(StartupError);
   }, 10_000);
 });

@@ -13,10 +13,10 @@ import {
 } from '../../support/redis/redis-server.ts';
 
 let logs = 0;
-/** Time is not the question here. */
+/** Long enough that a busy machine fails no test. */
 const PATIENT_MS = 10_000;
 
-/** Each test has a log of its own, and so keys of its own. */
+/** Each test has its own log, and so its own keys. */
 const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void>): void =>
   readModelConformance(
     name,
@@ -42,7 +42,7 @@ const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void
     { outlives: true },
   );
 
-describe.skipIf(!hasRedis)(`a single server, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`A single Redis, ${ON_REDIS}`, () => {
   let redis: TestRedis;
   beforeAll(async () => {
     redis = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
@@ -58,7 +58,7 @@ describe.skipIf(!hasRedis)(`a single server, ${ON_REDIS}`, () => {
   );
 });
 
-describe.skipIf(!hasRedis)(`a cluster of three, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`A Redis cluster of three, ${ON_REDIS}`, () => {
   let nodes: TestRedis[];
   beforeAll(async () => {
     nodes = await startCluster();

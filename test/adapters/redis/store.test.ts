@@ -16,8 +16,7 @@ import {
 
 const SPACE = 'things@1.1';
 const ANNA = partitionOf('anna');
-const START_MS_MAX = 5_000;
-/** Where time is not the question, a busy machine must not be the answer. */
+/** Long enough that a busy machine fails no test that is not about time. */
 const PATIENT_MS = 10_000;
 
 const batch = (partition: number, from: number, to: number, keys: readonly string[]) => ({
@@ -51,7 +50,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     return new Map([...found].map(([, name, count]) => [name ?? '', Number(count)]));
   };
 
-  test('answers a page of rows and a row in one round trip each', async () => {
+  test('A page and a row are each read in one round trip', async () => {
     const store = await open();
     const keys = Array.from({ length: 60 }, (_, i) => `k${i}`);
     await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
@@ -63,15 +62,15 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(value.map(({ key }) => key)).toEqual(keys.slice(25, 50).toReversed());
     expect((await calls()).get('evalsha')).toBe(1);
     await store.find('things', 'anna', 'k1');
-    const asked = await calls();
-    expect(asked.get('evalsha')).toBe(2);
-    expect([...asked.keys()].toSorted()).toEqual(
-      // What the scripts themselves do, and how we look.
+    const counts = await calls();
+    expect(counts.get('evalsha')).toBe(2);
+    expect([...counts.keys()].toSorted()).toEqual(
+      // The commands of the scripts, and of this test.
       ['config|resetstat', 'evalsha', 'hget', 'hlen', 'hmget', 'info', 'zcard', 'zrevrangebylex'],
     );
   });
 
-  test('sends the same rows once, until their partition moves', async () => {
+  test('Redis sends rows again only when the checkpoint of their partition has changed', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a', 'b'])]);
     await store.goLive('things', SPACE);
@@ -82,13 +81,13 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await calls()).has('zrevrangebylex')).toBe(false);
     await store.commit(SPACE, [batch(ANNA, 1, 2, ['a', 'b', 'c'])]);
     expect((await ask()).value.map(({ key }) => key)).toEqual(['c', 'b', 'a']);
-    // Another space at the same place, with a row that the first had wrong.
+    // Another space with the same checkpoint and other rows.
     await store.commit('things@1.2', [batch(ANNA, 0, 2, ['z'])]);
     await store.goLive('things', 'things@1.2');
     expect((await ask()).value.map(({ key }) => key)).toEqual(['z']);
   });
 
-  test('sends as many rows once as a month of a busy owner has', async () => {
+  test('A page of 2,000 rows is cached, too', async () => {
     const store = await open();
     const keys = Array.from({ length: 2_000 }, (_, i) => `k${i}`);
     await store.commit(SPACE, [batch(ANNA, 0, 1, keys)]);
@@ -101,18 +100,18 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await calls()).has('zrevrangebylex')).toBe(false);
   });
 
-  test('folds a busy row without asking for it again', async () => {
+  test('A row that was just committed is loaded without a round trip, once', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
     await redis.control.config('RESETSTAT');
     expect(await store.load(SPACE, [{ scope: 'anna', key: 'a' }])).toEqual([{ key: 'a' }]);
     expect((await calls()).has('evalsha')).toBe(false);
-    // Lent, and not given back: the next who asks gets it from Redis.
+    // The row was handed out and not committed, so the next load reads it from Redis.
     expect(await store.load(SPACE, [{ scope: 'anna', key: 'a' }])).toEqual([{ key: 'a' }]);
     expect((await calls()).get('evalsha')).toBe(1);
   });
 
-  test('does not fold rows of before, when others have folded the partition since', async () => {
+  test('A row in memory is not used after another process has folded its partition', async () => {
     const [one, two] = [await open(), await open()];
     const write = (n: number) => ({ scope: 'anna', key: 'a', row: { n }, sort: null });
     const move = (store: RemoteStore, from: number, n: number) =>
@@ -125,11 +124,11 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(await one.load(SPACE, keys)).toEqual([{ n: 2 }]);
     await move(one, 2, 3);
     await move(two, 3, 4);
-    // Not told that the partition has moved, it is refused before it can mix the two.
+    // The first process does not know that the checkpoint has moved, and must not mix old and new rows.
     expect(await move(one, 4, 5)).toEqual(['stale']);
   });
 
-  test('leaves nothing of a dropped space but word that it is gone', async () => {
+  test('A dropped space leaves only heads that expire', async () => {
     const [store, paused] = [await open(), await open()];
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
     await paused.checkpoints(SPACE);
@@ -141,7 +140,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(await redis.control.keys('*:rows')).toEqual([]);
   });
 
-  test('is not filled again for nobody by who learnt of a space before it was dropped', async () => {
+  test('A projector that was paused during a drop cannot fill the dropped space', async () => {
     const [store, paused] = [await open(), await open()];
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
     const [table = ''] = await redis.control.keys('*:spaces');
@@ -155,7 +154,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
       expect(await redis.control.ttl(head)).toBeGreaterThan(0);
   });
 
-  test('begins a partition in a space that others find, whatever became of the one before', async () => {
+  test('A partition that starts after a flush is in a space that other processes find', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
     await redis.control.flushall();
@@ -164,7 +163,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect((await (await open()).checkpoints(SPACE))[boris]).toBe(1);
   });
 
-  test('takes a space that is filled again for another, though it has the name', async () => {
+  test('A space that is filled again after a flush is not taken for the one before', async () => {
     const [store, reader] = [await open(), await open()];
     await store.commit(SPACE, [batch(ANNA, 0, 2, ['a', 'b'])]);
     await store.goLive('things', SPACE);
@@ -176,7 +175,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(await reader.find('things', 'anna', 'a')).toMatchObject({ space: null });
   });
 
-  test('ends at its next start a drop that was broken off', async () => {
+  test('The next start completes a drop that was interrupted', async () => {
     const store = await open();
     await store.commit(SPACE, [batch(ANNA, 0, 1, ['a'])]);
     const [table = ''] = await redis.control.keys('*:spaces');
@@ -189,17 +188,15 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
   });
 
   const refused = async (url: URL): Promise<string> => {
-    const began = performance.now();
     const error = await redisStore({ url, log: 'one' }).then(
       (store) => store.close(),
       (reason: unknown) => reason,
     );
-    expect(performance.now() - began).toBeLessThan(START_MS_MAX);
     expect(error).toBeInstanceOf(StartupError);
     return (error as StartupError).message;
   };
 
-  test('refuses a server that throws rows away, or takes none', async () => {
+  test('A server that evicts rows, is a replica, or is too old is refused', async () => {
     await redis.control.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await refused(redis.url)).toContain('Set maxmemory-policy to noeviction');
     await redis.control.config('SET', 'maxmemory-policy', 'noeviction');
@@ -211,7 +208,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     );
   });
 
-  test('says what to check when nobody answers, or nobody is there', async () => {
+  test('The error says what to check when the server is silent or absent', async () => {
     const silent: Socket[] = [];
     const server: Server = createServer((socket) => silent.push(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -228,7 +225,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
     expect(absent).toContain('ECONNREFUSED');
   });
 
-  test('says at once that the password is wrong', async () => {
+  test('A missing and a wrong password are reported', async () => {
     const withPassword = (password: string): URL =>
       new URL(`redis://:${password}@127.0.0.1:${redis.port}`);
     await redis.control.config('SET', 'requirepass', 'right');
@@ -242,7 +239,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
 describe.skipIf(!hasRedis)(`the Redis store in a cluster, ${ON_REDIS}`, () => {
   afterAll(endRedis);
 
-  test('spreads its partitions, and loses only those of the server that fails', async () => {
+  test('Partitions are spread over the servers, and only those of a failed server are unavailable', async () => {
     const nodes = await startCluster();
     const store = await redisStore({ url: nodes[0]?.url ?? new URL('redis://none'), log: 'one' });
     const scopes = new Map<number, string>();
@@ -263,7 +260,7 @@ describe.skipIf(!hasRedis)(`the Redis store in a cluster, ${ON_REDIS}`, () => {
     expect(Math.min(...shares)).toBeGreaterThan(PARTITIONS / 6);
     await nodes[2]?.control.flushall();
     const lost: string[] = [];
-    // On a busy machine an answer may be too late: it is asked for again.
+    // On a busy machine an answer can be late; then it is requested again.
     const found = (scope: string): ReturnType<typeof store.find> =>
       store.find('things', scope, 'a').catch(() => found(scope));
     for (const scope of scopes.values())
@@ -286,9 +283,9 @@ describe.skipIf(!hasRedis)(`the Redis store in a cluster, ${ON_REDIS}`, () => {
     const untilAnswered = async (scope: string): Promise<void> => {
       while ((await ask(scope)) !== '') await new Promise((turn) => setImmediate(turn));
     };
-    for (const scope of stalled) expect(await ask(scope)).toContain('gives no answers');
+    for (const scope of stalled) expect(await ask(scope)).toContain('does not answer');
     for (const scope of scopes.values()) if (homeOf(scope) === 0) await untilAnswered(scope);
-    for (const scope of stalled) expect(await ask(scope)).toContain('gives no answers');
+    for (const scope of stalled) expect(await ask(scope)).toContain('does not answer');
     nodes[1]?.signal('SIGCONT');
     for (const scope of stalled) await untilAnswered(scope);
     await store.close();

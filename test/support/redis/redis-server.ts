@@ -1,4 +1,4 @@
-/** Real Redis servers of a test: started here, killed, stalled and thrown back in time at will. */
+/** Real Redis servers that a test starts, kills and stalls. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -11,20 +11,20 @@ import { freePort } from '../processes/free-port.ts';
 const BINARY = 'redis-server';
 
 export const hasRedis = spawnSync(BINARY, ['--version']).status === 0;
-/** For the name of a suite, so that a skip says its reason. */
-export const ON_REDIS = hasRedis ? 'on redis-server' : `(skipped: there is no ${BINARY})`;
+/** For the name of a suite, so that a skipped suite says why. */
+export const ON_REDIS = hasRedis ? 'on redis-server' : `(skipped: ${BINARY} is not installed)`;
 
 export type TestRedis = {
   readonly url: URL;
   readonly port: number;
   readonly directory: string;
-  /** For looking and meddling, in the order in which it was asked. */
+  /** A client for the test itself. */
   readonly control: Redis;
   pid(): number;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
-  /** SIGKILL: what was not on disk is gone. */
+  /** Sends SIGKILL: loses what is not on disk. */
   kill(): Promise<void>;
-  /** Again at the same place, once it answers. */
+  /** Starts it again on the same port and directory; resolves when it answers. */
   start(): Promise<void>;
 };
 
@@ -32,7 +32,7 @@ const temporary = directories('tributary-redis-');
 const running = new Set<ChildProcess>();
 const controls = new Set<Redis>();
 
-/** Ends every server; for afterAll. */
+/** Kills every server; for afterAll. */
 export const endRedis = async (): Promise<void> => {
   for (const control of controls) control.disconnect();
   controls.clear();
@@ -42,7 +42,7 @@ export const endRedis = async (): Promise<void> => {
   temporary.removeAll();
 };
 
-/** A cluster's second port is the first and 10,000, which must be one, too. */
+/** A cluster's second port is its first plus 10,000, which must be a valid port. */
 const freePortBelow = async (limit: number): Promise<number> => {
   let port = limit;
   while (port >= limit) port = await freePort();
@@ -52,7 +52,7 @@ const freePortBelow = async (limit: number): Promise<number> => {
 export const startRedis = async (
   settings: readonly string[] = [],
   at?: number,
-  /** Speaks TLS at a second port, with this certificate. */
+  /** Serves TLS on a second port with this certificate. */
   tls?: { key: string; cert: string },
 ): Promise<TestRedis & { tlsPort: number }> => {
   const port = at ?? (await freePort());
@@ -74,15 +74,15 @@ export const startRedis = async (
     child = started;
     running.add(started);
     started.once('exit', () => running.delete(started));
-    let said = '';
+    let output = '';
     let isReady = false;
     for await (const line of createInterface({ input: started.stdout })) {
-      said += `${line}\n`;
+      output += `${line}\n`;
       isReady = line.includes('Ready to accept connections');
       if (isReady) break;
     }
     started.stdout.resume();
-    if (!isReady) throw new Error(`${BINARY} ended:\n${said}`);
+    if (!isReady) throw new Error(`${BINARY} ended:\n${output}`);
     if ((await control.ping()) !== 'PONG') throw new Error(`${BINARY} does not answer`);
   };
 
@@ -111,7 +111,7 @@ export const startRedis = async (
 const SLOTS = 16_384;
 const STARTS_MAX = 5;
 
-/** Somebody may have the second port, or be quicker at the first: then it is started at others. */
+/** Another process can take either port first: then tries other ports. */
 const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
   const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
   try {
@@ -122,7 +122,7 @@ const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
   }
 };
 
-/** Three masters that share the slots. */
+/** Starts three masters that share the slots. */
 export const startCluster = async (): Promise<TestRedis[]> => {
   const nodes: TestRedis[] = [];
   for (let i = 0; i < 3; i++) nodes.push(await startNode());

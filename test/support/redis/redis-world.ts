@@ -1,8 +1,8 @@
-/** A log in memory, its read models in Redis, and readers who are told right or wrong. */
+/** A log in memory, its read models in Redis, and readers whose answers are checked against the log. */
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { redisStore } from '#src/adapters/redis/read-model.ts';
-import { redisRoll } from '#src/adapters/redis/roll.ts';
+import { redisMembership } from '#src/adapters/redis/membership.ts';
 import { memberSetOf, startAssignedEngine } from '#src/wiring/partition-assignment.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
@@ -24,20 +24,20 @@ export type Process = {
 
 export type ProcessOptions = Partial<EngineOptions> & {
   wrap?: (store: RemoteStore) => RemoteStore;
-  /** Its name on the roll: it folds its share of the partitions. */
+  /** The name of a projector that shares the partitions with others. */
   name?: string;
 };
 
 export type Answer =
   | { kind: 'right'; count: number; ms: number }
   | { kind: 'rebuilding'; ms: number }
-  | { kind: 'wrong'; said: string; ms: number };
+  | { kind: 'wrong'; detail: string; ms: number };
 
 let logs = 0;
 
 const TICK_MS = 5;
 
-/** How late this process was in all: on a busy machine that is no fault of what is asked. */
+/** Measures how late this process's timers were in total, to subtract that from waits. */
 const lateness = (): (() => number) => {
   let late = 0;
   let due = performance.now() + TICK_MS;
@@ -66,15 +66,16 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
       await redisStore({ url, log: log.id, projections: run.projections, onFault }),
     );
     const set = memberSetOf(run.projections);
-    const roll = name === undefined ? undefined : await redisRoll({ url, log: log.id, set, name });
+    const membership =
+      name === undefined ? undefined : await redisMembership({ url, log: log.id, set, name });
     const controller = new AbortController();
     const { signal } = controller;
     const fold = (shared: Partial<EngineOptions>) =>
       runProjections({ store, signal, ...run, ...shared });
     const engine =
-      roll && name !== undefined
+      membership && name !== undefined
         ? await startAssignedEngine({
-            roll,
+            membership,
             name,
             signal,
             onFault,
@@ -85,7 +86,7 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
     const stop = async (): Promise<void> => {
       controller.abort();
       await engine.done;
-      await roll?.close();
+      await membership?.close();
       await store.close();
     };
     const process = { store, engine, readers, faults, stop };
@@ -101,7 +102,7 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
     return position;
   };
 
-  /** Asks for an owner's tally, and holds the answer against the log. */
+  /** Reads an owner's tally and checks it against the log. */
   const ask = async ({ engine, readers }: Process, owner: string): Promise<Answer> => {
     const began = performance.now() - lateMs();
     const asOf = engine.asOf().position;
@@ -110,24 +111,24 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
       const row = await readers.get<Tally>('tally', owner, 'tally');
       const all = positions.get(owner) ?? [];
       const count = row?.count ?? 0;
-      const owedCount = all.filter((position) => position <= asOf).length;
+      const expectedCount = all.filter((position) => position <= asOf).length;
       const isWhole = count === 0 || all[count - 1] === row?.last;
-      if (isWhole && count >= owedCount) return { kind: 'right', count, ms: ms() };
-      const said = `${JSON.stringify(row)} as of ${asOf}, where ${owedCount} had happened`;
-      return { kind: 'wrong', said, ms: ms() };
+      if (isWhole && count >= expectedCount) return { kind: 'right', count, ms: ms() };
+      const detail = `${JSON.stringify(row)} as of ${asOf}; expected ${expectedCount}`;
+      return { kind: 'wrong', detail, ms: ms() };
     } catch (error) {
       if (error instanceof ReadModelRebuilding) return { kind: 'rebuilding', ms: ms() };
       throw error;
     }
   };
 
-  /** Asks until all of `count` is answered; what was said on the way. */
+  /** Reads until the tally is `count`; returns the answers before. */
   const until = async (process: Process, owner: string, count: number): Promise<string[]> => {
-    const said: string[] = [];
+    const answers: string[] = [];
     for (;;) {
       const answer = await ask(process, owner);
-      if (answer.kind === 'right' && answer.count === count) return said;
-      said.push(answer.kind === 'right' ? `right ${answer.count}` : answer.kind);
+      if (answer.kind === 'right' && answer.count === count) return answers;
+      answers.push(answer.kind === 'right' ? `right ${answer.count}` : answer.kind);
       await new Promise((turn) => setImmediate(turn));
     }
   };
@@ -146,25 +147,22 @@ export type RedisWorld = ReturnType<typeof redisWorld>;
 
 const READERS = 4;
 
-/** What the readers of a while were told. */
-export type Told = { right: number; rebuilding: number; wrong: string[]; msMax: number };
+/** The answers that the readers received. */
+export type Answers = { right: number; rebuilding: number; wrong: string[]; msMax: number };
 
-/**
- * Appends and reads without a pause while `work` goes on, and after it until every owner is
- * answered with all that had happened when it was over.
- */
+/** Appends and reads without pause until `work` ends and every owner's answer includes all events. */
 export const underLoad = async (
   world: RedisWorld,
   process: Process,
   owners: readonly string[],
-  work: (told: Told) => Promise<void>,
-): Promise<Told> => {
-  const told: Told = { right: 0, rebuilding: 0, wrong: [], msMax: 0 };
+  work: (answers: Answers) => Promise<void>,
+): Promise<Answers> => {
+  const answers: Answers = { right: 0, rebuilding: 0, wrong: [], msMax: 0 };
   let isOver = false;
   const note = (answer: Answer): void => {
-    told.msMax = Math.max(told.msMax, answer.ms);
-    if (answer.kind === 'wrong') told.wrong.push(answer.said);
-    else told[answer.kind] += 1;
+    answers.msMax = Math.max(answers.msMax, answer.ms);
+    if (answer.kind === 'wrong') answers.wrong.push(answer.detail);
+    else answers[answer.kind] += 1;
   };
   const turn = () => new Promise((done) => setImmediate(done));
   const write = async (): Promise<void> => {
@@ -181,7 +179,7 @@ export const underLoad = async (
   };
   const loops = [write(), ...Array.from({ length: READERS }, read)];
   try {
-    await work(told);
+    await work(answers);
     for (const owner of owners) {
       const { position } = await world.log.head();
       let answer: Answer | undefined;
@@ -194,15 +192,15 @@ export const underLoad = async (
     isOver = true;
     await Promise.all(loops);
   }
-  return told;
+  return answers;
 };
 
-/** Waits for as many answers of the kind more. */
+/** Waits for `count` more answers of the kind. */
 export const more = async (
-  told: Told,
+  answers: Answers,
   kind: 'right' | 'rebuilding',
   count: number,
 ): Promise<void> => {
-  const enough = told[kind] + count;
-  while (told[kind] < enough) await new Promise((done) => setImmediate(done));
+  const enough = answers[kind] + count;
+  while (answers[kind] < enough) await new Promise((done) => setImmediate(done));
 };

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { gate } from '#src/adapters/redis/gate.ts';
+import { CircuitBreaker } from '#src/adapters/redis/circuit-breaker.ts';
 
-/** A server that answers when it is told to. */
+/** A server that answers on command. */
 const server = (isTalking = false) => {
   const waiting: (() => void)[] = [];
   let sent = 0;
   let bytes = 0;
   let answerProbe = (): void => {};
-  const lane = gate({
-    waitMs: 20,
+  const breaker = new CircuitBreaker({
+    silenceMsMax: 20,
     waitMsMax: 60,
     probe: () => new Promise<void>((answer) => (answerProbe = answer)),
-    // Parts of a large answer have come in at each look.
+    // With `isTalking`, bytes of a large answer arrive before each check.
     bytes: () => (isTalking ? (bytes += 1) : bytes),
   });
   const ask = (): Promise<string> =>
-    lane.ask(() => {
+    breaker.call(() => {
       sent += 1;
       return new Promise((answer) => waiting.push(() => answer('well')));
     });
@@ -29,20 +29,20 @@ const server = (isTalking = false) => {
 
 const SILENT = 'no answer within 20 ms';
 
-describe('a lane of questions', () => {
-  test('fails together when nothing comes, and sends no more until the server is back', async () => {
+describe('CircuitBreaker', () => {
+  test('All pending calls fail after silence, and none is sent until the server answers a probe', async () => {
     const { ask, sent, probed, answerLast } = server();
-    const questions = await Promise.allSettled([ask(), ask(), ask()]);
-    expect(questions.map((one) => (one as { reason: Error }).reason.message)).toEqual([
+    const calls = await Promise.allSettled([ask(), ask(), ask()]);
+    expect(calls.map((one) => (one as { reason: Error }).reason.message)).toEqual([
       SILENT,
       SILENT,
       SILENT,
     ]);
-    for (let i = 0; i < 100; i++) await expect(ask()).rejects.toThrow('gives no answers');
+    for (let i = 0; i < 100; i++) await expect(ask()).rejects.toThrow('does not answer');
     expect(sent()).toBe(3);
     for (let i = 0; i < 3; i++) answerLast();
     probed();
-    // The probe's answer is heard in the next turns.
+    // The probe's answer arrives in one of the next turns.
     let again = ask();
     while (sent() === 3) {
       await again.catch(() => {});
@@ -52,22 +52,22 @@ describe('a lane of questions', () => {
     expect(await again).toBe('well');
   });
 
-  test('does not take its own business for the silence of the server', async () => {
+  test('Time in which this process was busy does not count as silence of the server', async () => {
     const { ask, answerLast } = server();
-    const question = ask();
+    const call = ask();
     const busyUntil = performance.now() + 200;
     while (performance.now() < busyUntil);
-    // Several turns, so that it has looked before the answer comes.
+    // Several turns, so that the check runs before the answer arrives.
     for (let i = 0; i < 3; i++) await new Promise((turn) => setImmediate(turn));
     answerLast();
-    expect(await question).toBe('well');
+    expect(await call).toBe('well');
   });
 
-  test('goes on while something comes, and lets nobody wait too long', async () => {
+  test('Calls continue while the server answers something, and each has a longest wait', async () => {
     const { ask, sent, answerLast } = server(true);
     const [slowest, first] = [ask(), ask()];
     const slow = slowest.catch((error: Error) => error.message);
-    // Answers come, though not to the first: its lane is open all the while.
+    // The server answers, but never the first call.
     answerLast();
     expect(await first).toBe('well');
     let isOver = false;

@@ -1,0 +1,147 @@
+import type { RemoteRead, ListQuery, Row } from '#src/ports/read-model.ts';
+import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { recentlyUsed } from '../recently-used.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { bytesOf, type Connections } from './connect.ts';
+import { decodeMember, decodeRow, fieldOf, type Keys, orderRange } from './keys.ts';
+import { FIND, PAGE, type Script } from './scripts.ts';
+import type { Spaces } from './spaces.ts';
+
+/** Characters of all cached answers; decoded, at most about 100 MiB. */
+const CACHE_CHARS_MAX = 33_554_432;
+const ANSWER_CHARS_MAX = CACHE_CHARS_MAX / 8;
+/** The least that an answer counts, for its key and its objects. */
+const ANSWER_CHARS_MIN = CACHE_CHARS_MAX / 1_024;
+
+type Reply = readonly (string | null)[];
+type Listed = { row: Row; sort: number; key: string };
+type CachedAnswer = { id: string; checkpoint: number; value: unknown };
+
+type RequestStoreOptions = {
+  connections: Connections;
+  keys: Keys;
+  spaces: Spaces;
+  waitMs: number;
+};
+
+type Query<Value> = {
+  name: string;
+  scope: string;
+  script: Script;
+  args: readonly (string | number)[];
+  decode(reply: Reply): Value;
+  none: Value;
+};
+
+/** The part of the store that requests use: one script each, within four times `waitMs`. */
+export class RequestStore {
+  readonly #options: RequestStoreOptions;
+  readonly #tableBreaker: CircuitBreaker;
+  /** In a cluster each partition can be on a server of its own, and fail on its own. */
+  readonly #partitionBreakers: CircuitBreaker[];
+  /** While a partition's checkpoint is unchanged Redis sends only that, and the rows come from here. */
+  readonly #answers = recentlyUsed<string, CachedAnswer>(CACHE_CHARS_MAX);
+
+  constructor(options: RequestStoreOptions) {
+    this.#options = options;
+    const { keys, waitMs } = options;
+    const { reads, isCluster } = options.connections;
+    const breaker = (key: string): CircuitBreaker =>
+      new CircuitBreaker({
+        silenceMsMax: waitMs,
+        waitMsMax: 2 * waitMs,
+        probe: () => reads.exists(key),
+        bytes: () => bytesOf(reads),
+      });
+    this.#tableBreaker = breaker(keys.spaces);
+    this.#partitionBreakers = Array.from({ length: isCluster ? PARTITIONS : 0 }, (_, partition) =>
+      breaker(keys.partition('', partition)[0]),
+    );
+  }
+
+  find(name: string, scope: string, key: string): Promise<RemoteRead<Row | undefined>> {
+    const decode = ([value]: Reply) => (typeof value === 'string' ? decodeRow(value) : undefined);
+    const args = [fieldOf(scope, key)];
+    return this.#query({ name, scope, script: FIND, args, decode, none: undefined });
+  }
+
+  page(
+    name: string,
+    { scope, before, downTo, limit }: ListQuery,
+  ): Promise<RemoteRead<readonly Listed[]>> {
+    const args = [scope, ...orderRange(scope, before, downTo), limit];
+    return this.#query({ name, scope, script: PAGE, args, decode: decodePage, none: [] });
+  }
+
+  refresh(): Promise<void> {
+    return unavailableOnError('the table of spaces', () => this.#readTable());
+  }
+
+  close(): void {
+    for (const breaker of [this.#tableBreaker, ...this.#partitionBreakers]) breaker.close();
+  }
+
+  #readTable(): Promise<void> {
+    const { spaces, connections } = this.#options;
+    return this.#tableBreaker.call(() => spaces.refresh(connections.reads));
+  }
+
+  /** Queries the live space; once more if that is not the one this process knows. */
+  #query<Value>(query: Query<Value>): Promise<RemoteRead<Value>> {
+    return unavailableOnError(query.name, async () => {
+      const start = performance.now();
+      const answer = await this.#queryOnce(query);
+      if (answer.checkpoint !== undefined) return answer;
+      await this.#readTable();
+      if (performance.now() - start > this.#options.waitMs)
+        throw new Error('no time for a second query');
+      return this.#queryOnce(query);
+    });
+  }
+
+  async #queryOnce<Value>({
+    name,
+    scope,
+    script,
+    ...query
+  }: Query<Value>): Promise<RemoteRead<Value>> {
+    const { connections, keys, spaces } = this.#options;
+    const live = spaces.live(name);
+    if (!live) return { space: null, checkpoint: undefined, value: query.none };
+    const { space, id } = live;
+    const cacheKey = `${name}\n${query.args.join('\n')}`;
+    const last = this.#answers.get(cacheKey);
+    const cached = last?.id === id ? last : undefined;
+    const partition = partitionOf(scope);
+    const args = [...query.args, cached?.checkpoint ?? ''];
+    const breaker = this.#partitionBreakers[partition] ?? this.#tableBreaker;
+    const reply = await breaker.call(() =>
+      script.run(connections.reads, keys.partition(id, partition), args),
+    );
+    if (cached && typeof reply === 'string')
+      return { space, checkpoint: cached.checkpoint, value: cached.value as Value };
+    if (!Array.isArray(reply)) return { space, checkpoint: undefined, value: query.none };
+    const [at, ...values] = reply as [string, ...Reply];
+    const value = query.decode(values);
+    const checkpoint = Number(at);
+    const chars = values.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+    if (chars <= ANSWER_CHARS_MAX)
+      this.#answers.set(cacheKey, { id, checkpoint, value }, Math.max(chars, ANSWER_CHARS_MIN));
+    return { space, checkpoint, value };
+  }
+}
+
+const unavailableOnError = async <T>(what: string, read: () => Promise<T>): Promise<T> => {
+  try {
+    return await read();
+  } catch (error) {
+    throw new ReadModelRebuilding(`${what} cannot be read: ${String(error)}`, { cause: error });
+  }
+};
+
+const decodePage = (reply: Reply): Listed[] => {
+  const rows: Listed[] = [];
+  for (let i = 0; i < reply.length; i += 2)
+    rows.push({ row: decodeRow(reply[i + 1] ?? ''), ...decodeMember(reply[i] ?? '') });
+  return rows;
+};

@@ -1,0 +1,50 @@
+/** Connection options in READ_MODEL_URL. */
+import { readFileSync } from 'node:fs';
+import { StartupError } from '#src/ports/startup-error.ts';
+
+const PORT = 6379;
+const OPTIONS = ['tlsCAFile'];
+
+/** The URL without user, password and options, for messages. */
+export const urlWithoutSecrets = ({ protocol, host, pathname }: URL): string =>
+  `${protocol}//${host}${pathname}`;
+
+const refuse = (url: URL, reason: string): never => {
+  throw new StartupError(`READ_MODEL_URL (${urlWithoutSecrets(url)}) cannot be used: ${reason}.`);
+};
+
+/** Rejects unknown options: the client would use each as one of its own. */
+const requireKnownOptions = (url: URL): void => {
+  for (const name of url.searchParams.keys())
+    if (!OPTIONS.includes(name))
+      refuse(url, `the option ${name} is not supported. Supported: ${OPTIONS.join(', ')}`);
+  if (url.searchParams.has('tlsCAFile') && url.protocol !== 'rediss:')
+    refuse(url, 'tlsCAFile requires rediss://');
+};
+
+const readCertificate = (url: URL, file: string): string => {
+  try {
+    const text = readFileSync(file, 'utf8');
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  } catch (error) {
+    return refuse(url, `the file of tlsCAFile cannot be read (${String(error)})`);
+  }
+  return refuse(url, `${file}, the file of tlsCAFile, has no certificate in PEM format`);
+};
+
+/** Throws StartupError for an invalid URL, and for a file that is not a certificate. */
+export const connectionOptions = (url: URL) => {
+  requireKnownOptions(url);
+  const { hostname, port, username, password, pathname, protocol, searchParams } = url;
+  const database = pathname.slice(1);
+  if (!/^\d{0,4}$/.test(database)) refuse(url, 'the path must be the number of a database');
+  const file = searchParams.get('tlsCAFile');
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || PORT),
+    db: Number(database),
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: file === null ? {} : { ca: readCertificate(url, file) } }),
+  };
+};
