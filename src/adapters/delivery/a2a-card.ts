@@ -1,4 +1,4 @@
-/** Another agent's card, read as what it is: input of a stranger. */
+/** Validation of another agent's card, which is untrusted input. */
 import { z } from 'zod';
 
 const CARD_LIST_MAX = 100;
@@ -27,23 +27,21 @@ const card = z.object({
 
 export type Endpoint = { url: string; tenant?: string };
 
-/** The first JSON-RPC interface of A2A 1.0 on the host of the card itself; or what is wrong. */
-export const endpointOf = (read: unknown, cardUrl: string): Endpoint | { fault: string } => {
-  const parsed = card.safeParse(read);
+/** Returns the first A2A 1.0 JSON-RPC interface on the card's own host, or the reason for having none. */
+export const endpointOf = (json: unknown, cardUrl: string): Endpoint | { fault: string } => {
+  const parsed = card.safeParse(json);
   if (!parsed.success) return { fault: 'card_invalid' };
-  const fit = parsed.data.supportedInterfaces.filter(
+  const usable = parsed.data.supportedInterfaces.filter(
     ({ protocolBinding, protocolVersion }) =>
       protocolBinding === 'JSONRPC' && protocolVersion === '1.0',
   );
-  if (fit.length === 0) return { fault: 'card_without_jsonrpc' };
-  // A card may not send us elsewhere: people approved this host.
-  const found = fit.find(({ url }) => URL.canParse(url) && originOf(url) === originOf(cardUrl));
-  if (!found) return { fault: 'card_names_other_host' };
-  const { url, tenant } = found;
-  return { url, ...(tenant !== undefined && tenant !== '' && { tenant }) };
+  if (usable.length === 0) return { fault: 'card_without_jsonrpc' };
+  // People approved this host and no other.
+  const { origin } = new URL(cardUrl);
+  const own = usable.find(({ url }) => URL.parse(url)?.origin === origin);
+  if (!own) return { fault: 'card_names_other_host' };
+  return { url: own.url, ...(own.tenant && { tenant: own.tenant }) };
 };
-
-const originOf = (url: string): string => new URL(url).origin;
 
 const STATES = [
   'TASK_STATE_SUBMITTED',
@@ -56,7 +54,7 @@ const STATES = [
   'TASK_STATE_AUTH_REQUIRED',
 ] as const;
 
-/** What SendMessage answers, as far as we rely on it. */
+/** The parts of SendMessage's answer that are used here. */
 export const rpcAnswer = z.object({
   jsonrpc: z.literal('2.0'),
   id: z.string(),

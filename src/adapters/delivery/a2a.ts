@@ -1,16 +1,16 @@
-/** Notifies another agent: its card first, then one message over A2A 1.0 JSON-RPC. */
+/** Notifies another agent: reads its card, then sends one message over A2A 1.0 JSON-RPC. */
 import type { z } from 'zod';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { type Endpoint, endpointOf, rpcAnswer } from './a2a-card.ts';
 import type { GuardedRequest } from './guarded-request.ts';
-import { faultOf, jsonOf, safeId } from './http-result.ts';
+import { type Failed, failedDelivery, parseJson, safeId } from './http-result.ts';
 
-/** Two requests, one after the other. */
+/** For two requests in sequence. */
 const LIMIT_MS = 35_000;
 const VERSION = { 'a2a-version': '1.0', 'user-agent': 'tributary' };
 
-/** The agent is the one whose card the request's target names. */
+/** The agent is identified by its card's URL. */
 export const a2aChannel = ({
   request,
   clock,
@@ -22,41 +22,37 @@ export const a2aChannel = ({
   async deliver(delivery, signal) {
     const cardUrl = delivery.target['agent_card_url'];
     if (cardUrl === undefined) return { outcome: 'refused', reason: 'no_card_url' };
-    const read = await request(
-      { method: 'GET', url: cardUrl, headers: { ...VERSION, accept: 'application/json' } },
-      signal,
-    );
-    const unread = faultOf(read, clock.now());
-    if (unread) return cardFault(unread);
-    if (read.kind !== 'answer' || read.end === 'broken')
+    const headers = { ...VERSION, accept: 'application/json' };
+    const response = await request({ method: 'GET', url: cardUrl, headers }, signal);
+    const cardFailure = failedDelivery(response, clock.now());
+    if (cardFailure) return failedCard(cardFailure);
+    if (response.kind !== 'answer' || response.end === 'broken')
       return { outcome: 'retry', reason: 'card_cut_off' };
-    if (read.end === 'too_long') return { outcome: 'refused', reason: 'card_too_large' };
-    const endpoint = endpointOf(jsonOf(read), cardUrl);
+    if (response.end === 'too_long') return { outcome: 'refused', reason: 'card_too_large' };
+    const endpoint = endpointOf(parseJson(response), cardUrl);
     if ('fault' in endpoint) return { outcome: 'refused', reason: endpoint.fault };
     const answer = await request(messageTo(endpoint, delivery), signal);
-    const fault = faultOf(answer, clock.now());
-    if (fault) return onlyThis(fault);
-    const said = rpcAnswer.safeParse(answer.kind === 'answer' ? jsonOf(answer) : undefined);
-    if (!said.success || said.data.id !== idOf(delivery))
+    const failure = failedDelivery(answer, clock.now());
+    if (failure) return keepEnabled(failure);
+    const rpc = rpcAnswer.safeParse(answer.kind === 'answer' ? parseJson(answer) : undefined);
+    if (!rpc.success || rpc.data.id !== idOf(delivery))
       return { outcome: 'unknown', reason: 'answer_unreadable' };
-    return verdictOf(said.data);
+    return resultOf(rpc.data);
   },
 });
 
-type Fault = Exclude<DeliveryResult, { outcome: 'delivered' }>;
+/** Removes `disable`: the channel reaches other agents, too. */
+const keepEnabled = (failure: Failed): Failed =>
+  failure.outcome === 'refused' ? { outcome: 'refused', reason: failure.reason } : failure;
 
-/** One agent that is gone says nothing of the others that the channel reaches. */
-const onlyThis = (fault: Fault): Fault =>
-  fault.outcome === 'refused' ? { outcome: 'refused', reason: fault.reason } : fault;
-
-/** Reading a card has no effect, so that what is not known of it is no loss. */
-const cardFault = (fault: Fault): Fault => {
-  const reason = `card_${fault.reason}`;
-  if (fault.outcome === 'refused') return { outcome: 'refused', reason };
-  return fault.outcome === 'unknown' ? { outcome: 'retry', reason } : { ...fault, reason };
+/** Reading a card has no effect, so it can be repeated when its outcome is unknown. */
+const failedCard = (failure: Failed): Failed => {
+  const reason = `card_${failure.reason}`;
+  if (failure.outcome === 'unknown') return { outcome: 'retry', reason };
+  return keepEnabled({ ...failure, reason });
 };
 
-/** The same at each attempt: a receiver that remembers it takes the message once. */
+/** The same at each attempt, so that a receiver can recognize a repetition. */
 const idOf = ({ outboundId, revision }: Delivery): string => `${outboundId}.${revision}`;
 
 const messageTo = ({ url, tenant }: Endpoint, delivery: Delivery) => {
@@ -80,14 +76,14 @@ const messageTo = ({ url, tenant }: Endpoint, delivery: Delivery) => {
 };
 
 const INTERNAL_ERROR = -32_603;
-/** Invalid or unsupported by JSON-RPC's own codes or those of A2A: said before anything was done. */
+/** Codes of JSON-RPC and A2A for invalid or unsupported requests, which had no effect. */
 const isRefusal = (code: number): boolean =>
   code !== INTERNAL_ERROR &&
   (code === -32_700 ||
     (code >= -32_603 && code <= -32_600) ||
     (code >= -32_099 && code <= -32_001));
 
-const verdictOf = ({ error, result }: z.output<typeof rpcAnswer>): DeliveryResult => {
+const resultOf = ({ error, result }: z.output<typeof rpcAnswer>): DeliveryResult => {
   if (error) {
     const reason = `rpc_${error.code}`;
     return { outcome: isRefusal(error.code) ? 'refused' : 'unknown', reason };
@@ -98,7 +94,7 @@ const verdictOf = ({ error, result }: z.output<typeof rpcAnswer>): DeliveryResul
   const { id, status } = result.task;
   const state = status.state.slice('TASK_STATE_'.length).toLowerCase();
   if (state === 'rejected') return { outcome: 'refused', reason: 'task_rejected' };
-  // It got there, and then something went wrong: not for us to call it a success.
+  // The message arrived, and its processing failed.
   if (state === 'failed' || state === 'canceled')
     return { outcome: 'unknown', reason: `task_${state}` };
   return { outcome: 'delivered', evidence: `task ${shown(id)} ${state}` };

@@ -1,24 +1,19 @@
-/** Which hosts we may speak to when somebody else has named them. */
+/** The rules for hosts in URLs that come from other people. */
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-export type Address = { address: string; family: 4 | 6 };
+/** Resolves a name to all its addresses. Throws when it has none. */
+export type Resolve = (host: string) => Promise<LookupAddress[]>;
 
-/** All addresses of a name. Throws when it has none. */
-export type Resolve = (host: string) => Promise<Address[]>;
+export const systemResolve: Resolve = (host) => lookup(host, { all: true });
 
-export const systemResolve: Resolve = async (host) =>
-  (await lookup(host, { all: true })).map(({ address, family }) => ({
-    address,
-    family: family === 6 ? 6 : 4,
-  }));
-
-// All that IANA has given out for the internet. What lies outside it, the deprecated forms that
-// embed an IPv4 address among them (::127.0.0.1), is nobody's public host.
+// The range that IANA allocates for the internet. Addresses outside it are not public, among them the
+// deprecated forms that embed an IPv4 address (::127.0.0.1).
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
-/** Whether anybody on the internet could mean this address: not a private, local or embedded one. */
+/** Reports whether an address is globally reachable: not private, local or an embedded IPv4 address. */
 export const isPublic = (address: string): boolean => {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
@@ -26,30 +21,30 @@ export const isPublic = (address: string): boolean => {
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6);
 };
 
-/** The host of a URL as a resolver takes it; an IP address is its own and only answer. */
-export const literalOf = (hostname: string): Address | undefined => {
+/** The address, if the host of a URL is an IP address. */
+export const literalAddress = (hostname: string): LookupAddress | undefined => {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   const family = isIP(bare);
-  return family === 0 ? undefined : { address: bare, family: family === 6 ? 6 : 4 };
+  return family === 0 ? undefined : { address: bare, family };
 };
 
 const HTTPS_PORT = 443;
 const HTTP_PORT = 80;
-/** Below it live the services of machines (ssh, mail, files), of which none speaks HTTPS. */
-const FREE_PORT_MIN = 1_024;
+/** Lower ports belong to other services (ssh, mail, files). */
+const UNPRIVILEGED_PORT_MIN = 1_024;
 
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/;
 
-export type Target = { url: URL; port: number; isPrivate: boolean };
+export type RequestTarget = { url: URL; port: number; isPrivate: boolean };
 
 /**
- * The target of a request, or why nothing may be sent there. `privateHosts` are `host:port` as a URL
- * shows them, which alone may be plain HTTP and have private addresses.
+ * Checks the URL of a request; returns the reason when nothing may be sent there. Only `privateHosts`
+ * (`host:port` as in URLs) may use plain HTTP and have private addresses.
  */
-export const targetOf = (
+export const checkTarget = (
   text: string,
   privateHosts: ReadonlySet<string>,
-): Target | { fault: string } => {
+): RequestTarget | { fault: string } => {
   if (!URL.canParse(text)) return { fault: 'url_invalid' };
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return { fault: 'url_has_userinfo' };
@@ -57,8 +52,8 @@ export const targetOf = (
   const port = Number(url.port) || (url.protocol === 'https:' ? HTTPS_PORT : HTTP_PORT);
   if (privateHosts.has(`${url.hostname}:${port}`)) return { url, port, isPrivate: true };
   if (url.protocol !== 'https:') return { fault: 'scheme_not_allowed' };
-  if (port !== HTTPS_PORT && port < FREE_PORT_MIN) return { fault: 'port_not_allowed' };
-  // By RFC 6761 it is this machine, whatever a resolver makes of it.
+  if (port !== HTTPS_PORT && port < UNPRIVILEGED_PORT_MIN) return { fault: 'port_not_allowed' };
+  // By RFC 6761 these names are this machine, whatever a resolver answers.
   if (LOCAL_NAME.test(url.hostname)) return { fault: 'address_not_public' };
   return { url, port, isPrivate: false };
 };

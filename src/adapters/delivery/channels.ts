@@ -5,7 +5,7 @@ import { fileChannel } from './file.ts';
 import { guardedRequest, type GuardOptions } from './guarded-request.ts';
 import { webhookChannel } from './webhook.ts';
 
-/** The three ways out: the outbox directory, and what goes over one guarded request. */
+/** The delivery channels: the outbox directory, and two that send guarded requests. */
 export const deliveryChannels = ({
   outboxDirectory,
   makeDirectory,

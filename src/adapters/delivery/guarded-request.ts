@@ -1,41 +1,42 @@
-/**
- * One HTTP request to a host that somebody else has named: no redirects, no proxies, no address that
- * was not looked at, an end to time and size, and at each end a word on whether anything was sent.
- */
+import type { LookupAddress } from 'node:dns';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction, Socket } from 'node:net';
-import type { Address, Resolve, Target } from './addresses.ts';
-import { isPublic, literalOf, systemResolve, targetOf } from './addresses.ts';
+import { addAbortSignal } from 'node:stream';
+import type { RequestTarget, Resolve } from './addresses.ts';
+import { checkTarget, isPublic, literalAddress, systemResolve } from './addresses.ts';
 
 export type GuardedAnswer =
-  /** A status came, so the receiver has had the request, whatever became of the body. */
+  /** A status arrived, so the receiver has had the request, whatever happened to the body. */
   | ({ kind: 'answer'; status: number; headers: IncomingHttpHeaders } & Body)
-  /** Nothing may go there. No socket was opened. */
+  /** The rules permit no request there. No socket was opened. */
   | { kind: 'forbidden'; reason: string }
-  /** Not a byte of the request was written. */
+  /** No byte of the request was written. */
   | { kind: 'unsent'; reason: string }
-  /** Something was written, and no status came back. */
+  /** Something was written, and no status arrived. */
   | { kind: 'lost'; reason: string };
 
 type Body = { body: string; end: 'whole' | 'too_long' | 'broken' };
 
-export type Asked = {
+export type OutgoingRequest = {
   method: 'GET' | 'POST';
   url: string;
   headers: Readonly<Record<string, string>>;
   body?: string;
 };
 
-export type GuardedRequest = (asked: Asked, signal: AbortSignal) => Promise<GuardedAnswer>;
+export type GuardedRequest = (
+  outgoing: OutgoingRequest,
+  signal: AbortSignal,
+) => Promise<GuardedAnswer>;
 
 export type GuardOptions = {
-  /** `host:port` of receivers inside the house: plain HTTP and private addresses are theirs alone. */
+  /** `host:port` of the operator's own receivers, which may use plain HTTP and private addresses. */
   privateHosts: readonly string[];
   resolve?: Resolve;
   isAllowed?: (address: string) => boolean;
-  /** Certificate authorities instead of the system's, PEM. */
+  /** Certificate authorities in place of the system's, PEM. */
   ca?: string;
   timeoutMs?: number;
   answerBytesMax?: number;
@@ -45,27 +46,31 @@ const TIMEOUT_MS = 15_000;
 const ANSWER_BYTES_MAX = 65_536;
 const HEADER_BYTES_MAX = 16_384;
 
-/** A guard with its settings; each call is one request, within `timeoutMs` (15 s). */
+/**
+ * Sends HTTP requests to hosts that other people have named, each within `timeoutMs` (15 s): follows no
+ * redirects, uses no proxies, connects only to addresses that were checked, limits time and size, and
+ * reports after each failure whether anything was sent.
+ */
 export const guardedRequest =
   (options: GuardOptions): GuardedRequest =>
-  async (asked, outer) => {
+  async (outgoing, outer) => {
     const { privateHosts, timeoutMs = TIMEOUT_MS } = options;
-    const target = targetOf(asked.url, new Set(privateHosts));
+    const target = checkTarget(outgoing.url, new Set(privateHosts));
     if ('fault' in target) return { kind: 'forbidden', reason: target.fault };
     const signal = AbortSignal.any([outer, AbortSignal.timeout(timeoutMs)]);
-    const found = await addressesOf(target, options, signal);
-    if ('kind' in found) return found;
-    return send(asked, { target, addresses: found.addresses, options, signal });
+    const addresses = await resolveAllowed(target, options, signal);
+    if ('kind' in addresses) return addresses;
+    return send(outgoing, { target, addresses, options, signal });
   };
 
-/** Resolves once, and lets none through unless all may pass: an attacker chooses the order. */
-const addressesOf = async (
-  { url, isPrivate }: Target,
+/** Resolves the host once; all of its addresses must be allowed, because an attacker chooses the order. */
+const resolveAllowed = async (
+  { url, isPrivate }: RequestTarget,
   { resolve = systemResolve, isAllowed = isPublic }: GuardOptions,
   signal: AbortSignal,
-): Promise<{ addresses: Address[] } | GuardedAnswer> => {
-  const literal = literalOf(url.hostname);
-  let addresses: Address[];
+): Promise<LookupAddress[] | GuardedAnswer> => {
+  const literal = literalAddress(url.hostname);
+  let addresses: LookupAddress[];
   try {
     addresses = literal ? [literal] : await orAborted(resolve(url.hostname), signal);
   } catch {
@@ -74,7 +79,7 @@ const addressesOf = async (
   if (addresses.length === 0) return { kind: 'unsent', reason: 'dns_failed' };
   if (!isPrivate && !addresses.every(({ address }) => isAllowed(address)))
     return { kind: 'forbidden', reason: 'address_not_public' };
-  return { addresses };
+  return addresses;
 };
 
 const orAborted = <Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> =>
@@ -85,9 +90,9 @@ const orAborted = <Value>(promise: Promise<Value>, signal: AbortSignal): Promise
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 
-/** Answers with what was looked at, so that a name which means something else by now changes nothing. */
+/** Answers with the addresses that were checked, so that a second lookup cannot differ. */
 const pinned =
-  (addresses: readonly Address[]): LookupFunction =>
+  (addresses: readonly LookupAddress[]): LookupFunction =>
   (_host, { all }, callback) => {
     const [first] = addresses;
     if (all) callback(null, [...addresses]);
@@ -95,17 +100,17 @@ const pinned =
   };
 
 type Sending = {
-  target: Target;
-  addresses: readonly Address[];
+  target: RequestTarget;
+  addresses: readonly LookupAddress[];
   options: GuardOptions;
   signal: AbortSignal;
 };
 
-const send = (asked: Asked, sending: Sending): Promise<GuardedAnswer> =>
+const send = (outgoing: OutgoingRequest, sending: Sending): Promise<GuardedAnswer> =>
   new Promise((resolve) => {
     const { options, signal } = sending;
-    const progress = { isOpen: false, isWritten: false, isAnswered: false };
-    const request = open(asked, sending);
+    const progress = { isConnected: false, isWritten: false, isAnswered: false };
+    const request = open(outgoing, sending);
     const settle = (answer: GuardedAnswer): void => {
       signal.removeEventListener('abort', abort);
       resolve(answer);
@@ -116,19 +121,19 @@ const send = (asked: Asked, sending: Sending): Promise<GuardedAnswer> =>
     const abort = (): void => fail('timeout');
     request.on('socket', (socket: Socket) => {
       socket.once('connect', () => {
-        progress.isOpen = true;
+        progress.isConnected = true;
       });
-      // Held back until here, so that what failed before has certainly not been sent.
+      // Writes nothing before, so that earlier failures are certain to have sent nothing.
       socket.once(sending.target.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
         progress.isWritten = true;
-        request.end(asked.body);
+        request.end(outgoing.body);
       });
     });
     const broken = (): void => {
-      // A status is a status: whatever breaks after it, the body's reader sees.
+      // After the status, the reader of the body handles failures.
       if (progress.isAnswered) return;
       if (progress.isWritten) fail('connection_lost');
-      else fail(progress.isOpen ? 'tls_failed' : 'connect_failed');
+      else fail(progress.isConnected ? 'tls_failed' : 'connect_failed');
     };
     request.on('error', broken);
     request.on('close', broken);
@@ -136,8 +141,8 @@ const send = (asked: Asked, sending: Sending): Promise<GuardedAnswer> =>
       progress.isAnswered = true;
       signal.removeEventListener('abort', abort);
       const { statusCode: status = 0, headers } = response;
-      readBody(response, { max: options.answerBytesMax ?? ANSWER_BYTES_MAX, signal }, (read) =>
-        settle({ kind: 'answer', status, headers, ...read }),
+      void readBody(response, options.answerBytesMax ?? ANSWER_BYTES_MAX, signal).then((body) =>
+        settle({ kind: 'answer', status, headers, ...body }),
       );
     });
     if (signal.aborted) abort();
@@ -145,10 +150,11 @@ const send = (asked: Asked, sending: Sending): Promise<GuardedAnswer> =>
   });
 
 const open = (
-  { method, headers, body }: Asked,
+  { method, headers, body }: OutgoingRequest,
   { target: { url, port }, addresses, options }: Sending,
 ): ClientRequest => {
-  const common = {
+  const request = url.protocol === 'http:' ? httpRequest : httpsRequest;
+  return request({
     method,
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port,
@@ -159,36 +165,31 @@ const open = (
       'accept-encoding': 'identity',
       ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
     },
-    // A socket of its own, that no other host's request has used and no proxy setting reaches.
+    // A new socket, which no other request has used and no proxy setting affects.
     agent: false,
     lookup: pinned(addresses),
     maxHeaderSize: HEADER_BYTES_MAX,
-  };
-  if (url.protocol === 'http:') return httpRequest(common);
-  return httpsRequest({ ...common, ...(options.ca !== undefined && { ca: options.ca }) });
+    ...(options.ca !== undefined && { ca: options.ca }),
+  });
 };
 
-/** At most `max` bytes; whatever goes wrong on the way, the status has been said. */
-const readBody = (
+/** Reads at most `bytesMax`. Never rejects: the status has arrived, whatever happens to the body. */
+const readBody = async (
   response: IncomingMessage,
-  { max, signal }: { max: number; signal: AbortSignal },
-  done: (read: Body) => void,
-): void => {
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<Body> => {
   const chunks: Buffer[] = [];
+  const body = (end: Body['end']): Body => ({ body: Buffer.concat(chunks).toString('utf8'), end });
   let bytes = 0;
-  const finish = (end: Body['end']): void => {
-    signal.removeEventListener('abort', cut);
-    done({ body: Buffer.concat(chunks).toString('utf8'), end });
-  };
-  const cut = (): void => finish('broken');
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > max) finish('too_long');
-    else chunks.push(chunk);
-  });
-  response.on('end', () => finish(response.complete ? 'whole' : 'broken'));
-  response.on('error', cut);
-  response.on('close', cut);
-  if (signal.aborted) cut();
-  else signal.addEventListener('abort', cut, { once: true });
+  try {
+    for await (const chunk of addAbortSignal(signal, response)) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > bytesMax) return body('too_long');
+      chunks.push(chunk as Buffer);
+    }
+    return body(response.complete ? 'whole' : 'broken');
+  } catch {
+    return body('broken');
+  }
 };

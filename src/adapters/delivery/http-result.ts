@@ -1,13 +1,13 @@
-/** What an HTTP exchange proves about the delivery behind it. */
+/** What an HTTP exchange proves about a delivery. */
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import type { GuardedAnswer } from './guarded-request.ts';
 
 const RETRY_AFTER_MS_MAX = 86_400_000;
-/** By their definition the request was not processed, and may be repeated. */
-const NOT_NOW = new Set([408, 429, 503]);
+/** Statuses by which the request was not processed and may be repeated. */
+const RETRYABLE = new Set([408, 429, 503]);
 const GONE = 410;
 
-/** Retry-After in milliseconds from `now`, within a day; undefined when it is absent or no time. */
+/** Retry-After in milliseconds from `now`, at most a day; undefined when it is absent or invalid. */
 const retryAfterMs = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - now;
@@ -16,11 +16,10 @@ const retryAfterMs = (value: string | undefined, now: number): number | undefine
 
 type Answered = Extract<GuardedAnswer, { kind: 'answer' }>;
 
-/** What is certain when no answer with a 2xx status came; undefined when one did. */
-export const faultOf = (
-  answer: GuardedAnswer,
-  now: number,
-): Exclude<DeliveryResult, { outcome: 'delivered' }> | undefined => {
+export type Failed = Exclude<DeliveryResult, { outcome: 'delivered' }>;
+
+/** Returns what is certain without a 2xx status; undefined when there is one. */
+export const failedDelivery = (answer: GuardedAnswer, now: number): Failed | undefined => {
   switch (answer.kind) {
     case 'forbidden':
       return { outcome: 'refused', reason: answer.reason };
@@ -29,14 +28,14 @@ export const faultOf = (
     case 'lost':
       return { outcome: 'unknown', reason: answer.reason };
     case 'answer':
-      return statusFault(answer, now);
+      return failedStatus(answer, now);
   }
 };
 
-const statusFault = ({ status, headers }: Answered, now: number): ReturnType<typeof faultOf> => {
+const failedStatus = ({ status, headers }: Answered, now: number): Failed | undefined => {
   const reason = `http_${status}`;
   if (status >= 200 && status < 300) return undefined;
-  if (NOT_NOW.has(status)) {
+  if (RETRYABLE.has(status)) {
     const wait = retryAfterMs(headers['retry-after'], now);
     return { outcome: 'retry', reason, ...(wait !== undefined && { retryAfterMs: wait }) };
   }
@@ -47,12 +46,12 @@ const statusFault = ({ status, headers }: Answered, now: number): ReturnType<typ
 
 const SAFE_ID = /^[A-Za-z0-9._:-]{1,100}$/;
 
-/** A receiver's id as evidence; anything else that it says stays outside. */
+/** A receiver's id, if it is safe to store as evidence. */
 export const safeId = (value: unknown): string | undefined =>
   typeof value === 'string' && SAFE_ID.test(value) ? value : undefined;
 
-/** The JSON of a whole answer; undefined when it is none. */
-export const jsonOf = ({ body, end }: Answered): unknown => {
+/** Parses a complete body; undefined when it is not JSON. */
+export const parseJson = ({ body, end }: Answered): unknown => {
   if (end !== 'whole') return undefined;
   try {
     return JSON.parse(body);

@@ -1,15 +1,14 @@
-/** Signed HTTP delivery: Standard Webhooks. */
 import { Webhook } from 'standardwebhooks';
 import type { Channel } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { GuardedRequest } from './guarded-request.ts';
-import { faultOf, jsonOf, safeId } from './http-result.ts';
+import { failedDelivery, parseJson, safeId } from './http-result.ts';
 
-/** As Standard Webhooks recommends: receivers may cut off what is longer. */
+/** The recommendation of Standard Webhooks: receivers may truncate longer payloads. */
 const PAYLOAD_BYTES_MAX = 20_000;
 const LIMIT_MS = 20_000;
 
-/** POSTs the exact bytes; only a 2xx is a delivery. `url` is the delivery's own. */
+/** POSTs the exact bytes, signed as in Standard Webhooks. Only a 2xx status is a delivery. */
 export const webhookChannel = ({
   request,
   clock,
@@ -42,12 +41,12 @@ export const webhookChannel = ({
       },
       signal,
     );
-    const fault = faultOf(answer, clock.now());
-    if (fault) return fault;
-    if (answer.kind !== 'answer') throw new Error(`no answer, and no fault: ${answer.kind}`);
-    // Whether we can read the body or not: the status has said that it arrived.
-    const said = jsonOf(answer);
-    const receipt = safeId(typeof said === 'object' && said && 'id' in said ? said.id : undefined);
+    const failure = failedDelivery(answer, clock.now());
+    if (failure) return failure;
+    if (answer.kind !== 'answer') throw new Error(`neither answer nor failure: ${answer.kind}`);
+    // The status is enough, even if the body cannot be read.
+    const body = parseJson(answer);
+    const receipt = safeId(typeof body === 'object' && body && 'id' in body ? body.id : undefined);
     const evidence = `http_${answer.status}${receipt === undefined ? '' : ` ${receipt}`}`;
     return { outcome: 'delivered', evidence };
   },

@@ -1,4 +1,4 @@
-/** Notifying another agent: one made with the public A2A library, and agents that misbehave. */
+/** Notifications to an agent that uses the public A2A library, and to agents that misbehave. */
 import { AgentCard, Message, Role, TaskState } from '@a2a-js/sdk';
 import {
   AgentEvent,
@@ -39,7 +39,7 @@ const cardOf = (host: string, over: object = {}) => ({
 type Rpc = { jsonrpc: string; id: string; method: string; params: { message: object } };
 const rpcOf = ({ body }: Received): Rpc => JSON.parse(body) as Rpc;
 
-/** An agent with this card, that answers each message with `result` or `error`. */
+/** An agent with this card that answers each message with `result` or `error`. */
 const agent = async (
   said: (asked: Rpc) => object | string,
   options: { card?: (host: string) => unknown; status?: number } = {},
@@ -77,8 +77,8 @@ const notify = (host: string, more: readonly string[] = [], timeoutMs = 15_000) 
 
 const task = (state: string, id = 'task-1') => ({ result: { task: { id, status: { state } } } });
 
-describe('a notification', () => {
-  it('is one message of A2A 1.0 with the text, and the envelope as data', async () => {
+describe('A notification', () => {
+  it('is one A2A 1.0 message with the text, and the envelope as data', async () => {
     const made = await agent(() => task('TASK_STATE_SUBMITTED'));
     expect(await notify(made.host)).toEqual({
       outcome: 'delivered',
@@ -109,7 +109,7 @@ describe('a notification', () => {
     });
   });
 
-  it('names the tenant that the card names', async () => {
+  it('includes the tenant of the card', async () => {
     const card = (host: string) =>
       cardOf(host, {
         supportedInterfaces: [
@@ -159,24 +159,24 @@ describe('a notification', () => {
     [{ error: { code: -32_009, message: 'x' } }, { outcome: 'refused', reason: 'rpc_-32009' }],
     [{ error: { code: -32_603, message: 'x' } }, { outcome: 'unknown', reason: 'rpc_-32603' }],
     [{ error: { code: 7, message: 'x' } }, { outcome: 'unknown', reason: 'rpc_7' }],
-  ])('answered with %j', async (answer, result) => {
+  ])('has the right outcome after the answer %j', async (answer, result) => {
     const made = await agent(() => answer);
     expect(await notify(made.host)).toEqual(result);
   });
 
   it.each([
     [401, { outcome: 'refused', reason: 'http_401' }],
-    // One agent that is gone closes nobody's channel.
+    // One agent that no longer exists does not disable the channel.
     [410, { outcome: 'refused', reason: 'http_410' }],
     [503, { outcome: 'retry', reason: 'http_503' }],
     [500, { outcome: 'unknown', reason: 'http_500' }],
-  ])('answered with %i', async (status, result) => {
+  ])('has the right outcome after status %i', async (status, result) => {
     const made = await agent(() => ({}), { status });
     expect(await notify(made.host)).toEqual(result);
   });
 });
 
-describe('a card', () => {
+describe('An agent card', () => {
   const never = (): never => {
     throw new Error('a message was sent');
   };
@@ -203,7 +203,7 @@ describe('a card', () => {
     expect(made.received).toHaveLength(1);
   });
 
-  it('may not send us to another host, even to one that is allowed', async () => {
+  it('cannot direct the message to another host, even an allowed one', async () => {
     const other = await receiver();
     const made = await agent(never, { card: () => cardOf(other.host) });
     expect(await notify(made.host, [other.host])).toMatchObject({
@@ -212,7 +212,7 @@ describe('a card', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('is not read where nothing may be read', async () => {
+  it('is not requested from a forbidden host', async () => {
     const trap = await receiver();
     const channel = a2aChannel({
       request: guardedRequest({ privateHosts: [] }),
@@ -229,7 +229,7 @@ describe('a card', () => {
     expect(trap.connections()).toBe(0);
   });
 
-  it('that cannot be had now may be had later: reading it has no effect', async () => {
+  it('that cannot be read now is retried later', async () => {
     expect(await notify(`127.0.0.1:${await deadPort()}`)).toEqual({
       outcome: 'retry',
       reason: 'card_connect_failed',
@@ -251,8 +251,8 @@ describe('a card', () => {
   });
 });
 
-describe('an agent made with the public library', () => {
-  it('understands the message, and its answer is understood', async () => {
+describe('An agent with the public A2A library', () => {
+  it('accepts the message, and its answer is a delivery', async () => {
     const made = await receiver();
     const heard: unknown[] = [];
     const card = AgentCard.fromJSON(cardOf(made.host));

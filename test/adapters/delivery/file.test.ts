@@ -20,8 +20,8 @@ const outbox = () => {
 
 const DELIVERED = { outcome: 'delivered', evidence: 'acme/out_1.2.json' };
 
-describe('the outbox', () => {
-  it('holds the approved bytes in a file of the revision, readable by us alone', async () => {
+describe('The outbox', () => {
+  it('has the approved bytes in a file of the revision that only this user can read', async () => {
     const { directory, deliver } = outbox();
     const envelope = '{"text":"Tee für zwei ☕"}';
     expect(await deliver({ envelope })).toEqual(DELIVERED);
@@ -31,7 +31,7 @@ describe('the outbox', () => {
     expect(readdirSync(join(directory, 'acme'))).toEqual(['out_1.2.json']);
   });
 
-  it('takes the same bytes once, and never other bytes in their place', async () => {
+  it('accepts the same bytes again, and refuses other bytes under the same name', async () => {
     const { directory, deliver } = outbox();
     await deliver();
     const file = join(directory, 'acme/out_1.2.json');
@@ -46,13 +46,13 @@ describe('the outbox', () => {
     expect(await deliver({ revision: 3, envelope: '{}' })).toMatchObject({ outcome: 'delivered' });
   });
 
-  it('keeps owners, and their test spaces, in folders of their own', async () => {
+  it('has a folder for each owner and each test space', async () => {
     const { directory, deliver } = outbox();
     for (const ownerId of ['acme', 'testacme', 'bolt']) await deliver({ ownerId });
     expect(readdirSync(directory).sort()).toEqual(['acme', 'bolt', 'testacme']);
   });
 
-  it('removes what a killed attempt left behind, and is not fooled by it', async () => {
+  it('removes and ignores the temporary file of a killed attempt', async () => {
     const { directory, deliver } = outbox();
     mkdirSync(join(directory, 'acme'), { recursive: true });
     writeFileSync(join(directory, 'acme/.out_1.2.1.tmp'), 'half a fi');
@@ -60,14 +60,14 @@ describe('the outbox', () => {
     expect(readdirSync(join(directory, 'acme'))).toEqual(['out_1.2.json']);
   });
 
-  it('lets two attempts at once be one file', async () => {
+  it('has one file after two concurrent attempts', async () => {
     const { directory, deliver } = outbox();
     const all = await Promise.all([1, 2, 3, 4].map((attempt) => deliver({ attempt })));
     expect(all.every(({ outcome }) => outcome === 'delivered' || outcome === 'retry')).toBe(true);
     expect(readFileSync(join(directory, 'acme/out_1.2.json'), 'utf8')).toBe(deliveryTo().envelope);
   });
 
-  it('may be tried again when there is no way in', async () => {
+  it('reports a retry when the directory cannot be written to', async () => {
     const { directory, deliver } = outbox();
     mkdirSync(join(directory, '..'), { recursive: true });
     writeFileSync(directory, 'a file where the directory should be');
@@ -75,9 +75,9 @@ describe('the outbox', () => {
     chmodSync(directory, 0o600);
   });
 
-  it('makes no file of a name that could lead elsewhere', async () => {
+  it('refuses names that lead out of the directory', async () => {
     const { deliver } = outbox();
-    await expect(deliver({ ownerId: '../acme' })).rejects.toThrow('no file name');
-    await expect(deliver({ outboundId: 'out_1/../../x' })).rejects.toThrow('no file name');
+    await expect(deliver({ ownerId: '../acme' })).rejects.toThrow('not a valid file name');
+    await expect(deliver({ outboundId: 'out_1/../../x' })).rejects.toThrow('not a valid file name');
   });
 });

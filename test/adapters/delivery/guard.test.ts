@@ -1,7 +1,8 @@
-/** The guarded request against real sockets: whom it speaks to, and what it says of the end. */
+/** The guarded request on real sockets: where it connects, and how it reports failures. */
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Address, isPublic } from '#src/adapters/delivery/addresses.ts';
+import type { LookupAddress } from 'node:dns';
+import { isPublic } from '#src/adapters/delivery/addresses.ts';
 import { guardedRequest, type GuardOptions } from '#src/adapters/delivery/guarded-request.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
@@ -9,7 +10,7 @@ import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/wor
 afterEach(endReceivers);
 
 const NEVER = new AbortController().signal;
-const v4 = (address: string): Address => ({ address, family: 4 });
+const v4 = (address: string): LookupAddress => ({ address, family: 4 });
 
 const ask = (url: string, options: Partial<GuardOptions> = {}, signal = NEVER) =>
   guardedRequest({ privateHosts: [], ...options })(
@@ -17,9 +18,9 @@ const ask = (url: string, options: Partial<GuardOptions> = {}, signal = NEVER) =
     signal,
   );
 
-describe('an address', () => {
+describe('An IP address', () => {
   it.each(['8.8.8.8', '1.1.1.1', '2606:4700:4700::1111', '2a00:1450:4001:80b::200e'])(
-    '%s is public',
+    'is public: %s',
     (address) => expect(isPublic(address)).toBe(true),
   );
 
@@ -55,13 +56,13 @@ describe('an address', () => {
     ['fe80::1%eth0', 'link local with a zone'],
     ['fec0::1', 'site local'],
     ['ff02::1', 'multicast'],
-    ['4000::1', 'given to nobody'],
+    ['4000::1', 'unallocated'],
     ['no address', 'text'],
-  ])('%s (%s) is not', (address) => expect(isPublic(address)).toBe(false));
+  ])('is not public: %s (%s)', (address) => expect(isPublic(address)).toBe(false));
 });
 
-describe('a host that is not public', () => {
-  it('gets no connection, in whatever way it is written', async () => {
+describe('A host that is not public', () => {
+  it('gets no connection, in any spelling', async () => {
     const trap = await receiver();
     const { port } = trap;
     const forbidden = { kind: 'forbidden', reason: 'address_not_public' };
@@ -91,7 +92,7 @@ describe('a host that is not public', () => {
     expect(trap.connections()).toBe(0);
   });
 
-  it('is refused when only one of its addresses is private, first or last', async () => {
+  it('is refused when only one of its addresses is private, the first or the last', async () => {
     const trap = await receiver();
     for (const addresses of [
       [v4('8.8.8.8'), v4('127.0.0.1')],
@@ -114,14 +115,14 @@ describe('a host that is not public', () => {
     ['https://example.com:25/', 'port_not_allowed'],
     ['https://example.com:1023/', 'port_not_allowed'],
     ['no url', 'url_invalid'],
-  ])('%s is refused before its name is looked up', async (url, reason) => {
+  ])('or a forbidden URL is refused before a lookup: %s', async (url, reason) => {
     let lookups = 0;
     const resolve = async () => ((lookups += 1), [v4('8.8.8.8')]);
     expect(await ask(url, { resolve })).toEqual({ kind: 'forbidden', reason });
     expect(lookups).toBe(0);
   });
 
-  it('may be named as one of ours, with its port', async () => {
+  it('is permitted when the operator names it with its port', async () => {
     const inside = await receiver();
     const privateHosts = [`127.0.0.1:${inside.port}`];
     expect(await ask(`http://127.0.0.1:${inside.port}/x?y=1`, { privateHosts })).toMatchObject({
@@ -140,11 +141,11 @@ describe('a host that is not public', () => {
   });
 });
 
-describe('a name', () => {
+describe('A host name', () => {
   const names = certificateFor('hook.test');
   const isAllowed = (address: string) => address === '127.0.0.2';
 
-  it('is looked up once, and the address that was checked is the one connected to', async () => {
+  it('is resolved once, and the checked address is used', async () => {
     const checked = await receiver({ host: '127.0.0.2', tls: names });
     let lookups = 0;
     const resolve = async () => {
@@ -164,7 +165,7 @@ describe('a name', () => {
     });
   });
 
-  it('must be the one in the certificate, which somebody known must have signed', async () => {
+  it('must match the certificate, which a known authority must have signed', async () => {
     const here = await receiver({ host: '127.0.0.2', tls: names });
     const resolve = async () => [v4('127.0.0.2')];
     const unsent = { kind: 'unsent', reason: 'tls_failed' };
@@ -175,7 +176,7 @@ describe('a name', () => {
     expect(here.received).toEqual([]);
   });
 
-  it('that nobody knows, or knows too late, has had nothing sent', async () => {
+  it('that cannot be resolved in time leaves the request unsent', async () => {
     const none = async () => Promise.reject(new Error('ENOTFOUND'));
     expect(await ask('https://hook.test/', { resolve: none })).toEqual({
       kind: 'unsent',
@@ -184,7 +185,7 @@ describe('a name', () => {
     expect(await ask('https://hook.test/', { resolve: async () => [] })).toMatchObject({
       kind: 'unsent',
     });
-    const never = () => new Promise<Address[]>(() => {});
+    const never = () => new Promise<LookupAddress[]>(() => {});
     expect(await ask('https://hook.test/', { resolve: never, timeoutMs: 20 })).toEqual({
       kind: 'unsent',
       reason: 'timeout',
@@ -192,17 +193,17 @@ describe('a name', () => {
   });
 });
 
-describe('the end of a request', () => {
+describe('A failed request', () => {
   const inside = (host: string, options: Partial<GuardOptions> = {}, signal = NEVER) =>
     ask(`http://${host}/`, { privateHosts: [host], ...options }, signal);
 
-  it('without a connection is certain: nothing was sent', async () => {
+  it('without a connection is reported as unsent', async () => {
     const host = `127.0.0.1:${await deadPort()}`;
     expect(await inside(host)).toEqual({ kind: 'unsent', reason: 'connect_failed' });
     expect(await inside(host, {}, AbortSignal.abort())).toMatchObject({ kind: 'unsent' });
   });
 
-  it('in the handshake is certain, too, also when it takes for ever', async () => {
+  it('in the TLS handshake is reported as unsent, also when the handshake never ends', async () => {
     const plain = await rawReceiver((socket) => socket.end('what?'));
     const url = `https://${plain.host}/`;
     const options = { privateHosts: [plain.host] };
@@ -214,7 +215,7 @@ describe('the end of a request', () => {
     expect(plain.heard.concat(silent.heard).join()).not.toContain('POST');
   });
 
-  it('after writing is not certain: reset, closed, silent, cut off or unreadable', async () => {
+  it('is reported as lost once something was written', async () => {
     for (const behave of [
       (socket: Socket) => socket.resetAndDestroy(),
       (socket: Socket) => socket.end(),
@@ -234,7 +235,7 @@ describe('the end of a request', () => {
     expect(await inside(waiting.host, {}, cut.signal)).toEqual({ kind: 'lost', reason: 'timeout' });
   });
 
-  it('with a status is an answer, whatever happens to its body', async () => {
+  it('is an answer once a status has arrived, even if the body is cut off', async () => {
     const head = 'HTTP/1.1 202 Accepted\r\nContent-Length: 9\r\n\r\n';
     const cut = await rawReceiver((socket) => socket.end(`${head}half`));
     expect(await inside(cut.host)).toMatchObject({ kind: 'answer', status: 202, end: 'broken' });
@@ -261,7 +262,7 @@ describe('the end of a request', () => {
     expect(long.kind === 'answer' && long.body.length).toBeLessThanOrEqual(65_536);
   });
 
-  it('with a redirect is that redirect, and nobody follows it', async () => {
+  it('does not follow a redirect', async () => {
     const trap = await receiver();
     const first = await receiver({
       answer: (_received, response) =>

@@ -1,4 +1,4 @@
-/** The webhook against receivers on loopback sockets, verified by the library that receivers use. */
+/** The webhook channel with receivers on loopback sockets, verified by the receivers' library. */
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
 import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
@@ -18,7 +18,7 @@ const deliver = (host: string, over: Partial<Delivery> = {}, timeoutMs = 15_000)
     clock: systemClock(),
   }).deliver(deliveryTo({ url: `http://${host}/in?k=1`, ...over }), NEVER);
 
-/** What came of an answer with this status and these headers. */
+/** The outcome after an answer with this status and these headers. */
 const after = async (status: number, headers: Record<string, string> = {}, body = '') => {
   const { host } = await receiver({
     answer: (_received, response) => response.writeHead(status, headers).end(body),
@@ -26,8 +26,8 @@ const after = async (status: number, headers: Record<string, string> = {}, body 
   return deliver(host);
 };
 
-describe('a webhook', () => {
-  it('carries exactly the approved bytes, signed as Standard Webhooks says', async () => {
+describe('A webhook', () => {
+  it('sends exactly the approved bytes, signed by Standard Webhooks', async () => {
     const { host, received } = await receiver();
     const text = JSON.stringify({ text: 'Tee für zwei ☕', html: '</script>' });
     expect(await deliver(host, { envelope: text })).toEqual({
@@ -43,7 +43,7 @@ describe('a webhook', () => {
     });
     const first = new Webhook(SECRETS[0]);
     expect(first.verify(got.body, got.headers)).toEqual(JSON.parse(text));
-    // While a secret is being replaced, who still has the one before can verify as well.
+    // While a secret is replaced, receivers with the previous one can verify, too.
     expect(new Webhook(SECRETS[1]).verify(got.body, got.headers)).toEqual(JSON.parse(text));
     expect(() => new Webhook('whsec_b3RoZXIgc2VjcmV0').verify(got.body, got.headers)).toThrow();
     expect(() => first.verify(`${got.body} `, got.headers)).toThrow();
@@ -54,14 +54,14 @@ describe('a webhook', () => {
     expect(() => first.verify(got.body, old)).toThrow();
   });
 
-  it('keeps its id over attempts, and shows a time of its own', async () => {
+  it('has the same id in each attempt, and the time of the attempt', async () => {
     const { host, received } = await receiver();
     await deliver(host, { attempt: 1 });
     await deliver(host, { attempt: 2 });
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual(['out_1.2', 'out_1.2']);
   });
 
-  it('is delivered by a 2xx alone; what else is said is bounded', async () => {
+  it('is delivered by a 2xx status only, and stores only a safe id as evidence', async () => {
     const json = { 'content-type': 'application/json' };
     expect(await after(200, json, '{"id":"msg_1"}')).toEqual({
       outcome: 'delivered',
@@ -87,11 +87,11 @@ describe('a webhook', () => {
       }),
   );
 
-  it('is refused for good by 410', async () => {
+  it('is refused and disabled by 410', async () => {
     expect(await after(410)).toEqual({ outcome: 'refused', reason: 'http_410', disable: true });
   });
 
-  it.each([408, 429, 503])('may be repeated after %i, when the receiver says', async (status) => {
+  it.each([408, 429, 503])('is retried after %i, at the time of Retry-After', async (status) => {
     const reason = `http_${status}`;
     const wait = async (value: string) => {
       const result = await after(status, { 'retry-after': value });
@@ -111,7 +111,7 @@ describe('a webhook', () => {
     expect(await after(status)).toEqual({ outcome: 'unknown', reason: `http_${status}` }),
   );
 
-  it('may be repeated when nothing was sent, and not when something may have been', async () => {
+  it('is retried when nothing was sent, and otherwise unknown', async () => {
     const dead = `127.0.0.1:${await deadPort()}`;
     expect(await deliver(dead)).toEqual({ outcome: 'retry', reason: 'connect_failed' });
     const reset = await rawReceiver((socket) => socket.resetAndDestroy());
@@ -120,7 +120,7 @@ describe('a webhook', () => {
     expect(await deliver(silent.host, {}, 50)).toEqual({ outcome: 'unknown', reason: 'timeout' });
   });
 
-  it('goes to nobody who is not allowed, nor when it is too long', async () => {
+  it('is not sent to a forbidden host, nor when it is too large', async () => {
     const { host, received } = await receiver();
     expect(await deliver('127.0.0.1:1', { url: `http://${host}/` })).toEqual({
       outcome: 'refused',
