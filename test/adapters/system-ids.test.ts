@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { systemIds } from '#src/adapters/system/ids.ts';
 
-/** More than one pool of random bytes holds. */
+/** More than the pool of random bytes contains. */
 const MANY = 5_000;
 
-test('a UUID is of version 7, rises with time, and is nobody else’s', () => {
+test('A UUID has version 7, increases with time, and is unique', () => {
   let at = Date.parse('2026-11-20T10:00:00Z');
   const ids = systemIds(() => at);
   const made = Array.from({ length: MANY }, () => {
@@ -18,7 +18,7 @@ test('a UUID is of version 7, rises with time, and is nobody else’s', () => {
   expect(new Set(made.map((id) => id.slice(14))).size).toBe(MANY);
 });
 
-test('a secret is of letters and digits, all of them about as often', () => {
+test('A secret consists of letters and digits with equal frequency', () => {
   const ids = systemIds(Date.now);
   const text = Array.from({ length: MANY }, () => ids.base62(31)).join('');
   expect(text).toMatch(/^[0-9A-Za-z]+$/);

@@ -13,9 +13,9 @@ import { dirname, join, resolve } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
 
 /**
- * Makes a directory that only we can read, with what is missing above it. One level at a time: the
- * recursive mkdir of Node never returns where the file system lets nobody make anything (/proc).
- * Throws what the file system says.
+ * Creates a directory that only this user can read, and its missing parents. Creates one level at a time
+ * because Node's recursive mkdir never returns where directories cannot be created (/proc). Throws the
+ * error of the file system.
  */
 export const makeDirectory = (path: string): void => {
   const full = resolve(path);
@@ -27,55 +27,56 @@ export const makeDirectory = (path: string): void => {
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-const OTHERS = 0o077;
+const GROUP_AND_OTHERS = 0o077;
 
-/** Whether its mode lets anybody but its owner at it. Throws what the file system says. */
-export const isOpenToOthers = (path: string): boolean => (statSync(path).mode & OTHERS) !== 0;
+/** Reports whether the mode permits access to others. Throws the error of the file system. */
+export const isOpenToOthers = (path: string): boolean =>
+  (statSync(path).mode & GROUP_AND_OTHERS) !== 0;
 
-/** What we make right in a data directory, with what SQLite makes beside a file of its own. */
-const OURS =
+/** Tributary's files in a data directory, with those that SQLite adds. */
+const OWN_FILES =
   /^(?:(?:(?:log|streams|views|near|keys|catalog[^/]*)\.db|lock)(?:-(?:wal|shm|journal))?|log\.mark(?:\.new)?|root\.key|desk\.token|(?:demo|server)\.json|outbox)$/;
 
-/** Of our files right in the directory, those that others may read or write; no link is followed. */
+/** Returns Tributary's files in the directory that others may access. Follows no links. */
 export const filesOpenToOthers = (directory: string): string[] =>
   readdirSync(directory, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && OURS.test(entry.name))
+    .filter((entry) => entry.isFile() && OWN_FILES.test(entry.name))
     .map(({ name }) => join(directory, name))
     .filter((file) => isThere(file) && isOpenToOthers(file));
 
-/** What an older version or a copy left open; doctor tells what is not ours to change. */
+/** Closes a file that an older version or a copy left open. `doctor` reports those that stay open. */
 const closeToOthers = (file: string): void => {
   try {
     chmodSync(file, 0o600);
   } catch {
-    // Another user's, or the file system has no modes: no reason not to serve.
+    // The file belongs to another user, or the file system has no modes: the service can still run.
   }
 };
 
-/** What a file system makes by itself, and what file managers and shells leave behind. */
-const OF_NOBODY = /^(?:lost\+found$|\.)/;
+/** Files of file systems, file managers and shells. */
+const IGNORED = /^(?:lost\+found$|\.)/;
 const NAMED_MAX = 3;
 
 /**
- * Nobody begins among the files of others: one mistyped name, and ours lie strewn between theirs.
- * Throws StartupError.
+ * Throws StartupError when the directory has other files and none of Tributary's: after a typing error
+ * the data would be scattered among them.
  */
 export const requireOwnDirectory = (directory: string): void => {
   if (!statSync(directory).isDirectory())
     throw new StartupError(`${directory} is a file. The data directory must be a directory.`);
   const names = readdirSync(directory);
-  const others = names.filter((name) => !OF_NOBODY.test(name)).toSorted();
-  if (others.length === 0 || others.some((name) => OURS.test(name))) return;
+  const others = names.filter((name) => !IGNORED.test(name)).toSorted();
+  if (others.length === 0 || others.some((name) => OWN_FILES.test(name))) return;
   const more = others.length > NAMED_MAX ? ', …' : '';
   throw new StartupError(
-    `${directory} holds files of others (${others.slice(0, NAMED_MAX).join(', ')}${more}), and no ` +
-      'Tributary data. Nothing was written. Name an empty directory, or one that does not exist yet.',
+    `${directory} contains other files (${others.slice(0, NAMED_MAX).join(', ')}${more}) and no ` +
+      'Tributary data. Nothing was written. Choose an empty directory, or one that does not exist yet.',
   );
 };
 
-/** Removes what is ours, and the directory with it where nothing else is there. Throws what the file system says. */
+/** Removes Tributary's files, and the directory if it is then empty. Throws file system errors. */
 export const removeOwn = (directory: string): { isGone: boolean } => {
-  for (const name of readdirSync(directory).filter((each) => OURS.test(each)))
+  for (const name of readdirSync(directory).filter((each) => OWN_FILES.test(each)))
     rmSync(join(directory, name), { recursive: true, force: true });
   const isGone = readdirSync(directory).length === 0;
   if (isGone) rmdirSync(directory);
@@ -83,27 +84,27 @@ export const removeOwn = (directory: string): { isGone: boolean } => {
 };
 
 /**
- * The data directory, made where it is missing, to be written, with nobody's files but ours, which
- * are closed to others. Throws StartupError.
+ * Creates the data directory if it is missing, and closes its files to others. Throws StartupError when
+ * it cannot be written to, or contains only other files.
  */
 export const prepareDirectory = (directory: string): void => {
   try {
     makeDirectory(directory);
   } catch (error) {
-    throw new StartupError(`the data directory ${directory} cannot be made: ${reasonOf(error)}`);
+    throw new StartupError(`the data directory ${directory} cannot be created: ${reasonOf(error)}`);
   }
   try {
     accessSync(directory, constants.W_OK);
   } catch (error) {
     throw new StartupError(
-      `${directory} is read-only here (${reasonOf(error)}), which is no damage: copy it to where it ` +
-        'can be written, and use the copy. doctor and log copy can read it where it is.',
+      `${directory} is read-only here (${reasonOf(error)}). It is not damaged: copy it to a place that ` +
+        'can be written to, and use the copy. doctor and log copy can read it where it is.',
     );
   }
   requireOwnDirectory(directory);
   for (const file of filesOpenToOthers(directory)) closeToOthers(file);
 };
 
-/** Unlike existsSync it takes nothing for absent that it cannot look at. Throws what the file system says. */
+/** Unlike existsSync, throws when the path cannot be examined. */
 export const isThere = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false }) !== undefined;

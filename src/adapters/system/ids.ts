@@ -2,13 +2,13 @@ import { randomFillSync } from 'node:crypto';
 import type { Ids } from '#src/ports/system.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-// Random bytes cost 1.5 µs a call and next to nothing a byte: taken 8 KiB at a time.
+// Random bytes cost 1.5 µs per call and almost nothing per byte, so 8 KiB are drawn at a time.
 const POOL_BYTES = 8_192;
 
 export const systemIds = (now: () => number): Ids => {
   const pool = Buffer.alloc(POOL_BYTES);
   let used = POOL_BYTES;
-  /** Where `count` bytes begin that nobody has had. */
+  /** Returns the offset of `count` unused bytes. */
   const take = (count: number): number => {
     if (used + count > POOL_BYTES) {
       randomFillSync(pool);
@@ -31,7 +31,7 @@ export const systemIds = (now: () => number): Ids => {
       while (out.length < count) {
         const at = take(count);
         for (const byte of pool.subarray(at, at + count)) {
-          // Bytes of 248 and more are drawn again: a modulo over them would favour some characters.
+          // Skips bytes of 248 and more: their remainders would make some characters more frequent.
           if (byte < 248 && out.length < count) out += BASE62[byte % 62];
         }
       }

@@ -28,24 +28,24 @@ const PURPOSES = [
 ] as const;
 
 export type SystemSecrets = Secrets & {
-  /** Wraps the keys of personal data. */
+  /** Key that wraps the keys of personal data. */
   readonly vaultKey: Buffer;
 };
 
 /**
- * One root secret, one derived key per purpose (HKDF), so that a value of one purpose means nothing
- * in another. The root (32 bytes) is given, or kept beside the data, readable by us alone; who loses
- * it loses every credential, review link and piece of personal data. One is made only where nothing
- * needs another. Throws StartupError when the one beside the data is gone, is not to be read, or is
- * another than the one that is given.
+ * Derives one key for each purpose (HKDF) from a root secret of 32 bytes, so that a value of one purpose
+ * is worthless for another. The root is given, or stored in `directory`, readable by this user only.
+ * Without it every credential, review link and piece of personal data is lost, so a new one is created
+ * only where nothing depends on another. Throws StartupError when the stored root is missing, invalid,
+ * or different from the given one.
  */
 export const systemSecrets = (source: { directory?: string; root?: Buffer }): SystemSecrets => {
   const { directory, root: given } = source;
-  const root = given ?? rootIn(directory ?? '');
+  const root = given ?? loadRoot(directory ?? '');
   if (given && directory !== undefined) requireSameRoot(given, directory);
   const derive = (purpose: string): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:1`, 32));
-  // As key objects: from raw bytes Node makes one anew for each HMAC, at ten times the cost.
+  // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
   const keys = new Map(PURPOSES.map((purpose) => [purpose, createSecretKey(derive(purpose))]));
   return {
     pepperVersion: 1,
@@ -59,10 +59,10 @@ export const systemSecrets = (source: { directory?: string; root?: Buffer }): Sy
   };
 };
 
-/** DER of an Ed25519 private key (RFC 8410), up to the seed. */
+/** DER prefix of an Ed25519 private key (RFC 8410), before the seed. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Derived, so that every node of a service signs with the same key, and no key file is kept. */
+/** Derived from the root, so that every process of a service signs with the same key. */
 const signingKey = (seed: Buffer): Secrets['signing'] => {
   const key = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, seed]),
@@ -80,63 +80,63 @@ const signingKey = (seed: Buffer): Secrets['signing'] => {
 
 const fileIn = (directory: string): string => join(directory, 'root.key');
 
-/** Whether a root lies there, so that none would be made. */
+/** Reports whether the directory has a root secret. */
 export const hasRoot = (directory: string): boolean => existsSync(fileIn(directory));
 
-const keptIn = (directory: string): Buffer | undefined => {
+const readRoot = (directory: string): Buffer | undefined => {
   const file = fileIn(directory);
   if (!existsSync(file)) return undefined;
   const root = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
   if (root.length !== ROOT_BYTES)
-    throw new StartupError(`${file} does not hold 32 bytes in base64`);
+    throw new StartupError(`${file} does not contain 32 bytes in base64`);
   return root;
 };
 
-/** What lies there was sealed and issued with the key that lies there, and opens with no other. */
+/** The data in the directory can be opened only with the root that is stored there. */
 const requireSameRoot = (root: Buffer, directory: string): void => {
-  const kept = keptIn(directory);
-  if (kept && !kept.equals(root))
+  const stored = readRoot(directory);
+  if (stored && !stored.equals(root))
     throw new StartupError(
-      `ROOT_KEY is another than ${fileIn(directory)} holds, which the data there needs. ` +
-        'Set ROOT_KEY to what that file holds, or name another data directory.',
+      `ROOT_KEY differs from ${fileIn(directory)}, which the data there requires. ` +
+        'Set ROOT_KEY to the content of that file, or choose another data directory.',
     );
 };
 
-/** What only the root that it was made with opens. */
+/** Files that can be opened only with the root they were created with. */
 const SEALED_FILES = ['log.db', 'log.mark', 'keys.db'];
 
 const requireNothingSealed = (directory: string): void => {
-  const found = SEALED_FILES.filter((name) => existsSync(join(directory, name)));
-  if (found.length === 0) return;
+  const sealed = SEALED_FILES.filter((name) => existsSync(join(directory, name)));
+  if (sealed.length === 0) return;
   throw new StartupError(
-    `${fileIn(directory)} is gone, and with another one no credential, review link or personal ` +
-      `data of ${found.join(', ')} beside it works any more. Restore root.key from its backup, or ` +
-      'set ROOT_KEY to what it held. Nothing was written.',
+    `${fileIn(directory)} is missing. Without it no credential, review link or personal data of ` +
+      `${sealed.join(', ')} beside it works. Restore root.key from its backup, or set ROOT_KEY to ` +
+      'its content. Nothing was written.',
   );
 };
 
-/** On the disk before anything is made with it. */
-const makeRoot = (directory: string): Buffer => {
+/** Creates the root and flushes it to disk before anything uses it. */
+const createRoot = (directory: string): Buffer => {
   const root = randomBytes(ROOT_BYTES);
   prepareDirectory(directory);
   const file = fileIn(directory);
   try {
     writeFileSync(file, `${root.toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
-    // Another first start was quicker; which of the two goes on, the lock decides.
-    const others = (error as NodeJS.ErrnoException).code === 'EEXIST' && keptIn(directory);
-    if (others) return others;
+    // Another first start created it meanwhile; the lock decides which of the two continues.
+    const other = (error as NodeJS.ErrnoException).code === 'EEXIST' && readRoot(directory);
+    if (other) return other;
     throw new StartupError(
-      `${file} cannot be made: ${(error as Error).message}. The data directory must be writable.`,
+      `${file} cannot be created: ${(error as Error).message}. The data directory must be writable.`,
       { cause: error },
     );
   }
   return root;
 };
 
-const rootIn = (directory: string): Buffer => {
-  const kept = keptIn(directory);
-  if (kept) return kept;
+const loadRoot = (directory: string): Buffer => {
+  const stored = readRoot(directory);
+  if (stored) return stored;
   requireNothingSealed(directory);
-  return makeRoot(directory);
+  return createRoot(directory);
 };

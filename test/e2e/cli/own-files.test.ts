@@ -72,7 +72,7 @@ describe('A directory with other files', () => {
     for (const name of names) writeFileSync(join(directory, name), '');
     const begin = () => prepareDirectory(directory);
     if (mayBegin) expect(begin).not.toThrow();
-    else expect(begin).toThrow(/holds files of others .*Nothing was written/);
+    else expect(begin).toThrow(/contains other files .*Nothing was written/);
   });
 
   it('is not changed by any command, and doctor reports it', async () => {
@@ -91,7 +91,7 @@ describe('A directory with other files', () => {
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('(run.sh)') });
     expect(modesIn(directory)).toEqual({ 'run.sh': '755' });
     expect((await run('doctor', '--data', directory)).stdout).toMatch(
-      /✗ +data directory .*holds files of others/,
+      /✗ +data directory .*contains other files/,
     );
     expect((await run('serve', '--port', '0', '--data', script)).stderr).toBe(
       `tributary: ${script} is a file. The data directory must be a directory.\n`,
