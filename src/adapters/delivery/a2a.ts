@@ -4,7 +4,7 @@ import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 import { type Endpoint, endpointOf, rpcAnswer } from './a2a-card.ts';
 import type { GuardedRequest } from './guarded-request.ts';
-import { type Failed, failedDelivery, parseJson, safeId } from './http-result.ts';
+import { type Failed, failedDelivery, answerJson, safeId } from './http-result.ts';
 
 /** For two requests in sequence. */
 const LIMIT_MS = 35_000;
@@ -29,12 +29,12 @@ export const a2aChannel = ({
     if (response.kind !== 'answer' || response.end === 'broken')
       return { outcome: 'retry', reason: 'card_cut_off' };
     if (response.end === 'too_long') return { outcome: 'refused', reason: 'card_too_large' };
-    const endpoint = endpointOf(parseJson(response), cardUrl);
+    const endpoint = endpointOf(answerJson(response), cardUrl);
     if ('fault' in endpoint) return { outcome: 'refused', reason: endpoint.fault };
     const answer = await request(messageTo(endpoint, delivery), signal);
     const failure = failedDelivery(answer, clock.now());
     if (failure) return keepEnabled(failure);
-    const rpc = rpcAnswer.safeParse(answer.kind === 'answer' ? parseJson(answer) : undefined);
+    const rpc = rpcAnswer.safeParse(answer.kind === 'answer' ? answerJson(answer) : undefined);
     if (!rpc.success || rpc.data.id !== idOf(delivery))
       return { outcome: 'unknown', reason: 'answer_unreadable' };
     return resultOf(rpc.data);

@@ -51,7 +51,7 @@ export const safeId = (value: unknown): string | undefined =>
   typeof value === 'string' && SAFE_ID.test(value) ? value : undefined;
 
 /** Parses a complete body; undefined when it is not JSON. */
-export const parseJson = ({ body, end }: Answered): unknown => {
+export const answerJson = ({ body, end }: Answered): unknown => {
   if (end !== 'whole') return undefined;
   try {
     return JSON.parse(body);

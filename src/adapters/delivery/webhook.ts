@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Channel } from '#src/ports/delivery.ts';
 import type { Clock } from '#src/ports/system.ts';
 import type { GuardedRequest } from './guarded-request.ts';
-import { failedDelivery, parseJson, safeId } from './http-result.ts';
+import { failedDelivery, answerJson, safeId } from './http-result.ts';
 
 /** The recommendation of Standard Webhooks: receivers may truncate longer payloads. */
 const PAYLOAD_BYTES_MAX = 20_000;
@@ -45,7 +45,7 @@ export const webhookChannel = ({
     if (failure) return failure;
     if (answer.kind !== 'answer') throw new Error(`neither answer nor failure: ${answer.kind}`);
     // The status is enough, even if the body cannot be read.
-    const body = parseJson(answer);
+    const body = answerJson(answer);
     const receipt = safeId(typeof body === 'object' && body && 'id' in body ? body.id : undefined);
     const evidence = `http_${answer.status}${receipt === undefined ? '' : ` ${receipt}`}`;
     return { outcome: 'delivered', evidence };

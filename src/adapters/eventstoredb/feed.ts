@@ -10,7 +10,7 @@ import type { Recorded } from './recorded-events.ts';
 export type FeedFilter = { types: readonly string[] } | { owner: string } | 'all';
 
 /** A checkpoint means that every matching record up to it has been delivered. */
-export type FeedItem = Recorded[] | { checkpoint: Position } | 'caughtUp';
+export type LogFeedItem = Recorded[] | { checkpoint: Position } | 'caughtUp';
 
 export type FeedOptions = {
   after: Position;
@@ -35,7 +35,7 @@ const CHECKPOINT_WINDOWS = 32;
 export async function* feed(
   client: EventStoreDBClient,
   options: FeedOptions,
-): AsyncGenerator<FeedItem, void> {
+): AsyncGenerator<LogFeedItem, void> {
   const start = await startAfter(client, options);
   if (options.signal?.aborted) return;
   const subscription = new FeedSubscription(client, start, options);
@@ -72,7 +72,7 @@ class FeedSubscription {
     options.signal?.addEventListener('abort', this.close);
   }
 
-  async *items(): AsyncGenerator<FeedItem, void> {
+  async *items(): AsyncGenerator<LogFeedItem, void> {
     while (!this.#options.signal?.aborted) {
       const item = this.#take();
       if (item) yield item;
@@ -101,7 +101,7 @@ class FeedSubscription {
     this.#wake();
   }
 
-  #take(): FeedItem | undefined {
+  #take(): LogFeedItem | undefined {
     const [mark] = this.#marks;
     const due = mark ? mark.afterEvents - this.#delivered : Infinity;
     if (mark && due <= 0) {

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 
-export type KeyState = KeyObject | 'destroyed' | 'never';
+export type SubjectKeyState = KeyObject | 'destroyed' | 'never';
 
 /**
  * An erased subject must be unreadable on every process within one second, and processes do not
@@ -9,32 +9,32 @@ export type KeyState = KeyObject | 'destroyed' | 'never';
 const TTL_MS = 500;
 const ENTRIES_MAX = 10_000;
 
-type Entry = { since: number; state: Promise<KeyState> };
+type Entry = { since: number; state: Promise<SubjectKeyState> };
 
 const isExpired = ({ since }: Entry): boolean => performance.now() - since >= TTL_MS;
 
 /** Recently read keys, so that a page of leads reads each key once. Failures are not cached. */
 export class KeyCache {
-  readonly #load: (subject: string) => Promise<KeyState>;
+  readonly #load: (subject: string) => Promise<SubjectKeyState>;
   /** Oldest first. */
   readonly #entries = new Map<string, Entry>();
   #eviction: NodeJS.Timeout | undefined;
 
-  constructor(load: (subject: string) => Promise<KeyState>) {
+  constructor(load: (subject: string) => Promise<SubjectKeyState>) {
     this.#load = load;
   }
 
-  get(subject: string): Promise<KeyState> {
+  get(subject: string): Promise<SubjectKeyState> {
     return this.peek(subject) ?? this.put(subject, this.#load(subject));
   }
 
   /** The cached state, unless it has expired. */
-  peek(subject: string): Promise<KeyState> | undefined {
+  peek(subject: string): Promise<SubjectKeyState> | undefined {
     const entry = this.#entries.get(subject);
     return entry && !isExpired(entry) ? entry.state : undefined;
   }
 
-  put(subject: string, state: Promise<KeyState>): Promise<KeyState> {
+  put(subject: string, state: Promise<SubjectKeyState>): Promise<SubjectKeyState> {
     const entry = { since: performance.now(), state };
     this.#entries.delete(subject);
     const [oldest] = this.#entries.keys();

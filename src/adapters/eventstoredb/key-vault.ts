@@ -7,7 +7,7 @@ import type { EncodedEvent } from '../event-codec.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { Appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
-import { KeyCache, type KeyState } from './key-cache.ts';
+import { KeyCache, type SubjectKeyState } from './key-cache.ts';
 import type { Reads } from './reads.ts';
 
 /**
@@ -120,7 +120,7 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
     this.#cache.clear();
   }
 
-  async #load(subject: string): Promise<KeyState> {
+  async #load(subject: string): Promise<SubjectKeyState> {
     const events = await orDestroyed(this.#streams.reads.stream(streamOf(subject), 0, 1));
     if (events === 'destroyed') return events;
     const [event] = events;
@@ -130,7 +130,7 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
   }
 
   /** Creates the key. When several processes do so at once, all use the key that was stored first. */
-  async #create(subject: string, key = freshKey()): Promise<KeyState> {
+  async #create(subject: string, key = freshKey()): Promise<SubjectKeyState> {
     const wrapped = wrapKey(this.#wrapping, subject, key).toString('base64');
     const events = [recordOf(KEY_TYPE, { wrapped })];
     const append = { stream: streamOf(subject), expected: NO_STREAM, events };

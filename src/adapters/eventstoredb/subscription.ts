@@ -4,7 +4,7 @@ import type { FoldEvent, Position, SubscriptionItem } from '#src/ports/event-log
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
-import { feed, type FeedItem } from './feed.ts';
+import { feed, type LogFeedItem } from './feed.ts';
 import { isLogRecord, type Recorded, toFoldEvent } from './recorded-events.ts';
 import { backoff } from './retries.ts';
 import type { Timing } from './timing.ts';
@@ -110,7 +110,7 @@ export class Subscription {
     return new Error(`silent for ${this.#options.timing.silenceMs} ms`);
   }
 
-  *#convert(item: FeedItem): Generator<SubscriptionItem> {
+  *#convert(item: LogFeedItem): Generator<SubscriptionItem> {
     if (item === 'caughtUp') {
       this.#isLive = true;
       yield { kind: 'caughtUp', position: this.#position };

@@ -5,6 +5,7 @@ import {
   createPublicKey,
   createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   sign,
 } from 'node:crypto';
@@ -15,17 +16,6 @@ import type { Secrets } from '#src/ports/system.ts';
 import { prepareDirectory } from './directory.ts';
 
 const ROOT_BYTES = 32;
-const PURPOSES = [
-  'api-key',
-  'desk-token',
-  'root-token',
-  'cursor',
-  'handoff-token',
-  'visitor',
-  'claim',
-  'webhook',
-  'task-context',
-] as const;
 
 export type SystemSecrets = Secrets & {
   /** Key that wraps the keys of personal data. */
@@ -46,14 +36,14 @@ export const systemSecrets = (source: { directory?: string; root?: Buffer }): Sy
   const derive = (purpose: string): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tributary:${purpose}:1`, 32));
   // Key objects: with raw bytes Node creates one for each HMAC, at ten times the cost.
-  const keys = new Map(PURPOSES.map((purpose) => [purpose, createSecretKey(derive(purpose))]));
+  const keys = new Map<string, KeyObject>();
   return {
     pepperVersion: 1,
     vaultKey: derive('vault'),
     signing: signingKey(derive('signing')),
     mac(purpose, value) {
-      const key = keys.get(purpose);
-      if (!key) throw new Error(`no key for ${purpose}`);
+      const key = keys.get(purpose) ?? createSecretKey(derive(purpose));
+      keys.set(purpose, key);
       return createHmac('sha256', key).update(value).digest('hex');
     },
   };

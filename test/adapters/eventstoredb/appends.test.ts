@@ -1,4 +1,4 @@
-/** What the client and the server do to appends, and that each is stored once all the same. */
+/** Faults of the client and the server during appends; each append is stored exactly once. */
 import { describe, expect, test } from 'vitest';
 import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
 import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
@@ -16,21 +16,21 @@ const seen = (stat: 'appends' | 'batchStreams', least: number): Promise<void> =>
   server().tell({ name: 'await', stat, least });
 const appended = { outcome: 'appended', revision: 1 };
 
-describe('an answer that does not come', () => {
+describe('An append without an answer', () => {
   test.each<[string, AppendFault, number]>([
-    ['the append is swallowed', { do: 'swallow' }, 1],
-    ['its answer is lost', { do: 'forget' }, 1],
-    ['its answer is lost, again and again', { do: 'forget' }, 4],
-  ])('%s: our own timer repeats it with the same ids', async (_, kind, times) => {
+    ['the server ignores it', { do: 'swallow' }, 1],
+    ['its answer is lost once', { do: 'forget' }, 1],
+    ['its answer is lost four times', { do: 'forget' }, 4],
+  ])('is repeated with the same ids and stored once when %s', async (_, kind, times) => {
     const log = await open({ attemptMs: 60 });
     await fault(kind, times);
     expect(await create(log)).toMatchObject(appended);
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
-    // One more for the identity of the log.
+    // One append more is the identity of the log.
     expect((await server().stats()).appends).toBeGreaterThanOrEqual(times + 2);
   });
 
-  test('in bounded time the outcome is unknown, and the same events tell it later', async () => {
+  test('fails in bounded time as unknown, and a repetition of the same events succeeds', async () => {
     const log = await open({ attemptMs: 50, appendRepeatMs: 150 });
     await fault({ do: 'forget' }, 1_000);
     const events = several(2);
@@ -44,7 +44,7 @@ describe('an answer that does not come', () => {
     expect(await create(again, 'anna-lead_1', events)).toMatchObject(appended);
   });
 
-  test('a frozen server: unknown in time, stored once when it thaws', async () => {
+  test('to a frozen server fails as unknown, and is stored once after the server continues', async () => {
     const log = await open({ attemptMs: 100, appendRepeatMs: 200 });
     const events = several(2);
     server().freeze();
@@ -56,7 +56,7 @@ describe('an answer that does not come', () => {
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('the original is not committed yet: its repetitions are dropped, then one is answered', async () => {
+  test('is answered once it is committed, although the server drops repetitions before that', async () => {
     const log = await open({ attemptMs: 40 });
     await server().tell({ name: 'hold' });
     const result = create(log);
@@ -66,7 +66,7 @@ describe('an answer that does not come', () => {
     expect(await log.readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('the server says itself that it took too long', async () => {
+  test('is repeated when the server reports a timeout', async () => {
     const log = await open();
     await fault({ do: 'timeout', written: true }, 2);
     expect(await create(log)).toMatchObject(appended);
@@ -74,13 +74,13 @@ describe('an answer that does not come', () => {
   });
 });
 
-describe('the stream of appends', () => {
+describe('The stream of appends', () => {
   test.each<[string, AppendFault]>([
     ['ends in order before the write', { do: 'end', written: false }],
     ['ends in order after the write', { do: 'end', written: true }],
     ['breaks before the write', { do: 'break', written: false }],
     ['breaks after the write', { do: 'break', written: true }],
-  ])('%s: all that was on it is repeated at once, no timer needed', async (_, kind) => {
+  ])('%s, and all appends on it are repeated at once, without a timeout', async (_, kind) => {
     const log = await open();
     await fault({ do: 'swallow' }, 20);
     await fault(kind);
@@ -89,17 +89,17 @@ describe('the stream of appends', () => {
     expect(await log.readAll({ after: 0, limit: 100 })).toHaveLength(80);
   });
 
-  test('an answer that nobody waits for does not end the process', async () => {
+  test('can deliver an answer twice without ending the process', async () => {
     const log = await open();
     await fault({ do: 'duplicate' }, 3);
     for (const n of [1, 2, 3, 4])
       expect(await create(log, `anna-lead_${n}`)).toMatchObject(appended);
   });
 
-  test('a link that breaks while appends wait to be written does not end the process', async () => {
+  test('can break while appends wait to be written without ending the process', async () => {
     const log = await open({ retryMs: [20, 200] });
     server().freeze();
-    // Far more than the link takes from a server that reads nothing.
+    // Far more than the connection accepts while the server reads nothing.
     const results = Array.from({ length: 400 }, (_, n) =>
       create(log, `anna-lead_${n}`, [bound('x'.repeat(10_000))]),
     );
@@ -110,7 +110,7 @@ describe('the stream of appends', () => {
     expect(await log.readFold({ after: 0, limit: 1_000 })).toHaveLength(400);
   });
 
-  test('appends of one turn leave together, on one stream', async () => {
+  test('carries all appends of one turn', async () => {
     const log = await open();
     const before = await server().stats();
     await server().tell({ name: 'hold' });
@@ -121,7 +121,7 @@ describe('the stream of appends', () => {
     expect(await server().stats()).toMatchObject({ batchStreams: before.batchStreams });
   });
 
-  test('is opened by the first of them, and they stay in order', async () => {
+  test('keeps the order of appends when the first of them opens it', async () => {
     await open();
     const log = await open();
     const results = await Promise.all([
@@ -134,7 +134,7 @@ describe('the stream of appends', () => {
     expect(outcomes).toEqual(['appended', 'appended', 'conflict', 'appended']);
   });
 
-  test('a server without batches takes them one by one', async () => {
+  test('is not used with a server that has no batch appends', async () => {
     await server().tell({ name: 'set', settings: { batches: false, writeTimeoutMs: 50 } });
     const log = await open();
     const events = several(2);
@@ -150,8 +150,8 @@ describe('the stream of appends', () => {
   });
 });
 
-describe('what may be under way', () => {
-  test('the same append is sent once, however often it is asked for', async () => {
+describe('Appends under way', () => {
+  test('are sent once when the same append is requested three times', async () => {
     const log = await open();
     const before = (await server().stats()).appends;
     const events = several(2);
@@ -166,7 +166,7 @@ describe('what may be under way', () => {
     expect((await server().stats()).appends).toBe(before + 2);
   });
 
-  test('is bounded', async () => {
+  test('are limited to 4,096; further ones are refused as overloaded', async () => {
     const log = await open();
     await server().tell({ name: 'hold' });
     const results = Array.from({ length: 4_100 }, (_, n) => create(log, `anna-l_${n}`, several(1)));
@@ -178,8 +178,8 @@ describe('what may be under way', () => {
   });
 });
 
-describe('a conflict', () => {
-  test('with what nobody can read yet, and a leader that falls: the append is repeated', async () => {
+describe('A conflict', () => {
+  test('with an append that the leader loses again makes the append repeat and succeed', async () => {
     const log = await open();
     const before = await server().stats();
     await server().tell({ name: 'hold' });
@@ -191,13 +191,13 @@ describe('a conflict', () => {
     expect(await result).toMatchObject(appended);
   });
 
-  test('never seen by a leader: not applied, in bounded time', async () => {
+  test('that no read explains fails in bounded time as not applied', async () => {
     const log = await open({ appendRepeatMs: 100 });
     await fault({ do: 'wrong' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
-  test('that is our own append is its success', async () => {
+  test('with this very append counts as its success', async () => {
     const log = await open({ attemptMs: 60 });
     await fault({ do: 'forget' });
     await fault({ do: 'wrong' });
@@ -210,18 +210,18 @@ describe('a conflict', () => {
     expect(await log.append('anna-lead_1', 2, several(3))).toMatchObject({ revision: 5 });
   });
 
-  test('is decided by the leader', async () => {
+  test('is decided by a read from the leader', async () => {
     const log = await open();
     await create(log);
     const { port } = server();
-    // The second read is told where the leader is, and asks there.
+    // The client repeats the read at the leader.
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'notLeader', port } });
     expect(await create(log)).toEqual({ outcome: 'conflict' });
   });
 });
 
-describe('the position', () => {
-  test('is that of the last event, also when a repetition is answered without it', async () => {
+describe('The position of an append', () => {
+  test('is that of its last event, also when a repetition is answered without one', async () => {
     const log = await open();
     const events = several(3);
     const first = await create(log, 'anna-lead_1', events);
@@ -231,7 +231,7 @@ describe('the position', () => {
     expect(await create(log, 'anna-lead_1', events)).toEqual(first);
   });
 
-  test('a stream that was deleted behind our back is told as such', async () => {
+  test('is missing when the stream was deleted in the database, which is reported as corruption', async () => {
     const log = await open();
     const events = several(2);
     await create(log, 'anna-lead_1', events);
@@ -243,12 +243,12 @@ describe('the position', () => {
   });
 });
 
-describe('an answer that is no', () => {
+describe('A refused append', () => {
   test.each([
     ['Server Is Not Ready', 'fault'],
     ['Server Is Busy', 'overloaded'],
     ['No leader info available in response', 'fault'],
-  ])('%s: repeated, and not applied when that does not help', async (text, reason) => {
+  ])('is repeated after "%s", and fails in the end as not applied', async (text, reason) => {
     const log = await open();
     await fault({ do: 'tell', text }, 2);
     expect(await create(log)).toMatchObject(appended);
@@ -257,14 +257,14 @@ describe('an answer that is no', () => {
     await expect(create(hasty, 'anna-lead_2')).rejects.toMatchObject({ reason, applied: 'no' });
   });
 
-  test('after one that did not come the outcome stays unknown', async () => {
+  test('stays unknown when an earlier attempt had no answer', async () => {
     const log = await open({ attemptMs: 60, appendRepeatMs: 150 });
     await fault({ do: 'forget' });
     await fault({ do: 'tell', text: 'Server Is Busy' }, 10_000);
     await expect(create(log)).rejects.toMatchObject({ reason: 'fault', applied: 'unknown' });
   });
 
-  test('too large, by type or by text: told at once', async () => {
+  test('that is too large fails at once, whether the server says so by type or by text', async () => {
     const log = await open();
     const before = (await server().stats()).appends;
     const big = Array.from({ length: 3 }, () => bound('x'.repeat(500_000)));
@@ -279,7 +279,7 @@ describe('an answer that is no', () => {
     expect((await log.readStream('anna-lead_1')).map(printOf)).toHaveLength(3);
   });
 
-  test('denied: told at once, and unknown when an earlier attempt was lost', async () => {
+  test('that is denied fails at once, as unknown after a lost attempt', async () => {
     const log = await open({ attemptMs: 60 });
     await fault({ do: 'forget' });
     await fault({ do: 'deny' });
@@ -290,14 +290,14 @@ describe('an answer that is no', () => {
     await expect(denied).rejects.toMatchObject({ reason: 'fault', applied: 'no' });
   });
 
-  test('a clock of the server that is ahead by hours refuses nothing', async () => {
+  test('does not result from a server clock that is hours ahead', async () => {
     const log = await open({ appendRepeatMs: 2_000 });
     await server().tell({ name: 'set', settings: { skewMs: 6 * 3_600_000 } });
     expect(await create(log)).toMatchObject(appended);
   });
 });
 
-describe('errors without a type', () => {
+describe('An error without a type', () => {
   test.each([
     ['14 UNAVAILABLE: No connection established. Last error: connect ECONNREFUSED', 'lost'],
     ['13 INTERNAL: Received RST_STREAM with code 0', 'lost'],
@@ -308,7 +308,7 @@ describe('errors without a type', () => {
     ['16 UNAUTHENTICATED: no', 'denied'],
     ['12 UNIMPLEMENTED: The server does not implement the method', 'foreign'],
     ['Cannot read properties of undefined', 'fault'],
-  ])('%s: %s', (text, failure) => {
+  ])('"%s" is classified as %s', (text, failure) => {
     expect(failureOf(new Error(text))).toBe(failure);
   });
 });

@@ -1,11 +1,11 @@
-/** Keys of personal data in EventStoreDB: what the port promises, and what the server must not see. */
+/** The key vault in EventStoreDB: the port's definition, and what the server must never store. */
 import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { unwrapKey } from '#src/adapters/sealing.ts';
-import { KeyCache, type KeyState } from '#src/adapters/eventstoredb/key-cache.ts';
+import { KeyCache, type SubjectKeyState } from '#src/adapters/eventstoredb/key-cache.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
@@ -41,11 +41,11 @@ const lines = (): (Omit<Line, 'data'> & { data: Buffer })[] =>
     .map((line) => JSON.parse(line) as Line)
     .map((line) => ({ ...line, data: Buffer.from(line.data, 'base64') }));
 
-describe('keys in memory', () => {
-  test('are bounded in number, the oldest go first, and a failure is not kept', async () => {
-    const asked: string[] = [];
-    const cache = new KeyCache(async (subject): Promise<KeyState> => {
-      asked.push(subject);
+describe('The cache of keys', () => {
+  test('evicts the oldest entry when full, and stores neither failures nor missing keys', async () => {
+    const loaded: string[] = [];
+    const cache = new KeyCache(async (subject): Promise<SubjectKeyState> => {
+      loaded.push(subject);
       if (subject === 'failing') throw new Error('no answer');
       return subject === 'never' ? 'never' : createSecretKey(Buffer.alloc(32));
     });
@@ -57,7 +57,7 @@ describe('keys in memory', () => {
       expect(await cache.get('never')).toBe('never');
       await turn();
     }
-    expect(asked).toEqual(['failing', 'never', 'failing', 'never']);
+    expect(loaded).toEqual(['failing', 'never', 'failing', 'never']);
     cache.clear();
     expect(cache.peek('led_10000')).toBeUndefined();
   });
@@ -65,13 +65,13 @@ describe('keys in memory', () => {
 
 const QUICK = { appendRepeatMs: 300, attemptMs: 100, readRepeatMs: 300, idleMs: 100 };
 
-describe('the key vault in EventStoreDB', () => {
+describe('The key vault in EventStoreDB', () => {
   let vault: KeyVault;
   beforeEach(async () => {
     vault = await vaultOf();
   });
 
-  test('keeps no plain key and no plain text on the server', async () => {
+  test('stores neither plain keys nor plain text on the server', async () => {
     await vault.seal('led_1', TEXT);
     const stored = lines();
     const [key] = stored.filter(({ stream }) => stream.endsWith('led_1'));
@@ -90,7 +90,7 @@ describe('the key vault in EventStoreDB', () => {
       for (const secret of [...secrets, TEXT]) expect(data.includes(secret)).toBe(false);
   });
 
-  test('is no part of the log', async () => {
+  test('adds no events to the log', async () => {
     const beside = await log();
     await beside.append('anna-lead_1', -1, [bound('1')]);
     const { position } = await beside.head();
@@ -102,7 +102,7 @@ describe('the key vault in EventStoreDB', () => {
     expect(await beside.readOwner('tributary_keys', { after: 0, limit: 100 })).toEqual([]);
   });
 
-  test('has the key stored before it seals a thing with it', async () => {
+  test('seals a text only after its key is stored', async () => {
     await server().tell({ name: 'hold' });
     let done = false;
     const sealing = vault.seal('led_1', TEXT).finally(() => {
@@ -115,16 +115,19 @@ describe('the key vault in EventStoreDB', () => {
     expect(lines().some(({ stream }) => stream.endsWith('led_1'))).toBe(true);
   });
 
-  test.each(['swallow', 'forget'] as const)('finds out what became of a key: %s', async (fault) => {
-    const quick = await vaultOf({ attemptMs: 100 });
-    await server().tell({ name: 'fault', on: 'append', fault: { do: fault } });
-    const sealed = (await quick.seal('led_1', TEXT)) ?? '';
-    expect(await vault.unseal([sealed])).toEqual([TEXT]);
-    expect(lines().filter(({ stream }) => stream.endsWith('led_1'))).toHaveLength(1);
-  });
+  test.each(['swallow', 'forget'] as const)(
+    'stores one key when the append meets the fault "%s"',
+    async (fault) => {
+      const quick = await vaultOf({ attemptMs: 100 });
+      await server().tell({ name: 'fault', on: 'append', fault: { do: fault } });
+      const sealed = (await quick.seal('led_1', TEXT)) ?? '';
+      expect(await vault.unseal([sealed])).toEqual([TEXT]);
+      expect(lines().filter(({ stream }) => stream.endsWith('led_1'))).toHaveLength(1);
+    },
+  );
 
   test.each(['swallow', 'forget', 'unavailable'] as const)(
-    'finds out what became of a deletion: %s',
+    'destroys a key once when the deletion meets the fault "%s"',
     async (fault) => {
       const quick = await vaultOf({ attemptMs: 100 });
       await quick.seal('led_1', TEXT);
@@ -135,7 +138,7 @@ describe('the key vault in EventStoreDB', () => {
     },
   );
 
-  test('asks for a page at once, and for what it just read not again', async () => {
+  test('reads the keys of a page concurrently, and each key once', async () => {
     const subjects = Array.from({ length: 25 }, (_, n) => `led_${n}`);
     const page = await Promise.all(subjects.map((subject) => vault.seal(subject, subject)));
     const other = await vaultOf();
@@ -148,20 +151,20 @@ describe('the key vault in EventStoreDB', () => {
     expect(after.readsMost).toBeGreaterThan(5);
   });
 
-  test('says that the server gave no answer, and never that there is no key', async () => {
+  test('throws LogUnavailable without a server, and never reports a missing key', async () => {
     const quick = await vaultOf(QUICK);
     const sealed = (await quick.seal('led_1', TEXT)) ?? '';
     const other = await vaultOf(QUICK);
     await server().kill();
     try {
-      const asked = [
+      const calls = [
         other.unseal([sealed]),
         other.knows('led_1'),
         other.seal('led_1', TEXT),
         other.seal('led_2', TEXT),
         other.destroy('led_1'),
       ];
-      for (const answer of await Promise.allSettled(asked)) {
+      for (const answer of await Promise.allSettled(calls)) {
         expect(answer.status).toBe('rejected');
         expect((answer as PromiseRejectedResult).reason).toBeInstanceOf(LogUnavailable);
       }
@@ -175,13 +178,13 @@ describe('the key vault in EventStoreDB', () => {
     expect(await (await vaultOf()).knows('led_1')).toBe('destroyed');
   });
 
-  test('opens for one root secret alone, and says so at the start', async () => {
+  test('refuses another root secret when it opens', async () => {
     const wrong = (await log()).keyVault(Buffer.alloc(32, 2));
     await expect(wrong).rejects.toThrow(/ROOT_KEY is not the one/);
     await expect((await log()).keyVault(WRAPPING)).resolves.toBeDefined();
   });
 
-  test('is closed with the log', async () => {
+  test('closes with the log', async () => {
     const mine = await log();
     const closed = await mine.keyVault(WRAPPING);
     await mine.close();

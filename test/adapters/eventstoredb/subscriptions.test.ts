@@ -1,4 +1,4 @@
-/** What the client and the server do to subscriptions, and that nothing is missed or told twice. */
+/** Faults of the client and the server during subscriptions; each event is delivered exactly once. */
 import { type AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
 import { type EventLog, NO_STREAM, type SubscriptionItem } from '#src/ports/event-log.ts';
@@ -19,7 +19,7 @@ const add = async (log: EventLog, count: number): Promise<void> => {
 const drop = (how: Drop): Promise<void> => server().tell({ name: 'drop', how });
 const everything = (log: EventLog) => log.readFold({ after: 0, limit: 100_000 });
 
-/** Follows from the start, and waits for `more` when it has caught up for the first time. */
+/** Follows from the start, and awaits `more` after the first caughtUp. */
 const followWhile = async (log: EventLog, total: number, more: () => Promise<void>) => {
   let done: Promise<void> | undefined;
   return follow(log, 0, async (item, seen) => {
@@ -28,23 +28,23 @@ const followWhile = async (log: EventLog, total: number, more: () => Promise<voi
   });
 };
 
-describe('a subscription that is lost', () => {
+describe('A lost subscription', () => {
   test.each<Drop>(['end', 'unavailable', 'reset', 'slow', 'silence'])(
-    '%s: is taken up where it was',
+    'continues after its last event when it was lost by "%s"',
     async (how) => {
-      const told: string[] = [];
-      const log = await open({ silenceMs: 40 }, { onDropped: (reason) => told.push(reason) });
+      const drops: string[] = [];
+      const log = await open({ silenceMs: 40 }, { onDropped: (reason) => drops.push(reason) });
       await add(log, 100);
       const { events } = await followWhile(log, 200, async () => {
         await drop(how);
         await add(log, 100);
       });
       expect(events).toEqual(await everything(log));
-      expect(told.length).toBeGreaterThan(0);
+      expect(drops.length).toBeGreaterThan(0);
     },
   );
 
-  test('a hundred times at any place of the log', async () => {
+  test('continues a hundred times, at any position', async () => {
     const log = await open({ retryMs: [1, 1] });
     const total = 2_000;
     const ways: Drop[] = ['end', 'unavailable', 'slow'];
@@ -60,7 +60,7 @@ describe('a subscription that is lost', () => {
     expect(events).toEqual(await everything(log));
   });
 
-  test('silent from its beginning', async () => {
+  test('is opened again when it is silent from the start', async () => {
     const log = await open({ silenceMs: 40 });
     await add(log, 100);
     await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'silent' }, times: 2 });
@@ -68,7 +68,7 @@ describe('a subscription that is lost', () => {
     expect(events).toHaveLength(100);
   });
 
-  test('and begins where a record was scavenged: what came after it is not missed', async () => {
+  test('misses nothing when the record it starts after was scavenged', async () => {
     const log = await open();
     const vault = await log.keyVault(Buffer.alloc(32, 1));
     await vault.seal('led_1', 'Ada');
@@ -86,7 +86,7 @@ describe('a subscription that is lost', () => {
     expect(positionsOf(await log.readOwner('anna', { after, limit: 9 }))).toEqual(wanted);
   });
 
-  test('and told again from its last event on: that is left out', async () => {
+  test('does not repeat its last event when the server sends it again', async () => {
     const log = await open();
     await add(log, 100);
     const fault = { do: 'inclusive' } as const;
@@ -98,7 +98,7 @@ describe('a subscription that is lost', () => {
     expect(events).toEqual(await everything(log));
   });
 
-  test('with the whole server, and back with it', async () => {
+  test('is opened again after the server restarts', async () => {
     const log = await open();
     await add(log, 10);
     const ended = new AbortController();
@@ -117,7 +117,7 @@ describe('a subscription that is lost', () => {
     await reader;
   });
 
-  test('nothing is taken up after it ended, and nothing stays open at the server', async () => {
+  test('stays closed at the server once the consumer has ended it', async () => {
     const log = await open();
     await add(log, 10);
     const open0 = (await server().stats()).subscriptionsNow;
@@ -128,8 +128,8 @@ describe('a subscription that is lost', () => {
   });
 });
 
-describe('a consumer that is slow', () => {
-  test('and never comes back holds up no close', async () => {
+describe('A slow consumer', () => {
+  test('that never continues does not delay closing the log', async () => {
     const log = await open({}, { subscriberEventsMax: 50 });
     await add(log, 2_000);
     const { signal } = new AbortController();
@@ -141,7 +141,7 @@ describe('a consumer that is slow', () => {
     expect(await items.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('is not cut off while its events fit into the queue', async () => {
+  test('is not cut off while its events fit into the buffer', async () => {
     const log = await open();
     await add(log, 10);
     const { events } = await followWhile(log, 1_010, () => add(log, 1_000));
@@ -149,7 +149,7 @@ describe('a consumer that is slow', () => {
     expect((await server().stats()).cuts).toBe(0);
   });
 
-  test('is cut off when they do not, and misses nothing', async () => {
+  test('is cut off when they do not fit, and misses nothing', async () => {
     const log = await open({}, { subscriberEventsMax: 100 });
     await add(log, 10);
     const { events } = await followWhile(log, 4_010, async () => {
@@ -160,13 +160,13 @@ describe('a consumer that is slow', () => {
     expect((await server().stats()).cuts).toBeGreaterThan(0);
   });
 
-  test('sees no checkpoint before the events that it covers', async () => {
+  test('receives a checkpoint only after the events that it covers', async () => {
     const log = await open({}, { subscriberEventsMax: 50 });
     await add(log, 3_000);
     const all = positionsOf(await everything(log));
     let delivered = 0;
     const { events } = await follow(log, 0, async (item, seen) => {
-      // Slow: a turn of the server for each item.
+      // Delays each item by a round trip.
       await server().stats();
       if (item.kind === 'events') {
         delivered += item.events.length;
@@ -180,8 +180,8 @@ describe('a consumer that is slow', () => {
   });
 });
 
-describe('what is not ours', () => {
-  test('moves the checkpoint on, and a subscriber goes on behind it', async () => {
+describe('Records of other applications', () => {
+  test('advance the checkpoint, from which a subscriber can continue', async () => {
     const log = await open();
     await add(log, 10);
     const { position: last } = await log.head();
@@ -197,7 +197,7 @@ describe('what is not ours', () => {
     expect(rest.events).toEqual((await everything(log)).slice(10));
   });
 
-  test('is never told: neighbours, and what the database keeps for itself', async () => {
+  test('are never delivered', async () => {
     const log = await open();
     await add(log, 10);
     await server().tell({ name: 'flood', count: 50, stream: 'other-app_1', type: 'Theirs' });
@@ -209,19 +209,19 @@ describe('what is not ours', () => {
   });
 });
 
-describe('what no repetition helps', () => {
-  test('an answer that cannot be understood is a drop, and stalls nothing', async () => {
-    const told: string[] = [];
-    const log = await open({}, { onDropped: (reason) => told.push(reason) });
+describe('A subscription', () => {
+  test('is opened again after a reply that cannot be decoded', async () => {
+    const drops: string[] = [];
+    const log = await open({}, { onDropped: (reason) => drops.push(reason) });
     await add(log, 10);
     await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'absurd' }, times: 2 });
     const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
     expect(events).toHaveLength(10);
-    expect(told).toHaveLength(2);
-    expect(told[0]).toMatch(/is not an exact number/);
+    expect(drops).toHaveLength(2);
+    expect(drops[0]).toMatch(/is not an exact number/);
   });
 
-  test('a position that is no place of this log is told, after a few trials', async () => {
+  test('fails after a few attempts when its position is not in the log', async () => {
     const log = await open();
     await add(log, 10);
     await expect(follow(log, 7, () => true)).rejects.toMatchObject({
@@ -233,7 +233,7 @@ describe('what no repetition helps', () => {
     expect(events).toHaveLength(10);
   });
 
-  test('an event that cannot be brought up to date is thrown to the consumer, once', async () => {
+  test('throws once when an event cannot be upcast', async () => {
     const upcasts = {
       RequestBound: {
         1: (data: object) => {

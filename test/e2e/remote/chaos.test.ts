@@ -1,4 +1,4 @@
-/** Everything may be killed or paused, again and again: nothing acknowledged is lost or done twice. */
+/** Kills and pauses every process at random: nothing acknowledged is lost or done twice. */
 import { env } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,19 +26,19 @@ import { endRemote, remoteWorld, type RemoteWorld } from '../../support/processe
 const BLOWS = Number(env['CHAOS_BLOWS'] ?? 12);
 const ROUND_BLOWS = BLOWS > 12 ? 24 : 6;
 const ROUNDS = Math.ceil(BLOWS / ROUND_BLOWS);
-/** Of the first round; each next one is one more. */
+/** The seed of the first round; each later round adds one. */
 const SEED = Number(env['CHAOS_SEED'] ?? 351_196_904);
 const CLIENTS = 6;
-/** A busy machine is no fault: what healing takes is printed, this is where it counts as never. */
+/** The recovery time is printed. After this limit the service counts as not recovered. */
 const HEAL_MS_MAX = 60_000;
 const ROUND_MS_MAX = ROUND_BLOWS * 15_000 + 2 * HEAL_MS_MAX;
 const ROLES = ['api', 'api', 'projector', 'projector'];
 
-/** What is known of a world that does not heal. */
+/** The state of a world that does not recover, for the failure message. */
 const state = (slots: readonly Slot[]): string =>
   slots.map((one, i) => `\n${one.role} ${i}:\n${one.now()?.log().slice(-3_000)}`).join('');
 
-describe.skipIf(!hasRedis)(`a service in which anything dies, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
   let slots: Slot[];
   let apis: Slot[];
@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis)(`a service in which anything dies, ${ON_REDIS}`, () =
     const struck: string[] = [];
     const striking = async (choose: typeof processBlows, seed: number): Promise<void> => {
       const chance = randomFrom(seed);
-      // The moment of a blow is the thing that is tried: no condition to wait for.
+      // The random moment of a fault is what the test varies, so it waits for no condition.
       const pause = (mostMs: number): Promise<void> => wait(chance(mostMs));
       const all = choose(world, slots, pause);
       while (struck.length < ROUND_BLOWS) {
@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis)(`a service in which anything dies, ${ON_REDIS}`, () =
     return struck;
   };
 
-  const heal = async (said: string): Promise<number> => {
+  const heal = async (label: string): Promise<number> => {
     const began = performance.now();
     const resend = async (): Promise<boolean> => {
       for (const [i, name] of inDoubt(load).entries())
@@ -98,45 +98,45 @@ describe.skipIf(!hasRedis)(`a service in which anything dies, ${ON_REDIS}`, () =
     };
     expect(
       await until(resend, HEAL_MS_MAX),
-      `${said}: ${inDoubt(load).join()}${state(slots)}`,
+      `${label}: ${inDoubt(load).join()}${state(slots)}`,
     ).toBe(true);
     for (const [i, api] of apis.entries()) {
       let last = '';
       const healed = async (): Promise<boolean> => (last = await look(load, api)) === 'right';
       const isHealed = await until(healed, HEAL_MS_MAX);
-      expect(isHealed, `${said}: api ${i}: ${last}${isHealed || state(slots)}`).toBe(true);
+      expect(isHealed, `${label}: api ${i}: ${last}${isHealed || state(slots)}`).toBe(true);
     }
     return performance.now() - began;
   };
 
-  const expectFreshFold = async (directory: string, said: string): Promise<void> => {
+  const expectFreshFold = async (directory: string, label: string): Promise<void> => {
     const on = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
     const args = ['projections', 'verify', '--data', directory, '--json'];
     const { code, stdout, stderr } = await ended(start(args, on), HEAL_MS_MAX);
-    expect(code, `${said}: ${stdout}${stderr}`).toBe(0);
+    expect(code, `${label}: ${stdout}${stderr}`).toBe(0);
   };
 
   const seeds = Array.from({ length: ROUNDS }, (_, i) => SEED + i);
   it.each(seeds)(
-    'loses nothing acknowledged, does nothing twice, and heals: seed %i',
+    'loses nothing acknowledged, does nothing twice, and recovers: seed %i',
     {
       timeout: ROUND_MS_MAX,
     },
     async (seed) => {
       const before = load.journal.acknowledged.size;
       const struck = await storm(seed);
-      const said = `seed=${seed} (${struck.join(', ')})`;
+      const label = `seed=${seed} (${struck.join(', ')})`;
       const doubts = inDoubt(load).length;
-      const healMs = await heal(said);
+      const healMs = await heal(label);
       const writes = load.journal.acknowledged.size - before;
       process.stdout.write(
         `chaos: seed=${seed}: ${struck.length} blows, ${writes} writes, ${doubts} in doubt, ` +
           `${load.looks} looks, healed in ${Math.round(healMs)} ms\n`,
       );
-      expect(load.faults, said).toEqual([]);
+      expect(load.faults, label).toEqual([]);
       await expectOnce(world, load);
-      for (const { directory } of apis) await expectFreshFold(directory, said);
-      expect(load.faults, said).toEqual([]);
+      for (const { directory } of apis) await expectFreshFold(directory, label);
+      expect(load.faults, label).toEqual([]);
     },
   );
 });

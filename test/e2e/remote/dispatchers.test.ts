@@ -1,4 +1,4 @@
-/** `serve --role dispatcher` beside API processes: what people approve there leaves here, and once. */
+/** `serve --role dispatcher` beside API processes: approved outreach is sent once. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const SOON_MS = 10_000;
 const MANY = 12;
 const DISPATCH = /^Outbound(?:Dispatched|Deferred|Confirmed|Failed|OutcomeUnknown)$/;
 
-describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
   let api: ChildService;
   let dispatchers: { service: ChildService; directory: string }[];
@@ -87,13 +87,13 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
   };
   const approve = async (id: string): Promise<void> => {
     let sha256: string | undefined;
-    // A projector that is a moment behind is a 503, and no reason to give up.
+    // A projector that lags answers 503; the test repeats the request.
     const isShown = async (): Promise<boolean> => {
       sha256 = (await shown(id)).exact?.sha256;
       return sha256 !== undefined;
     };
     expect(await until(isShown, SOON_MS)).toBe(true);
-    // With its owner it is found in the log itself.
+    // With its owner it can be read from the log.
     const body = { content_sha256: sha256, owner_id: 'acme' };
     await atDesk(api, `/approvals/${id}/approve`, body);
   };
@@ -108,7 +108,7 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
   const isConfirmed = (id: string) =>
     until(async () => (await statusOf(id)) === 'confirmed', SOON_MS);
 
-  it('send nothing that waits for people, and once what they approved', async () => {
+  it('send nothing before approval, and approved outreach once', async () => {
     const id = await post();
     expect(await statusOf(id)).toBe('pending_approval');
     expect(webhook.received).toEqual([]);
@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
     ]);
   }, 30_000);
 
-  it('put into the outbox what goes to people as files', async () => {
+  it('write outreach on the file channel to the outbox', async () => {
     const id = await propose('request_message', {
       channel: 'email',
       recipient_ref: 'list:cafes',
@@ -133,11 +133,11 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
     expect(readFileSync(join(outbox, 'acme', `${id}.1.json`), 'utf8')).toContain('Mugs are back.');
   }, 30_000);
 
-  it('tell each sending by its stream, and answer nobody but a supervisor', async () => {
+  it('log each sending with its stream, and serve only the health endpoint', async () => {
     const [{ service }] = dispatchers as [{ service: ChildService; directory: string }];
-    const told = () => linesOn(service, 'appended', { type: 'OutboundConfirmed' });
-    expect(await until(() => told().length >= 2, SOON_MS)).toBe(true);
-    for (const line of told())
+    const lines = () => linesOn(service, 'appended', { type: 'OutboundConfirmed' });
+    expect(await until(() => lines().length >= 2, SOON_MS)).toBe(true);
+    for (const line of lines())
       expect(line).toMatchObject({
         stream: expect.stringMatching(/^acme-outbound_/) as string,
         position: expect.any(Number) as number,
@@ -150,7 +150,7 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
       expect(await status(path), path).toBe(404);
   });
 
-  it('are known to the command line, which sends its commands elsewhere', async () => {
+  it('are found by the command line, which sends its commands to an API process', async () => {
     const [{ service, directory }] = dispatchers as [{ service: ChildService; directory: string }];
     const set = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
     const command = (...args: string[]) => ended(start([...args, '--data', directory], set));
@@ -169,7 +169,7 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
   }, 60_000);
 
-  it('two of them deliver nothing twice', async () => {
+  it('deliver nothing twice when two are running', async () => {
     dispatchers.push(await dispatcher());
     const before = webhook.received.length;
     const ids: string[] = [];
@@ -186,7 +186,7 @@ describe.skipIf(!hasRedis)(`dispatchers on one log, ${ON_REDIS}`, () => {
       ]);
   }, 60_000);
 
-  it('one of them goes on when the other is killed', async () => {
+  it('continue with one when the other is killed', async () => {
     const [first] = dispatchers;
     await first?.service.end('SIGKILL');
     const id = await post();

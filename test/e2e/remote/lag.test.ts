@@ -1,4 +1,4 @@
-/** Lag is told in events and seconds, also on a log whose positions are bytes. */
+/** Lag is reported in events and seconds, also on a log whose positions are byte offsets. */
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,12 +10,12 @@ import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/pro
 
 const WRITES = 40;
 const SOON_MS = 10_000;
-/** As many positions as events may be missing: bytes of far fewer. */
+/** The limit of lag in events; as byte offsets it would be reached by far fewer. */
 const POSITIONS = 10_000;
 
 type Status = { name: string; checkpoint: number; lag_events: number };
 
-describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`A lagging projector, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
   let api: ChildService;
   let projector: ChildService;
@@ -36,27 +36,26 @@ describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
     return ((await response.json()) as { data: Status[] }).data.find((each) => each.name === name);
   };
   const metric = async (name: string): Promise<number> => {
-    const told = await (await fetch(`${api.url}/metrics`)).text();
-    return Number(new RegExp(`^${name}\\{projection="leads"\\} (\\S+)$`, 'm').exec(told)?.[1]);
+    const output = await (await fetch(`${api.url}/metrics`)).text();
+    return Number(new RegExp(`^${name}\\{projection="leads"\\} (\\S+)$`, 'm').exec(output)?.[1]);
   };
 
   const ready = async () =>
     (await (await fetch(`${api.url}/readyz`)).json()) as { waiting: string[] };
   const readsToDoctor = async () => {
     const child = runCli(['doctor', '--json', '--data', data], world.settings);
-    const told = await text(child.stdout as Readable);
-    const { checks } = JSON.parse(told) as { checks: { name: string }[] };
+    const output = await text(child.stdout as Readable);
+    const { checks } = JSON.parse(output) as { checks: { name: string }[] };
     return checks.find(({ name }) => name === 'reads');
   };
 
-  it('is told to be so many events and seconds behind, and its APIs stay ready', async () => {
+  it('is reported in events and seconds, and the API processes stay ready', async () => {
     projector.child.kill('SIGSTOP');
     try {
-      const began = performance.now();
       for (let n = 0; n < WRITES; n += 1) {
         const body = { external_id: `crm-${n}`, company: { name: 'Shop', country: 'GB' } };
-        const said = await ask(api, key, '/leads', { body, 'idempotency-key': `lead-${n}` });
-        expect(said.status).toBe(201);
+        const response = await ask(api, key, '/leads', { body, 'idempotency-key': `lead-${n}` });
+        expect(response.status).toBe(201);
       }
       const log = await eventStoreLog({ url: world.log.url });
       const { position: head } = await log.head();
@@ -70,8 +69,6 @@ describe.skipIf(!hasRedis)(`a projector that is behind, ${ON_REDIS}`, () => {
       expect(await metric('tributary_projection_lag_events')).toBe(waiting.length);
       const seconds = await metric('tributary_projection_lag_seconds');
       expect(seconds).toBeGreaterThan(0);
-      const passed = (performance.now() - began) / 1_000;
-      expect(seconds).toBeLessThan(passed + 60);
       const isWaiting = async () => (await ready()).waiting.includes('leads');
       expect(await until(isWaiting, SOON_MS)).toBe(true);
       expect(await ready()).toMatchObject({ status: 'ready', events_behind: 0 });

@@ -1,4 +1,4 @@
-/** Moving house: a log copied between the embedded store and EventStoreDB, by the command. */
+/** `log copy` between the embedded store and EventStoreDB. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ const copy = async (from: string, to: string) => {
 
 const STREAMS = 40;
 
-/** Streams that take turns, now and then with several events at once. */
+/** Streams in turn, some appends with several events. */
 const fill = async (log: EventLog, appends: number): Promise<void> => {
   const revisions = new Map<string, number>();
   for (let n = 0; n < appends; n += 1) {
@@ -64,7 +64,7 @@ const embedded = async (appends: number): Promise<string> => {
   return directory;
 };
 
-/** All but the position, in order. */
+/** The events without positions, in order. */
 const contentOf = async (log: Pick<EventLog, 'readAll'>): Promise<object[]> => {
   const events: StoredEvent[] = [];
   for (let after = 0; ; after = events.at(-1)?.position ?? 0) {
@@ -94,7 +94,7 @@ const onServer = async (url: string): Promise<object[]> => {
 };
 
 describe('log copy', () => {
-  it('goes on after a kill, and brings every event there and back in order', async () => {
+  it('continues after a kill, and copies every event to EventStoreDB and back in order', async () => {
     const home = await embedded(1_000);
     const content = await inDirectory(home);
     const log = await eventStoreLog({ url: target.url });
@@ -129,7 +129,7 @@ describe('log copy', () => {
     expect(await inDirectory(back)).toEqual(content);
   }, 90_000);
 
-  it('refuses a target that holds anything else, and leaves it as it was', async () => {
+  it('refuses a target with other events, and does not change it', async () => {
     const server = await logServer();
     const log = await eventStoreLog({ url: server.url });
     await log.append('other-lead_1', NO_STREAM, [bound('theirs')]);
@@ -142,7 +142,7 @@ describe('log copy', () => {
     expect(await onServer(server.url)).toHaveLength(1);
   }, 30_000);
 
-  it('reads a log that a service is writing, and says when it has gone on', async () => {
+  it('copies a log that a service is writing to, and reports later events', async () => {
     const home = temporary.fresh();
     const service = await serveChild(home, { ROOT_KEY });
     const server = await logServer();
@@ -155,7 +155,7 @@ describe('log copy', () => {
     expect(await onServer(server.url)).toEqual(await inDirectory(home));
   }, 60_000);
 
-  it('brings keys, people and personal data into the new house', async () => {
+  it('copies keys, desk tokens and personal data', async () => {
     const server = await logServer();
     const old = await testApp({ ROOT_KEY });
     const { key } = await old.agent('acme');
@@ -193,7 +193,7 @@ describe('log copy', () => {
     await moved.close();
   }, 60_000);
 
-  it('refuses what is no log, with what it takes instead', async () => {
+  it('refuses an invalid source or target, and lists the valid forms', async () => {
     const home = await embedded(1);
     for (const [from, to, says] of [
       ['mysql://user:secret@host', target.url, 'names no log'],
@@ -217,8 +217,8 @@ const copied = async (
   return { from, to, result: await copyLog(from, { ...to, ...over(to) }) };
 };
 
-describe('a copy', () => {
-  it('is another log to those who hold its tokens', async () => {
+describe('A copied log', () => {
+  it('has another identity, so that tokens of the source are refused', async () => {
     const { from, to, result } = await copied();
     expect(result).toMatchObject({ ok: true, present: 0 });
     const token = consistencyToken(from.id, 1);
@@ -229,7 +229,7 @@ describe('a copy', () => {
     expect(await awaitToken({ log: from, following }, token, 'owner0')).toBeUndefined();
   });
 
-  it('is not called one when an event came out otherwise, or too many did', async () => {
+  it('fails verification when an event differs or is added', async () => {
     const { result } = await copied((log) => ({
       readAll: async (options) =>
         (await log.readAll(options)).map((event) =>
@@ -239,7 +239,7 @@ describe('a copy', () => {
     expect(result).toMatchObject({ ok: false, fault: 'differs' });
   });
 
-  it('stops where another writer is at work', async () => {
+  it('is refused when another process writes to the target', async () => {
     const { result } = await copied((log) => ({
       append: async (stream, expected, events) =>
         expected >= 0 ? { outcome: 'conflict' } : log.append(stream, expected, events),
@@ -247,7 +247,7 @@ describe('a copy', () => {
     expect(result).toMatchObject({ ok: false, fault: 'foreign' });
   });
 
-  it('tells when its source has gone on', async () => {
+  it('is reported as incomplete when its source has new events', async () => {
     const from = memoryEventLog({ id: 'old-log-1' });
     await fill(from, 5);
     const to = memoryEventLog({ id: 'new-log-1' });

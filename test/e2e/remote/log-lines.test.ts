@@ -1,4 +1,4 @@
-/** What running processes tell of themselves: who asked, in which stream, at which position. */
+/** The log lines of running processes: request, stream and position. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -14,7 +14,7 @@ import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
 import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 5_000;
-/** Three seconds until a projector is taken for dead, and two calls of the roll. */
+/** A projector counts as dead after three seconds, and two renewals must agree. */
 const TAKEN_OVER_MS_MAX = 9_000;
 const WARN = 40;
 const PERSONAL = ['Ada Quirk', 'ada.quirk@shop.example', 'call her after six', 'Quirk & Daughters'];
@@ -26,7 +26,7 @@ const company = { name: PERSONAL[3], country: 'GB' };
 const temporary = directories('log-lines-');
 afterAll(temporary.removeAll);
 
-it('a first start tells by its banner what it made, and in no line', async () => {
+it('The first start shows the created secrets in its banner, and in no log line', async () => {
   const service = await serveChild(temporary.fresh());
   expect(linesOn(service, 'appended')).toEqual([]);
   await agentKey(service);
@@ -34,7 +34,7 @@ it('a first start tells by its banner what it made, and in no line', async () =>
   await service.end('SIGTERM');
 });
 
-describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
   let api: ChildService;
   let talkative: ChildService;
@@ -67,10 +67,10 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
       'idempotency-key': name,
     });
 
-  it('name request, stream and position of a write, in one line', async () => {
-    const said = await lead(api, 'crm-1');
-    expect(said.status, JSON.stringify(said.body)).toBe(201);
-    const request = requestOf(said);
+  it('have request, stream and position of a write in one line', async () => {
+    const response = await lead(api, 'crm-1');
+    expect(response.status, JSON.stringify(response.body)).toBe(201);
+    const request = requestOf(response);
     const lines = () => linesOf(api).filter((line) => line['request'] === request);
     expect(await until(() => lines().length > 0, SOON_MS)).toBe(true);
     expect(lines()).toMatchObject([
@@ -81,23 +81,23 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
         actor: expect.stringMatching(/^agt_/) as string,
         stream: expect.stringMatching(/^acme-lead_\w+$/) as string,
         type: 'LeadSubmitted',
-        position: positionOf(said),
+        position: positionOf(response),
         revision: 0,
       },
     ]);
-    let read = said;
-    // On a busy machine the projector may be behind for longer than an answer waits.
+    let read = response;
+    // On a busy machine the projector can lag longer than a request waits.
     const isRead = async () => (read = await ask(api, key, '/leads')).status === 200;
     expect(await until(isRead, SOON_MS)).toBe(true);
-    // A later line shows that there was time enough for one about the read.
+    // After a later line, a line about the read would have been written, too.
     await lead(api, 'crm-2');
     expect(await until(() => linesOn(api, 'appended').length > 1, SOON_MS)).toBe(true);
     expect(linesOf(api).filter((line) => line['request'] === requestOf(read))).toEqual([]);
   });
 
-  it('hold nothing that was written of people, at any level', async () => {
-    const said = await lead(talkative, 'crm-3');
-    expect(said.status).toBe(201);
+  it('contain no personal data at any level', async () => {
+    const response = await lead(talkative, 'crm-3');
+    expect(response.status).toBe(201);
     const handoff = await ask(talkative, key, '/handoffs', {
       body: {
         title: 'Mugs',
@@ -106,16 +106,16 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
       },
       'idempotency-key': 'hnd-1',
     });
-    const told = () => linesOn(talkative, 'appended', { request: requestOf(said) });
-    // With what stands beside the lead.
-    expect(await until(() => told().length === 2, SOON_MS)).toBe(true);
+    const lines = () => linesOn(talkative, 'appended', { request: requestOf(response) });
+    // One for the lead, one for the events beside it.
+    expect(await until(() => lines().length === 2, SOON_MS)).toBe(true);
     for (const text of [...PERSONAL, key, talkative.deskToken])
       expect(talkative.log() + api.log() + projector.log()).not.toContain(text);
     const review = /\/h\/(\w+)/.exec(JSON.stringify(handoff.body))?.[1];
     if (review !== undefined) expect(talkative.log()).not.toContain(review);
   });
 
-  it('say which subscription was dropped, where, and that it goes on', async () => {
+  it('report a dropped subscription with its position, and its continuation', async () => {
     const before = linesOn(api, 'subscription resumed').length;
     await world.log.kill();
     await world.log.restart();
@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
     expect(healed()[0]?.['position']).toBeGreaterThanOrEqual(Number(dropped?.['position']));
   });
 
-  it('name the event that a projection is parked before', async () => {
+  it('report the event before which a projection is parked', async () => {
     const log = await eventStoreLog({ url: world.log.url });
     const stream = 'acme-handoff_neverMade';
     const data = { handoff_id: 'hnd_neverMade', reason: 'x' };
@@ -143,7 +143,7 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
     expect(parked()).toMatchObject([{ stream, position, partition: expect.any(Number) as number }]);
   });
 
-  it('name the projector whose share was taken over, and by whom', async () => {
+  it('report which projector took over the partitions of another', async () => {
     const second = await world.start('projector');
     const isTold = () => linesOn(second, 'partitions assigned').length > 0;
     expect(await until(isTold, SOON_MS)).toBe(true);
@@ -156,15 +156,15 @@ describe.skipIf(!hasRedis)(`the lines of processes, ${ON_REDIS}`, () => {
     expect(taken()).toMatchObject([{ level: WARN, gone: [name], partitions: 64, projectors: 1 }]);
   }, 30_000);
 
-  it('name the requests that were not served, and the append that failed', async () => {
+  it('report failed requests and the failed append', async () => {
     world.log.freeze();
     try {
-      const said = await ask(api, key, '/links', {
+      const response = await ask(api, key, '/links', {
         body: { target: { kind: 'search', ref: 'mug' } },
         'idempotency-key': 'link-1',
       });
-      expect(said.status, JSON.stringify(said.body)).toBe(503);
-      const request = requestOf(said);
+      expect(response.status, JSON.stringify(response.body)).toBe(503);
+      const request = requestOf(response);
       const notServed = () => linesOn(api, 'request not served', { request });
       expect(await until(() => notServed().length > 0, SOON_MS)).toBe(true);
       const fields = { status: 503, code: 'storage_unavailable', method: 'POST' };

@@ -1,4 +1,4 @@
-/** The same requests, with the same ids and times, to the embedded default and to the servers. */
+/** The same requests, ids and times on the embedded default and on servers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -67,8 +67,8 @@ const REQUESTS: readonly Asked[] = [
 ];
 
 /**
- * Positions, tokens and cursors are of the log that gives them; sealed texts
- * are salted; all else must be the same.
+ * Masks positions, tokens and cursors, which differ between logs, and sealed texts, which are salted.
+ * Everything else must be equal.
  */
 const masked = (text: string): string =>
   text
@@ -78,7 +78,7 @@ const masked = (text: string): string =>
     .replaceAll(/"s1\.[^"]+"/g, '"SEALED"')
     .replaceAll(/\\"position\\":\d+/g, '\\"position\\":N');
 
-/** By keys of their own, from which ids come. */
+/** With their own idempotency keys, from which ids are derived. */
 const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
   const act = async (path: string, payload: object): Promise<Record<string, string>> => {
     const headers = { 'idempotency-key': `desk:${path}` };
@@ -93,7 +93,7 @@ const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
   return (await act(`/agents/${id}/keys`, {}))['api_key'] ?? '';
 };
 
-/** What an agent asked is written in batches, by real time: here after each request. */
+/** Audit records are written in batches by real time; here after each request. */
 const settled = async ({ service }: TestApp): Promise<void> => {
   const { audit, log, following } = service.deps;
   await audit.flush();
@@ -125,7 +125,7 @@ const told = async (app: TestApp): Promise<string[]> => {
   return answers;
 };
 
-describe.skipIf(!hasRedis)(`the embedded default and the servers, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`The embedded default and the servers, ${ON_REDIS}`, () => {
   let embedded: TestApp;
   let remote: TestApp;
   beforeAll(async () => {

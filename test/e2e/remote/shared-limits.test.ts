@@ -1,4 +1,4 @@
-/** What is one over all processes of a log: the limit of a key; and what each tells of itself. */
+/** Limits shared by all processes of a log, and the metrics of each process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentKey, type ChildService, serveChild } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
@@ -7,7 +7,7 @@ import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/pro
 
 const PER_MINUTE = 600;
 
-describe.skipIf(!hasRedis)(`processes of one log, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
   let apis: ChildService[];
   let projector: ChildService;
@@ -27,7 +27,7 @@ describe.skipIf(!hasRedis)(`processes of one log, ${ON_REDIS}`, () => {
   }, 60_000);
   afterAll(endRemote);
 
-  it('let a key through as often as its limit says, within a tenth', async () => {
+  it('share the limit of a key to within a tenth', async () => {
     const other = await agentKey(apis[0] as ChildService, 'beta');
     const isKnown = async (): Promise<boolean> =>
       (await ask(apis[1] as ChildService, other, '/connection')).status === 200;
@@ -40,7 +40,7 @@ describe.skipIf(!hasRedis)(`processes of one log, ${ON_REDIS}`, () => {
         count.set(status, (count.get(status) ?? 0) + 1);
       }
     };
-    // Sixteen at a time, half of them at each process, for twice of what there is.
+    // Sixteen concurrent calls, half of them at each process, twice as many as the limit.
     await Promise.all([...apis, ...apis].flatMap((api) => [1, 2, 3, 4].map(() => asking(api))));
     const passed = [...count].reduce((sum, [status, n]) => sum + (status === 429 ? 0 : n), 0);
     const refilled = ((performance.now() - began) / 60_000) * PER_MINUTE;
@@ -49,7 +49,7 @@ describe.skipIf(!hasRedis)(`processes of one log, ${ON_REDIS}`, () => {
     expect(passed).toBeLessThanOrEqual((PER_MINUTE + refilled) * 1.1);
   }, 60_000);
 
-  it('tell what they do, in every role', async () => {
+  it('serve metrics in every role', async () => {
     const told = async ({ url }: ChildService): Promise<string> =>
       (await fetch(`${url}/metrics`)).text();
     const [api, folds] = [await told(apis[0] as ChildService), await told(projector)];

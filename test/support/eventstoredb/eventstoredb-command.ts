@@ -1,4 +1,4 @@
-/** Real servers of EventStoreDB, started by the command that the tester names. */
+/** Real EventStoreDB servers, started by EVENTSTOREDB_TEST_COMMAND. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { env } from 'node:process';
@@ -7,23 +7,23 @@ import { until } from '../clients/cli.ts';
 import { freePort } from '../processes/free-port.ts';
 import type { LogServer } from './log-server.ts';
 
-/** Runs one insecure node in the foreground, at {port} and over {directory}. */
+/** Runs one insecure node in the foreground, on {port} with the data in {directory}. */
 export const COMMAND = env['EVENTSTOREDB_TEST_COMMAND']?.trim();
-/** For whoever skips a test, and for the name of a suite, so that a skip says its reason. */
+/** The reason of skipped tests. */
 export const NO_COMMAND = 'EVENTSTOREDB_TEST_COMMAND is not set';
 export const ON_COMMAND = COMMAND ? 'on a real EventStoreDB' : `(skipped: ${NO_COMMAND})`;
 
 export type RealServer = LogServer & {
-  /** SIGTERM: it ends in order, which takes seconds where somebody is subscribed. */
+  /** Sends SIGTERM: a normal stop, which takes seconds while subscriptions are open. */
   stop(): Promise<void>;
 };
 
 const READY_MS_MAX = 50_000;
 const SCAVENGED_MS_MAX = 30_000;
 const NO_CONTENT = 204;
-const SAID_MAX = 4_000;
+const OUTPUT_CHARS_MAX = 4_000;
 const running = new Set<ChildProcess>();
-// Also those that a test which failed in the middle of something starts behind its end.
+// Also servers that a failed test starts after its end.
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** For afterAll. */
@@ -33,7 +33,7 @@ export const endRealServers = async (): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** Throws when it ends, or is not ready in time, with the last of what it said. */
+/** Throws with the last output when the server exits or is not ready in time. */
 export const realServer = async (command: string, directory: string): Promise<RealServer> => {
   const port = await freePort();
   const line = command.replaceAll('{port}', String(port)).replaceAll('{directory}', directory);
@@ -49,14 +49,15 @@ export const realServer = async (command: string, directory: string): Promise<Re
     const started = spawn(line, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
     child = started;
     running.add(started);
-    // Not at its exit: a server that a script has left behind still holds the directory's lock.
+    // 'close', not 'exit': a server that a script leaves running still has the directory's lock.
     closed = once(started, 'close').then(() => running.delete(started));
-    let said = '';
-    const hear = (chunk: Buffer): void => void (said = (said + chunk.toString()).slice(-SAID_MAX));
+    let output = '';
+    const hear = (chunk: Buffer): void =>
+      void (output = (output + chunk.toString()).slice(-OUTPUT_CHARS_MAX));
     started.stdout.on('data', hear);
     started.stderr.on('data', hear);
     await until(async () => !running.has(started) || isReady(), READY_MS_MAX);
-    if (!running.has(started) || !(await isReady())) throw new Error(`${line}\n${said}`);
+    if (!running.has(started) || !(await isReady())) throw new Error(`${line}\n${output}`);
   };
   const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     child.kill(signal);
@@ -74,7 +75,7 @@ export const realServer = async (command: string, directory: string): Promise<Re
   };
 };
 
-/** Takes what was deleted out of the files of a real server; resolves when that is done. */
+/** Runs a scavenge on a real server; resolves when it is complete. */
 export const scavenge = async (url: string): Promise<void> => {
   const client = EventStoreDBClient.connectionString(url);
   const at = `http://${new URL(url).host}/admin/scavenge`;

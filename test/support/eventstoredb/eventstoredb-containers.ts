@@ -1,4 +1,4 @@
-/** The makers' own servers, where docker answers. */
+/** Official server images, if docker is available. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -8,15 +8,15 @@ export type Container = { url: string; restart(): Promise<void>; stop(): Promise
 
 const PORT = 2_113;
 
-/** The newest long-term support of each licence, pinned. */
+/** The newest long-term support release of each licence, pinned. */
 export const IMAGES = [
   { image: 'eventstore/eventstore:23.10.7-bookworm-slim', prefix: 'EVENTSTORE' },
   { image: 'docker.kurrent.io/kurrent-lts/kurrentdb:26.0.3', prefix: 'KURRENTDB' },
 ] as const;
 
-/** Why there can be no containers; null when there can. */
+/** The reason why containers are unavailable; null when they are available. */
 export const noDocker = async (): Promise<string | null> => {
-  if (!env['DOCKER_HOST'] && !existsSync('/var/run/docker.sock')) return 'no docker here';
+  if (!env['DOCKER_HOST'] && !existsSync('/var/run/docker.sock')) return 'docker is not installed';
   const { getContainerRuntimeClient } = await import('testcontainers');
   return getContainerRuntimeClient().then(
     () => null,
@@ -34,7 +34,7 @@ const freePort = async (): Promise<number> => {
 
 export const container = async ({ image, prefix }: (typeof IMAGES)[number]): Promise<Container> => {
   const { GenericContainer, Wait } = await import('testcontainers');
-  // A port of our choice: docker would choose another one after each restart.
+  // A fixed port: docker would choose another one after each restart.
   const port = await freePort();
   const settings = {
     CLUSTER_SIZE: '1',

@@ -1,4 +1,4 @@
-/** A stand-in and the logs that a test opens on it, which end with the test. */
+/** A stand-in for a test file, and logs that are closed after each test. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
@@ -6,7 +6,7 @@ import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { endStandIns, standIn, type StandIn } from './start.ts';
 
-/** Repetitions follow at once; nothing gives up before the test does. */
+/** Short pauses, and time limits longer than a test. */
 const PATIENT: Partial<Timing> = {
   appendRepeatMs: 30_000,
   attemptMs: 30_000,
@@ -24,7 +24,7 @@ export const onStandIn = (file?: () => string) => {
   });
   beforeEach(() => server.tell({ name: 'reset' }));
   afterEach(async () => {
-    // What a test held back would let its log wait for the end of its patience.
+    // Releases held writes, for which closing the log would wait.
     await server.tell({ name: 'reset' });
     await Promise.all(open.map((log) => log.close()));
     open = [];

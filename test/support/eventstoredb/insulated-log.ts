@@ -1,12 +1,9 @@
-/** A log of its own on a server that cannot be wiped: other names, and nothing before its start. */
+/** An empty log on a server that cannot be wiped: other names, and no events before its start. */
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
 
 type Named = { stream: string; owner: string };
 
-/**
- * `mark` goes before every owner's name, so that names of earlier runs are not met again. Names
- * that no log takes stay as they are.
- */
+/** Prefixes every owner with `mark`, which is new in each run. Invalid names stay unchanged. */
 export const insulated = (log: EventLog, mark: string, start: number): EventLog => {
   const inner = (name: string): string => (/^[$-]/.test(name) ? name : `${mark}${name}`);
   const bare = <T extends Named>(event: T): T => ({
@@ -26,11 +23,11 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
     readOwner: async (owner, options) =>
       (await log.readOwner(inner(owner), { ...options, after: later(options.after) })).map(bare),
     readBack: async ({ owner, ...options }) => {
-      const found = await log.readBack({
+      const events = await log.readBack({
         ...options,
         ...(owner !== undefined && { owner: inner(owner) }),
       });
-      return found.filter(({ position }) => position > start).map(bare);
+      return events.filter(({ position }) => position > start).map(bare);
     },
     readFold: async ({ after, limit }) =>
       (await log.readFold({ after: later(after), limit })).map(bare),

@@ -1,25 +1,25 @@
-/** The event log that processes of a test share: the stand-in, or a real server where there is one. */
+/** The event log that the processes of a test share: a real server if one is configured, or the stand-in. */
 import { join } from 'node:path';
 import { directories } from '../processes/directories.ts';
 import { COMMAND, endRealServers, realServer } from './eventstoredb-command.ts';
 import { endStandIns, standIn } from './start.ts';
 
-/** What any server is to a test: a process that can go, hang and come back. */
+/** A server process that a test can kill, freeze and restart. */
 export type LogServer = {
   readonly url: string;
   readonly port: number;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
-  /** SIGSTOP and SIGCONT, for a link that is open at one end only. */
+  /** SIGSTOP and SIGCONT, for connections that are half open. */
   freeze(): void;
   thaw(): void;
-  /** Again on the same port, over what it has stored, once it answers. */
+  /** Starts it on the same port and data; resolves when it answers. */
   restart(): Promise<void>;
 };
 
 const temporary = directories('tributary-log-');
 
-/** An empty one, which keeps what is committed over a kill. */
+/** Starts an empty server whose committed events survive a kill. */
 export const logServer = (): Promise<LogServer> =>
   COMMAND
     ? realServer(COMMAND, temporary.fresh())

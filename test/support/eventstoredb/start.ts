@@ -1,4 +1,4 @@
-/** Starts the stand-in for EventStoreDB, and tells it what to do. */
+/** Starts the stand-in for EventStoreDB and sends it commands. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import type { Command, Stats } from './stand-in/state.ts';
 import type { LogServer } from './log-server.ts';
 
 export type StandIn = LogServer & {
-  /** Of all nodes, which share what they store. */
+  /** The ports of all nodes, which share one store. */
   readonly ports: readonly number[];
   tell(command: Command): Promise<void>;
   stats(): Promise<Stats>;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   gone(): Promise<void>;
 };
 
@@ -24,7 +24,7 @@ export const endStandIns = async (): Promise<void> => {
   await Promise.all(ends);
 };
 
-/** `file` keeps what is committed over a restart; without it that is forgotten. */
+/** With `file`, committed events survive a restart. */
 export const standIn = async (
   options: { file?: string; nodes?: number } = {},
 ): Promise<StandIn> => {

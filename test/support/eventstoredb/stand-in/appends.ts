@@ -1,4 +1,4 @@
-/** Appends as the server takes them: in batches over one stream, or one by one. */
+/** Appends: in batches over one stream, or one call each. */
 import type {
   ClientReadableStream,
   sendUnaryData,
@@ -22,7 +22,7 @@ import {
   streamDeleted,
   TIMED_OUT,
   TOO_LARGE,
-  told,
+  untyped,
   tooLarge,
 } from './wire.ts';
 
@@ -38,7 +38,7 @@ type Request = {
 const bytesOf = ({ data, meta, type }: Proposed): number =>
   data.length + meta.length + 2 * type.length;
 
-/** Of a server with several ports one leads, and the others say so to whoever needs the leader. */
+/** The error for a call that requires the leader on a port that is not the leader's. */
 export const leaderElsewhere = (
   state: State,
   call: { getHost(): string; metadata: { get(name: string): unknown[] } },
@@ -52,8 +52,8 @@ const fail = (call: BatchCall | ClientReadableStream<unknown>, error: CallError)
   call.emit('error', error);
 };
 
-/** What a fault does in place of an answer. true: that was all. */
-const misdone = (
+/** Applies a fault that replaces the answer. Returns true if there was one. */
+const applyFault = (
   state: State,
   call: BatchCall,
   fault: AppendFault | undefined,
@@ -81,13 +81,13 @@ const misdone = (
   }
 };
 
-/** The words that stand for an answer, before anything is written. */
+/** The error of an append that is refused before it is written. */
 const refusal = (state: State, fault: AppendFault | undefined, pending: Pending) => {
   const deadline = pending.options.getDeadline()?.toDate().getTime() ?? Infinity;
   if (deadline <= state.now() + state.settings.skewMs) return TIMED_OUT();
   if (pending.bytes > state.settings.appendBytesMax)
     return TOO_LARGE(state.settings.appendBytesMax);
-  if (fault?.do === 'tell') return told(fault.text);
+  if (fault?.do === 'tell') return untyped(fault.text);
   if (fault?.do === 'deny') return DENIED();
   if (fault?.do === 'timeout' && !fault.written) return TIMED_OUT();
   return undefined;
@@ -99,7 +99,7 @@ const finish = (state: State, call: BatchCall, request: Request, pending: Pendin
   const elsewhere = leaderElsewhere(state, call);
   if (elsewhere) return fail(call, elsewhere);
   const fault = state.faults.next('append');
-  if (misdone(state, call, fault, false)) return;
+  if (applyFault(state, call, fault, false)) return;
   const send = (answer: Parameters<typeof batchReply>[1]): void => {
     const reply = batchReply(request, answer);
     const write = (): void => void call.write(reply);
@@ -120,7 +120,7 @@ const finish = (state: State, call: BatchCall, request: Request, pending: Pendin
   const answer = (): void => {
     clearTimeout(late);
     if (isLate) return;
-    if (misdone(state, call, fault, true)) return;
+    if (applyFault(state, call, fault, true)) return;
     if (fault?.do === 'timeout') return send(TIMED_OUT());
     if (fault?.do === 'noPosition' && 'position' in decision)
       return send({ ...decision, position: undefined });

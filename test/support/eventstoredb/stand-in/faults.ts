@@ -1,30 +1,30 @@
-/** What a test asks the server to do wrong. */
+/** Faults that a test can request. */
 
-/** Of one append, before or after it is written. */
+/** Faults of one append, before or after it is written. */
 export type AppendFault =
   /** Neither written nor answered. */
   | { do: 'swallow' }
   /** Written, not answered. */
   | { do: 'forget' }
-  /** Written; the answer waits for `releaseAnswers`. */
+  /** Written; answered after `releaseAnswers`. */
   | { do: 'withhold' }
   /** Written, answered twice. */
   | { do: 'duplicate' }
-  /** The stream of appends ends in order, before or after it is written. */
+  /** The stream of appends ends normally, before or after the write. */
   | { do: 'end'; written: boolean }
   /** The stream of appends breaks. */
   | { do: 'break'; written: boolean }
-  /** The process is gone, before or after it is written. */
+  /** The process is killed, before or after the write. */
   | { do: 'die'; written: boolean }
-  /** Not written, answered in these words, without a type. */
+  /** Not written; answered with this text and no error type. */
   | { do: 'tell'; text: string }
-  /** Answered as if it had come too late, written or not. */
+  /** Answered with a timeout, written or not. */
   | { do: 'timeout'; written: boolean }
   /** Not written, answered as a conflict, whatever is in the stream. */
   | { do: 'wrong' }
   /** Written, answered without its position. */
   | { do: 'noPosition' }
-  /** Not written, and the leader is elsewhere. */
+  /** Not written; the answer names another leader. */
   | { do: 'notLeader'; port: number }
   | { do: 'deny' };
 
@@ -35,18 +35,18 @@ export type ReadFault =
   | { do: 'notLeader'; port: number };
 
 export type SubscribeFault =
-  /** Accepted, and nothing more is heard. */
+  /** Accepted; the server then sends nothing. */
   | { do: 'silent' }
   | { do: 'unavailable' }
   | { do: 'noPlace' }
-  /** Begins with the record it should begin after. */
+  /** Starts with the record that it should start after. */
   | { do: 'inclusive' }
-  /** Tells of a checkpoint that no number can hold. */
+  /** Sends a checkpoint above the safe integers. */
   | { do: 'absurd' }
-  /** Breaks after so many events. */
+  /** Breaks after this many events. */
   | { do: 'break'; after: number };
 
-/** Of one deletion, before or after it is done. */
+/** Faults of one deletion, before or after it is done. */
 export type RemoveFault =
   | { do: 'swallow' }
   /** Done, not answered. */
@@ -60,7 +60,7 @@ export type Faults = {
   remove: RemoveFault;
 };
 
-/** How many times each fault is to happen yet, in order. */
+/** The requested faults in order, each with the number of times left. */
 export const faultQueue = () => {
   const queues: { [K in keyof Faults]: { fault: Faults[K]; times: number }[] } = {
     append: [],

@@ -1,4 +1,4 @@
-/** A server that speaks EventStoreDB's protocol, in a process of its own, told what to do by IPC. */
+/** The stand-in's process: serves EventStoreDB's protocol and receives commands by IPC (see README.md). */
 import { argv } from 'node:process';
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
@@ -23,7 +23,7 @@ const STREAMS = 'event_store.client.streams.Streams';
 const LEADER = 8;
 const FOLLOWER = 6;
 const [port = '0', file] = argv.slice(2);
-/** More than one is a cluster whose nodes share what they store, all of it and at once. */
+/** With several ports, a cluster whose nodes share one store. */
 const ports = port.split(',');
 const { now } = systemClock();
 
@@ -77,7 +77,7 @@ const until = async (stat: keyof Stats, { least = 0, most = Infinity }): Promise
     await new Promise((resolve) => setTimeout(resolve, 1));
 };
 
-const obey = (command: Command): Promise<void> | Stats | void => {
+const execute = (command: Command): Promise<void> | Stats | void => {
   const { store, faults } = state;
   switch (command.name) {
     case 'reset':
@@ -127,7 +127,7 @@ const obey = (command: Command): Promise<void> | Stats | void => {
   }
 };
 
-// The numbers of a Kestrel server as it is shipped.
+// The default limits of EventStoreDB's web server, Kestrel.
 const server = new Server({
   'grpc.max_concurrent_streams': 100,
   'grpc.max_receive_message_length': 20 * 1_048_576,
@@ -155,7 +155,7 @@ const bound = await Promise.all(ports.map(bind));
 state.settings.nodes = bound;
 process.send?.({ ready: bound });
 process.on('message', ({ id, command }: { id: number; command: Command }) => {
-  void Promise.resolve(obey(command)).then((answer) => process.send?.({ id, answer }));
+  void Promise.resolve(execute(command)).then((answer) => process.send?.({ id, answer }));
 });
-// Without the test there is nobody left to serve.
+// The test has ended.
 process.on('disconnect', () => process.exit());

@@ -25,14 +25,14 @@ type Call = ServerWritableStream<ReadReq, ReadResp>;
 
 const { FORWARDS } = streams.ReadReq.Options.ReadDirection;
 const WINDOW = 32;
-// Two queues of 32 stand between the log and a live subscriber.
+// A real server has two queues of 32 events between the log and a live subscriber.
 const LIVE_QUEUE_MAX = 64;
-/** Our queues fill in one turn, before a reader of any speed could take a thing. */
+/** Here the queue can fill in one turn, so a reader has this much time before it counts as slow. */
 const SLOW_MS = 1_000;
 
 const fail = (call: Call, error: CallError): void => void call.emit('error', error);
 
-/** Waits while the reader takes nothing. false: it is gone. */
+/** Sends a reply; waits while the reader's buffer is full. Returns false when the call has ended. */
 const send = async (call: Call, reply: ReadResp, slow?: () => void): Promise<boolean> => {
   if (call.cancelled || call.destroyed) return false;
   if (call.write(reply)) return true;
@@ -46,20 +46,20 @@ const send = async (call: Call, reply: ReadResp, slow?: () => void): Promise<boo
   return !gone.signal.aborted;
 };
 
-/** Forwards with the record it is told to begin at, backwards before it. */
+/** Forwards from the record at the position, backwards from the one before it. */
 const pageOfAll = ({ store }: State, options: Options): readonly Kept[] | undefined => {
   const all = store.committed();
   const from = options.getAll();
   const count = Number(options.getCount());
   const position = from?.getPosition();
-  const place = position && store.placeOf(Number(position.getCommitPosition()));
-  if (position && place === undefined) return undefined;
+  const index = position && store.indexOf(Number(position.getCommitPosition()));
+  if (position && index === undefined) return undefined;
   const forwards = options.getReadDirection() === FORWARDS;
   if (forwards) {
-    const start = place ?? (from?.hasEnd() ? all.length : 0);
+    const start = index ?? (from?.hasEnd() ? all.length : 0);
     return all.slice(start, start + count);
   }
-  const end = place ?? (from?.hasStart() ? 0 : all.length);
+  const end = index ?? (from?.hasStart() ? 0 : all.length);
   return all.slice(Math.max(0, end - count), end).toReversed();
 };
 
@@ -164,10 +164,10 @@ const subscribe = async (
   const position = options.getAll()?.getPosition();
   let next = 0;
   if (position) {
-    const place = store.placeOf(Number(position.getCommitPosition()));
-    if (place === undefined) return fail(call, ERRORS.noPlace);
-    // Also where it is another record than the one it was told of.
-    next = fault?.do === 'inclusive' ? place : place + 1;
+    const index = store.indexOf(Number(position.getCommitPosition()));
+    if (index === undefined) return fail(call, ERRORS.noPlace);
+    // A real server skips this record even when it is not the one at the position.
+    next = fault?.do === 'inclusive' ? index : index + 1;
   } else if (options.getAll()?.hasEnd()) next = store.committed().length;
 
   let left = fault?.do === 'break' ? fault.after : Infinity;
@@ -225,10 +225,10 @@ export const read = (state: State) => (call: Call) => {
   stats.reads += 1;
   stats.readsNow += 1;
   stats.readsMost = Math.max(stats.readsMost, stats.readsNow);
-  let over = false;
+  let hasEnded = false;
   const leave = (): void => {
-    if (!over) stats.readsNow -= 1;
-    over = true;
+    if (!hasEnded) stats.readsNow -= 1;
+    hasEnded = true;
   };
   for (const end of ['cancelled', 'close', 'error', 'finish']) call.on(end, leave);
   const fault = state.faults.next('read');
@@ -236,7 +236,7 @@ export const read = (state: State) => (call: Call) => {
   if (fault?.do === 'unavailable') return fail(call, ERRORS.unavailable);
   if (fault?.do === 'deny') return fail(call, ERRORS.denied);
   if (fault?.do === 'notLeader') return fail(call, notLeader(fault.port));
-  // Reads of one moment are answered in any order: here every other one a turn later.
+  // A server answers concurrent reads in any order: every second one is delayed by a turn.
   if (stats.reads % 2 === 0) void readOnce(state, call, options);
   else setImmediate(() => void readOnce(state, call, options));
 };

@@ -1,36 +1,36 @@
-/** What the parts of the server share, and what a test may ask it. */
+/** The state of the server, and the commands of a test. */
 import type { AppendFault, ReadFault, RemoveFault, SubscribeFault, faultQueue } from './faults.ts';
 import type { Store } from './store.ts';
 
 export type Stats = {
-  /** Streams of appends that were opened, and appends on them. */
+  /** Opened streams of batch appends, and appends on them. */
   batchStreams: number;
   appends: number;
-  /** The same, on the path before batches. */
+  /** Appends of one call each. */
   classicAppends: number;
   reads: number;
   readsNow: number;
   readsMost: number;
   subscriptions: number;
   subscriptionsNow: number;
-  /** Subscribers that were too slow. */
+  /** Subscribers that were cut off because they were too slow. */
   cuts: number;
 };
 
 export type Settings = {
-  /** Whether appends in batches are announced. */
+  /** Whether the server announces batch appends. */
   batches: boolean;
-  /** How far the server's clock is ahead. */
+  /** How far the server's clock is ahead, in milliseconds. */
   skewMs: number;
-  /** A write that is not committed by then is answered as timed out. */
+  /** A write that is not committed after this time is answered with a timeout. */
   writeTimeoutMs: number;
   appendBytesMax: number;
   /** Whether the user may read and follow `$all`. */
   all: boolean;
   version: string;
-  /** The port of the leader, where not every port may be it. */
+  /** The port of the leader; null if every port accepts leader calls. */
   leader: number | null;
-  /** What gossip tells: the ports of all nodes, the leader first. */
+  /** The answer of gossip: the ports of all nodes, the leader first. */
   nodes: number[];
 };
 
@@ -39,9 +39,9 @@ export type State = {
   faults: ReturnType<typeof faultQueue>;
   stats: Stats;
   settings: Settings;
-  /** Answers that are withheld. */
+  /** Answers that wait for `releaseAnswers`. */
   withheld: (() => void)[];
-  /** Ends of what is subscribed, in four ways. */
+  /** Functions that end each subscription. */
   subscriptions: Set<(how: Drop) => void>;
   now(): number;
 };
@@ -64,9 +64,9 @@ export type Command =
   | { name: 'remove'; stream: string; how: 'soft' | 'hard' }
   | { name: 'scavenge' }
   | { name: 'stats' }
-  /** Somebody else creates this stream. */
+  /** Another application creates this stream. */
   | { name: 'write'; stream: string }
-  /** Answers when a number of the statistics is at least, or at most, so great. */
+  /** Answers when the statistic is in this range. */
   | { name: 'await'; stat: keyof Stats; least?: number; most?: number };
 
 export const freshStats = (): Stats => ({

@@ -1,7 +1,7 @@
 /**
- * What EventStoreDB keeps, and its rules for appends: measured on a real server, and read in its
- * sources where measuring ends. Not one of our logs behind: those check events against the
- * contract, and know no system events, tombstones, or writes that wait to be replicated.
+ * EventStoreDB's records and its rules for appends, measured on a real server, or taken from its sources
+ * where they cannot be measured. Tributary's own logs cannot replace it: they validate events, and have
+ * no system events, no tombstones and no writes that wait for replication.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -24,7 +24,7 @@ export type Decision =
   | { kind: 'written' | 'repeated'; revision: number; position: number | undefined }
   | { kind: 'wrong'; current: number }
   | { kind: 'deleted' }
-  /** The same ids are written and not yet committed: the server says nothing at all. */
+  /** The same ids are written and not committed yet: the server sends no answer. */
   | { kind: 'dropped' };
 
 type Stream = { kept: Kept[]; visibleFrom: number; tombstone: boolean };
@@ -35,7 +35,7 @@ const RECENT_BYTES_MAX = 8_388_608;
 
 export type Store = ReturnType<typeof openStore>;
 
-/** Without a file it forgets all when its process ends. */
+/** Without a file everything is lost when the process ends. */
 export const openStore = (now: () => number, file?: string) => {
   let all: Kept[] = [];
   let streams = new Map<string, Stream>();
@@ -111,7 +111,7 @@ export const openStore = (now: () => number, file?: string) => {
   const isCommitted = (record: Kept | undefined): boolean =>
     record !== undefined && record.position <= (all[committed - 1]?.position ?? -1);
 
-  /** By ids alone, whatever their bodies. undefined: it is to be written. */
+  /** Finds an earlier append with the same ids, whatever its data. Undefined: write it. */
   const earlier = (name: string, expected: Expected, ids: string[]): Decision | undefined => {
     const { kept, visibleFrom } = streamOf(name);
     const current = kept.length - 1;
@@ -142,7 +142,7 @@ export const openStore = (now: () => number, file?: string) => {
     streams = new Map();
     waiting = [];
     [committed, offset, scavenged, held] = [0, 0, 0, false];
-    // A real log does not begin with an event of ours either.
+    // A real log begins with system events, too.
     system('$epoch-information', '$epoch-information', { epoch: 1 });
     system('$users', '$UserCreated', { user: 'admin' });
     committed = all.length;
@@ -152,7 +152,7 @@ export const openStore = (now: () => number, file?: string) => {
     }
   };
 
-  /** What the server's own record of a deletion did to the stream. */
+  /** Applies the record of a deletion to the stream. */
   const removed = (name: string, how: 'soft' | 'hard'): void => {
     const stream = streamOf(name);
     stream.visibleFrom = stream.kept.length;
@@ -174,10 +174,10 @@ export const openStore = (now: () => number, file?: string) => {
     committed: (): readonly Kept[] => (committed === all.length ? all : all.slice(0, committed)),
     last: () => all[committed - 1],
     /**
-     * The place of the record at `position`, or undefined where none begins there. In what was
-     * scavenged any number is a place: the next record's.
+     * The index of the record at `position`; undefined when no record begins there. In a scavenged part
+     * every position is valid and means the next record.
      */
-    placeOf(position: number): number | undefined {
+    indexOf(position: number): number | undefined {
       let low = 0;
       let high = committed;
       while (low < high) {
@@ -187,7 +187,7 @@ export const openStore = (now: () => number, file?: string) => {
       }
       return position < scavenged || all[low]?.position === position ? low : undefined;
     },
-    /** What was deleted for ever is gone, but for the record of its deletion. */
+    /** Removes the events of hard-deleted streams, but not the records of the deletions. */
     scavenge(): void {
       const isGone = ({ stream, type }: Kept): boolean =>
         streamOf(stream).tombstone && type !== TOMBSTONE;
@@ -195,7 +195,7 @@ export const openStore = (now: () => number, file?: string) => {
       committed = all.length;
       scavenged = offset;
     },
-    /** Committed and not hidden; undefined where the stream cannot be found. */
+    /** The committed and visible events; undefined when the stream does not exist. */
     stream(name: string): { kept: readonly Kept[]; tombstone: boolean } | undefined {
       const found = streams.get(name);
       if (!found) return undefined;
@@ -213,11 +213,11 @@ export const openStore = (now: () => number, file?: string) => {
       schedule();
       return { kind: 'written', revision: last?.revision ?? -1, position: last?.position };
     },
-    /** Calls back when what is written by now is committed; never, should it be erased. */
+    /** Calls back when everything written so far is committed; never, if it is erased. */
     whenCommitted(done: () => void): void {
       waiting.push({ upTo: all.length, done });
     },
-    /** false: it is deleted for ever already. Also a stream that never was can be. */
+    /** Returns false if it is hard-deleted already. A stream that never existed can be deleted, too. */
     remove(name: string, how: 'soft' | 'hard'): boolean {
       if (streamOf(name).tombstone) return false;
       if (how === 'hard') system(name, TOMBSTONE);
@@ -226,12 +226,12 @@ export const openStore = (now: () => number, file?: string) => {
       schedule();
       return true;
     },
-    /** Records of the server, or of a neighbour. */
+    /** Writes records of the server, or of another application. */
     flood(count: number, stream: string, type: string): void {
       for (let n = 0; n < count; n += 1) system(stream, type, { n });
       schedule();
     },
-    /** Writes wait to be replicated, and are neither answered nor read. */
+    /** Holds back replication: writes are neither answered nor readable. */
     hold(): void {
       held = true;
     },
@@ -239,7 +239,7 @@ export const openStore = (now: () => number, file?: string) => {
       held = false;
       schedule();
     },
-    /** The leader falls, and with it what nobody else had. */
+    /** Loses uncommitted writes, as after a failure of the leader. */
     erase(): void {
       const gone = all.splice(committed);
       for (const { stream } of gone) streamOf(stream).kept.pop();

@@ -1,4 +1,4 @@
-/** Messages of the protocol, made and read with the stubs that the client ships. */
+/** Encodes and decodes messages of the protocol with the client's generated stubs. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
@@ -15,7 +15,7 @@ type Status = InstanceType<typeof status.Status>;
 type Packable = { serializeBinary(): Uint8Array };
 
 const TICKS_PER_MS = 10_000n;
-/** The largest there is: nothing comes after a tombstone. */
+/** The largest revision, which a tombstone has. */
 const LAST_REVISION = '9223372036854775807';
 
 export const nameOf = (identifier: StreamIdentifier | undefined): string =>
@@ -47,7 +47,7 @@ export const proposedOf = (
   meta: message.getCustomMetadata_asU8(),
 });
 
-/** An Any without its package, which is not ours to depend on: field 3 of a Status, empty. */
+/** An Any, without depending on its package: the empty field 3 of a Status. */
 const emptyAny = () => status.Status.deserializeBinary(Uint8Array.of(0x1a, 0)).getDetails();
 
 const failure = (message: string, name: string, packed: Packable): Status => {
@@ -58,13 +58,13 @@ const failure = (message: string, name: string, packed: Packable): Status => {
 const named = (name: string, packed: Packable): Status =>
   failure(name, `event_store.client.${name}`, packed);
 
-/** Per append, on the batch path. */
+/** Errors of one append on the batch path. */
 export const TIMED_OUT = (): Status => named('Timeout', new shared.Timeout());
 export const DENIED = (): Status => named('AccessDenied', new shared.AccessDenied());
 export const TOO_LARGE = (most: number): Status =>
   named('MaximumAppendSizeExceeded', new shared.MaximumAppendSizeExceeded().setMaxappendsize(most));
-/** What the client cannot name: an Any that holds nothing. */
-export const told = (message: string): Status =>
+/** An error without a type: an empty Any. */
+export const untyped = (message: string): Status =>
   failure(message, 'google.protobuf.Empty', new shared.Empty());
 
 const wrongVersion = (expected: Expected, current: number): Status => {
@@ -97,7 +97,7 @@ export const batchReply = (
   return reply.setSuccess(success);
 };
 
-/** Of the path before batches. */
+/** For appends of one call each. */
 export const appendReply = (
   answer: Extract<Decision, { kind: 'written' | 'repeated' | 'wrong' }>,
 ): AppendResp => {
@@ -160,7 +160,7 @@ const exception = (code: codes, details: string, fields: Record<string, string>)
   for (const [name, value] of Object.entries(fields)) metadata.set(name, value);
   return { code, details, metadata };
 };
-/** Per call. */
+/** Errors of a call. */
 export const ERRORS = {
   tooSlow: {
     code: codes.ABORTED,
@@ -168,7 +168,7 @@ export const ERRORS = {
       'Operation timed out: Consumer too slow to handle event while live. ' +
       'Client resubscription required.',
   },
-  /** 23.10.8, measured: a subscription and a read that begin at no record. */
+  /** As measured on 23.10.8: a subscription and a read from a position that is not a record's. */
   noPlace: { code: codes.UNKNOWN, details: 'Exception was thrown by handler.' },
   noPlaceToRead: { code: codes.UNKNOWN, details: 'Unexpected ReadAllResult: Error' },
   noOptions: { code: codes.INVALID_ARGUMENT, details: 'No options' },
