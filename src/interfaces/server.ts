@@ -18,19 +18,19 @@ export type ServerOptions = {
   log: Logger;
   trustProxy: boolean | string;
   countryHeader: string | undefined;
-  /** What /livez answers, so that whoever looks for this process can tell it from another. */
+  /** Identifies this process in the answer of /livez. */
   instance?: string | undefined;
 };
 
-/** What the server itself needs beside the application. */
+/** What the server needs besides the application. */
 export type ServerDeps = HealthDeps & {
   ids: Ids;
   metrics?: Metrics;
-  /** What a request with a credential waits for before it is looked at. */
+  /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
 };
 
-/** Every route of the service on one HTTP server, not yet listening. */
+/** Builds the HTTP server with all routes; it does not listen yet. */
 export const buildServer = (
   app: App,
   deps: ServerDeps,

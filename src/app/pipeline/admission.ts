@@ -1,6 +1,6 @@
 import type { Caller, Surface } from './call.ts';
 
-/** What a call is counted against: names of the RateLimit fields. */
+/** Budgets of calls, by their names in the RateLimit headers. */
 export type Budget = 'read' | 'write' | 'outreach' | 'buyer';
 
 /** What an interface knows of a request before its body is read. */
@@ -17,7 +17,7 @@ export type Arrival = {
 export type Admission<C extends Caller> = {
   readonly arrival: Arrival;
   caller: C;
-  /** To be sent with the answer: what is left of the budget, and when the key ends. */
+  /** Headers of the answer: what is left of the budget, and when the key ends. */
   headers: Readonly<Record<string, string>>;
   /** Whether an audit record of the request has been made; each request has at most one. */
   isAudited: boolean;

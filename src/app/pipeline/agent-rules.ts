@@ -19,7 +19,7 @@ export type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
 
 type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
 
-/** The budget that an operation takes from: outreach has one of its own. */
+/** Budget of an operation; outreach has one of its own. */
 export const agentBudget = ({
   kind,
   openWorld,
@@ -30,7 +30,7 @@ export const agentBudget = ({
 
 const SUNSET_NOTICE_MS = LIMITS.KEY_NOTICE_DAYS * DAY_MS;
 
-/** RateLimit-Policy of each budget, and what a caller has left of it. */
+/** Takes calls from budgets, with the RateLimit and RateLimit-Policy headers. */
 export const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>) => {
   const policies = new Map<string, string>();
   for (const [name, { perMinute }] of Object.entries<Limiter>(limiters))
@@ -46,7 +46,7 @@ export const rateLimits = <Name extends string>(limiters: Record<Name, Limiter>)
   };
 };
 
-/** What every call of an agent has in common, whatever it performs. */
+/** The members of an agent's call that do not depend on its input. */
 export const agentCall = (
   deps: Pick<Deps, 'clock'>,
   { caller, surface, requestId }: Pick<Incoming<AgentCaller>, 'caller' | 'surface' | 'requestId'>,
@@ -66,7 +66,7 @@ export const agentCall = (
   };
 };
 
-/** Agents: an API key, scopes, budgets by key, idempotency keys, an audit record of all that is no event. */
+/** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
 export const agentRules = (
   deps: Deps,
   authenticator: Authenticator,
@@ -74,7 +74,7 @@ export const agentRules = (
 ): ActorRules<AgentCaller, AgentOperation, Deps> => {
   const take = rateLimits(limiters);
 
-  /** A key that ends says so in every answer (RFC 9745, RFC 8594): since when, and until when. */
+  /** Deprecation (RFC 9745) and Sunset (RFC 8594) headers of a key that is rotated or expires soon. */
   const endOf = ({ keyId }: AgentCaller): Record<string, string> => {
     const key = deps.credentials.key(keyId);
     if (!key) return {};

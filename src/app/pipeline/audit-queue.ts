@@ -7,7 +7,7 @@ export type AuditEntry = EventData<'CallsAudited'>['entries'][number];
 /** Entries of one subject that are not stored yet; equal calls are one entry with a count. */
 export type AuditBatch<Subject> = { subject: Subject; entries: Map<string, AuditEntry> };
 
-/** An append as it was, or may have been, made; undefined when there is nothing to be stored. */
+/** The append of a batch; undefined when there is nothing to store. */
 export type AuditAppend = { stream: string; events: readonly NewEvent[] } | undefined;
 
 type Options<Subject> = {
@@ -37,7 +37,7 @@ export class AuditQueue<Subject> {
     this.#options = options;
   }
 
-  /** Adds one call of a subject; `like` tells equal calls of it. */
+  /** Adds one call of a subject. Calls with the same `like` become one entry with a count. */
   add(key: string, subject: Subject, like: string, entry: AuditEntry): void {
     let batch = this.#waiting.get(key);
     if (!batch) {
@@ -54,10 +54,10 @@ export class AuditQueue<Subject> {
     this.#scheduleWrite(isFull || this.#options.isUrgent(entry) ? 'now' : 'later');
   }
 
-  /** Writes all that waits; resolves when it is durable, or could not be written. */
+  /** Writes all waiting entries; resolves when they are durable or could not be written. */
   flush(): Promise<void> {
     const write = () => this.#write();
-    // A failed write does not keep the next one from being made.
+    // The next write follows a failed one, too.
     return (this.#writing = this.#writing.then(write, write));
   }
 
@@ -101,7 +101,7 @@ export class AuditQueue<Subject> {
         this.#options.onLost(error);
         return;
       }
-      // Once it may have been applied, only the same append tells.
+      // Only a repetition of the same append shows whether it was applied.
       if (error.applied === 'unknown') this.#unsettled.set(key, { batch, append });
       else if (!this.#unsettled.has(key)) this.#putBack(key, batch);
       this.#scheduleWrite('later');

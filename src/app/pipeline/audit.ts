@@ -9,7 +9,7 @@ import { type AuditAppend, type AuditEntry, AuditQueue } from './audit-queue.ts'
 import type { AgentCaller, Surface } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
-/** Who an audit record is about. A buyer is known by the hash of the review link's token. */
+/** Caller of an audit record. A buyer is identified by the hash of the review link's token. */
 export type AuditSubject =
   | ({ kind: 'agent' } & Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>)
   | { kind: 'desk'; tokenId: string }
@@ -18,9 +18,9 @@ export type AuditSubject =
 export type AuditedCall = { operation: string; surface: Surface; requestId: string };
 
 /**
- * The record of calls that no business event records: reads, refusals, replays. Those of an agent or a desk
- * token are stored within a second, refusals at once; those of a review link are counted for a minute, so
- * that a link cannot grow the log.
+ * Audits calls that no business event records: reads, refusals, replays. Records of an agent or a desk token are
+ * stored within a second, refusals at once. Those of a review link are summed over a minute, so that a link cannot
+ * grow the log.
  */
 export type Audit = {
   record(subject: AuditSubject, call: AuditedCall, outcome: Outcome<unknown>): void;
@@ -44,7 +44,7 @@ export type AuditDeps = {
 const GATHER_MS = 1_000;
 const BUYER_GATHER_MS = 60_000;
 
-/** Owner of what the desk does for nobody in particular. */
+/** Owner of the desk's events that belong to no owner. */
 export const DESK = 'desk';
 
 const decisionFor = (code: ProblemCode): AuditEntry['decision'] => {
@@ -63,7 +63,7 @@ const resultOf = (outcome: Outcome<unknown>): Pick<AuditEntry, 'decision' | 'cod
 type Target = { ownerId: string; actor: string; stream: string };
 type Recorded = { type: 'ActivityRecorded' | 'CallsAudited'; data: object };
 
-/** Attributes the event to the service itself, and names the day's stream of its subject. */
+/** Attributes the event to the service and names the daily stream of its subject. */
 const appendFor = (
   { clock, ids }: Pick<AuditDeps, 'clock' | 'ids'>,
   { ownerId, actor, stream }: Target,
@@ -84,7 +84,7 @@ const agentQueue = (deps: AuditDeps) =>
     gatherMs: GATHER_MS,
     isUrgent,
     toAppend({ subject: { ownerId, agentId }, entries }) {
-      // Each entry of an agent has the key that was shown.
+      // Entries of agents have a key id.
       const data = { agent_id: agentId, entries: [...entries.values()] };
       const stream = `activity_${agentId.slice(agentId.indexOf('_') + 1)}`;
       return appendFor(
@@ -117,10 +117,10 @@ const buyerQueue = (deps: AuditDeps) =>
     gatherMs: BUYER_GATHER_MS,
     isUrgent: () => false,
     async toAppend({ subject: { tokenHash }, entries }) {
-      const found = await deps.handoffOf(tokenHash);
-      // A token that opens nothing is nobody's.
-      if (!found) return undefined;
-      const { owner: ownerId, handoff_id } = found;
+      const handoff = await deps.handoffOf(tokenHash);
+      // The token belongs to no list.
+      if (!handoff) return undefined;
+      const { owner: ownerId, handoff_id } = handoff;
       const data: EventData<'CallsAudited'> = {
         actor: 'buyer',
         handoff_id,

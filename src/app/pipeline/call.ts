@@ -2,7 +2,7 @@ import type { OperationId } from '#contracts/index.ts';
 import type { DeskRole, Scope } from '#contracts/scopes.ts';
 import type { Outcome } from './outcome.ts';
 
-/** Through what a call came. `system` is the service itself, on no call. */
+/** Interface of a call. `system` is the service itself. */
 export type Surface = 'rest' | 'mcp' | 'a2a' | 'portal' | 'desk' | 'cli' | 'system';
 
 /** An agent with a valid key. The ownerId of a test key is the owner's test space. */
@@ -24,14 +24,14 @@ export type DeskCaller = {
   ownerId?: string;
 };
 
-/** The holder of a review link. Which list it opens, and whether any, the operation finds out. */
+/** The holder of a review link. The operation finds its list, or none. */
 export type BuyerCaller = { kind: 'buyer'; token: string };
 
 export type VisitorCaller = { kind: 'visitor' };
 
 export type Caller = AgentCaller | DeskCaller | BuyerCaller | VisitorCaller;
 
-/** One authorized call: who, through what, when, and under which idempotency key. */
+/** An authorized call: its caller, surface, time and idempotency key. */
 export type Call = {
   ownerId: string;
   /** Agent id, desk token id, or `buyer`, `visitor`, `system`. */
@@ -42,7 +42,7 @@ export type Call = {
   scope?: Scope;
   requestId: string;
   correlation?: string;
-  /** Epoch milliseconds at which the call was accepted; the only time its decisions know. */
+  /** Epoch milliseconds at which the call was accepted; its decisions use no other time. */
   at: number;
   /** Hash of (actor, operation, idempotency key). */
   idem?: string;
@@ -50,16 +50,16 @@ export type Call = {
   fingerprint?: string;
 };
 
-/** The A2A task that a call makes, pinned into what the call creates. */
+/** The A2A task that a call makes, stored with the record that the call creates. */
 export type TaskRef = { task_id: string; context_id: string };
 
-/** What an interface says of one call beside its input. */
+/** What an interface passes besides the input of a call. */
 export type CallOptions = {
-  /** Presented on reads: waits until the read models have reached it. */
+  /** A read waits until the read models have reached it. */
   consistencyToken?: string | undefined;
   /** The A2A task that this call makes. */
   task?: TaskRef;
-  /** The answer is sent as a file, which cannot say that there is more. */
+  /** The answer is sent as a file, which has no next_cursor. */
   file?: boolean;
 };
 
@@ -69,7 +69,7 @@ export type AgentCall = Call & {
   file?: true;
 };
 
-/** A call over A2A, which lets operations of agents do its work. */
+/** A call over A2A, which performs operations of agents. */
 export type TaskCall = AgentCall & {
   /**
    * Performs another operation inside this one, for the same caller. It is neither limited nor audited again:
@@ -87,6 +87,6 @@ export type DeskCall = Call & { caller: DeskCaller };
 export type BuyerCall = Call & { caller: BuyerCaller };
 export type VisitorCall = Call & { caller: VisitorCaller };
 
-/** The same call as the cause of an event that is not its own effect, and so not found by its key. */
+/** The call without its key, for events that a retry must not find as its own. */
 export const unkeyed = <C extends Call>({ idem: _idem, fingerprint: _fingerprint, ...call }: C) =>
   call;

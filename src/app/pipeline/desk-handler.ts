@@ -6,7 +6,7 @@ import type { Deps } from './deps.ts';
 import { type Outcome, refuse } from './outcome.ts';
 import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
-/** The desk also runs the projections. */
+/** Dependencies of the desk, which also manages the projections. */
 export type DeskDeps = Deps & { projections: ProjectionDesk };
 
 export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
@@ -20,7 +20,7 @@ export type DeskHandler<Id extends DeskOperationId> = (
 /** One handler per desk operation: a missing one does not compile. */
 export type DeskHandlers = { [Id in DeskOperationId]: DeskHandler<Id> };
 
-/** An owner's token acts for that owner only; to it, every other owner's records are not there. */
+/** Whether the caller may act for an owner: a token that is bound to one owner may act for that owner only. */
 export const mayActFor = ({ caller }: DeskCall, ownerId: string): boolean =>
   caller.ownerId === undefined ||
   caller.ownerId === ownerId ||

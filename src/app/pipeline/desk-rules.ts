@@ -16,14 +16,14 @@ import type { ActorRules } from './rules.ts';
  */
 export const SYSTEM_TOKEN = 'system';
 
-/** Hash of what a desk key stands for: it belongs to one token, for one operation. */
+/** Hash of an idempotency key of the desk, which belongs to one token and operation. */
 export const deskIdem = (
   { tokenId }: Pick<DeskCaller, 'tokenId'>,
   operation: string,
   idempotencyKey: string,
 ): string => digestOf('desk', tokenId, operation, idempotencyKey);
 
-/** People at the desk: a desk token, roles, budgets by token, idempotency keys, refusals and reads audited. */
+/** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
 export const deskRules = (
   deps: DeskDeps,
   authenticator: Authenticator,
@@ -61,7 +61,7 @@ export const deskRules = (
     awaitedScope: () => undefined,
     async claimKey(guardedDeps, call) {
       const refusal = refuseOtherRequest(await readKeyClaims(deps, call), call);
-      // A desk key is one request's for whichever owner; the claims of single owners are not enough.
+      // A key of the desk is claimed for all owners together.
       return refusal ?? { ...guardedDeps, log: keyClaimingLog(guardedDeps, call, DESK) };
     },
     subjectOf: ({ tokenId }) => (tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId }),

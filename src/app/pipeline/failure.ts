@@ -1,4 +1,4 @@
-/** What a store that could not do its part means for the caller. */
+/** Maps failures of the stores to refusals. */
 import {
   AppendTooLarge,
   type EventLog,
@@ -8,14 +8,11 @@ import {
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { type Outcome, type Refusal, refuse, Refused } from './outcome.ts';
 
-/** A person has to do something first: sooner than that, nobody need ask. */
+/** Retry interval of failures that a person has to repair. */
 const PARKED_RETRY_S = 60;
 
-/**
- * A log that remembers whether anything was, or may have been, appended through it. Whoever asks must
- * have waited for all its appends.
- */
-const remembering = (log: EventLog): { log: EventLog; hasWritten(): boolean } => {
+/** Wraps a log to record whether an append succeeded or may have. Call `hasWritten` after all appends have settled. */
+const recordingWrites = (log: EventLog): { log: EventLog; hasWritten(): boolean } => {
   let hasWritten = false;
   return {
     hasWritten: () => hasWritten,
@@ -35,16 +32,13 @@ const remembering = (log: EventLog): { log: EventLog; hasWritten(): boolean } =>
   };
 };
 
-/**
- * Does the work of one call, and answers what a store that failed it means for the caller: nothing was
- * written is said only where nothing of the call was.
- */
+/** Does the work of one call and maps failures of the stores. Says that nothing was written only when that is certain. */
 export const guarded = async <Parts extends { log: EventLog }, Value>(
   deps: Parts,
   work: (deps: Parts) => Promise<Outcome<Value>>,
   hasWrittenInside: () => boolean = () => false,
 ): Promise<Outcome<Value>> => {
-  const { log, hasWritten } = remembering(deps.log);
+  const { log, hasWritten } = recordingWrites(deps.log);
   try {
     return await work({ ...deps, log });
   } catch (error) {
@@ -54,27 +48,24 @@ export const guarded = async <Parts extends { log: EventLog }, Value>(
 
 const HALF_WRITTEN = refuse(
   'storage_unavailable',
-  'Part of this call was written, or may have been. The same key goes on with it, and tells its answer.',
+  'Part of this call was written, or may have been. Send it again with the same key to complete it.',
   { retryAfterS: 1, extra: { outcome: 'unknown' } },
 );
 
-/**
- * The refusal that an error of the log or of a read model means, for a call that may have written
- * before; throws any other error again.
- */
+/** Maps an error of the log or of a read model to a refusal; throws any other error again. */
 export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
   if (error instanceof Refused) return error.refusal;
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
   if (error instanceof UnknownEventType) return newerRecord(hasWritten);
-  // Which log it is decides how much it takes at once.
+  // The limit depends on the log.
   if (error instanceof AppendTooLarge)
-    return refuse('payload_too_large', 'The log takes no record of this size.');
+    return refuse('payload_too_large', 'The record is too large for the log.');
   if (error instanceof ReadModelParked)
     return refuse(
       'read_model_rebuilding',
-      'The read model stands before an event that it cannot take, until its operator has mended it.',
+      'The read model cannot apply an event; an operator must repair it.',
       { retryAfterS: PARKED_RETRY_S },
     );
   if (error instanceof ReadModelRebuilding)
@@ -90,7 +81,7 @@ const newerRecord = (hasWritten: boolean): Refusal =>
     { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' } },
   );
 
-/** What a log that gave no answer means for the caller. */
+/** Maps the failure of a log to a refusal. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
     case 'full':
@@ -103,7 +94,7 @@ export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
     case 'closed':
       return refuse('shutting_down', 'The log is closing.', { retryAfterS: 2 });
     case 'fault':
-      return refuse('storage_unavailable', 'The log gave no answer.', {
+      return refuse('storage_unavailable', 'The log did not answer.', {
         retryAfterS: 1,
         extra: { outcome: applied === 'unknown' ? 'unknown' : 'none' },
       });

@@ -11,7 +11,7 @@ import type { ActorRules, Incoming } from './rules.ts';
 
 const noHeaders = { headers: {} };
 
-/** A call of somebody whom no credential names: for whose records it is, the operation finds out. */
+/** A call without an owner: the operation finds whose records it is about. */
 const publicCall = <C extends Caller>(
   deps: Pick<Deps, 'clock'>,
   { caller, surface, requestId }: Incoming<C>,
@@ -26,7 +26,7 @@ const publicCall = <C extends Caller>(
   at: deps.clock.now(),
 });
 
-/** Buyers: the review link is the credential; acts are limited by link, refusals audited by link. */
+/** Rules for buyers: the review link is the credential; acts are limited and refusals audited by link. */
 export const buyerRules = (deps: Deps, acts: Limiter): ActorRules<BuyerCaller, Declared, Deps> => ({
   identify: ({ credential = '' }) => done({ kind: 'buyer', token: credential }),
   authorize: () => undefined,
@@ -43,7 +43,7 @@ export const buyerRules = (deps: Deps, acts: Limiter): ActorRules<BuyerCaller, D
   isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
 });
 
-/** Visitors: anybody, without a limit and without an audit record. A visit is an event of its own. */
+/** Rules for visitors: no credential, no limit, no audit record. A visit is an event of its own. */
 export const visitorRules = (
   deps: VisitorDeps,
 ): ActorRules<VisitorCaller, Declared, VisitorDeps> => ({

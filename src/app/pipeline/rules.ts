@@ -5,10 +5,10 @@ import type { Call, CallOptions, Caller, Surface } from './call.ts';
 import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
-/** A refusal of a credential that is known says whose it is, so that the attempt is audited. */
+/** The refusal of a known credential has its subject, so that the attempt is audited. */
 export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditSubject });
 
-/** One call on its way to its handler. */
+/** A call before its input is parsed. */
 export type Incoming<C extends Caller> = CallOptions & {
   caller: C;
   surface: Surface;
@@ -16,7 +16,7 @@ export type Incoming<C extends Caller> = CallOptions & {
   input: Record<string, unknown>;
 };
 
-/** What a call says of itself for its audit record. */
+/** What a handler reports for the audit record. */
 export type Trail = {
   /** The first operation that it performed inside itself, which is audited in its place. */
   inner?: { id: string; outcome: Outcome<unknown> };
@@ -24,7 +24,7 @@ export type Trail = {
   operation?: string;
 };
 
-/** What differs from one kind of actor to the next. Everything else in the pipeline is the same for all. */
+/** The parts of the pipeline that depend on the kind of actor. */
 export type ActorRules<C extends Caller, Op extends Declared, D extends Deps> = {
   /** Finds out who presents the credential; called at admission, and again before each operation. */
   identify(arrival: Arrival): Identified<C>;

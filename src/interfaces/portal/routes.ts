@@ -12,12 +12,12 @@ import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
 import { startPage } from './docs/start-page.ts';
 
-/** A year: the address of an asset changes with its content. */
+/** One year: the path of an asset changes with its content. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';
 
-/** Pages for people: short links, what they lead to, buyers' lists, and what all this is. */
+/** Serves the pages for people: short links, their targets, buyers' lists and documentation. */
 export const portalRoutes = (server: FastifyInstance, app: App, options: LinkOptions): void => {
-  // In a scope of its own, so that forms are taken and pages are answered here and nowhere else.
+  // A scope of its own: only here are forms accepted and errors answered with pages.
   void server.register(async (scope) => {
     errorPages(scope);
     scope.addHook('onRequest', async (_request, reply) => {

@@ -1,7 +1,4 @@
-/**
- * The media type to answer in: the first of `offered` that the client weighs highest, or undefined
- * when it takes none of them (RFC 9110, 12.5.1).
- */
+/** Chooses the offered media type that the client prefers (RFC 9110, 12.5.1); undefined when it accepts none. */
 export const negotiate = (
   accept: string | undefined,
   offered: readonly string[],

@@ -31,7 +31,7 @@ const pathOfRoute = (operation: RoutedOperation, path: string): string =>
 const inputSchemaOf = ({ input }: RoutedOperation): Fields =>
   z.toJSONSchema(input, { io: 'input', reused: 'inline', unrepresentable: 'any' }) as Fields;
 
-/** Each field with where it travels; a field inside another goes where that one goes. */
+/** Each field with its place in the request; a nested field has that of its parent. */
 const fieldsText = (operation: RoutedOperation): string => {
   const rows = fieldRows(inputSchemaOf(operation)).map(([path, ...rest]) => {
     const place = placeOf(operation, /^\w+/.exec(path)?.[0] ?? path);
@@ -48,7 +48,7 @@ const fieldsText = (operation: RoutedOperation): string => {
   return table(['Field', 'In', 'Type', 'Needed', ''], rows);
 };
 
-/** The call as it goes over the wire, but for the key. */
+/** The HTTP request of a call, without the API key. */
 const requestText = (operation: RoutedOperation, { input }: Example): string => {
   const { method } = operation.http;
   const fieldsIn = (place: string): [string, unknown][] =>
@@ -93,7 +93,7 @@ const operationText = (operation: RoutedOperation, origin: string): string => {
   ].join('\n\n');
 };
 
-/** The seven operations over REST, as Markdown: where each field travels, and a call that works. */
+/** The page about the REST operations as Markdown, with the place of each field and a working call. */
 export const restMarkdown = (origin: string, rates: Rates): string =>
   [
     '# REST',

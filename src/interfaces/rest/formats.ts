@@ -8,13 +8,10 @@ import { inTurns } from '#src/app/shared/turns.ts';
 type Performance = z.output<typeof getPerformance.output>;
 type Question = { group_by?: readonly Dimension[] };
 
-/** How a list is written as a file: what stands first, and the text of each row. */
+/** Format of a file: its header, and the text of each row. */
 type FileFormat = { head: string; textOf(row: ReportRow): string };
 
-/**
- * A cell that a spreadsheet will not run: text that begins like a formula gets an apostrophe in
- * front (OWASP, CSV injection), and everything is quoted where it must be.
- */
+/** Writes a CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe (OWASP, CSV injection). */
 const cell = (value: string | number | null): string => {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
@@ -25,10 +22,7 @@ const cell = (value: string | number | null): string => {
 const moneyText = (amounts: Performance['totals']['rfq_value']): string =>
   amounts.map(({ amount, currency }) => `${decimalOf(amount, currency)} ${currency}`).join('|');
 
-/**
- * RFC 4180 with a header, which is that of the question whatever was found; amounts as decimals, like
- * those of a feed, currencies side by side.
- */
+/** CSV (RFC 4180) with a header that depends on the query only. Amounts are decimals with their currency. */
 export const performanceCsv = (
   { comparison_totals }: Pick<Performance, 'comparison_totals'>,
   { group_by: dimensions = [] }: Question,
@@ -63,7 +57,7 @@ export const performanceCsv = (
   };
 };
 
-/** One row a line, as in JSON. */
+/** NDJSON: one row in each line. */
 const performanceNdjson = (): FileFormat => ({
   head: '',
   textOf: (row) => `${JSON.stringify(row)}\n`,
@@ -74,10 +68,7 @@ const FORMATS: Record<string, (answer: Performance, asked: Question) => FileForm
   'application/x-ndjson': performanceNdjson,
 };
 
-/**
- * A query's answer in one of its other media types: the rows of its page, or those beside it. Made
- * whole before any of it is sent, so that what goes wrong is a problem and not half a file.
- */
+/** Writes the rows of an answer as a file. It is complete before it is sent, so that a failure is a problem and no partial file. */
 export const fileOf = async (
   media: string,
   { value, rows }: Pick<Done<unknown>, 'value' | 'rows'>,

@@ -3,7 +3,7 @@ import type { Operation } from '#contracts/operation.ts';
 
 type Kind = 'integer' | 'array' | 'string';
 
-/** What each field of a query is, so that its text can be read: decided once, from the schema. */
+/** Type of each query field, read from the schema once. */
 export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> => {
   const { properties = {} } = z.toJSONSchema(operation.input, { io: 'input' });
   return new Map(
@@ -14,15 +14,12 @@ export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> 
   );
 };
 
-/**
- * A query as the flat input. Text is read by the field's own type and nothing else: what does not
- * read stays text, and the schema refuses it by name.
- */
+/** Converts a query to the input. A text that cannot be read as the field's type stays text, which the schema refuses. */
 export const readQuery = (
   kinds: ReadonlyMap<string, Kind>,
   query: Record<string, unknown>,
 ): Record<string, unknown> =>
-  // Not by assignment: a parameter named __proto__ would go unseen.
+  // Object.fromEntries instead of assignment, which would drop a parameter named __proto__.
   Object.fromEntries(
     Object.entries(query).map(([name, value]) => [name, readValue(kinds.get(name), value)]),
   );

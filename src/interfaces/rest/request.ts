@@ -7,7 +7,7 @@ import { pointerOf } from '#src/app/pipeline/input-faults.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { kindsOf, readQuery } from './query.ts';
 
-/** What a route needs of an operation, of either registry. */
+/** The members of an operation that a route needs. */
 export type Routed = {
   id: string;
   kind: 'query' | 'command';
@@ -18,11 +18,11 @@ export type Routed = {
   scope?: string | null;
 };
 
-/** {name} in a contract's path is :name in fastify's. */
+/** Converts a contract's path to fastify's: `{name}` to `:name`. */
 export const routePath = (base: string, path: string): string =>
   base + path.replaceAll(/\{(\w+)\}/g, ':$1');
 
-/** The flat input of a call, each field from where it travels; a body that repeats one is refused. */
+/** Reads the input of a call, each field from its place; refuses a body that repeats a field of another place. */
 export const inputReader = (operation: Routed) => {
   const kinds = kindsOf(operation);
   const query = operation.http.method === 'GET';
@@ -54,5 +54,5 @@ export const inputReader = (operation: Routed) => {
   };
 };
 
-/** The draft's form is a quoted string; the bare one means the same key. */
+/** Reads an idempotency key, quoted as in the draft standard or not. */
 const unquoted = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);

@@ -6,15 +6,12 @@ import { notice } from '../layout/parts.ts';
 import { lineTable } from './review-lines.ts';
 import { ownerOf, type ReviewView, totalsIn } from './review-view.ts';
 
-/** The reason of a list that was open when its subject was erased. */
+/** Closing reason of a list that was open when its personal data was erased. */
 const ERASED = 'erased';
 
 type Ending = { heading: string; body: Html; showsList: boolean };
 
-/**
- * A list on which nothing can be done any more: what became of it. The contact that was sent is not
- * shown: whoever prepared the list knows this link, too.
- */
+/** The page of a closed list. It does not show the contact that was sent: the list's author knows the link, too. */
 export const closedPage = (view: ReviewView): Page => {
   const { review } = view;
   const { state } = review;

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Software that shows a credential is an agent, and none may act for a buyer, or look. */
+/** Refuses requests with a credential: they come from agents, which may neither act for a buyer nor read the list. */
 export const agentRefusal = ({ headers }: FastifyRequest): Refusal | undefined =>
   headers.authorization === undefined
     ? undefined
@@ -13,11 +13,9 @@ export const agentRefusal = ({ headers }: FastifyRequest): Refusal | undefined =
       );
 
 /**
- * True when another site's page sent the form. The unguessable token is the credential, and nobody
- * who lacks it can forge a request; this keeps out pages that learned it. So a request without any
- * of the two headers (an old browser, curl) passes, and so does `Origin: null`: it is what a page
- * under `no-referrer` sends, as ours are, and all that browsers without Sec-Fetch-Site, or on plain
- * http, say of themselves.
+ * Whether a page of another site sent the form. The token is the credential, so a forged request needs it; this
+ * refuses pages that learned it. A request with neither header passes (an old browser, curl), and so does
+ * `Origin: null`, which pages under `no-referrer` send, as ours are, and browsers without Sec-Fetch-Site.
  */
 export const isForeign = ({ method, headers }: FastifyRequest, origin: string): boolean => {
   if (SAFE.has(method)) return false;

@@ -1,4 +1,4 @@
-/** What a buyer entered into the form of a list, by the names of its fields. */
+/** The fields of a review page's form, and the inputs of operations made from them. */
 import type { Review } from '#src/app/handoffs/review.ts';
 import { readTotals } from './review-view.ts';
 
@@ -7,7 +7,7 @@ export type EnteredFields = ReadonlyMap<string, string>;
 const BESIDE = ['name', 'email', 'company', 'phone', 'consent', 'reason'];
 const QUANTITY = 'quantity.';
 
-/** The fields of a body by name; of a name that was sent twice, the first. */
+/** Fields of a body by name; the first value of a repeated name. */
 export const fieldsOf = (body: unknown): EnteredFields =>
   new Map(
     Object.entries((body ?? {}) as Record<string, unknown>).map(([name, value]) => [
@@ -29,11 +29,11 @@ export const quantitiesOf = (fields: EnteredFields): EnteredFields =>
 export const besideQuantities = (fields: EnteredFields): EnteredFields =>
   new Map([...fields].filter(([name]) => !name.startsWith(QUANTITY)));
 
-/** Whether something was entered that the form does not show by itself. */
+/** Whether the buyer entered values that the page would lose on a redirect. */
 export const isWorthKeeping = (fields: EnteredFields, { state: { buyer } }: Review): boolean =>
   BESIDE.some((name) => textOf(fields, name) !== (name === 'company' ? (buyer.company ?? '') : ''));
 
-/** Revision 0 is of no list: a form without a readable one was not made from a list. */
+/** The list revision of a form; 0, which no list has, when it is missing or malformed. */
 export const revisionOf = (fields: EnteredFields): number => {
   const digits = fields.get('list_revision') ?? '';
   return /^\d{1,9}$/.test(digits) ? Number(digits) : 0;

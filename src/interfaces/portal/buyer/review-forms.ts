@@ -7,9 +7,8 @@ import { describedBy, type Faults, field, invalid, plural } from '../layout/part
 import { type Line, type ReviewView, totalsField, totalsIn } from './review-view.ts';
 
 /**
- * One form around all that can be typed, so that whichever button is pressed takes everything along.
- * Enter in a field presses the first button of its form: that one is nobody's to see, and says only
- * that it was Enter.
+ * One form around all fields, so that every button submits all of them. Enter in a field presses the first button of
+ * the form: a hidden one, which reports only that Enter was pressed.
  */
 export const reviewForm = ({ review, token, priced }: ReviewView, fields: Html): Html =>
   html`<form method="post" action="/h/${token}/enter" id="review" novalidate>
@@ -19,7 +18,7 @@ export const reviewForm = ({ review, token, priced }: ReviewView, fields: Html):
 ${fields}
 </form>`;
 
-/** The request for a quotation: the only button here that tells anybody anything. */
+/** The form of the request for a quotation: the only one that sends anything to staff. */
 export const sendFields = (view: ReviewView, writer: Writer): Html => {
   const { review, token, typed, faults, priced } = view;
   const { buyer } = review.state;
@@ -89,7 +88,7 @@ ${field({
   value: typed.get('reason'),
   autocomplete: 'off',
   maxlength: 500,
-  // Enter in it means a new line, and so no button of this form.
+  // A textarea: Enter makes a new line in it and presses no button.
   rows: 2,
   faults,
 })}
@@ -106,7 +105,7 @@ const MESSAGES: Record<string, string> = {
   reason: 'The reason must be plain text of at most 500 characters.',
 };
 
-/** Faults of the input in the reader's words, by the field they belong to. */
+/** Texts of input faults by form field. */
 export const faultsOf = (errors: readonly InputFault[], lines: readonly Line[]): Faults => {
   const titles = new Map(lines.map(({ line_id, title }) => [`quantity.${line_id}`, title]));
   return new Map(

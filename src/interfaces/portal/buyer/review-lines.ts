@@ -10,8 +10,8 @@ import { type Line, type ReviewView, type Totals, totalsIn } from './review-view
 const QUANTITY_CHARS_MAX = 9;
 
 /**
- * The list as fields: a quantity each, 0 takes a line off. Roles are said although they are the
- * elements' own: a browser forgets them where the style sheet makes cards of the rows.
+ * The list with a quantity field in each line; 0 removes the line. The roles repeat those of the elements, which
+ * browsers drop when the style sheet displays rows as cards.
  */
 export const lineFields = (view: ReviewView, writer: Writer): Html => {
   const { state } = view.review;
@@ -26,7 +26,7 @@ ${totalRow(view.priced.totals, writer)}
 quantities</button></div>`;
 };
 
-/** The list to read, once nothing can be changed. */
+/** The list without fields, once it is closed. */
 export const lineTable = (view: ReviewView, writer: Writer): Html => {
   const { lines, totals, rfq } = view.review.state;
   const remarks = (line: Line) => (rfq ? remarkList(line, remarksWhenSent(line, writer)) : '');
@@ -101,7 +101,7 @@ const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
         (one) => html`<li>${one}</li>`,
       )}</ul>`;
 
-/** What the reader should know of a line before sending it, as things stand now. */
+/** Warnings about a line for the buyer, from the current state of its product. */
 export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[] => {
   const now = view.review.changed.get(line.line_id);
   const product = view.review.products.get(line.product_id);
@@ -117,7 +117,7 @@ export const remarksOn = (line: Line, view: ReviewView, writer: Writer): string[
   return remarks;
 };
 
-/** What staff are told of a line beside what stands on the list. */
+/** Differences between a line and its product, for staff. */
 const remarksWhenSent = (line: Line, writer: Writer): string[] => {
   const { warnings = [], price_when_sent: price } = line;
   const remarks = known(warnings).map((warning) => `${WARNINGS[warning]}.`);
@@ -152,7 +152,7 @@ const stepHint = (product: CatalogProduct | undefined): Html | '' => {
   return html`<span class="hint">${[least, step].filter(Boolean).join(', ')}</span>`;
 };
 
-/** The next tier, when a larger quantity costs less each. */
+/** The next price tier, when a larger quantity has a lower unit price. */
 const betterPrice = (
   line: Line,
   product: CatalogProduct | undefined,
@@ -167,6 +167,6 @@ const betterPrice = (
   return html`<span class="hint">${price} from ${writer.count(next.min_quantity)}</span>`;
 };
 
-/** For the script: what a unit costs from which quantity on, as `GBP 20:42 100:39`. */
+/** Price tiers for the page's script, as `GBP 20:42 100:39`: minimum quantity and unit price. */
 const priceForScript = (currency: string, tiers: CatalogProduct['price_tiers']): string =>
   [currency, ...tiers.map((tier) => `${tier.min_quantity}:${tier.unit_price}`)].join(' ');

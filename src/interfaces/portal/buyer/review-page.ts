@@ -8,7 +8,7 @@ import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
 import { ownerOf, type ReviewView, type Told, totalsIn } from './review-view.ts';
 
-/** What the holder of a review link sees. */
+/** The page of a review link. */
 export const reviewPage = (view: ReviewView): Page =>
   view.review.open ? openPage(view) : closedPage(view);
 

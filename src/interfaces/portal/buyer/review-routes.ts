@@ -43,7 +43,7 @@ const TOO_OFTEN = {
   detail: 'So much came from this link that it has to wait a moment. Nothing was changed.',
 };
 
-/** The button that each address is for, and the operation that a refusal of it is audited as. */
+/** Operation that a refusal is audited as, by the last segment of the path. */
 const BUTTONS = {
   open: 'openHandoff',
   quantities: 'reviseList',
@@ -70,7 +70,7 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     if (!admission) throw new Error('a review page was reached without an admission');
     return admission;
   };
-  // Forms only: a JSON body here is a program's.
+  // Forms only: a program would send JSON.
   scope.removeAllContentTypeParsers();
   await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   scope.addHook('onRequest', async (request, reply) => {
@@ -108,13 +108,13 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
       return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
     }
     const outcome = await buyers.perform(admission, 'openHandoff', {});
-    // A list that was closed meanwhile cannot be opened, and the page has nothing to say about it.
+    // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();
   });
 
   for (const [name, act] of Object.entries(actsOf(app))) {
-    // The address of a form that was refused: loading it again shows the list.
+    // Reloading the page of a refused form shows the list.
     scope.get<ByToken>(`/:token/${name}`, async ({ params }, reply) =>
       reply.redirect(`/h/${encodeURIComponent(params.token)}`, 303),
     );
@@ -127,7 +127,7 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
       const outcome = overLimit ?? (await act(admission, fields));
       if (!outcome.ok) return showAgain(app, reply, { admission, fields, refusal: outcome });
       const kept = besideQuantities(fields);
-      // A redirect has no place for what was entered beside the quantities.
+      // A redirect would lose the other fields.
       if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
         return reply.redirect(`/h/${token}`, 303);
       const view = viewOf(token, outcome.value, kept);
@@ -145,7 +145,7 @@ const actsOf = ({ buyers }: App): Record<Exclude<keyof typeof BUTTONS, 'open'>, 
     send,
     decline: (admission, fields) =>
       buyers.perform(admission, 'declineHandoff', declineInput(fields)),
-    // The browser does not say in which field Enter was pressed: changed quantities are shown priced first.
+    // The browser does not say in which field Enter was pressed, so changed quantities are shown priced first.
     async enter(admission, fields) {
       const shown = await lookAt(buyers, admission, quantitiesOf(fields));
       if (!shown.ok) return shown;
@@ -154,7 +154,7 @@ const actsOf = ({ buyers }: App): Record<Exclude<keyof typeof BUTTONS, 'open'>, 
   };
 };
 
-/** Reads the list again within the request of an act, which is audited by that act. */
+/** Reads the list within the request of an act; the act is audited, not the read. */
 const lookAt = (
   buyers: App['buyers'],
   { caller, arrival }: BuyerAdmission,
@@ -195,7 +195,7 @@ const showAgain = async (
     const view = viewOf(token, shown.value, fields);
     return sendPage(reply, status, reviewPage({ ...view, told: toldOf(refusal) }));
   }
-  // Quantities that were entered into another revision are dropped: the reader must see the present list.
+  // Quantities for another revision are dropped, so that the buyer sees the current list.
   const view = viewOf(token, { ...shown.value, entered: state }, besideQuantities(fields));
   return sendPage(reply, status, reviewPage({ ...view, told: 'outrun' }));
 };

@@ -4,35 +4,35 @@ import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import type { Faults } from '../layout/parts.ts';
 
-/** All that a review page shows: the list, and what its reader has typed so far. */
+/** Content of a review page: the list, and what the buyer has entered. */
 export type ReviewView = {
   review: Review;
   token: string;
-  /** Values of a form that was not taken, by field. */
+  /** Values of a refused form, by field. */
   typed: ReadonlyMap<string, string>;
   faults: Faults;
-  /** The list as it would be sent now, by line id: with what was typed, where that can be priced. */
+  /** Lines as they would be sent now, by id, with the entered quantities that can be priced. */
   priced: { lines: ReadonlyMap<string, Line>; totals: Totals };
   told?: Told;
 };
 
-/** What the reader must be told first, where the page answers a form. */
+/** Notice at the top of a page that answers a form. */
 export type Told =
-  /** The list was changed, or closed, while this reader looked at it. */
+  /** The list was changed or closed after the page was loaded. */
   | 'outrun'
-  /** What would be sent comes to another total than the reader was shown. */
+  /** The total is no longer the one that the page showed. */
   | 'other_total'
-  /** No more changes of this list are taken. */
+  /** The list has reached its limit of changes. */
   | 'spent'
-  /** So much came from this link within a minute that it has to wait. */
+  /** The link has reached its limit of acts a minute. */
   | 'too_often'
-  /** Quantities were taken, among other things that were typed. */
+  /** The quantities were saved, and other fields were entered. */
   | 'saved';
 
 export type Line = Review['state']['lines'][number];
 export type Totals = Review['state']['totals'];
 
-/** A promoter's test space is named like this; no promoter's own name starts so. */
+/** Prefix of the names of test spaces; no owner's name starts with it. */
 const TEST_SPACE = /^test(?=.)/;
 
 export const ownerOf = ({ ownerId }: Review): { name: string; isTest: boolean } => ({
@@ -40,7 +40,7 @@ export const ownerOf = ({ ownerId }: Review): { name: string; isTest: boolean } 
   isTest: TEST_SPACE.test(ownerId),
 });
 
-/** Totals per currency: never added up across. */
+/** Totals by currency, which are never added up. */
 export const totalsIn = (totals: Totals, writer: Writer): Html =>
   html`<span class="totals">${totals.map(
     ({ amount, currency }, index) =>
@@ -48,13 +48,13 @@ export const totalsIn = (totals: Totals, writer: Writer): Html =>
  value="${amount}">${writer.money(amount, currency)}</data>`,
   )}</span>`;
 
-/** For the form: the same for the program that reads it, as `GBP:9552 EUR:500`. */
+/** The totals as a form field, as `GBP:9552 EUR:500`. */
 export const totalsField = (totals: Totals): string =>
   totals.map(({ amount, currency }) => `${currency}:${amount}`).join(' ');
 
 const TOTAL = /^([A-Z]{3}):(\d{1,16})$/;
 
-/** What such a field says; what cannot be read is no total that there is. */
+/** Reads such a field; a malformed one equals no total. */
 export const readTotals = (said: string): Totals =>
   said.split(' ').flatMap((one) => {
     const [, currency, amount] = TOTAL.exec(one) ?? [];

@@ -9,7 +9,7 @@ const load = (type: string, ...names: string[]): Asset => {
   return { type, body, digest: hash('sha256', body, 'hex').slice(0, 12) };
 };
 
-/** What the pages are dressed in; read once, at start. The first sheet orders the layers. */
+/** Style sheets and scripts, read once at the start. The first sheet orders the layers. */
 export const ASSETS = {
   'tributary.css': load(
     'text/css; charset=utf-8',
@@ -24,5 +24,5 @@ export const ASSETS = {
 
 export type AssetName = keyof typeof ASSETS;
 
-/** The address names the content, so that browsers may keep it for good. */
+/** Path with a hash of the content, so that browsers may cache it without limit. */
 export const assetHref = (name: AssetName): string => `/assets/${name}?v=${ASSETS[name].digest}`;

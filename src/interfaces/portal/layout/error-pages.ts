@@ -6,7 +6,7 @@ import { layout, type Page, sendPage } from './layout.ts';
 
 const RETRY_AFTER_S = 5;
 
-/** A page that says what is not there, or not now. Never kept by a cache. */
+/** Sends an error page, which is never cached. */
 export const sendErrorPage = (
   reply: FastifyReply,
   status: number,
@@ -48,14 +48,14 @@ const OUR_FAULT = {
   detail: 'It was written down for the people who run this service. Please try again later.',
 };
 
-/** Pages instead of problems for what a person meets; faults of ours go on to who logs them. */
+/** Answers errors with pages instead of problems; internal errors are also passed on to be logged. */
 export const errorPages = (scope: FastifyInstance): void => {
   scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500;
     if (status < 400 || status >= 500) throw error;
     return sendErrorPage(reply, status, BODY_FAULTS[status] ?? UNREADABLE);
   });
-  // The server logs what nobody expected and answers a problem; a reader gets words instead.
+  // The server logs unexpected errors; the person gets a page.
   scope.addHook('onSend', async (request, reply, payload) => {
     const isProblem = String(reply.getHeader('content-type')).startsWith(PROBLEM_TYPE);
     const reads = request.headers.accept?.includes('text/html') ?? false;
@@ -65,7 +65,7 @@ export const errorPages = (scope: FastifyInstance): void => {
   });
 };
 
-/** Answers a refusal that is not about a form: the page says what is not there, or not now. */
+/** Answers a refusal with an error page. */
 export const sendRefusal = (
   reply: FastifyReply,
   { code, detail }: Pick<Refusal, 'code' | 'detail'>,

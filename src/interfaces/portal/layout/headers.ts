@@ -9,14 +9,14 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** On every answer of the portal, pictures and redirects too. */
+/** Headers of every answer of the portal, also of pictures and redirects. */
 export const PORTAL_HEADERS = {
   'content-security-policy': POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'strict-origin-when-cross-origin',
 } as const;
 
-/** A review link is a credential: it must reach no referrer, no index and no shared cache. */
+/** Headers that keep a review link, which is a credential, out of referrers, indexes and shared caches. */
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -28,5 +28,5 @@ export const LINK_HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 } as const;
 
-/** Pages that are the same for everybody. */
+/** Headers of pages that are the same for everybody. */
 export const PUBLIC_PAGE = { 'cache-control': 'public, max-age=60' } as const;

@@ -2,13 +2,13 @@ import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { assetHref, type AssetName } from './asset-files.ts';
 
-/** Markup in which every value was escaped. */
+/** Markup with all values escaped. */
 export type Html = ReturnType<typeof html>;
 
 export type Page = {
   title: string;
   main: Html;
-  /** The language of the reader: of names, notes and numbers. Our own words are English. */
+  /** Language of names, notes and numbers. The texts of the page are English. */
   locale?: string;
   script?: AssetName;
 };

@@ -1,19 +1,19 @@
-/** Amounts, counts and times as people of a locale write them. */
+/** Formats amounts, counts and times for a locale. */
 
 export type Writer = {
-  /** Minor units; exact, because the digits never pass through a fraction. */
+  /** Formats minor units exactly, without floating-point arithmetic. */
   money(amount: number, currency: string): string;
   count(value: number): string;
-  /** A day in words. */
+  /** A day, with the month as a word. */
   day(at: number): string;
-  /** Day and time in UTC, saying so: a page without script does not know its reader's zone. */
+  /** Day and time with `UTC`: a page without script does not know the reader's time zone. */
   moment(at: number): string;
 };
 
-/** The locale of pages that belong to nobody in particular. */
+/** Locale of public pages. */
 export const HOUSE_LOCALE = 'en-GB';
 
-/** Making a formatter costs as much as a hundred lines of a list; a locale comes back often. */
+/** Formatters by locale: making one costs as much as rendering a hundred lines. */
 const WRITERS_MAX = 100;
 const writers = new Map<string, Writer>();
 

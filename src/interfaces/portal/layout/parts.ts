@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { Html } from './layout.ts';
 
-/** Field name to what is wrong with it. A field's name is its id on the page, too. */
+/** Faults by field name, which is also the field's id on the page. */
 export type Faults = ReadonlyMap<string, string>;
 
 export const NO_FAULTS: Faults = new Map();
@@ -9,7 +9,7 @@ export const NO_FAULTS: Faults = new Map();
 export const notice = (tone: 'calm' | 'warn' | 'good', body: Html): Html =>
   html`<div class="notice ${tone}">${body}</div>`;
 
-/** What is wrong, at the top, each with a link to its field. */
+/** Summary of the faults, each with a link to its field. */
 export const faultSummary = (heading: string, faults: Faults): Html | '' =>
   faults.size === 0
     ? ''
@@ -26,7 +26,7 @@ export type FieldOptions = {
   autocomplete: string;
   maxlength: number;
   required?: boolean;
-  /** More than one line, of which so many show. */
+  /** Number of visible lines, for a field of more than one. */
   rows?: number;
   hint?: string;
   faults: Faults;
@@ -59,13 +59,13 @@ export const describedBy = (ids: string): Html | '' =>
 export const invalid = (fault: string | undefined): Html | '' =>
   fault === undefined ? '' : html` aria-invalid="true"`;
 
-/** Facts in a row: a name and its value each. */
+/** A list of names and values. */
 export const facts = (entries: readonly (readonly [string, string | Html])[]): Html =>
   html`<dl class="facts">${entries.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`;
 
-/** `href` makes the address of a page by its number. */
+/** Links to other pages; `href` makes the address of a page from its number. */
 export const pager = (page: number, pages: number, href: (page: number) => string): Html | '' =>
   pages <= 1
     ? ''

@@ -11,10 +11,10 @@ const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of st
 const INDICATIVE =
   'Prices are indicative, and stock is a signal. Staff control both; nothing here is an offer.';
 
-/** One published product, for whom a link led here. */
+/** The page of a published product. */
 export const productPage = (product: CatalogProduct, crumbs: readonly Crumb[]): Page => {
   const writer = writerFor(HOUSE_LOCALE);
-  // Feeds often repeat the title for want of a description.
+  // Feeds without descriptions often repeat the title.
   const describes = product.description.toLowerCase() !== product.title.toLowerCase();
   const { brand, origin_country, ship_from, lead_time_days, certifications } = product;
   return {
@@ -42,7 +42,7 @@ ${facts([
   };
 };
 
-/** What links to a withdrawn product lead to: the way on from it. `crumbs` end with its category. */
+/** The page of a withdrawn product, with links to similar ones. `crumbs` end with its category. */
 export const withdrawnPage = ({ title, sku }: CatalogProduct, crumbs: readonly Crumb[]): Page => {
   const offered = crumbs.findLast(({ category }) => category !== undefined);
   return {
@@ -90,7 +90,7 @@ export type ListingView = Listing & {
   href(page: number): string;
 };
 
-/** Products of a category or of a search, page by page. */
+/** A page of the products of a category or search. */
 export const listingPage = (listing: ListingView): Page => {
   const { heading, crumbs, words, hits, page, pages, href } = listing;
   const writer = writerFor(HOUSE_LOCALE);

@@ -1,18 +1,18 @@
 import { crc32 } from 'node:zlib';
 
 /*
- * A PNG whose bytes depend on the picture alone. zlib's output changes between its versions, so the
- * picture is stored, not compressed: at one bit per pixel that costs some ten kilobytes.
+ * Writes PNGs whose bytes depend on the picture only. The output of zlib differs between its versions, so the picture
+ * is stored uncompressed, about 10 kB at one bit per pixel.
  */
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** What one stored block of deflate can hold. */
+/** Largest stored block of deflate. */
 const BLOCK_BYTES_MAX = 65_535;
 
 const ADLER_MODULUS = 65_521;
 
-/** `dark` in rows; each cell becomes `scale` by `scale` pixels, black or white. */
+/** Draws rows of dark and light cells, each as `scale` by `scale` pixels. */
 export const monochromePng = (dark: readonly boolean[][], scale: number): Buffer => {
   const height = dark.length * scale;
   const width = (dark[0]?.length ?? 0) * scale;
@@ -28,7 +28,7 @@ export const monochromePng = (dark: readonly boolean[][], scale: number): Buffer
   ]);
 };
 
-/** Each line: the filter byte 0, then the pixels, eight to a byte; 1 is white. */
+/** Scan lines: the filter byte 0, then eight pixels in each byte; 1 is white. */
 const scanlines = (dark: readonly boolean[][], width: number, scale: number): Buffer => {
   const lineBytes = 1 + Math.ceil(width / 8);
   const out = Buffer.alloc(lineBytes * dark.length * scale);
@@ -45,7 +45,7 @@ const scanlines = (dark: readonly boolean[][], width: number, scale: number): Bu
   return out;
 };
 
-/** A zlib stream of stored blocks. */
+/** Makes a zlib stream of stored blocks. */
 const stored = (data: Buffer): Buffer => {
   const parts: Buffer[] = [Buffer.from([0x78, 0x01])];
   for (let at = 0; at < data.length; at += BLOCK_BYTES_MAX) {

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto';
 import { encode } from 'uqr';
 import { monochromePng } from './qr-png.ts';
 
-/** Modules of white around the code: ISO/IEC 18004 asks for four. */
+/** White modules around the code; ISO/IEC 18004 requires four. */
 const QUIET_ZONE = 4;
 
 /** Pixels per module. */
 const SCALE = 8;
 
-/** Everything is said, so that another default of the library changes no picture. */
+/** Sets every option, so that a new default of the library does not change the picture. */
 const matrixOf = (text: string): boolean[][] =>
   encode(text, { ecc: 'M', boostEcc: true, maskPattern: -1, minVersion: 1, border: QUIET_ZONE })
     .data;
@@ -21,25 +21,25 @@ const picture = (type: string, body: Buffer): Picture => ({
   digest: hash('sha256', body, 'hex').slice(0, 16),
 });
 
-/** A code costs five milliseconds to lay out, and whoever shows it asks again and again. */
-const KEPT_MAX = 256;
+/** Limit of the cached pictures; making one takes about 5 ms. */
+const CACHED_MAX = 256;
 
-const keeping = (draw: (text: string) => Picture): ((text: string) => Picture) => {
-  const kept = new Map<string, Picture>();
+const cached = (draw: (text: string) => Picture): ((text: string) => Picture) => {
+  const pictures = new Map<string, Picture>();
   return (text) => {
-    const known = kept.get(text);
-    if (known) return known;
-    if (kept.size >= KEPT_MAX) kept.clear();
+    const existing = pictures.get(text);
+    if (existing) return existing;
+    if (pictures.size >= CACHED_MAX) pictures.clear();
     const drawn = draw(text);
-    kept.set(text, drawn);
+    pictures.set(text, drawn);
     return drawn;
   };
 };
 
-/** The same text gives the same bytes, always. */
-export const qrPng = keeping((text) => picture('image/png', monochromePng(matrixOf(text), SCALE)));
+/** Draws a text as a QR code; the same text gives the same bytes. */
+export const qrPng = cached((text) => picture('image/png', monochromePng(matrixOf(text), SCALE)));
 
-export const qrSvg = keeping((text) => {
+export const qrSvg = cached((text) => {
   const rows = matrixOf(text);
   const size = rows.length;
   const path = rows.map((row, y) => runsOf(row, y)).join('');
@@ -51,7 +51,7 @@ export const qrSvg = keeping((text) => {
   return picture('image/svg+xml; charset=utf-8', Buffer.from(svg));
 });
 
-/** Dark modules side by side as one bar: a third of the size of a square each. */
+/** Draws adjacent dark modules as one bar, which takes a third of the bytes of single squares. */
 const runsOf = (row: readonly boolean[], y: number): string => {
   let path = '';
   for (let x = 0; x < row.length; x++) {

@@ -11,7 +11,7 @@ import { admitVisitor } from './visitor.ts';
 type ByCode = { Params: { code: string }; Querystring: { via?: unknown } };
 
 export type LinkOptions = {
-  /** Header in which a proxy in front names the visitor's country; two letters, otherwise ignored. */
+  /** Header in which a proxy sends the visitor's country; ignored unless it has two letters. */
   countryHeader?: string | undefined;
 };
 
@@ -19,13 +19,13 @@ const COUNTRY = /^[A-Za-z]{2}$/;
 const PURPOSES = ['sec-purpose', 'purpose', 'x-moz'];
 const NO_LINK = 'There is no such link. Check that it is complete.';
 
-/** Long enough to spare a printer's layout its reloads; a code leads to one place for ever. */
+/** One day: the picture of a link never changes. */
 const PICTURE_CACHE = 'public, max-age=86400';
 
-/** Short links: each follows its destination and records the visit. And the picture of each. */
+/** Serves short links, which record the visit and redirect, and their QR codes. */
 export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOptions): void => {
   const { visitors, origin } = app;
-  // Some mailers end every address with a slash.
+  // Some mail programs add a slash to every address.
   for (const url of ['/:code', '/:code/'])
     scope.route<ByCode>({
       method: ['GET', 'HEAD'],
@@ -48,13 +48,17 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
   for (const [name, draw] of Object.entries(pictures))
     scope.get<ByCode>(`/:code/${name}`, async (request, reply) => {
       const { code } = request.params;
-      const found = await visitors.perform(admitVisitor(app, request, 'locateLink'), 'locateLink', {
-        code,
-      });
-      if (!found.ok) return sendRefusal(reply.headers(LINK_HEADERS), found);
-      // A promoter shows the picture on pages of its own.
+      const located = await visitors.perform(
+        admitVisitor(app, request, 'locateLink'),
+        'locateLink',
+        {
+          code,
+        },
+      );
+      if (!located.ok) return sendRefusal(reply.headers(LINK_HEADERS), located);
+      // Promoters embed the picture in their own pages.
       reply.header('cross-origin-resource-policy', 'cross-origin');
-      return sendTagged(reply, draw(found.value.url), PICTURE_CACHE);
+      return sendTagged(reply, draw(located.value.url), PICTURE_CACHE);
     });
 
   scope.setNotFoundHandler((_request, reply) => {

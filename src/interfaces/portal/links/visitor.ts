@@ -6,7 +6,7 @@ import type { VisitorCaller } from '#src/app/pipeline/call.ts';
 import { Refused } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 
-/** Admits anybody. Throws the refusal, for the page that answers errors. */
+/** Admits a visitor. Throws a refusal as an error, which the error page answers. */
 export const admitVisitor = (
   { visitors }: Pick<App, 'visitors'>,
   request: FastifyRequest,
