@@ -4,10 +4,10 @@ import { publishedTools } from '#src/interfaces/mcp/docs.ts';
 import { deskOpenApi, openApi } from '#src/interfaces/rest/openapi.ts';
 import { llmsText } from '#src/interfaces/text/llms.ts';
 
-/** Where the published documents say they are served; a running service says its own origin. */
+/** The origin in the published documents; a running service uses its own. */
 export const PUBLISHED_ORIGIN = 'https://tributary.example';
 
-/** Every generated file that is committed: a test holds each against the registry. */
+/** The generated files that are committed; a test compares each with the registry. */
 export const PUBLISHED: Record<string, () => string> = {
   'openapi.json': () => openApi(PUBLISHED_ORIGIN),
   'desk-openapi.json': () => deskOpenApi(PUBLISHED_ORIGIN),

@@ -5,11 +5,11 @@ import { ROLES } from './rows/roles.ts';
 
 const [, , name = ''] = process.argv;
 let close: (() => Promise<void>) | undefined;
-let tell: (() => Promise<unknown>) | undefined;
+let report: (() => Promise<unknown>) | undefined;
 
 const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
   if (order === 'stop') return close?.();
-  if (order === 'tell') return tell?.();
+  if (order === 'report') return report?.();
   if (order === 'cpu') return process.cpuUsage();
   if (order === 'load') return (await import('./load.ts')).run(argument as Order);
   if (order !== 'start') throw new Error(`no order is called ${order}`);
@@ -17,8 +17,8 @@ const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
   const role = (await ROLES[name]?.()) as Role | undefined;
   if (!role) throw new Error(`no role is called ${name}`);
   const started = await role(argument as never);
-  ({ close, tell } = started);
-  return started.told;
+  ({ close, report } = started);
+  return started.details;
 };
 
 process.on('message', (message: ToChild) => {

@@ -5,15 +5,15 @@ import type { Order, Sample } from './load.ts';
 import { interleaved, median } from './measure.ts';
 
 /** Starts the role of a child process, and returns what the parent must know. */
-export type Role<Asked = never, Told = unknown> = (asked: Asked) => Promise<{
-  told: Told;
-  /** Answers the command `tell` with intermediate results. */
-  tell?(): Promise<unknown>;
+export type Role<Args = never, Details = unknown> = (args: Args) => Promise<{
+  details: Details;
+  /** Answers the command `report` with intermediate results. */
+  report?(): Promise<unknown>;
   close?(): Promise<void>;
 }>;
 
-export type Started<Told> = {
-  told: Told;
+export type Started<Details> = {
+  details: Details;
   /** Milliseconds from the fork until the role is started. */
   startedMs: number;
   call<Answer>(name: string, argument: unknown): Promise<Answer>;
@@ -40,7 +40,10 @@ export const profileInto = (directory: string | undefined): void => {
   profiles = directory;
 };
 
-export const start = async <Told>(role: string, asked: object = {}): Promise<Started<Told>> => {
+export const start = async <Details>(
+  role: string,
+  args: object = {},
+): Promise<Started<Details>> => {
   const into = role === 'load' ? undefined : profiles;
   const execArgv =
     into === undefined
@@ -52,9 +55,9 @@ export const start = async <Told>(role: string, asked: object = {}): Promise<Sta
   child.once('exit', () => alive.delete(child));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const call = caller(child);
-  const told = await call<Told>('start', asked);
+  const details = await call<Details>('start', args);
   return {
-    told,
+    details,
     startedMs: performance.now() - startedAt,
     call,
     async stop() {

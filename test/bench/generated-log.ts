@@ -31,12 +31,12 @@ export const madeLog = async (directory: string): Promise<MadeLog> => {
         position += 1;
         head.revision += 1;
         const { streamId, revision } = head;
-        const said = JSON.stringify(data);
-        const told = JSON.stringify(meta);
-        const crc = foldCrc([position, stream, revision, type, meta.at, said]);
-        const seal = sealOf(crc, id, told);
+        const dataText = JSON.stringify(data);
+        const metaText = JSON.stringify(meta);
+        const crc = foldCrc([position, stream, revision, type, meta.at, dataText]);
+        const seal = sealOf(crc, id, metaText);
         const columns = [position, streamId, revision, owner, stream, id, type, meta.at] as const;
-        insert.run(...columns, said, told, crc, seal);
+        insert.run(...columns, dataText, metaText, crc, seal);
         if (position % COMMIT_EVENTS === 0) db.exec('COMMIT; BEGIN');
       }
     },

@@ -8,7 +8,7 @@ import type { Load, Loaded, Started, Target } from './children.ts';
 import { compared, start, startLoad } from './children.ts';
 import type { Call } from './load.ts';
 import { interleaved, middleOf } from './measure.ts';
-import { READS, type ReadTold } from './rows/read.ts';
+import { READS, type ReadDetails } from './rows/read.ts';
 import { type Settings, withServers } from './rows/remote.ts';
 import { type Row, rowOf } from './table.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -35,7 +35,7 @@ const coreTimes = (): { busy: number; all: number } => {
 const loadOn = async (load: Load, servers: readonly Server[], calls: Call[]): Promise<Taken> => {
   const targets = servers.map((server): Target => {
     const connections = CONNECTIONS / servers.length;
-    return { server, order: { url: server.told.url, connections, ms: SAMPLE_MS, calls } };
+    return { server, order: { url: server.details.url, connections, ms: SAMPLE_MS, calls } };
   });
   const before = coreTimes();
   const samples = await Promise.all(targets.map(load));
@@ -73,12 +73,12 @@ const rowsOf = (what: string, one: readonly Taken[], two: readonly Taken[]): Row
 };
 
 const measure = async (settings: Settings, note: Parameters<Bench>[0]['note']): Promise<Row[]> => {
-  const asked = () => ({ directory: temporaryDirectory(), settings });
-  const projector = await start('projector', asked());
-  const first = await start<ReadTold>('read', { ...asked(), role: 'api' });
-  const second = await start<{ url: string }>('api', asked());
+  const args = () => ({ directory: temporaryDirectory(), settings });
+  const projector = await start('projector', args());
+  const first = await start<ReadDetails>('read', { ...args(), role: 'api' });
+  const second = await start<{ url: string }>('api', args());
   const load = await startLoad();
-  const { url, key } = first.told;
+  const { url, key } = first.details;
   const authorization = `Bearer ${key}`;
   const path = READS['getPerformance, 30 days'];
   const { headers } = await fetch(url + path, { headers: { authorization } });
@@ -93,7 +93,10 @@ const measure = async (settings: Settings, note: Parameters<Bench>[0]['note']): 
   const rows: Row[] = [];
   for (const [what, calls] of Object.entries(kinds)) {
     for (const server of [first, second])
-      await load.warmUp({ server, order: { url: server.told.url, connections: 32, ms: 0, calls } });
+      await load.warmUp({
+        server,
+        order: { url: server.details.url, connections: 32, ms: 0, calls },
+      });
     const taken = await interleaved({
       one: () => loadOn(load, [first], calls),
       two: () => loadOn(load, [first, second], calls),

@@ -72,8 +72,8 @@ export const deskOf = (service: Service) => {
     publish: (products: readonly object[]) => send('POST', `${DESK}/products/import`, { products }),
     /** Returns the API key of a new approved agent with every scope. */
     async agent(owner: string): Promise<string> {
-      const asked = { owner_id: owner, name: 'Bench', purpose: 'Benchmarks', scopes: SCOPE_NAMES };
-      const { id } = await send('POST', `${DESK}/agents`, asked);
+      const args = { owner_id: owner, name: 'Bench', purpose: 'Benchmarks', scopes: SCOPE_NAMES };
+      const { id } = await send('POST', `${DESK}/agents`, args);
       await send('POST', `${DESK}/agents/${String(id)}/approve`, { reason: 'known' });
       const key = await send('POST', `${DESK}/agents/${String(id)}/keys`, { expires_in_days: 365 });
       return String(key['api_key']);

@@ -7,20 +7,20 @@ import { AGENTS, deskOf, listen, openBench, serverWith } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-type Told = { url: string; key: string };
+type Details = { url: string; key: string };
 
 const PRODUCTS = 200;
 const CONNECTIONS = 64;
 const SAMPLE_MS = 1_200;
 
-export const a2aServer: Role<{ directory: string }, Told> = async (asked) => {
-  const service = await openBench(asked.directory);
+export const a2aServer: Role<{ directory: string }, Details> = async (args) => {
+  const service = await openBench(args.directory);
   const desk = deskOf(service);
   await desk.publish(Array.from({ length: PRODUCTS }, (_, i) => feedProduct(`SKU${i}`)));
   const key = await desk.agent('acme');
   const server = serverWith(service, {});
   const url = await listen(server);
-  return { told: { url, key }, close: () => server.close() };
+  return { details: { url, key }, close: () => server.close() };
 };
 
 /** The request of both: a handoff with two lines, and a unique idempotency key. */
@@ -59,9 +59,9 @@ const overA2a = (key: string, binding: 'rpc' | 'http'): Call[] =>
   });
 
 export const benchA2a: Bench = async ({ note }) => {
-  const server = await start<Told>('a2a', { directory: temporaryDirectory() });
+  const server = await start<Details>('a2a', { directory: temporaryDirectory() });
   const load = await startLoad();
-  const { url, key } = server.told;
+  const { url, key } = server.details;
   const at = (calls: Call[]): Target => ({
     server,
     order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls },

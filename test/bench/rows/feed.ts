@@ -16,8 +16,8 @@ const run = promisify(execFile);
 
 const importOnce = async (file: string, directory: string) => {
   const startedAt = performance.now();
-  const asked = ['catalog', 'import', file, '--data', directory, '--json'];
-  const { stdout } = await run(process.execPath, [CLI, ...asked]);
+  const args = ['catalog', 'import', file, '--data', directory, '--json'];
+  const { stdout } = await run(process.execPath, [CLI, ...args]);
   const seconds = (performance.now() - startedAt) / 1_000;
   return { seconds, totals: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Totals };
 };

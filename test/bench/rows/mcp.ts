@@ -14,7 +14,7 @@ import { AGENTS, deskOf, openBench } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-type Told = { url: string; key: string };
+type Details = { url: string; key: string };
 type Era = 'modern' | 'legacy';
 
 const MCP = '/api/affiliate/mcp';
@@ -31,13 +31,13 @@ const openStocked = async (directory: string) => {
   return { service, key: await desk.agent('acme') };
 };
 
-export const mcpServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+export const mcpServer: Role<{ directory: string }, Details> = async ({ directory }) => {
   const { service, key } = await openStocked(directory);
-  return { told: { url: await service.listen(), key }, close: () => service.close() };
+  return { details: { url: await service.listen(), key }, close: () => service.close() };
 };
 
 /** Serves the same handler by the SDK's stateless server, with the same credential check. */
-export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+export const sdkServer: Role<{ directory: string }, Details> = async ({ directory }) => {
   const { service, key } = await openStocked(directory);
   const { deps, app } = service;
   const { agent } = authenticator(deps);
@@ -48,8 +48,8 @@ export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }
     const schemas = { inputSchema: createLink.input, outputSchema: createLink.output };
     server.registerTool('create_link', schemas, async (input) => {
       const requestId = deps.ids.uuid();
-      const asked = { caller: caller.value, surface: 'mcp', requestId, input } as const;
-      const outcome = await app.agents.performAs('createLink', asked);
+      const args = { caller: caller.value, surface: 'mcp', requestId, input } as const;
+      const outcome = await app.agents.performAs('createLink', args);
       if (!outcome.ok) throw new Error(outcome.detail);
       const { value } = outcome;
       return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value };
@@ -79,7 +79,7 @@ export const sdkServer: Role<{ directory: string }, Told> = async ({ directory }
   });
   const { port } = server.address() as AddressInfo;
   return {
-    told: { url: `http://127.0.0.1:${port}`, key },
+    details: { url: `http://127.0.0.1:${port}`, key },
     async close() {
       server.closeAllConnections();
       server.close();
@@ -95,15 +95,15 @@ const LINK = {
   channel: 'email',
 };
 
-const messageOf = (era: Era, key: string, method: string, asked: Record<string, unknown>): Call => {
+const messageOf = (era: Era, key: string, method: string, args: Record<string, unknown>): Call => {
   const modern = era === 'modern';
   const meta = {
     'io.modelcontextprotocol/protocolVersion': MODERN,
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  const params = { ...asked, ...(modern && { _meta: meta }) };
-  const name = asked['name'];
+  const params = { ...args, ...(modern && { _meta: meta }) };
+  const name = args['name'];
   return {
     method: 'POST',
     path: MCP,
@@ -130,7 +130,10 @@ const createOverRest = (key: string): Call => ({
   body: JSON.stringify(LINK),
 });
 
-const textOf = async ({ url }: Told, { path, headers = {}, body = '' }: Call): Promise<string> => {
+const textOf = async (
+  { url }: Details,
+  { path, headers = {}, body = '' }: Call,
+): Promise<string> => {
   const answer = await fetch(url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -147,19 +150,19 @@ const at = (
   connections: number = CONNECTIONS,
 ): Target => ({
   server,
-  order: { url: server.told.url, connections, ms: SAMPLE_MS, calls: [call] },
+  order: { url: server.details.url, connections, ms: SAMPLE_MS, calls: [call] },
 });
 
 export const benchMcp: Bench = async ({ note }) => {
-  const ours = await start<Told>('mcp', { directory: temporaryDirectory() });
-  const sdk = await start<Told>('mcpSdk', { directory: temporaryDirectory() });
+  const ours = await start<Details>('mcp', { directory: temporaryDirectory() });
+  const sdk = await start<Details>('mcpSdk', { directory: temporaryDirectory() });
   const load = await startLoad();
-  const { key } = ours.told;
+  const { key } = ours.details;
   const list = messageOf('modern', key, 'tools/list', {});
-  const body = await textOf(ours.told, list);
+  const body = await textOf(ours.details, list);
   // A tool call that is refused has HTTP status 200: checks one answer before the measurement.
-  await textOf(ours.told, createOver('modern', key));
-  await textOf(sdk.told, createOver('modern', sdk.told.key));
+  await textOf(ours.details, createOver('modern', key));
+  await textOf(sdk.details, createOver('modern', sdk.details.key));
   const bare = await start<{ url: string }>('bytes', {
     body,
     type: 'application/json; charset=utf-8',
@@ -171,7 +174,7 @@ export const benchMcp: Bench = async ({ note }) => {
   });
   const servers = await sampled(load, {
     ours: at(ours, createOver('modern', key), FEW),
-    sdk: at(sdk, createOver('modern', sdk.told.key), FEW),
+    sdk: at(sdk, createOver('modern', sdk.details.key), FEW),
   });
   const lists = await sampled(load, { list: at(ours, list), bare: at(bare, { path: '/' }) });
   note('M', links);

@@ -153,13 +153,13 @@ const createHandoff = (story: Story): void => {
 };
 
 /** Frequency in 100 appends; an append of visits has 2.5 events, one of a lead has 2. */
-const STORIES: { weight: number; tell: (story: Story) => void }[] = [
-  { weight: 46, tell: createLink },
-  { weight: 24, tell: visit },
-  { weight: 15, tell: submitLead },
-  { weight: 15, tell: createHandoff },
+const STORIES: { weight: number; write: (story: Story) => void }[] = [
+  { weight: 46, write: createLink },
+  { weight: 24, write: visit },
+  { weight: 15, write: submitLead },
+  { weight: 15, write: createHandoff },
 ];
-const DECK = STORIES.flatMap(({ weight, tell }) => Array.from({ length: weight }, () => tell));
+const DECK = STORIES.flatMap(({ weight, write }) => Array.from({ length: weight }, () => write));
 
 const attributed = (random: Random, owner: Owner, at: number, event: Event): MadeEvent => ({
   ...event,
@@ -207,7 +207,7 @@ const writeLog = async (directory: string): Promise<void> => {
 
 export const logMaker: Role<{ directory: string }> = async ({ directory }) => {
   await writeLog(directory);
-  return { told: undefined };
+  return { details: undefined };
 };
 
 export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => {
@@ -215,7 +215,7 @@ export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => 
   // Starts the service once: it issues the desk token, and advances the catalog to the end.
   const service = await openBench(directory);
   await service.close();
-  return { told: undefined };
+  return { details: undefined };
 };
 
 const made = async (role: string, directory: string): Promise<void> => {

@@ -12,7 +12,7 @@ import { AGENTS, deskOf, listen, openBench, sender } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-export type ReadTold = { url: string; key: string };
+export type ReadDetails = { url: string; key: string };
 type Bytes = { body: string; type: string };
 
 const LINKS = 20;
@@ -73,7 +73,7 @@ export type ReadAsked = {
   role?: 'all' | 'api';
 };
 
-export const readServer: Role<ReadAsked, ReadTold> = async ({ directory, settings, role }) => {
+export const readServer: Role<ReadAsked, ReadDetails> = async ({ directory, settings, role }) => {
   const clock = systemClock();
   let behind = DAYS * DAY_MS;
   const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
@@ -84,7 +84,7 @@ export const readServer: Role<ReadAsked, ReadTold> = async ({ directory, setting
   await month(service, key, (day) => {
     behind = (DAYS - 1 - day) * DAY_MS;
   });
-  return { told: { url: await service.listen(), key }, close: () => service.close() };
+  return { details: { url: await service.listen(), key }, close: () => service.close() };
 };
 
 /** Measures the cost of fastify alone. */
@@ -94,7 +94,7 @@ export const bytesServer: Role<Bytes, { url: string }> = async ({ body, type }) 
     reply.type(type);
     return reply.send(body);
   });
-  return { told: { url: await listen(server) }, close: () => server.close() };
+  return { details: { url: await listen(server) }, close: () => server.close() };
 };
 
 export const READS = {
@@ -105,7 +105,7 @@ const CONNECTIONS = 64;
 const SAMPLE_MS = 1_200;
 
 /** Serves the same bytes by a bare server, with the headers that a client parses. */
-const bareOf = async (service: ReadTold, path: string): Promise<Started<{ url: string }>> => {
+const bareOf = async (service: ReadDetails, path: string): Promise<Started<{ url: string }>> => {
   const answer = await fetch(service.url + path, {
     headers: { authorization: `Bearer ${service.key}` },
   });
@@ -115,15 +115,15 @@ const bareOf = async (service: ReadTold, path: string): Promise<Started<{ url: s
 };
 
 export const benchReads: Bench = async ({ note }) => {
-  const service = await start<ReadTold>('read', { directory: temporaryDirectory() });
+  const service = await start<ReadDetails>('read', { directory: temporaryDirectory() });
   const load = await startLoad();
   const rows = [];
   for (const [what, path] of Object.entries(READS)) {
-    const bare = await bareOf(service.told, path);
-    const headers = { authorization: `Bearer ${service.told.key}` };
-    const at = (server: Started<{ url: string }>, asked: string): Target => {
-      const { url } = server.told;
-      const calls = [{ path: asked, headers }];
+    const bare = await bareOf(service.details, path);
+    const headers = { authorization: `Bearer ${service.details.key}` };
+    const at = (server: Started<{ url: string }>, args: string): Target => {
+      const { url } = server.details;
+      const calls = [{ path: args, headers }];
       return { server, order: { connections: CONNECTIONS, ms: SAMPLE_MS, url, calls } };
     };
     const taken = await sampled(load, { read: at(service, path), bare: at(bare, '/') });

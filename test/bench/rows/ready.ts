@@ -8,13 +8,13 @@ import { temporaryDirectory } from '../temporary.ts';
 
 export const readyServer: Role<{ directory: string }, { url: string }> = async ({ directory }) => {
   const service = await openBench(directory);
-  return { told: { url: await service.listen() }, close: () => service.close() };
+  return { details: { url: await service.listen() }, close: () => service.close() };
 };
 
 /** Measures milliseconds until /readyz answers that the service is ready. */
 const startUp = async (directory: string): Promise<number> => {
   const child = await start<{ url: string }>('service', { directory });
-  const { status } = await fetch(`${child.told.url}/readyz`);
+  const { status } = await fetch(`${child.details.url}/readyz`);
   await child.stop();
   if (status !== 200) throw new Error(`/readyz answered ${status}`);
   return child.startedMs;

@@ -17,8 +17,8 @@ import { interleaved, middleOf } from '../measure.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-type Asked = { directory: string; events: number };
-type Told = { perSecond: number; peakMb: number };
+type Args = { directory: string; events: number };
+type Details = { perSecond: number; peakMb: number };
 
 const PAGE_EVENTS = 4_000;
 /** Small enough that parsed events never leave the young generation. */
@@ -29,7 +29,7 @@ const timed = async (
   directory: string,
   events: number,
   act: (log: EventLog) => Promise<void>,
-): Promise<Told> => {
+): Promise<Details> => {
   const log = sqliteEventLog({ directory });
   const startedAt = performance.now();
   await act(log);
@@ -39,14 +39,14 @@ const timed = async (
   return { perSecond: events / seconds, peakMb: process.resourceUsage().maxRSS / 1_024 };
 };
 
-export const rebuildOnce: Role<Asked, Told> = async ({ directory, events }) => ({
-  told: await timed(directory, events, async (log) => {
+export const rebuildOnce: Role<Args, Details> = async ({ directory, events }) => ({
+  details: await timed(directory, events, async (log) => {
     await rebuildAll({ log, store: memoryStore(), projections: PROJECTIONS });
   }),
 });
 
-export const foldOnce: Role<Asked, Told> = async ({ directory, events }) => ({
-  told: await timed(directory, events, async (log) => {
+export const foldOnce: Role<Args, Details> = async ({ directory, events }) => ({
+  details: await timed(directory, events, async (log) => {
     let after = 0;
     for (;;) {
       const last = (await log.readFold({ after, limit: PAGE_EVENTS })).at(-1);
@@ -57,8 +57,8 @@ export const foldOnce: Role<Asked, Told> = async ({ directory, events }) => ({
 });
 
 /** Measures reading alone, without checks and folds. */
-export const bareOnce: Role<Asked, Told> = async ({ directory, events }) => ({
-  told: await timed(directory, events, async () => {
+export const bareOnce: Role<Args, Details> = async ({ directory, events }) => ({
+  details: await timed(directory, events, async () => {
     const db = new DatabaseSync(join(directory, 'log.db'), { readOnly: true });
     const rows = db.prepare(
       'SELECT type, data FROM events WHERE position > ? ORDER BY position LIMIT ?',
@@ -72,15 +72,15 @@ export const bareOnce: Role<Asked, Told> = async ({ directory, events }) => ({
 });
 
 /** Measures the read models that the service can store in Redis. */
-export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...asked }) => ({
-  told: await timed(asked.directory, asked.events, async (log) => {
+export const remoteOnce: Role<Args & { url?: string }, Details> = async ({ url, ...args }) => ({
+  details: await timed(args.directory, args.events, async (log) => {
     const store = url ? await redisStore({ url: new URL(url), log: log.id }) : memoryStore();
     const targets = await Promise.all(
       REMOTE_PROJECTIONS.map((projection) =>
         openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
       ),
     );
-    await fill({ log, store, targets, upTo: asked.events });
+    await fill({ log, store, targets, upTo: args.events });
     await store.close();
   }),
 });
@@ -88,9 +88,9 @@ export const farOnce: Role<Asked & { url?: string }, Told> = async ({ url, ...as
 /** Measures the first events only, because a million would take longer than all other benchmarks. */
 const SQLITE_EVENTS = 100_000;
 
-export const sqliteOnce: Role<{ directory: string; into: string }, Told> = async (asked) => ({
-  told: await timed(asked.directory, SQLITE_EVENTS, async (log) => {
-    const store = sqliteStore({ file: join(asked.into, 'views.db'), log: log.id });
+export const sqliteOnce: Role<{ directory: string; into: string }, Details> = async (args) => ({
+  details: await timed(args.directory, SQLITE_EVENTS, async (log) => {
+    const store = sqliteStore({ file: join(args.into, 'views.db'), log: log.id });
     const targets = await Promise.all(
       PROJECTIONS.map((projection) =>
         openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
@@ -101,21 +101,21 @@ export const sqliteOnce: Role<{ directory: string; into: string }, Told> = async
   }),
 });
 
-export const once = async (role: string, asked: object): Promise<Told> => {
-  const child = await start<Told>(role, asked);
+export const once = async (role: string, args: object): Promise<Details> => {
+  const child = await start<Details>(role, args);
   await child.stop();
-  return child.told;
+  return child.details;
 };
 
 export const benchRebuild: Bench = async ({ million }) => {
   const { directory, events } = million;
-  const asked = { directory, events };
+  const args = { directory, events };
   await million.log();
   const taken = await interleaved(
     {
-      rebuild: () => once('rebuild', asked),
-      fold: () => once('fold', asked),
-      bare: () => once('bare', asked),
+      rebuild: () => once('rebuild', args),
+      fold: () => once('fold', args),
+      bare: () => once('bare', args),
     },
     ROUNDS,
   );

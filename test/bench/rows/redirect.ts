@@ -9,14 +9,16 @@ import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 type Visits = 'durable' | 'none';
-type Told = { url: string; paths: string[] };
+type Details = { url: string; paths: string[] };
 
 const LINKS = 100;
 /** Visitors have different browsers, because each counts once per link and day. */
 const BROWSERS = 500;
 
-export const redirectServer: Role<{ directory: string; visits: Visits }, Told> = async (asked) => {
-  const service = await openBench(asked.directory);
+export const redirectServer: Role<{ directory: string; visits: Visits }, Details> = async (
+  args,
+) => {
+  const service = await openBench(args.directory);
   const send = sender(service, await deskOf(service).agent('acme'));
   const paths: string[] = [];
   for (let i = 0; i < LINKS; i++) {
@@ -26,12 +28,12 @@ export const redirectServer: Role<{ directory: string; visits: Visits }, Told> =
     paths.push(new URL(String(link['short_url'])).pathname);
   }
   const nobody = { visits: { record: async () => {} } };
-  const server = serverWith(service, asked.visits === 'none' ? nobody : {});
+  const server = serverWith(service, args.visits === 'none' ? nobody : {});
   const url = await listen(server);
-  return { told: { url, paths }, close: () => server.close() };
+  return { details: { url, paths }, close: () => server.close() };
 };
 
-const callsFor = ({ paths }: Told): Call[] => {
+const callsFor = ({ paths }: Details): Call[] => {
   const random = createRandom(3);
   return Array.from({ length: 5_000 }, () => {
     const version = 100 + random.below(BROWSERS);
@@ -51,12 +53,12 @@ const SAMPLE_MS = 1_200;
 
 export const benchRedirects: Bench = async ({ note }) => {
   const opened = (visits: Visits) =>
-    start<Told>('redirect', { directory: temporaryDirectory(), visits });
+    start<Details>('redirect', { directory: temporaryDirectory(), visits });
   const servers = { durable: await opened('durable'), none: await opened('none') };
   const load = await startLoad();
-  const at = (server: Started<Told>): Target => {
-    const { url } = server.told;
-    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(server.told) };
+  const at = (server: Started<Details>): Target => {
+    const { url } = server.details;
+    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(server.details) };
     return { server, order };
   };
   const taken = await sampled(load, { durable: at(servers.durable), none: at(servers.none) });

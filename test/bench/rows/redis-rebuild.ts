@@ -12,13 +12,13 @@ export const benchRedisRebuild: Bench = async ({ million }) => {
   await million.log();
   const redis = await startRedis();
   try {
-    const asked = { directory, events };
+    const args = { directory, events };
     const intoRedis = async () => {
       await redis.control.flushall();
-      return once('far', { ...asked, url: redis.url.href });
+      return once('remote', { ...args, url: redis.url.href });
     };
     const taken = await interleaved(
-      { redis: intoRedis, process: () => once('far', asked) },
+      { redis: intoRedis, process: () => once('remote', args) },
       ROUNDS,
     );
     const measured = {

@@ -8,7 +8,7 @@ import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench, Context } from '../bench.ts';
 import type { Load, Started, Target } from '../children.ts';
 import { compared, sampled, start, startLoad } from '../children.ts';
-import { READS, type ReadTold } from './read.ts';
+import { READS, type ReadDetails } from './read.ts';
 import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -37,10 +37,10 @@ const KINDS: readonly Kind[] = [
 ];
 
 const targetOf = async (
-  server: Started<ReadTold>,
+  server: Started<ReadDetails>,
   { paths: [first = '', ...others], connections }: Kind,
 ): Promise<Target> => {
-  const { url, key } = server.told;
+  const { url, key } = server.details;
   const authorization = `Bearer ${key}`;
   const answer = await fetch(url + first, { headers: { authorization } });
   if (!answer.ok) throw new Error(`${first}: ${await answer.text()}`);
@@ -52,7 +52,7 @@ const targetOf = async (
 
 const readRows = async (url: string, load: Load, note: Context['note']): Promise<Row[]> => {
   const opened = (settings: object) =>
-    start<ReadTold>('read', { directory: temporaryDirectory(), settings });
+    start<ReadDetails>('read', { directory: temporaryDirectory(), settings });
   const near = await opened({});
   const far = await opened({ READ_MODEL_URL: url });
   const rows: Row[] = [];

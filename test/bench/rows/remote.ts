@@ -29,14 +29,14 @@ export const withServers = async <Value>(
   }
 };
 
-export type MemberAsked = { directory: string; settings: Settings };
+export type MemberArgs = { directory: string; settings: Settings };
 
-export const apiServer: Role<MemberAsked, { url: string }> = async ({ directory, settings }) => {
+export const apiServer: Role<MemberArgs, { url: string }> = async ({ directory, settings }) => {
   const service = await openBench(directory, { role: 'api' }, settings);
-  return { told: { url: await service.listen() }, close: () => service.close() };
+  return { details: { url: await service.listen() }, close: () => service.close() };
 };
 
-export const projectorServer: Role<MemberAsked> = async ({ directory, settings }) => {
+export const projectorServer: Role<MemberArgs> = async ({ directory, settings }) => {
   const projector = await openProjector(benchConfig(directory, settings), serviceLogger('error'));
-  return { told: undefined, close: () => projector.close() };
+  return { details: undefined, close: () => projector.close() };
 };

@@ -9,7 +9,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   rebuild: async () => (await import('./rebuild.ts')).rebuildOnce,
   fold: async () => (await import('./rebuild.ts')).foldOnce,
   bare: async () => (await import('./rebuild.ts')).bareOnce,
-  far: async () => (await import('./rebuild.ts')).farOnce,
+  remote: async () => (await import('./rebuild.ts')).remoteOnce,
   sqlite: async () => (await import('./rebuild.ts')).sqliteOnce,
   visible: async () => (await import('./visible.ts')).visibility,
   service: async () => (await import('./ready.ts')).readyServer,
@@ -19,7 +19,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   api: async () => (await import('./remote.ts')).apiServer,
   projector: async () => (await import('./remote.ts')).projectorServer,
   visibleInRedis: async () => (await import('./visible-remote.ts')).visibleInRedis,
-  farWriter: async () => (await import('./visible-remote.ts')).farWriter,
-  farReader: async () => (await import('./visible-remote.ts')).farReader,
+  remoteWriter: async () => (await import('./visible-remote.ts')).remoteWriter,
+  remoteReader: async () => (await import('./visible-remote.ts')).remoteReader,
   search: async () => (await import('./search.ts')).searchServer,
 };

@@ -12,7 +12,7 @@ import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { feedProducts, more, wordsOf } from './wholesale.ts';
 
-type Told = { url: string; key: string };
+type Details = { url: string; key: string };
 
 const PRODUCTS = 100_000;
 const IN_FLIGHT = 3_000;
@@ -45,7 +45,7 @@ const publishAll = async (directory: string): Promise<void> => {
   await log.close();
 };
 
-export const searchServer: Role<{ directory: string }, Told> = async ({ directory }) => {
+export const searchServer: Role<{ directory: string }, Details> = async ({ directory }) => {
   await publishAll(directory);
   const service = await openBench(directory);
   const { position } = await service.deps.log.head();
@@ -54,7 +54,7 @@ export const searchServer: Role<{ directory: string }, Told> = async ({ director
   if (service.deps.catalog.count() !== PRODUCTS)
     throw new Error(`the catalog has ${service.deps.catalog.count()} products`);
   const key = await deskOf(service).agent('acme');
-  return { told: { url: await service.listen(), key }, close: () => service.close() };
+  return { details: { url: await service.listen(), key }, close: () => service.close() };
 };
 
 /** Enough that no query repeats within a sample, which a cache would answer. */
@@ -69,9 +69,9 @@ const wordsFor = (random: Random, words: readonly string[]): string =>
     return turn === 5 && word.length > 4 ? `${word.slice(0, 2)}${word.slice(3)}` : word;
   }).join(' ');
 
-type Asked = Record<string, string | number>;
+type Args = Record<string, string | number>;
 
-const KINDS: Record<string, (random: Random, words: readonly string[]) => Asked> = {
+const KINDS: Record<string, (random: Random, words: readonly string[]) => Args> = {
   text: (random, words) => ({ q: wordsFor(random, words) }),
   facets: (random, words) => ({
     q: wordsFor(random, words),
@@ -96,16 +96,16 @@ const CONNECTIONS = 16;
 const COUNT = PRODUCTS.toLocaleString('en');
 const SAMPLE_MS = 1_200;
 
-const callsOf = (make: () => Asked, headers: Record<string, string>): Call[] =>
+const callsOf = (make: () => Args, headers: Record<string, string>): Call[] =>
   Array.from({ length: QUERIES }, () => {
     const query = Object.entries(make()).map(([name, value]) => [name, String(value)]);
     return { path: `${AGENTS}/products?${new URLSearchParams(query).toString()}`, headers };
   });
 
 export const benchSearch: Bench = async ({ note }) => {
-  const service = await start<Told>('search', { directory: temporaryDirectory() });
+  const service = await start<Details>('search', { directory: temporaryDirectory() });
   const load = await startLoad();
-  const { url, key } = service.told;
+  const { url, key } = service.details;
   const headers = { authorization: `Bearer ${key}` };
   const words = wordsOf(await feedProducts());
   const random = createRandom(5);

@@ -11,7 +11,7 @@ import { endRedis, startRedis } from '../../support/redis/redis-server.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';
-import { type MemberAsked, type Settings, withServers } from './remote.ts';
+import { type MemberArgs, type Settings, withServers } from './remote.ts';
 import { openBench } from '../service.ts';
 import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
@@ -19,7 +19,7 @@ import { linkMaker, notedLog, paced, PER_SECOND, spread } from './visible.ts';
 
 type Spread = { p50: number; p99: number };
 type Taken = { lag: Spread; whole: Spread; roundTrip: Spread; found: number; cpuUs: number };
-type Told = { calm: Taken; full: Taken };
+type Details = { calm: Taken; full: Taken };
 /** Milliseconds of the machine's clock, by position. */
 type Times = Map<Position, number>;
 
@@ -28,9 +28,9 @@ const MEASURED = 6_000;
 const CALM_PER_SECOND = 500;
 const CALM_MEASURED = 1_500;
 /** Lower for two processes, which share the cores with both servers and the slow stand-in. */
-const FAR_PER_SECOND = 500;
-const FAR_WARM_UP = 1_000;
-const FAR_MEASURED = 2_000;
+const REMOTE_PER_SECOND = 500;
+const REMOTE_WARM_UP = 1_000;
+const REMOTE_MEASURED = 2_000;
 const PASSED_MS_MAX = 5_000;
 /** After this many writes the row is read, and the round trip of a PING measured. */
 const PROBED_EVERY = 10;
@@ -38,7 +38,7 @@ const PROBED_EVERY = 10;
 const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** Opens the service to create links; `committed` has the time of each acknowledgement. */
-const writing = async ({ directory, settings }: MemberAsked, role: 'all' | 'api') => {
+const writing = async ({ directory, settings }: MemberArgs, role: 'all' | 'api') => {
   const service = await openBench(directory, { role }, settings);
   const committed: Times = new Map();
   const log = notedLog(service.deps.log, (result) => {
@@ -58,10 +58,10 @@ const isThere = async (readModels: ReadModels, owner: string, id: string): Promi
   }
 };
 
-export const visibleInRedis: Role<MemberAsked, Told> = async (asked) => {
-  const { service, committed, create } = await writing(asked, 'all');
+export const visibleInRedis: Role<MemberArgs, Details> = async (args) => {
+  const { service, committed, create } = await writing(args, 'all');
   const { following, readModels } = service.deps;
-  const bare = new Redis(asked.settings['READ_MODEL_URL'] ?? '');
+  const bare = new Redis(args.settings['READ_MODEL_URL'] ?? '');
   let writes = 0;
   const measure = async (perSecond: number, count: number): Promise<Taken> => {
     const [lags, wholes, trips]: [number[], number[], number[]] = [[], [], []];
@@ -91,19 +91,19 @@ export const visibleInRedis: Role<MemberAsked, Told> = async (asked) => {
   const full = await measure(PER_SECOND, MEASURED);
   bare.disconnect();
   await service.close();
-  return { told: { calm, full } };
+  return { details: { calm, full } };
 };
 
 /** A process that writes on command. */
-export const farWriter: Role<MemberAsked> = async (asked) => {
-  const { service, committed, create } = await writing(asked, 'api');
+export const remoteWriter: Role<MemberArgs> = async (args) => {
+  const { service, committed, create } = await writing(args, 'api');
   return {
-    told: undefined,
-    async tell() {
+    details: undefined,
+    async report() {
       const write = async (n: number): Promise<void> => void (await create(n));
-      await paced(FAR_PER_SECOND / 2, FAR_WARM_UP, write);
+      await paced(REMOTE_PER_SECOND / 2, REMOTE_WARM_UP, write);
       committed.clear();
-      await paced(FAR_PER_SECOND, FAR_MEASURED, (n) => write(FAR_WARM_UP + n));
+      await paced(REMOTE_PER_SECOND, REMOTE_MEASURED, (n) => write(REMOTE_WARM_UP + n));
       return [...committed];
     },
     close: () => service.close(),
@@ -111,7 +111,7 @@ export const farWriter: Role<MemberAsked> = async (asked) => {
 };
 
 /** A process that folds, and reads each link once it has seen its event in the log. */
-export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
+export const remoteReader: Role<MemberArgs> = async ({ directory, settings }) => {
   const service = await openBench(directory, {}, settings);
   const { log, following, readModels } = service.deps;
   const stopping = new AbortController();
@@ -122,7 +122,7 @@ export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
     await following.passed(position, PASSED_MS_MAX);
     if (!(await isThere(readModels, owner, id))) throw new Error(`${id} is not there`);
     seen.set(position, machineMs());
-    if (seen.size === FAR_WARM_UP + FAR_MEASURED) all();
+    if (seen.size === REMOTE_WARM_UP + REMOTE_MEASURED) all();
   };
   const watch = async (): Promise<void> => {
     const { position: after } = await log.head();
@@ -133,8 +133,8 @@ export const farReader: Role<MemberAsked> = async ({ directory, settings }) => {
   };
   const watching = watch();
   return {
-    told: undefined,
-    async tell() {
+    details: undefined,
+    async report() {
       await complete;
       return [...seen];
     },
@@ -163,23 +163,23 @@ const lagRows = (perSecond: number, taken: Taken, goals?: Spread): Row[] => {
       },
       goals && { of: 'value', atMost: goals[name] },
     );
-  const asked = {
+  const args = {
     what: '  from the call that writes on, p50',
     value: whole.p50,
     unit: 'ms',
   } as const;
   const cpu = { what: '  CPU of that process a write', value: cpuUs, unit: 'us' } as const;
-  return [row('p50'), row('p99'), rowOf({ id: 'V', ...asked }), rowOf({ id: 'V', ...cpu })];
+  return [row('p50'), row('p99'), rowOf({ id: 'V', ...args }), rowOf({ id: 'V', ...cpu })];
 };
 
 const inOneProcess = async (): Promise<Row[]> => {
   const redis = await startRedis();
   try {
     const settings: Settings = { READ_MODEL_URL: redis.url.href };
-    const asked: MemberAsked = { directory: temporaryDirectory(), settings };
-    const child = await start<Told>('visibleInRedis', asked);
+    const args: MemberArgs = { directory: temporaryDirectory(), settings };
+    const child = await start<Details>('visibleInRedis', args);
     await child.stop();
-    const { calm, full } = child.told;
+    const { calm, full } = child.details;
     return [
       rowOf(
         {
@@ -199,14 +199,14 @@ const inOneProcess = async (): Promise<Row[]> => {
 };
 
 const acrossTwo = async (settings: Settings): Promise<Row[]> => {
-  const asked = (): MemberAsked => ({ directory: temporaryDirectory(), settings });
-  const reader = await start('farReader', asked());
-  const writer = await start('farWriter', asked());
-  const committed = await writer.call<[Position, number][]>('tell', undefined);
-  const seen = new Map(await reader.call<[Position, number][]>('tell', undefined));
+  const args = (): MemberArgs => ({ directory: temporaryDirectory(), settings });
+  const reader = await start('remoteReader', args());
+  const writer = await start('remoteWriter', args());
+  const committed = await writer.call<[Position, number][]>('report', undefined);
+  const seen = new Map(await reader.call<[Position, number][]>('report', undefined));
   await Promise.all([writer, reader].map((child) => child.stop()));
   const lags = committed.map(([position, at]) => (seen.get(position) ?? Infinity) - at);
-  const what = `commit at one process to a read from Redis at another, ${rate(FAR_PER_SECOND)}`;
+  const what = `commit at one process to a read from Redis at another, ${rate(REMOTE_PER_SECOND)}`;
   const row = (share: number, name: string) =>
     ({ id: 'V', what: `${what}, ${name}`, value: percentile(lags, share), unit: 'ms' }) as const;
   return [rowOf(row(0.5, 'p50'), { of: 'value', atMost: 10 }), rowOf(row(0.99, 'p99'))];

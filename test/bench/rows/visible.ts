@@ -12,7 +12,7 @@ import { deskOf, openBench } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-type Told = {
+type Details = {
   /** Share of links that the read model had when the operation returned. */
   visible: number;
   /** Milliseconds of the whole operation, and of its append. */
@@ -83,7 +83,7 @@ export const paced = async (
   await Promise.all(running);
 };
 
-export const visibility: Role<{ directory: string }, Told> = async ({ directory }) => {
+export const visibility: Role<{ directory: string }, Details> = async ({ directory }) => {
   const service = await openBench(directory);
   const commands: number[] = [];
   const appends: number[] = [];
@@ -100,7 +100,7 @@ export const visibility: Role<{ directory: string }, Told> = async ({ directory 
   });
   await service.close();
   return {
-    told: {
+    details: {
       visible: visible / (WRITES - WARM_UP),
       command: spread(commands),
       append: spread(appends.slice(WARM_UP)),
@@ -109,9 +109,9 @@ export const visibility: Role<{ directory: string }, Told> = async ({ directory 
 };
 
 export const benchVisibility: Bench = async () => {
-  const child = await start<Told>('visible', { directory: temporaryDirectory() });
+  const child = await start<Details>('visible', { directory: temporaryDirectory() });
   await child.stop();
-  const { visible, command, append } = child.told;
+  const { visible, command, append } = child.details;
   const what = `createLink in process at ${PER_SECOND.toLocaleString('en')}/s to visible`;
   return [
     rowOf(

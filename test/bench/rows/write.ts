@@ -18,7 +18,7 @@ import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 type Store = 'sqlite' | 'each' | 'nothing' | 'nothing by turns';
-type Told = { url: string; key: string };
+type Details = { url: string; key: string };
 
 const PRODUCTS = 200;
 
@@ -65,14 +65,14 @@ const replacedFor = async (store: Store, { deps, config }: Service): Promise<Par
   return { log: nothingLog(deps.log.id, store === 'nothing by turns'), following };
 };
 
-export const writeServer: Role<{ directory: string; store: Store }, Told> = async (asked) => {
-  const service = await openBench(asked.directory);
+export const writeServer: Role<{ directory: string; store: Store }, Details> = async (args) => {
+  const service = await openBench(args.directory);
   const desk = deskOf(service);
   await desk.publish(Array.from({ length: PRODUCTS }, (_, i) => feedProduct(`SKU${i}`)));
   const key = await desk.agent('acme');
-  const server = serverWith(service, await replacedFor(asked.store, service));
+  const server = serverWith(service, await replacedFor(args.store, service));
   const url = await listen(server);
-  return { told: { url, key }, close: () => server.close() };
+  return { details: { url, key }, close: () => server.close() };
 };
 
 /**
@@ -97,7 +97,8 @@ const CONNECTIONS = 64;
 const SAMPLE_MS = 1_200;
 
 export const benchWrites: Bench = async ({ note }) => {
-  const opened = (store: Store) => start<Told>('write', { directory: temporaryDirectory(), store });
+  const opened = (store: Store) =>
+    start<Details>('write', { directory: temporaryDirectory(), store });
   const servers = {
     sqlite: await opened('sqlite'),
     each: await opened('each'),
@@ -105,8 +106,8 @@ export const benchWrites: Bench = async ({ note }) => {
     byTurns: await opened('nothing by turns'),
   };
   const load = await startLoad();
-  const at = (server: Started<Told>, kind?: 'product'): Target => {
-    const { url, key } = server.told;
+  const at = (server: Started<Details>, kind?: 'product'): Target => {
+    const { url, key } = server.details;
     const calls = callsFor(key, kind);
     return { server, order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls } };
   };
