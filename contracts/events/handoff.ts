@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
   attributionDims,
-  metadata,
+  storedMetadata,
   moneyAmount,
   reasonFields,
   sealed,
@@ -36,7 +36,7 @@ export const HandoffCreated = z.object({
   /** The A2A task that created the handoff, and its context. */
   task_id: z.string().optional(),
   context_id: z.string().optional(),
-  metadata,
+  metadata: storedMetadata,
 });
 
 const subject = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, metadata, moneyAmount, reasonFields, sealed } from './shared.ts';
+import { attributionDims, moneyAmount, reasonFields, sealed, storedMetadata } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -22,7 +22,7 @@ const content = {
       note: sealed.optional(),
     })
     .optional(),
-  metadata,
+  metadata: storedMetadata,
 };
 
 const source = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { attributionDims, linkTarget, metadata } from './shared.ts';
+import { attributionDims, linkTarget, storedMetadata } from './shared.ts';
 
 // The stored format: these names and shapes are in every log. Never rename; only add optional fields.
 
@@ -16,7 +16,7 @@ export const LinkCreated = z.object({
   utm: z.record(z.string(), z.string()).optional(),
   expires_at: z.number().optional(),
   expired_url: z.string().optional(),
-  metadata,
+  metadata: storedMetadata,
 });
 
 export const LinkDisabled = z.object({ link_id: z.string(), code: z.string(), reason: z.string() });

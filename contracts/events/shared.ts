@@ -20,7 +20,7 @@ export const attributionDims = z.object({
   category: z.string().optional(),
 });
 
-export const metadata = z
+export const storedMetadata = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
   .optional();
 
