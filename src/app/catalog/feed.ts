@@ -11,7 +11,7 @@ type FeedRow = { line: number; product: ProductInput };
 export type FeedFault = { line: number; column?: string; reason: string; ofFile?: true };
 /** Columns that were ignored; at most one warning for a file. */
 type FeedWarning = { line: number; unknown_columns: string[] };
-export type FeedItem = FeedRow | FeedFault | FeedWarning;
+export type ProductFeedItem = FeedRow | FeedFault | FeedWarning;
 
 type Chunks = AsyncIterable<string | Buffer>;
 type RawRow = { line: number; to: number; cells: Cells } | FeedFault | FeedWarning;
@@ -162,7 +162,10 @@ async function* rowsOf(format: FeedFormat, chunks: Chunks): AsyncIterable<RawRow
  * Reads the products of a feed in the order of its rows, and every fault with its line. A repeated id
  * is a fault even when the earlier row was rejected, because either row can be the intended one.
  */
-export async function* readFeed(format: FeedFormat, chunks: Chunks): AsyncIterable<FeedItem> {
+export async function* readFeed(
+  format: FeedFormat,
+  chunks: Chunks,
+): AsyncIterable<ProductFeedItem> {
   const lines = new Map<string, number>();
   for await (const row of rowsOf(format, chunks)) {
     if (!('cells' in row)) {

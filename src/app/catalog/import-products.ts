@@ -93,14 +93,12 @@ export const importProducts: DeskHandler<'importProducts'> = async (deps, { prod
   return answerOnce(deps, call, { stream: CATALOG, work });
 };
 
-const NO_SKU = refuse('resource_not_found', 'The catalog has no such sku.');
-
 export const withdrawProduct: DeskHandler<'withdrawProduct'> = (deps, { sku, reason }, call) =>
   changeRecord(deps, call, {
     ownerId: call.ownerId,
     stream: streamOfSku(sku),
     decider: productDecider,
     command: () => ({ type: 'WithdrawProduct' as const, reason }),
-    refusal: (rejection) => refuseRejected(PRODUCT_PROBLEMS, rejection, NO_SKU),
+    refusal: (rejection) => refuseRejected(PRODUCT_PROBLEMS, rejection, NO_PRODUCT),
     render: () => ({ sku, status: 'withdrawn' as const }),
   });

@@ -1,19 +1,21 @@
 /** Files that are not feeds and rows with repeated names are reported with the likely cause. */
 import { describe, expect, it } from 'vitest';
-import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;
 }
 
-const read = async (format: FeedFormat, ...chunks: (string | Buffer)[]): Promise<FeedItem[]> =>
-  Array.fromAsync(readFeed(format, from(chunks)));
+const read = async (
+  format: FeedFormat,
+  ...chunks: (string | Buffer)[]
+): Promise<ProductFeedItem[]> => Array.fromAsync(readFeed(format, from(chunks)));
 
 const HEADER = 'id,title,price,availability';
 const ROW = '1,Mug,0.85 GBP,in stock';
 const GOOD = { id: '1', title: 'Mug', price: '0.85 GBP', availability: 'in stock' };
 
-const reasonOf = (items: FeedItem[]): string =>
+const reasonOf = (items: ProductFeedItem[]): string =>
   items.map((item) => ('reason' in item ? `${item.column ?? '-'} ${item.reason}` : '')).join();
 
 describe('a file that is not a feed', () => {

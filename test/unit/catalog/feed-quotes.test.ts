@@ -1,18 +1,20 @@
 /** No line after a misplaced quote is lost. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;
 }
 
-const read = async (format: FeedFormat, ...chunks: (string | Buffer)[]): Promise<FeedItem[]> =>
-  Array.fromAsync(readFeed(format, from(chunks)));
+const read = async (
+  format: FeedFormat,
+  ...chunks: (string | Buffer)[]
+): Promise<ProductFeedItem[]> => Array.fromAsync(readFeed(format, from(chunks)));
 
 const HEADER = 'id,title,price,availability';
 const good = (id: string): string => `${id},Mug,1 GBP,in_stock`;
-const brief = (items: FeedItem[]): string[] =>
+const brief = (items: ProductFeedItem[]): string[] =>
   items.map((item) => {
     if ('product' in item) return `${item.line} ${item.product.product.sku}`;
     return 'reason' in item ? `${item.line} ${item.column ?? '-'}: ${item.reason}` : '';

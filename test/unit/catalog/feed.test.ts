@@ -3,15 +3,17 @@ import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { publishedProduct, stockLevel } from '#contracts/events/shared.ts';
-import { type FeedFormat, type FeedItem, readFeed } from '#src/app/catalog/feed.ts';
+import { type FeedFormat, type ProductFeedItem, readFeed } from '#src/app/catalog/feed.ts';
 import { minorUnits } from '#src/app/catalog/feed-cells.ts';
 
 async function* from(chunks: (string | Buffer)[]) {
   yield* chunks;
 }
 
-const read = async (format: FeedFormat, ...chunks: (string | Buffer)[]): Promise<FeedItem[]> =>
-  Array.fromAsync(readFeed(format, from(chunks)));
+const read = async (
+  format: FeedFormat,
+  ...chunks: (string | Buffer)[]
+): Promise<ProductFeedItem[]> => Array.fromAsync(readFeed(format, from(chunks)));
 
 const GOOD = { id: '1', title: 'Mug', price: '0.85 GBP', availability: 'in stock' };
 
@@ -209,7 +211,7 @@ describe('a fault of a value names line, column and reason', () => {
 
 describe('a feed', () => {
   const HEADER = 'id,title,price,availability';
-  const brief = (items: FeedItem[]) =>
+  const brief = (items: ProductFeedItem[]) =>
     items.map((item) => {
       if ('product' in item) return `${item.line} ${item.product.product.sku}`;
       if ('reason' in item) return `${item.line} ${item.column ?? '-'}: ${item.reason}`;
