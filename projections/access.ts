@@ -3,7 +3,7 @@ import type { CredentialRow } from './credentials.ts';
 import { ACCESS_EVENTS, credentialOf, evolveCredential } from './credentials.ts';
 import type { Projection } from './projection.ts';
 
-/** The rows of `credentials` once more, listed per owner and kind, newest first. */
+/** The rows of `credentials`, listed per owner and kind, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
   version: 5,

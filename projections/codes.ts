@@ -3,7 +3,7 @@ import type { CodeRow } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** Where each short code leads: all that a redirect and its record need. */
+/** The link of each short code, as far as a redirect and its visit need it. */
 export const codes: Projection<CodeRow> = {
   name: 'codes',
   version: 1,
@@ -21,7 +21,7 @@ export const codes: Projection<CodeRow> = {
       return row;
     }
     const { link_id, agent_id, destination_url, expires_at, expired_url, dims } = data;
-    const made: CodeRow = {
+    const created: CodeRow = {
       owner: event.owner,
       link_id,
       agent_id,
@@ -29,8 +29,8 @@ export const codes: Projection<CodeRow> = {
       dims: dims as CodeRow['dims'],
       disabled: false,
     };
-    if (expires_at !== undefined) made.expires_at = expires_at;
-    if (expired_url !== undefined) made.expired_url = expired_url;
-    return made;
+    if (expires_at !== undefined) created.expires_at = expires_at;
+    if (expired_url !== undefined) created.expired_url = expired_url;
+    return created;
   },
 };

@@ -15,7 +15,7 @@ type AccessEventType = AgentEventType | KeyEventType | DeskTokenEventType;
 
 type Common = { owner: string; sort: Position };
 
-/** An agent, a key or a desk token: the state, whose it is, where its first event stands. */
+/** The state of an agent, a key or a desk token, with its owner and the position of its first event. */
 export type CredentialRow =
   | (AgentRow & AgentState & Common)
   | (KeyRow & KeyState & Common)
@@ -27,7 +27,7 @@ export const ACCESS_EVENTS: readonly EventType[] = [
   ...DESK_TOKEN_EVENTS,
 ];
 
-/** What kind of credential an event is of, and its id. */
+/** The kind and the id of the credential that an event belongs to. */
 export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; id: string } => {
   const { data } = typedEvent<AccessEventType>(event);
   if ('key_id' in data) return { kind: 'key', id: data.key_id };
@@ -35,7 +35,7 @@ export const credentialOf = (event: FoldEvent): { kind: CredentialRow['kind']; i
   return { kind: 'agent', id: data.agent_id };
 };
 
-/** The row after the event, for both lists of the same rows: by id, and by owner. */
+/** Folds an event into the row that `credentials` and `access` share. */
 export const evolveCredential = (
   row: CredentialRow | undefined,
   event: FoldEvent,
@@ -67,7 +67,7 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
   return { ...row, status: 'revoked' };
 };
 
-/** Everything an authentication needs, by the id that a credential names. */
+/** Agents, keys and desk tokens by id, as authentication needs them. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
   version: 5,

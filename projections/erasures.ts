@@ -2,7 +2,7 @@ import { ALL_ERASURES, type ErasureRow } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** Every subject whose erasure is on record. Whether its key is gone, the vault alone knows. */
+/** Every subject that has an erasure event. Only the vault knows whether its key is destroyed. */
 export const erasures: Projection<ErasureRow> = {
   name: 'erasures',
   version: 1,

@@ -2,12 +2,12 @@ import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** No buyer is so many leads: a row does not grow without end. */
+/** Bounds the size of a row; a handoff has few leads in practice. */
 const LEADS_MAX = 100;
 
 /**
- * The first leads that name a handoff as their source, from the start or since an amendment. Apart
- * from its lines, which may be many.
+ * The first leads that name a handoff as their source, at submission or by an amendment. Not part of the handoff's row,
+ * which can have many lines.
  */
 export const handoffLeads: Projection<HandoffLeadsRow> = {
   name: 'handoff-leads',

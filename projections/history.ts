@@ -2,11 +2,11 @@ import { EVENTS, type EventType } from '#contracts/events/index.ts';
 import { historyBlockOf, type HistoryRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
-/** Up to here entries are copied with each event: an array that grows takes half as many places more. */
+/** Below this length, a row copies its array per event, because V8 grows an array by half of its length. */
 const FEW_VALUES = 160;
 
-// No promoter's: they stand under the catalog, and under names that any owner may claim.
-const NOBODYS: ReadonlySet<string> = new Set<EventType>([
+// Events that belong to no owner: those of the catalog, and claims of names that all owners share.
+const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
   'ProductPublished',
   'ProductRevised',
   'ProductStockObserved',
@@ -17,11 +17,11 @@ const NOBODYS: ReadonlySet<string> = new Set<EventType>([
   'CallsAudited',
 ]);
 
-/** Which events an owner has, in log order; the log itself holds what they say. */
+/** The positions and types of an owner's events, in log order; their data is only in the log. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
   version: 2,
-  handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !NOBODYS.has(type)),
+  handles: (Object.keys(EVENTS) as EventType[]).filter((type) => !WITHOUT_OWNER.has(type)),
   place(event) {
     return { scope: event.owner, key: String(historyBlockOf(event.position)) };
   },

@@ -1,7 +1,7 @@
 import { ALL_OWNERS, type OwnerRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 
-/** Every owner, from the first request for access on: a row each, and none per record. */
+/** Every owner, from the first request for access. */
 export const owners: Projection<OwnerRow> = {
   name: 'owners',
   version: 1,

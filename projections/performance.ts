@@ -5,16 +5,16 @@ import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** Of the rule that tells valid clicks from the rest; rises when the rule changes. */
+/** Version of the rule for valid clicks; must rise when the rule changes. */
 export const CLASSIFIER_VERSION = 1;
 
 const DAY_MS = 86_400_000;
-// Every offset of a time zone in use is a multiple of it, so any local day is a sum of cells.
+// The offset of every time zone is a multiple of it, so that any local day is a sum of cells.
 const QUARTER_MS = 900_000;
-/** Rows of a day lie between `day * DAY_SORT` and the next; two never share a place. */
+/** The rows of a day have sort keys from `day * DAY_SORT` up to the next multiple; each key is unique. */
 export const DAY_SORT = 2 ** 32;
 
-/** Places of the counts in a cell; a shorter cell has zeros behind. A test holds it to METRICS. */
+/** Indexes of the counts in a cell; missing counts are zero. Equal to the order of METRICS. */
 export const CELL = {
   clicks_raw: 0,
   clicks_valid: 1,
@@ -29,9 +29,9 @@ export const CELL = {
   leads_won: 10,
 } as const;
 
-export type PerformanceRow = PerformanceRecord & {
+export type DayCounts = PerformanceRecord & {
   sort: number;
-  /** Those who have clicked validly that day, sorted, so that each counts once. */
+  /** The visitors with a valid click on that day, sorted, so that each is counted once. */
   visitors?: string[];
 };
 
@@ -47,13 +47,13 @@ const COUNTED = {
   LeadWon: CELL.leads_won,
 } as const satisfies Partial<Record<EventType, number>>;
 
-/** Up to here visitors are copied with each new one: an array that grows takes 17 places more. */
+/** Below this length, an insertion copies the array, because V8 grows an array by at least 17 elements. */
 const FEW_VISITORS = 16;
 
 type Counted = keyof typeof COUNTED;
 type Dims = PerformanceRecord['dims'];
-/** What every counted event pins. */
-type Pinned = {
+/** Attribution that every counted event contains. */
+type Attribution = {
   agent_id: string;
   dims: EventData<'LinkCreated'>['dims'];
   link_id?: string;
@@ -62,37 +62,37 @@ type Pinned = {
 };
 
 /**
- * What one link, handoff or source of leads did on one UTC day. All dimensions of a row are the
- * same for all that it counts; country alone varies, and only clicks have one.
+ * Counts of one link, handoff or source of leads on one UTC day. All events of a row have the same dimensions, except the
+ * country, which only clicks have.
  */
-export const performance: Projection<PerformanceRow> = {
+export const performance: Projection<DayCounts> = {
   name: 'performance',
   version: 1,
   handles: Object.keys(COUNTED) as Counted[],
-  // Not LeadSubmitted: leads of one source share a row.
+  // LeadSubmitted is not one of them, because leads of one source share a row.
   begins: ['HandoffCreated'],
   place: (event) => ({ scope: event.owner, key: keyOf(event) }),
   evolve(row, event) {
     const { type, data } = typedEvent<Counted>(event);
-    const kept = row ?? emptyRow(event);
+    const counted = row ?? emptyRow(event);
     if (type === 'VisitRecorded') {
-      countVisit(kept, cellName(event.at, data.country ?? ''), data);
-      return kept;
+      countVisit(counted, cellName(event.at, data.country ?? ''), data);
+      return counted;
     }
     const cell = cellName(event.at, '');
-    add(kept, cell, COUNTED[type]);
+    add(counted, cell, COUNTED[type]);
     if (type === 'RfqSubmittedByBuyer')
-      kept.rfq_value = addMoney(kept.rfq_value, cell, data.totals);
+      counted.rfq_value = addMoney(counted.rfq_value, cell, data.totals);
     if (type === 'LeadWon' && data.value)
-      kept.won_value = addMoney(kept.won_value, cell, [data.value]);
-    return kept;
+      counted.won_value = addMoney(counted.won_value, cell, [data.value]);
+    return counted;
   },
   sort: (row) => row.sort,
 };
 
-/** Folds an owner's events, in log order, into the rows as they stood then. */
+/** Folds an owner's events, in log order, into rows in memory. */
 export const performanceFold = () => {
-  const rows = new Map<string, PerformanceRow>();
+  const rows = new Map<string, DayCounts>();
   return {
     take(event: FoldEvent): void {
       if (!Object.hasOwn(COUNTED, event.type)) return;
@@ -106,34 +106,34 @@ export const performanceFold = () => {
 
 const keyOf = (event: FoldEvent): string => {
   const day = Math.floor(event.at / DAY_MS);
-  const data = event.data as Pinned;
+  const data = event.data as Attribution;
   if (data.lead_id === undefined) return `${day}/${data.handoff_id ?? data.link_id}`;
-  // Leads may share a source and differ in what they pin, down to free text: hence a hash.
+  // Hashed, because the attribution of leads has many members and free text.
   const { agent_id, link_id, handoff_id, dims } = data;
   const pinned = JSON.stringify([agent_id, link_id, handoff_id, dims]);
   return `${day}/led-${hash('sha256', pinned, 'base64url').slice(0, 22)}`;
 };
 
-const dimsOf = ({ agent_id, link_id, handoff_id, dims }: Pinned): Dims => {
-  const pinned = { ...dims, agent_id } as Dims;
-  if (link_id !== undefined) pinned.link_id = link_id;
-  if (handoff_id !== undefined) pinned.handoff_id = handoff_id;
-  return pinned;
+const dimsOf = ({ agent_id, link_id, handoff_id, dims }: Attribution): Dims => {
+  const attributed = { ...dims, agent_id } as Dims;
+  if (link_id !== undefined) attributed.link_id = link_id;
+  if (handoff_id !== undefined) attributed.handoff_id = handoff_id;
+  return attributed;
 };
 
-const emptyRow = (event: FoldEvent): PerformanceRow => {
+const emptyRow = (event: FoldEvent): DayCounts => {
   const day = Math.floor(event.at / DAY_MS);
   const sort = day * DAY_SORT + (event.position % DAY_SORT);
-  return { day, sort, dims: dimsOf(event.data as Pinned), cells: {} };
+  return { day, sort, dims: dimsOf(event.data as Attribution), cells: {} };
 };
 
 const countVisit = (
-  row: PerformanceRow,
+  row: DayCounts,
   cell: string,
   { visitor, signals }: EventData<'VisitRecorded'>,
 ): void => {
   const isValid = signals === undefined || signals.length === 0;
-  const isUnique = isValid && isFirstOf(row, visitor);
+  const isUnique = isValid && addVisitor(row, visitor);
   const counts = row.cells[cell];
   if (!counts) {
     const made = isUnique ? [1, 1, 1] : isValid ? [1, 1] : [1];
@@ -145,14 +145,14 @@ const countVisit = (
   if (isUnique) count(counts, CELL.clicks_unique);
 };
 
-/** Puts the visitor among those of the row; false when it was there. */
-const isFirstOf = (row: PerformanceRow, visitor: string): boolean => {
+/** Adds the visitor to the row; false if it is there already. */
+const addVisitor = (row: DayCounts, visitor: string): boolean => {
   const { visitors } = row;
   if (!visitors) {
     row.visitors = [visitor];
     return true;
   }
-  const at = placeIn(visitors, visitor);
+  const at = indexIn(visitors, visitor);
   if (visitors[at] === visitor) return false;
   if (visitors.length < FEW_VISITORS) row.visitors = visitors.toSpliced(at, 0, visitor);
   else visitors.splice(at, 0, visitor);
@@ -161,7 +161,7 @@ const isFirstOf = (row: PerformanceRow, visitor: string): boolean => {
 
 const cellNames = new Map<string, string[]>();
 
-/** Made once per country and quarter: a million clicks share their names, interned already. */
+/** The name of a cell, cached per country so that all rows share one string per name. */
 const cellName = (at: number, country: string): string => {
   let names = cellNames.get(country);
   if (!names) {
@@ -171,8 +171,8 @@ const cellName = (at: number, country: string): string => {
   return names[Math.floor((at % DAY_MS) / QUARTER_MS)] ?? '';
 };
 
-/** Where `value` stands, or would stand. */
-const placeIn = (sorted: readonly string[], value: string): number => {
+/** The index of `value` in a sorted array, or the one to insert it at. Binary search. */
+const indexIn = (sorted: readonly string[], value: string): number => {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
@@ -183,10 +183,10 @@ const placeIn = (sorted: readonly string[], value: string): number => {
   return low;
 };
 
-const add = (row: PerformanceRow, cell: string, metric: number): void => {
+const add = (row: DayCounts, cell: string, metric: number): void => {
   let counts = row.cells[cell];
   if (!counts) {
-    // Of the length that this metric needs: a growing array would take 17 places.
+    // Has exactly the length that this metric needs, because V8 grows an array by at least 17 elements.
     counts = new Array<number>(metric + 1).fill(0);
     row.cells = withCell(row.cells, cell, counts);
   }
@@ -199,8 +199,8 @@ const count = (counts: number[], metric: number): void => {
 };
 
 /**
- * One cell is the rule, and a plain object is small. With the second it becomes one without a
- * prototype, which is a hash table from the start: else V8 makes a shape for each set of cells.
+ * Adds a cell. Most rows have one, as a small plain object. The second one converts it to an object without a prototype,
+ * which V8 stores as a hash table; otherwise it would make a hidden class for each set of cells.
  */
 const withCell = <Value>(
   cells: Record<string, Value> | undefined,
@@ -208,14 +208,10 @@ const withCell = <Value>(
   value: Value,
 ): Record<string, Value> => {
   if (cells === undefined) return { [cell]: value };
-  let kept = cells;
-  if (Object.getPrototypeOf(kept) !== null)
-    for (const _first in kept) {
-      kept = Object.assign(Object.create(null), kept);
-      break;
-    }
-  kept[cell] = value;
-  return kept;
+  const isSmall = Object.getPrototypeOf(cells) !== null && Object.keys(cells).length > 0;
+  const next = isSmall ? Object.assign(Object.create(null), cells) : cells;
+  next[cell] = value;
+  return next;
 };
 
 type Values = Record<string, Record<string, number>>;

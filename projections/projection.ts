@@ -3,26 +3,26 @@ import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Row, Space } from '#src/ports/read-model.ts';
 
 /**
- * A read model: which rows an event touches, and what becomes of each. The engine does the rest.
- * A fold asks nothing of the world, so that the same events always leave the same rows.
+ * A read model: the row that an event changes, and the change. The engine does everything else. A fold depends on its
+ * arguments only, so that the same events always make the same rows.
  *
- * Method syntax, because a registry of projections of different rows must type-check.
+ * Uses method syntax so that an array of projections with different rows type-checks.
  */
 export type Projection<R extends Row = Row> = {
   readonly name: string;
-  /** Rises when the code's shape of a row changes: a new space is then filled. */
+  /** Must rise when the rows change: a new space is filled then. */
   readonly version: number;
   readonly handles: readonly EventType[];
-  /** Of these, the types that stand first in their row's story: no store is asked for a row before. */
+  /** The types among them that are always the first of their row, so that the store is not read for them. */
   readonly begins?: readonly EventType[];
-  /** Where the event's row lives; undefined passes the event over. The scope decides the partition. */
+  /** The scope and key of the event's row; undefined skips the event. The scope decides the partition. */
   place(event: FoldEvent): { scope: string; key: string } | undefined;
   /**
-   * The row after the event; null removes it. The fold owns the row it is given and may write into
-   * it, but throws, if it must, before its first write.
+   * Folds the event into the row; null removes the row. May mutate `row`, but must not throw after its first write
+   * to it.
    */
   evolve(row: R | undefined, event: FoldEvent): R | null;
-  /** Place of the row in its scope's list, rising and never changing; rows without are found by key. */
+  /** The sort key of the row in the list of its scope. It never changes. Without it, rows are read by key only. */
   sort?(row: R): number;
 };
 

@@ -2,7 +2,7 @@ import type { ReviewTokenRow } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
 
-/** Whose handoff a buyer's link opens, by the hash of its token. */
+/** The handoff of each review link, by the hash of its token. */
 export const reviewTokens: Projection<ReviewTokenRow> = {
   name: 'review-tokens',
   version: 1,

@@ -4,10 +4,10 @@ import { type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Projection } from './projection.ts';
 
-type OfTask = TaskEventType | OutboundEventType | 'HandoffCreated';
+type HandledType = TaskEventType | OutboundEventType | 'HandoffCreated';
 
-/** What every event of a task names; those of a record do so only when a task made it. */
-type Named = {
+/** References in the events of a task. Events of a record have a `task_id` only if a task made the record. */
+type TaskReferences = {
   agent_id: string;
   task_id?: string;
   context_id?: string;
@@ -17,7 +17,7 @@ type Named = {
   handoff_id?: string;
 };
 
-const STATUS: Partial<Record<OfTask, TaskStatus>> = {
+const STATUS: Partial<Record<HandledType, TaskStatus>> = {
   TaskReceived: 'INPUT_REQUIRED',
   TaskCompleted: 'COMPLETED',
   TaskRejected: 'REJECTED',
@@ -25,42 +25,42 @@ const STATUS: Partial<Record<OfTask, TaskStatus>> = {
   HandoffCreated: 'COMPLETED',
 };
 
-const HANDLES: readonly OfTask[] = [...TASK_EVENTS, 'HandoffCreated', ...OUTBOUND_EVENTS];
+const HANDLES: readonly HandledType[] = [...TASK_EVENTS, 'HandoffCreated', ...OUTBOUND_EVENTS];
 
-const namedBy = (event: FoldEvent): Named => event.data as Named;
+const referencesIn = (event: FoldEvent): TaskReferences => event.data as TaskReferences;
 
 /**
- * An agent's tasks, newest first: which record each is, and when it last changed. How an outreach
- * request stands is in `outbound`; here its events only move the task to the front.
+ * An agent's tasks, newest first, with the record of each and its last change. The state of an outreach request is in
+ * `outbound`; here its events only update the time of the last change.
  */
 export const tasks: Projection<TaskRow> = {
   name: 'tasks',
   version: 1,
   handles: HANDLES,
   place(event) {
-    const { agent_id, task_id } = namedBy(event);
+    const { agent_id, task_id } = referencesIn(event);
     return task_id === undefined
       ? undefined
       : { scope: tasksScope(event.owner, agent_id), key: task_id };
   },
   evolve(row, event) {
-    const { agent_id, task_id = '', context_id, skill, ...named } = namedBy(event);
-    const record = named.outbound_id ?? named.handoff_id ?? named.record;
-    // The first record that a task becomes is the task; another one was a message sent twice at once.
+    const { agent_id, task_id = '', context_id, skill, ...ids } = referencesIn(event);
+    const record = ids.outbound_id ?? ids.handoff_id ?? ids.record;
+    // A task has the record that it made first. A second one comes from a message that was sent twice concurrently.
     if (row?.record !== undefined && row.record !== record) return row;
-    const kept: Omit<TaskRow, 'changed' | 'changed_at'> = row ?? {
+    const before: Omit<TaskRow, 'changed' | 'changed_at'> = row ?? {
       task_id,
       context_id: context_id ?? '',
       agent_id,
       status: 'WORKING',
       sort: event.position,
     };
-    const known = skill ?? kept.skill;
+    const newest = skill ?? before.skill;
     return {
-      ...kept,
-      ...(known !== undefined && { skill: known }),
+      ...before,
+      ...(newest !== undefined && { skill: newest }),
       ...(record !== undefined && { record }),
-      status: STATUS[event.type as OfTask] ?? 'WORKING',
+      status: STATUS[event.type as HandledType] ?? 'WORKING',
       changed: event.position,
       changed_at: event.at,
     };

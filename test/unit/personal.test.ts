@@ -11,7 +11,10 @@ const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));
 const CONTACT = { name: 'Ada', email: 'ada@shop.example' };
 
 const told = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) => {
-  const { contact, interest, state_reason } = await showLead({ vault: opening }, 'anna', lead, 0);
+  const { contact, interest, state_reason } = await showLead({ vault: opening }, lead, {
+    ownerId: 'anna',
+    at: 0,
+  });
   const { note_to_buyer, status_reason } = await readableHandoff({ vault: opening }, handoff);
   return { contact, note: interest?.note, state_reason, note_to_buyer, status_reason };
 };

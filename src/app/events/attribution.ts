@@ -8,36 +8,36 @@ import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { Call } from '../pipeline/call.ts';
 
-/** Version of the stored shapes that this code writes. Older ones are upcast when they are read. */
+/** Version of the event shapes that this code appends. Older ones are upcast when they are read. */
 const SCHEMA_VERSION = 1;
 
-type Made = { type: string; data: object };
+type DecidedEvent = { type: string; data: object };
 
-const OF_BUYERS: ReadonlySet<string> = new Set(BUYER_EVENTS);
+const BUYER_ONLY: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
-/** What each operation of agents, buyers and visitors may write. */
+/** The event types that each operation of agents, buyers and visitors may append. */
 const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
     .flatMap((registry) => Object.values<Declared>(registry))
     .map(({ id, writes = [] }) => [id, new Set(writes)]),
 );
 
-/** What this call must not write: a bug of ours, found before it reaches the log. */
-const isBeyond = ({ operation, actor }: Call, type: string): boolean =>
-  (OF_BUYERS.has(type) && actor !== 'buyer') || WRITES.get(operation)?.has(type) === false;
+/** Whether the call may not append this type of event. */
+const isForbidden = ({ operation, actor }: Call, type: string): boolean =>
+  (BUYER_ONLY.has(type) && actor !== 'buyer') || WRITES.get(operation)?.has(type) === false;
 
 /**
- * Puts who, through what and when on every event: the one place where attribution is set, and where
- * the bounds of agents are kept. Throws when a call would write what nobody in its place may.
+ * Adds the actor, the surface, the time and the request to events. All appends of calls pass here, so it also enforces
+ * the limits of actors: it throws on an event that the call may not append, which is a bug.
  */
-export const attribute = (call: Call, events: readonly Made[], ids: Ids): NewEvent[] =>
+export const attribute = (call: Call, events: readonly DecidedEvent[], ids: Ids): NewEvent[] =>
   events.map(({ type, data }) => {
-    if (isBeyond(call, type))
+    if (isForbidden(call, type))
       throw new Error(`${call.operation} of ${call.actor} would write ${type}`);
     return attributed(call, { type, data }, ids);
   });
 
-const attributed = (call: Call, { type, data }: Made, ids: Ids): NewEvent => ({
+const attributed = (call: Call, { type, data }: DecidedEvent, ids: Ids): NewEvent => ({
   id: ids.uuid(),
   type,
   data,

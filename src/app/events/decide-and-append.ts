@@ -11,7 +11,7 @@ import {
   readKeyClaims,
   refuseOtherRequest,
   refuseReusedKey,
-  type Writer,
+  type EventWriter,
 } from './idempotency.ts';
 
 /** After this many conflicts in a row, more attempts within one request do not help. */
@@ -89,7 +89,7 @@ const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends s
  * the first command of a stream.
  */
 export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { stream, decider, command }: Target<State, Command, E, Reason> & { command: Command },
 ): Promise<Written<State> | Refusal> => {
@@ -109,7 +109,7 @@ export const createOnce = async <State, Command, E extends DomainEvent, Reason e
 
 /** Reads the effect of an earlier request with this key on this stream, before anything is decided. */
 export const readReplay = async <State, Command, E extends DomainEvent, Reason extends string>(
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { stream, decider }: Target<State, Command, E, Reason>,
 ): Promise<Written<State> | Refusal | undefined> =>
@@ -138,7 +138,7 @@ type Execution<State, Command, E extends DomainEvent, Reason extends string> = T
  * first append, so that another request with the same key is refused on every stream.
  */
 export const decideAndAppend = async <State, Command, E extends DomainEvent, Reason extends string>(
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   target: Execution<State, Command, E, Reason>,
 ): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {

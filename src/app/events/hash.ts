@@ -4,14 +4,11 @@ import canonicalize from 'canonicalize';
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const ID_CHARS = 24;
 
-/** SHA-256 over the parts, unambiguous: no two lists of parts give one text. */
+/** SHA-256 of the parts as a JSON array, so that different lists of parts have different digests. */
 export const digestOf = (...parts: readonly string[]): string =>
   hash('sha256', JSON.stringify(parts), 'base64url');
 
-/**
- * A name that is a function of its parts: 120 bits as 24 characters. A retry derives the same
- * stream, and so meets its own.
- */
+/** Derives a name from parts: 120 bits as 24 characters in base 32. A retry derives the same name. */
 export const nameOf = (...parts: readonly string[]): string => {
   const bytes = Buffer.from(digestOf(...parts), 'base64url');
   let out = '';
@@ -29,8 +26,8 @@ export const nameOf = (...parts: readonly string[]): string => {
 };
 
 /**
- * Hash of what a request asks, after validation and defaults: spacing, order of members and surface
- * do not matter. Version 1: JCS (RFC 8785) and SHA-256.
+ * Hash of a request after validation and defaults, so that white space, the order of members and the surface do not
+ * count. Version 1: JCS (RFC 8785) and SHA-256.
  */
 export const fingerprintOf = (operation: string, input: object): string =>
   `1.${hash('sha256', canonicalize({ operation, input }) ?? '', 'base64url')}`;

@@ -18,7 +18,7 @@ import { foldOf } from './fold.ts';
 import { digestOf } from './hash.ts';
 
 /** What a call appends events with. */
-export type Writer = { log: EventLog; ids: Ids };
+export type EventWriter = { log: EventLog; ids: Ids };
 
 /**
  * Hash of what an idempotency key stands for. It covers the agent and not its API key, so that a rotation does not
@@ -45,7 +45,7 @@ const streamOfKey = ({ ownerId, idem }: Call): string => `${ownerId}-request_${i
 
 /** Reads the claims of the call's key, in log order; none for a call without a key. */
 export const readKeyClaims = async (
-  { log }: Pick<Writer, 'log'>,
+  { log }: Pick<EventWriter, 'log'>,
   call: Call,
 ): Promise<readonly StoredEvent[]> =>
   call.idem === undefined ? [] : log.readStream(streamOfKey(call));
@@ -64,7 +64,7 @@ type Claim = Omit<EventData<'RequestBound'>, 'fingerprint'>;
  * undefined if there is nothing to append: the call has no key, or the key has this claim already.
  */
 export const appendKeyClaim = async (
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { claim, claims }: { claim: Claim; claims: readonly StoredEvent[] },
 ): Promise<AppendResult | Refusal | undefined> => {
@@ -83,7 +83,7 @@ export const appendKeyClaim = async (
  * which were read before, it expects a new key, and reads the claims only after a conflict.
  */
 export const claimKey = async (
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { stream, claims: known = [] }: { stream: string; claims?: readonly StoredEvent[] },
 ): Promise<Refusal | undefined> => {
@@ -96,7 +96,7 @@ export const claimKey = async (
 
 /** Claims the key as claimKey does; `since` is the position of an earlier attempt of the same request. */
 export const claimKeyOrResume = async (
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   stream: string,
 ): Promise<{ ok: true; since?: Position } | Refusal> => {
@@ -111,7 +111,7 @@ export const claimKeyOrResume = async (
  * Wraps the log for one call: the first append claims the call's key, so that of two concurrent requests with one
  * key only one writes, and a call that appends nothing uses up no key. Appends of the other throw Refused.
  */
-export const keyClaimingLog = (writer: Writer, call: Call, stream: string): EventLog => {
+export const keyClaimingLog = (writer: EventWriter, call: Call, stream: string): EventLog => {
   let claiming: Promise<Refusal | undefined> | undefined;
   return {
     ...writer.log,
@@ -139,7 +139,7 @@ const findAnswer = <Value>(claims: readonly StoredEvent[]): Done<Value> | undefi
  * `work` must continue where an earlier attempt stopped. Answers must contain no secrets.
  */
 export const answerOnce = async <Value extends Record<string, unknown>>(
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { stream, work }: { stream: string; work: () => Promise<Outcome<Value>> },
 ): Promise<Outcome<Value>> => {

@@ -1,6 +1,6 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { withErasedWords } from '../privacy/plaintext-legacy-fields.ts';
+import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
@@ -19,22 +19,22 @@ const render = ({ position, stream, revision, id, type, data, meta }: StoredEven
 export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) => {
   const { stream, owner_id, limit } = input;
   const head = (await deps.log.head()).position;
-  // What is read decides whose it is: a stream's own owner, whatever owner_id says beside it.
-  const asked = stream === undefined ? owner_id : stream.slice(0, stream.indexOf('-'));
-  const bound = call.caller.ownerId !== undefined;
-  if (asked === undefined ? bound : !mayActFor(call, asked))
+  // A stream belongs to the owner in its name, even if owner_id names another.
+  const owner = stream === undefined ? owner_id : stream.slice(0, stream.indexOf('-'));
+  const isBound = call.caller.ownerId !== undefined;
+  if (owner === undefined ? isBound : !mayActFor(call, owner))
     return refuse('resource_not_found', 'There is no such history.');
   const events = await eventsOf(deps, { ...input, upTo: input.up_to ?? head });
-  const shown = await withErasedWords(deps.vault, events.slice(0, limit));
+  const shown = await replaceErasedTexts(deps.vault, events.slice(0, limit));
   return done({ data: shown.map(render), head, more: events.length > limit });
 };
 
-type Asked = DeskInput<'readEvents'> & { upTo: Position };
+type EventQuery = DeskInput<'readEvents'> & { upTo: Position };
 
-/** In log order, one more than asked for where there is more. */
+/** Reads events in log order; one more than `limit` if there are more. */
 const eventsOf = async (
   { log }: Pick<Deps, 'log'>,
-  { stream, owner_id: owner, after, upTo, limit: shown, last }: Asked,
+  { stream, owner_id: owner, after, upTo, limit: shown, last }: EventQuery,
 ): Promise<StoredEvent[]> => {
   const isWithin = ({ position }: StoredEvent): boolean => position > after && position <= upTo;
   if (stream !== undefined) {
@@ -42,8 +42,8 @@ const eventsOf = async (
     return last === undefined ? events : events.slice(-last);
   }
   if (last !== undefined) {
-    const asked = { upTo, limit: last, ...(owner !== undefined && { owner }) };
-    return (await log.readBack(asked)).filter(isWithin);
+    const query = { upTo, limit: last, ...(owner !== undefined && { owner }) };
+    return (await log.readBack(query)).filter(isWithin);
   }
   const limit = shown + 1;
   return owner === undefined

@@ -2,13 +2,13 @@ import type { AppendResult, EventLog, NewEvent, Position } from '#src/ports/even
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 
 /**
- * Appends to streams that only this process writes: the name carries the process, so nothing ever
- * races and no append waits for a read. Each stream's revision is known from the append before.
+ * Appends to streams of this process only: their names contain the process, so there are no conflicts, and the
+ * revision is known from the append before, without a read.
  */
 export type Recorder = {
   /**
-   * Resolves when the events are durable. After an unknown outcome the same array once more is the
-   * same append once more: what did happen is not written again.
+   * Resolves to the position when the events are durable. After an append of unknown outcome, pass the same array
+   * again: it repeats the same append, which adds nothing if the first one succeeded.
    */
   record(stream: string, events: readonly NewEvent[]): Promise<Position>;
 };
@@ -16,20 +16,20 @@ export type Recorder = {
 const STREAMS_MAX = 10_000;
 
 type Tail = { revision: number; generation: number };
-type Place = { tail: Tail; name: string; expected: number };
+type Target = { tail: Tail; name: string; expected: number };
 
 export const recorder = (log: EventLog, process: string): Recorder => {
   const tails = new Map<string, Tail>();
-  const unknown = new WeakMap<readonly NewEvent[], Place>();
+  const unknown = new WeakMap<readonly NewEvent[], Target>();
   let generations = 0;
 
-  const startAfresh = (stream: string, failed: Tail): void => {
+  const startNewStream = (stream: string, failed: Tail): void => {
     if (tails.get(stream) !== failed) return;
     generations += 1;
     tails.set(stream, { revision: NO_STREAM, generation: generations });
   };
 
-  const placeFor = (stream: string, events: readonly NewEvent[]): Place => {
+  const reserve = (stream: string, events: readonly NewEvent[]): Target => {
     if (tails.size > STREAMS_MAX) {
       tails.clear();
       generations += 1;
@@ -38,27 +38,27 @@ export const recorder = (log: EventLog, process: string): Recorder => {
     tails.set(stream, tail);
     const name = `${stream}.${process}.${tail.generation}`;
     const expected = tail.revision;
-    // Taken before the append resolves: the next call in this turn goes behind this one.
+    // Reserved before the append resolves, so that the next call appends after this one.
     tail.revision += events.length;
     return { tail, name, expected };
   };
 
   return {
     async record(stream, events) {
-      const place = unknown.get(events) ?? placeFor(stream, events);
+      const target = unknown.get(events) ?? reserve(stream, events);
       let result: AppendResult;
       try {
-        result = await log.append(place.name, place.expected, events);
+        result = await log.append(target.name, target.expected, events);
       } catch (error) {
-        startAfresh(stream, place.tail);
+        startNewStream(stream, target.tail);
         if (error instanceof LogUnavailable && error.applied === 'unknown')
-          unknown.set(events, place);
+          unknown.set(events, target);
         throw error;
       }
       unknown.delete(events);
       if (result.outcome === 'appended') return result.position;
-      // An append before it failed, or a stream forgotten above: go on in a stream of its own.
-      startAfresh(stream, place.tail);
+      // An earlier append failed, or the tails were cleared: continue in a new stream.
+      startNewStream(stream, target.tail);
       return this.record(stream, events);
     },
   };

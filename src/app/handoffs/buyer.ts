@@ -14,8 +14,15 @@ import { pointerOf } from '../pipeline/input-faults.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
-import { changesOf, findHandoff, NO_LIST, type Review, reviewHandoff, reviewOf } from './review.ts';
-import { isOther, type List, withQuantities } from './typed-quantities.ts';
+import {
+  changesOf,
+  findHandoff,
+  NO_LIST,
+  type Review,
+  reviewHandoff,
+  makeReview,
+} from './review.ts';
+import { isOtherRequest, type List, withQuantities } from './entered-quantities.ts';
 
 export const RFQ_CONSENT =
   'I ask for a quotation for this list, and agree that my contact is used to answer it.';
@@ -33,9 +40,9 @@ type CommandFor = (state: HandoffState, at: number) => Awaitable<HandoffCommand 
  * whether or not the page's script has said so. Repeating an act leaves the list as it is.
  */
 const act = async (deps: Deps, call: BuyerCall, command?: CommandFor): Promise<Outcome<Review>> => {
-  const found = await findHandoff(deps, call.caller.token);
-  if (!found) return NO_LIST;
-  const { owner: ownerId, handoff_id } = found;
+  const row = await findHandoff(deps, call.caller.token);
+  if (!row) return NO_LIST;
+  const { owner: ownerId, handoff_id } = row;
   const { at } = call;
   const owned: Call = { ...call, ownerId };
   const next = () =>
@@ -53,7 +60,7 @@ const act = async (deps: Deps, call: BuyerCall, command?: CommandFor): Promise<O
     written = await next();
   if (!written.ok) return 'rejected' in written ? conflictOf(written.rejected) : written;
   if (call.operation === 'submitRfq') await informLeads(deps, owned, handoff_id);
-  return done(await reviewOf(deps, ownerId, written.state), traceOf(written));
+  return done(await makeReview(deps, { ownerId, state: written.state }), traceOf(written));
 };
 
 const isUnopened = (state: HandoffState, at: number): boolean =>
@@ -76,7 +83,7 @@ const WHY: Record<Exclude<HandoffRejection, 'handoff_unknown'>, string> = {
     'The total of the list is not the one that was shown. Check it before you send it.',
 };
 
-/** Erased while the buyer wrote. */
+/** The handoff was erased while the buyer filled in the form. */
 const ERASED = refuse('state_conflict', WHY.handoff_closed);
 
 const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => act(deps, call);
@@ -115,7 +122,7 @@ const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered 
 const submitRfq: BuyerHandler<'submitRfq'> = (deps, input, call) =>
   act(deps, call, async (state, at) => {
     const { list_revision: listRevision, quantities, shown = state.totals } = input;
-    if (state.status === 'rfq_submitted' && isOther(state, quantities))
+    if (state.status === 'rfq_submitted' && isOtherRequest(state, quantities))
       return refuse('state_conflict', 'The request was sent already, with other quantities.');
     const command = {
       type: 'SubmitRfq' as const,
@@ -156,7 +163,7 @@ const readForm = (
     : { list, contact: contact.data };
 };
 
-/** What the catalog says differently from a list that is sent. */
+/** The differences between the catalog and a list that is sent. */
 const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
   [...changesOf(catalog, lines)].map(([line_id, now]) =>
     'withdrawn' in now
@@ -178,7 +185,7 @@ const informLeads = async (deps: Deps, call: Call, handoffId: string): Promise<v
     const row = await readModels.get<HandoffLeadsRow>('handoff-leads', call.ownerId, handoffId);
     for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
   } catch {
-    // The request is stored: the buyer must not be told otherwise.
+    // The RFQ is stored, so the buyer must not receive an error.
   }
 };
 

@@ -1,5 +1,6 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall } from '../pipeline/call.ts';
@@ -13,6 +14,7 @@ import { sealAll } from '../privacy/sealed-texts.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
 import { reviewTokenHash, reviewTokenOf } from './review-token.ts';
+import { present } from '../shared/present.ts';
 import { DAY_MS, endFault, epoch } from '../shared/time.ts';
 
 type Input = InputOf<'createHandoff'>;
@@ -22,15 +24,18 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
   const stream = `${call.ownerId}-handoff_${name}`;
   const answer = async (written: { state: HandoffState; position?: number; replayOf?: string }) => {
     const { state } = written;
-    return done(await showHandoff(deps, call.ownerId, state, state.created_at), traceOf(written));
+    return done(
+      await showHandoff(deps, state, { ownerId: call.ownerId, at: state.created_at }),
+      traceOf(written),
+    );
   };
 
   if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
-  const facts = await gather(deps, input, call, `hnd_${name}`);
+  const facts = await makeFacts(deps, call, { input, handoffId: `hnd_${name}` });
   if ('ok' in facts) {
-    const again = await readReplay(deps, call, { stream, decider: handoff });
-    if (!again) return facts;
-    return again.ok ? answer(again) : again;
+    const replay = await readReplay(deps, call, { stream, decider: handoff });
+    if (!replay) return facts;
+    return replay.ok ? answer(replay) : replay;
   }
   const written = await createOnce(deps, call, {
     stream,
@@ -42,12 +47,11 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
 
 const HANDOFF_ERASED = refuse('resource_erased', 'The personal data of this handoff was erased.');
 
-/** What the decision needs to know, or why there is nothing to decide. */
-const gather = async (
+/** Makes the facts that the decision needs, or refuses an input that allows none. */
+const makeFacts = async (
   deps: Deps,
-  input: Input,
   call: AgentCall,
-  handoffId: string,
+  { input, handoffId }: { input: Input; handoffId: string },
 ): Promise<EventData<'HandoffCreated'> | Refusal> => {
   const expiresAt =
     input.expires_at === undefined
@@ -64,15 +68,10 @@ const gather = async (
     });
 
   const priced = priceLines(deps.catalog, input.line_items);
-  if ('faults' in priced)
-    return refuse(
-      'product_unavailable',
-      `${priced.faults.length} ${priced.faults.length === 1 ? 'line names' : 'lines name'} no published product.`,
-      { errors: priced.faults },
-    );
+  if ('faults' in priced) return refuseLines(priced.faults);
   const totals = totalsOf(priced.lines);
   if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
-    return invalid('/line_items', 'too_large', 'the total passes what can be counted exactly');
+    return invalid('/line_items', 'too_large', 'the total exceeds 2^53 - 1');
 
   const { email, company, country } = input.buyer;
   const sealed = await sealAll(deps.vault, handoffId, {
@@ -87,18 +86,12 @@ const gather = async (
     agent_id: call.caller.agentId,
     title,
     locale,
-    ...(sealed.note !== undefined && { sealed_note_to_buyer: sealed.note }),
-    ...(link_id !== undefined && { link_id }),
-    ...(external_id !== undefined && { external_id }),
-    ...(metadata !== undefined && { metadata }),
+    ...present({ sealed_note_to_buyer: sealed.note }),
+    ...present({ link_id, external_id, metadata }),
     dims: source?.dims ?? {},
-    buyer: {
-      ...(company !== undefined && { company }),
-      ...(country !== undefined && { country }),
-      ...(sealed.email !== undefined && { email: sealed.email }),
-    },
+    buyer: present({ company, country, email: sealed.email }),
     lines: priced.lines,
-    ...(sealed.lineNotes !== undefined && { sealed_line_notes: sealed.lineNotes }),
+    ...present({ sealed_line_notes: sealed.lineNotes }),
     totals,
     token_hash: reviewTokenHash(reviewTokenOf(deps.secrets, handoffId)),
     review_origin: deps.origin(),
@@ -107,13 +100,20 @@ const gather = async (
   };
 };
 
-/** All of them in one text: a seal each would cost more than the lines. */
+/** Joins the notes of all lines into one text, because sealing each would cost more than the lines. */
 const lineNotesIn = ({ line_items }: Input): string | undefined => {
   const notes = line_items.flatMap(({ note }, index) =>
     note === undefined ? [] : [[lineIdAt(index), note] as const],
   );
   return notes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(notes));
 };
+
+const refuseLines = (errors: InputFault[]): Refusal =>
+  refuse(
+    'product_unavailable',
+    `${errors.length} ${errors.length === 1 ? 'line names' : 'lines name'} no published product.`,
+    { errors },
+  );
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
   refuse('validation_failed', 'Some fields are not valid.', {

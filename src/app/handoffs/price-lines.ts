@@ -5,7 +5,7 @@ import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
 import { tierAt } from '../catalog/render-product.ts';
 
 type StoredLine = EventData<'HandoffCreated'>['lines'][number];
-type AskedLine = {
+type RequestedLine = {
   product_id?: string | undefined;
   sku?: string | undefined;
   quantity: number;
@@ -21,19 +21,19 @@ const warningsFor = (product: CatalogProduct, quantity: number, inList: number):
   ];
 };
 
-/** How much of each product a list asks for, by product id: lines may share one, and its stock. */
+/** The quantity of each product in a list, by product id. Lines can share a product, and then its stock. */
 export const quantitiesIn = (
   lines: Iterable<{ product_id: string; quantity: number }>,
 ): ReadonlyMap<string, number> => {
-  const found = new Map<string, number>();
+  const quantities = new Map<string, number>();
   for (const { product_id, quantity } of lines)
-    found.set(product_id, (found.get(product_id) ?? 0) + quantity);
-  return found;
+    quantities.set(product_id, (quantities.get(product_id) ?? 0) + quantity);
+  return quantities;
 };
 
 /**
- * A line with product revision and price pinned as the catalog has them now. `inList` holds what the
- * whole list asks for.
+ * Makes a line with the revision and the price that the product has in the catalog now. `inList` contains the
+ * quantities of the whole list.
  */
 export const priceLine = (
   product: CatalogProduct,
@@ -57,28 +57,28 @@ export const priceLine = (
   };
 };
 
-/** What a line is called as long as the list stands: by its place when it was made. */
+/** The id of a line, from its index in the list as it was created. It never changes. */
 export const lineIdAt = (index: number): string => String(index + 1);
 
-/** A code is named, for whoever reads the refusal beside no list; any other text is repeated to nobody. */
+/** Names a code in a fault. Other texts can be personal data and are not repeated. */
 const named = (name: string, value = ''): string =>
   /^[\w./-]+$/.test(value) ? `the ${name} "${value}"` : `this ${name}`;
 
-/** Prices every line, or points at each whose product is not published. */
+/** Prices every line, or reports each line whose product is not published. */
 export const priceLines = (
   catalog: Catalog,
-  asked: readonly AskedLine[],
+  requested: readonly RequestedLine[],
 ): { lines: StoredLine[] } | { faults: InputFault[] } => {
-  const byId = catalog.byId(asked.flatMap(({ product_id }) => product_id ?? []));
-  const bySku = catalog.bySku(asked.flatMap(({ sku }) => sku ?? []));
-  const found: {
+  const byId = catalog.byId(requested.flatMap(({ product_id }) => product_id ?? []));
+  const bySku = catalog.bySku(requested.flatMap(({ sku }) => sku ?? []));
+  const priced: {
     product: CatalogProduct;
     line: { line_id: string; quantity: number };
   }[] = [];
   const faults: InputFault[] = [];
-  for (const [index, { product_id, sku, quantity }] of asked.entries()) {
+  for (const [index, { product_id, sku, quantity }] of requested.entries()) {
     const product = product_id === undefined ? bySku.get(sku ?? '') : byId.get(product_id);
-    if (product) found.push({ product, line: { line_id: lineIdAt(index), quantity } });
+    if (product) priced.push({ product, line: { line_id: lineIdAt(index), quantity } });
     else {
       const [name, value] = product_id === undefined ? ['sku', sku] : ['product_id', product_id];
       faults.push({
@@ -90,12 +90,12 @@ export const priceLines = (
   }
   if (faults.length > 0) return { faults };
   const inList = quantitiesIn(
-    found.map(({ product, line }) => ({ ...line, product_id: product.product_id })),
+    priced.map(({ product, line }) => ({ ...line, product_id: product.product_id })),
   );
-  return { lines: found.map(({ product, line }) => priceLine(product, line, inList)) };
+  return { lines: priced.map(({ product, line }) => priceLine(product, line, inList)) };
 };
 
-/** Indicative totals, one per currency: never summed across. */
+/** Sums the lines per currency. */
 export const totalsOf = (lines: readonly StoredLine[]): { amount: number; currency: string }[] => {
   const totals = new Map<string, number>();
   for (const { currency, quantity, unit_price } of lines)

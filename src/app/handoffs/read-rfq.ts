@@ -10,7 +10,7 @@ import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Contact = { name: string; email: string; company?: string; phone?: string };
 
-/** The one place where a buyer's contact is opened: for the staff who answer it. */
+/** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
 export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, owner_id }) => {
   const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
   const state = foldOf(handoff, stored);
@@ -40,7 +40,7 @@ const evidenceOf = (stored: readonly StoredEvent[]) => {
   const ms = Math.max(0, (sent?.at ?? 0) - (created?.at ?? 0));
   return {
     seconds_after_creation: Math.floor(ms / 1000),
-    // The request that sends a list opens it, too.
+    // The request that sends the list also opens it.
     opened_before: opened !== undefined && opened.request !== sent?.request,
   };
 };

@@ -3,7 +3,7 @@ import type { Handoff } from '#contracts/records/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { ERASED, type Opened, openTexts, shownText } from '../privacy/sealed-texts.ts';
+import { ERASED, type OpenedTexts, openTexts, shownText } from '../privacy/sealed-texts.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { reviewTokenOf } from './review-token.ts';
@@ -21,16 +21,18 @@ export const renderLine = (line: HandoffState['lines'][number]): Handoff['line_i
   warnings: (line.warnings ?? []) as Handoff['line_items'][number]['warnings'],
 });
 
-/** Renders a handoff as the contract shows it at `at`, in epoch milliseconds. */
+/** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
+type View = { ownerId: string; at: number };
+
+/** Renders a handoff as the contract shows it. */
 export const renderHandoff = (
-  ownerId: string,
   state: HandoffState,
-  at: number,
-  help: { opened: Opened; reviewToken(handoffId: string): string },
+  { ownerId, at }: View,
+  { opened, reviewToken }: { opened: OpenedTexts; reviewToken(handoffId: string): string },
 ): Handoff => {
   const { email, ...buyer } = state.buyer;
-  const sealed = email === undefined ? undefined : shownText(help.opened(email));
-  const waiting = state.status === 'awaiting_buyer' || state.status === 'in_review';
+  const shownEmail = email === undefined ? undefined : shownText(opened(email));
+  const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
     id: state.handoff_id,
     owner_id: ownerId,
@@ -39,12 +41,12 @@ export const renderHandoff = (
     ...present({ note_to_buyer: state.note_to_buyer }),
     locale: state.locale,
     ...present({ link_id: state.link_id, external_id: state.external_id }),
-    buyer: { ...buyer, ...present({ email: state.erased ? ERASED : sealed }) },
+    buyer: { ...buyer, ...present({ email: state.erased ? ERASED : shownEmail }) },
     line_items: state.lines.map(renderLine),
     list_revision: state.list_revision,
     indicative_totals: state.totals,
-    review_url: `${state.review_origin}/h/${help.reviewToken(state.handoff_id)}`,
-    status: waiting && !isOpen(state, at) ? 'expired' : state.status,
+    review_url: `${state.review_origin}/h/${reviewToken(state.handoff_id)}`,
+    status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
     ...present({ status_reason: state.status_reason }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,
@@ -61,7 +63,7 @@ const textsIn = ({
   sealed_reason = '',
 }: HandoffState): string[] => [sealed_note_to_buyer, sealed_line_notes, sealed_reason];
 
-const withTexts = (state: HandoffState, plain: Opened): HandoffState => {
+const withTexts = (state: HandoffState, plain: OpenedTexts): HandoffState => {
   const { sealed_note_to_buyer, sealed_line_notes, sealed_reason } = state;
   const lineNotes = sealed_line_notes === undefined ? undefined : plain(sealed_line_notes);
   return {
@@ -82,7 +84,7 @@ const withNotes = (lines: HandoffState['lines'], notes: Record<string, string>) 
     return note === undefined ? line : { ...line, note };
   });
 
-/** Opens the texts of handoffs, for display only: no decision is made on these states. */
+/** Opens the texts of handoffs for display; a decision must use the stored states. */
 export const readableHandoffs = async (
   { vault }: Pick<Deps, 'vault'>,
   states: readonly HandoffState[],
@@ -99,13 +101,12 @@ export const readableHandoff = async (
 /** Renders a handoff with its opened texts and the link for its buyer. */
 export const showHandoff = async (
   { vault, secrets }: Pick<Deps, 'vault' | 'secrets'>,
-  ownerId: string,
   state: HandoffState,
-  at: number,
+  view: View,
 ): Promise<Handoff> => {
   const email = state.erased ? '' : (state.buyer.email ?? '');
   const plain = await openTexts(vault, [email, ...textsIn(state)]);
-  return renderHandoff(ownerId, withTexts(state, plain), at, {
+  return renderHandoff(withTexts(state, plain), view, {
     opened: plain,
     reviewToken: (handoffId) => reviewTokenOf(secrets, handoffId),
   });

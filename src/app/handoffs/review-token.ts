@@ -4,8 +4,8 @@ import type { Secrets } from '#src/ports/system.ts';
 const TOKEN_CHARS = 40;
 
 /**
- * The unguessable part of a buyer's link: 160 bits, derived, so that a replayed answer shows the
- * same link while only its hash is stored.
+ * Derives the secret part of a buyer's link, 160 bits. It is derived so that a replayed answer shows the same link,
+ * although only the hash of the token is stored.
  */
 export const reviewTokenOf = (secrets: Secrets, handoffId: string): string =>
   secrets.mac('handoff-token', handoffId).slice(0, TOKEN_CHARS);

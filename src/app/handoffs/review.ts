@@ -9,7 +9,12 @@ import { readableHandoff } from './render-handoff.ts';
 import { handoffOf } from '../records/streams.ts';
 import { reviewTokenHash } from './review-token.ts';
 import type { BuyerHandler } from './buyer-handler.ts';
-import { isChanged, type List, type TypedQuantities, withQuantities } from './typed-quantities.ts';
+import {
+  isChanged,
+  type List,
+  type EnteredQuantities,
+  withQuantities,
+} from './entered-quantities.ts';
 
 /** A handoff as its buyer sees it. */
 export type Review = {
@@ -30,7 +35,7 @@ export type Review = {
   isChanged: boolean;
 };
 
-/** A line as the catalog has its product now. */
+/** The present price and stock of a line's product. */
 type LineNow =
   | { unit_price: number; currency: string; warnings: string[] }
   | { withdrawn: { reason: string | undefined } };
@@ -50,14 +55,16 @@ export const findHandoff = async (
     ? readModels.get<ReviewTokenRow>('review-tokens', reviewTokenHash(token), '')
     : undefined;
 
-/** What the catalog has to say of a list since it was priced, by line id. */
+/** Compares a list with the catalog: the lines that differ, by line id. */
 export const changesOf = (
   catalog: Deps['catalog'],
   lines: HandoffState['lines'],
 ): Review['changed'] => {
   const products = catalog.byId(lines.map(({ product_id }) => product_id));
-  const gone = lines.flatMap(({ product_id }) => (products.has(product_id) ? [] : [product_id]));
-  const withdrawn = catalog.withdrawn(gone);
+  const unpublished = lines.flatMap(({ product_id }) =>
+    products.has(product_id) ? [] : [product_id],
+  );
+  const withdrawn = catalog.withdrawn(unpublished);
   const inList = quantitiesIn(lines);
   const changed: Review['changed'] = new Map();
   for (const line of lines) {
@@ -76,16 +83,15 @@ export const changesOf = (
   return changed;
 };
 
-/** Makes what a buyer sees of a list, priced with the quantities that were entered. */
-export const reviewOf = async (
+/** Makes the buyer's view of a list, priced with the entered quantities. */
+export const makeReview = async (
   deps: Deps,
-  ownerId: string,
-  stored: HandoffState,
-  quantities: TypedQuantities = new Map(),
+  list: { ownerId: string; state: HandoffState; quantities?: EnteredQuantities },
 ): Promise<Review> => {
+  const { ownerId, state: stored, quantities = new Map() } = list;
   const { catalog, credentials, clock } = deps;
   const open = isOpen(stored, clock.now());
-  const waiting = stored.status === 'awaiting_buyer' || stored.status === 'in_review';
+  const isUndecided = stored.status === 'awaiting_buyer' || stored.status === 'in_review';
   const state = await readableHandoff(deps, stored);
   const entered = open ? withQuantities(catalog, state, quantities) : state;
   return {
@@ -94,7 +100,7 @@ export const reviewOf = async (
     preparedBy: credentials.agent(stored.agent_id)?.name ?? stored.agent_id,
     state,
     open,
-    expired: waiting && !open,
+    expired: isUndecided && !open,
     changed: changesOf(catalog, stored.lines),
     products: open ? catalog.byId(stored.lines.map(({ product_id }) => product_id)) : new Map(),
     entered: 'faults' in entered ? state : entered,
@@ -102,13 +108,15 @@ export const reviewOf = async (
   };
 };
 
-/** The list behind a review link. Changes nothing: mail scanners and chat previews ask, too. */
+/** Shows the list of a review link. It changes nothing, because mail scanners and chat previews open links, too. */
 export const reviewHandoff: BuyerHandler<'reviewHandoff'> = async (
   deps,
   { quantities },
   { caller },
 ) => {
-  const found = await findHandoff(deps, caller.token);
-  const state = found && (await handoffOf(deps, found.owner, found.handoff_id));
-  return found && state ? done(await reviewOf(deps, found.owner, state, quantities)) : NO_LIST;
+  const row = await findHandoff(deps, caller.token);
+  const state = row && (await handoffOf(deps, row.owner, row.handoff_id));
+  return row && state
+    ? done(await makeReview(deps, { ownerId: row.owner, state, quantities }))
+    : NO_LIST;
 };

@@ -8,17 +8,18 @@ import { showLeads } from './render-lead.ts';
 import { leadIdOf } from '../records/streams.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
 
-/** Rows looked at for one page: a filter that matches little costs bounded work, and says so. */
+/** Rows that are read for one page: bounds the cost of a filter that matches few leads. */
 const ROWS_SCANNED_MAX = 10_000;
-/** A page without a filter asks the store once; where one matches little, each question is larger. */
+/** Growth of the reads of one page: the first read has the size of the page, which suffices without a filter. */
 const STEP_FACTOR = 4;
 const STEP_ROWS_MAX = 1_000;
 
-type Found = { leads: LeadState[] /** Where the next page begins. */; next: number | null };
+/** A page of leads; `next` is the `before` of the next page. */
+type Page = { leads: LeadState[]; next: number | null };
 
-type Search = {
+type LeadSearch = {
   ownerId: string;
-  wanted(lead: LeadState): boolean;
+  isMatch(lead: LeadState): boolean;
   limit: number;
   before: number | undefined;
 };
@@ -34,11 +35,13 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
   }
   const asOf = deps.following.asOf();
   const { external_id, limit } = input;
-  const search = { ownerId, wanted: matcher(input, at), limit, before };
+  const search = { ownerId, isMatch: makeFilter(input, at), limit, before };
   const { leads, next } =
-    external_id === undefined ? await scan(deps, search) : await pick(deps, search, external_id);
+    external_id === undefined
+      ? await scan(deps, search)
+      : await findByExternalId(deps, search, external_id);
   return done({
-    data: await showLeads(deps, ownerId, leads, at),
+    data: await showLeads(deps, leads, { ownerId, at }),
     page: {
       next_cursor: next === null ? null : writeCursor(deps, binding, next),
       has_more: next !== null,
@@ -47,20 +50,21 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
   });
 };
 
-/** An external_id names one lead, however many there are. */
-const pick = async (
+/** Reads the one lead with this external_id. */
+const findByExternalId = async (
   { readModels }: Deps,
-  { ownerId, wanted }: Search,
+  { ownerId, isMatch }: LeadSearch,
   externalId: string,
-): Promise<Found> => {
+): Promise<Page> => {
   const lead = await readModels.get<LeadState>('leads', ownerId, leadIdOf(ownerId, externalId));
-  return { leads: lead && wanted(lead) ? [lead] : [], next: null };
+  return { leads: lead && isMatch(lead) ? [lead] : [], next: null };
 };
 
+/** Reads leads, newest first, until the page is full or too many rows were read. */
 const scan = async (
   { readModels }: Deps,
-  { ownerId, wanted, limit: leadsMax, before: from }: Search,
-): Promise<Found> => {
+  { ownerId, isMatch, limit: leadsMax, before: from }: LeadSearch,
+): Promise<Page> => {
   const leads: LeadState[] = [];
   let before = from;
   let scanned = 0;
@@ -76,7 +80,7 @@ const scan = async (
     for (const { row, sort } of rows.slice(0, limit)) {
       before = sort;
       scanned += 1;
-      if (wanted(row)) leads.push(row);
+      if (isMatch(row)) leads.push(row);
       if (leads.length === leadsMax) {
         more = more || row !== rows.at(-1)?.row;
         break;
@@ -87,7 +91,7 @@ const scan = async (
   return { leads, next: more ? (before ?? null) : null };
 };
 
-const matcher = (input: InputOf<'listLeads'>, at: number): ((lead: LeadState) => boolean) => {
+const makeFilter = (input: InputOf<'listLeads'>, at: number): ((lead: LeadState) => boolean) => {
   const { state, source, link_id, handoff_id } = input;
   const from = input.created_from === undefined ? -Infinity : epoch(input.created_from);
   const to = input.created_to === undefined ? Infinity : epoch(input.created_to);

@@ -14,7 +14,7 @@ const ERASED_LEAD = refuse(
   'The lead was erased, so no text about it can be stored: move it without a reason.',
 );
 
-/** Moves after which another agent may claim the same contact. */
+/** Moves that release the contact, so that another agent can claim it. */
 const CLAIM_ENDING: ReadonlySet<StaffMove> = new Set([
   'rejected',
   'duplicate',
@@ -46,7 +46,7 @@ export const moveLead: DeskHandler<'moveLead'> = async (deps, input, call) => {
   if (!written.ok)
     return 'rejected' in written ? refuseRejected(LEAD_PROBLEMS, written, NO_LEAD) : written;
   if (CLAIM_ENDING.has(to)) await releaseAfterWrite(() => releaseClaim(deps, owned, written.state));
-  // Only an accepted lead records an RFQ, so one that was sent before, or meanwhile, is recorded now.
+  // Only an accepted lead records an RFQ. One that was sent earlier is recorded now.
   const isAccepted = written.replayOf === undefined && to === 'accepted';
   const last = (isAccepted && (await observeRfq(deps, owned, lead_id))) || written;
   return done({ id: lead_id, owner_id, state: last.state.state }, traceOf(last));

@@ -7,9 +7,9 @@ import type { Deps } from '../pipeline/deps.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
 
 /**
- * Has a lead take note of the RFQ that the buyer of its handoff sent, whenever that was: the handoff's
- * own stream says so. Asked when the RFQ is sent and round every move of staff, so that none is lost
- * between the two streams. Answers what was noted; undefined when there is nothing new.
+ * Records the RFQ of the buyer on the lead that names the handoff, if one was sent. Called when the RFQ is sent and
+ * around every move by staff, so that a failure between the two streams loses no RFQ. Resolves to undefined if there is
+ * nothing to record.
  */
 export const observeRfq = async (
   deps: Pick<Deps, 'log' | 'ids'>,
@@ -17,15 +17,15 @@ export const observeRfq = async (
   leadId: string,
 ): Promise<Written<LeadState> | undefined> => {
   const stream = streamOf(call.ownerId, 'lead', leadId);
-  const known = await stateOf(deps, { stream, decider: lead });
-  if (known?.handoff_id === undefined) return undefined;
-  const rfq = (await handoffOf(deps, call.ownerId, known.handoff_id))?.rfq;
+  const state = await stateOf(deps, { stream, decider: lead });
+  if (state?.handoff_id === undefined) return undefined;
+  const rfq = (await handoffOf(deps, call.ownerId, state.handoff_id))?.rfq;
   if (!rfq) return undefined;
   const observing = { ...unkeyed(call), operation: 'observeRfq' };
   const written = await decideAndAppend(deps, observing, {
     stream,
     decider: lead,
-    // Whether the claim stood when the buyer asked is what counts, however late this is noted.
+    // The claim must have been valid when the buyer sent the RFQ, not when it is recorded.
     command: () => ({ type: 'ObserveRfq' as const, at: rfq.submitted_at }),
   });
   return written.ok && written.position !== undefined ? written : undefined;

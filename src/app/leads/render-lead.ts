@@ -3,7 +3,7 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { type Opened, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
+import { type OpenedTexts, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
 
@@ -12,7 +12,10 @@ const contactOf = (opened: Unsealed) =>
     ? (JSON.parse(opened) as Exclude<Lead['contact'], undefined>)
     : placeholderOf(opened);
 
-const renderLead = (ownerId: string, state: LeadState, at: number, opened: Opened): Lead => {
+/** The owner of a record, and the time at which it is shown, in epoch milliseconds. */
+type View = { ownerId: string; at: number };
+
+const renderLead = (state: LeadState, { ownerId, at }: View, opened: OpenedTexts): Lead => {
   const { consent, contact, interest, sealed_reason, state_reason } = state;
   const note = interest?.note;
   return {
@@ -50,20 +53,18 @@ const sealedIn = ({ contact = '', interest, sealed_reason = '' }: LeadState): st
   sealed_reason,
 ];
 
-/** Renders leads as the contract shows them at `at`; opens all their sealed texts in one call. */
+/** Renders leads as the contract shows them; opens all their sealed texts in one call of the vault. */
 export const showLeads = async (
   { vault }: Pick<Deps, 'vault'>,
-  ownerId: string,
   states: readonly LeadState[],
-  at: number,
+  view: View,
 ): Promise<Lead[]> => {
-  const plain = await openTexts(vault, states.flatMap(sealedIn));
-  return states.map((state) => renderLead(ownerId, state, at, plain));
+  const opened = await openTexts(vault, states.flatMap(sealedIn));
+  return states.map((state) => renderLead(state, view, opened));
 };
 
 export const showLead = async (
   { vault }: Pick<Deps, 'vault'>,
-  ownerId: string,
   state: LeadState,
-  at: number,
-): Promise<Lead> => renderLead(ownerId, state, at, await openTexts(vault, sealedIn(state)));
+  view: View,
+): Promise<Lead> => renderLead(state, view, await openTexts(vault, sealedIn(state)));

@@ -38,16 +38,16 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const written = await decideAndAppend(deps, call, {
     stream,
     decider: lead,
-    command: (state) => makeCommand(deps, call, input, { state, leadId, source }),
+    command: (state) => makeCommand(deps, call, { input, state, leadId, source }),
   });
   if (!written.ok) return 'rejected' in written ? refuseLead(written) : written;
   const { state } = written;
   await releaseAfterWrite(() =>
     state.state === 'withdrawn'
       ? releaseClaim(deps, call, state)
-      : releaseReplaced(deps, call, stream, written),
+      : releaseReplaced(deps, call, { stream, ...written }),
   );
-  return done(await showLead(deps, call.ownerId, state, state.updated_at), {
+  return done(await showLead(deps, state, { ownerId: call.ownerId, at: state.updated_at }), {
     ...traceOf(written),
     ...(written.before !== undefined && { status: 200 }),
   });
@@ -98,8 +98,7 @@ const refuseLead = (rejection: RejectedBy<LeadRejection>): Refusal =>
 const releaseReplaced = async (
   deps: Deps,
   call: AgentCall,
-  stream: string,
-  { before, state, replayOf }: Written<LeadState>,
+  { stream, before, state, replayOf }: Written<LeadState> & { stream: string },
 ): Promise<void> => {
   if (before?.contact === undefined || before.contact === state.contact) return;
   const now = replayOf === undefined ? state : await stateOf(deps, { stream, decider: lead });
@@ -128,21 +127,26 @@ const findSource = async (
   return { source, dims, ...(kind === 'link' ? { link_id: ref } : { handoff_id: ref }) };
 };
 
-type Facts = { state: LeadState | undefined; leadId: string; source: LeadSource };
+type Facts = {
+  input: Input;
+  state: LeadState | undefined;
+  leadId: string;
+  source: LeadSource;
+};
 
 const makeCommand = async (
   deps: Deps,
   call: AgentCall,
-  input: Input,
-  { state, leadId, source }: Facts,
+  facts: Facts,
 ): Promise<LeadCommand | Refusal> => {
-  if (input.withdraw) return state ? makeWithdrawal(deps, call, input, leadId) : NO_LEAD;
+  const { input, state, leadId, source } = facts;
+  if (input.withdraw) return state ? makeWithdrawal(deps, call, facts) : NO_LEAD;
   // Checked for a new lead only: older leads can have an address in their external_id.
   if (!state && holdsAddress(input.external_id))
     return refuseField('/external_id', PERSONAL.code, PERSONAL.detail);
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
     return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
-  const content = await sealContent(deps, input, leadId, state);
+  const content = await sealContent(deps, facts);
   if ('ok' in content) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
   const amendment: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
@@ -172,8 +176,7 @@ const makeCommand = async (
 const makeWithdrawal = async (
   { vault }: Deps,
   { at }: AgentCall,
-  { withdraw_reason: reason }: Input,
-  leadId: string,
+  { input: { withdraw_reason: reason }, leadId }: Facts,
 ): Promise<LeadCommand | Refusal> => {
   const sealed = await sealAll(vault, leadId, { reason });
   if (sealed === null) return ERASED_LEAD;
@@ -186,9 +189,7 @@ const makeWithdrawal = async (
  */
 const sealContent = async (
   { vault }: Deps,
-  input: Input,
-  leadId: string,
-  state: LeadState | undefined,
+  { input, state, leadId }: Facts,
 ): Promise<LeadContent | Refusal> => {
   const { company, contact, consent, interest, metadata } = input;
   if (!company) throw new Error('a lead without a company passed validation');

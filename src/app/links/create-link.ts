@@ -13,7 +13,7 @@ import { renderLink } from './render-link.ts';
 import { endFault, epoch } from '../shared/time.ts';
 
 type Input = InputOf<'createLink'>;
-type Resolved = {
+type Destination = {
   target: EventData<'LinkCreated'>['target'];
   url: string;
   dims: { product_id?: string; category?: string };
@@ -28,20 +28,17 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
     state: Parameters<typeof renderLink>[1];
     position?: number;
     replayOf?: string;
-  }) =>
-    done(renderLink(call.ownerId, written.state, written.state.created_at), {
-      ...traceOf(written),
-    });
+  }) => done(renderLink(call.ownerId, written.state, written.state.created_at), traceOf(written));
 
-  const facts = gather(deps, input, call, name);
+  const facts = makeFacts(deps, call, { input, name });
   if ('ok' in facts || input.slug !== undefined) {
-    // A retry must get its first answer even when the world has moved on, and must claim nothing.
-    const again = await readReplay(deps, call, { stream, decider: link });
-    if (again) return again.ok ? answer(again) : again;
+    // A retry gets its first answer, even if its input would be refused now, and claims nothing.
+    const replay = await readReplay(deps, call, { stream, decider: link });
+    if (replay) return replay.ok ? answer(replay) : replay;
   }
   if ('ok' in facts) return facts;
-  const taken = input.slug === undefined ? undefined : await claimCode(deps, call, facts);
-  if (taken) return taken;
+  const refusal = input.slug === undefined ? undefined : await claimCode(deps, call, facts);
+  if (refusal) return refusal;
 
   const written = await createOnce(deps, call, {
     stream,
@@ -51,12 +48,11 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   return written.ok ? answer(written) : written;
 };
 
-/** What the decision needs to know, or why there is nothing to decide. */
-const gather = (
+/** Makes the facts that the decision needs, or refuses an input that allows none. */
+const makeFacts = (
   deps: Deps,
-  input: Input,
   call: AgentCall,
-  name: string,
+  { input, name }: { input: Input; name: string },
 ): EventData<'LinkCreated'> | Refusal => {
   const { expires_at } = input;
   if (expires_at !== undefined) {
@@ -72,7 +68,7 @@ const gather = (
   if (expired && 'ok' in expired) return expired;
   const code = input.slug ?? name.slice(0, CODE_CHARS);
   const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
-  const said = { slug, external_id, utm: utm && present(utm), metadata };
+  const optional = { slug, external_id, utm: utm && present(utm), metadata };
   const dims = { campaign, channel, sub_ids, ...target.dims };
   return {
     link_id: `lnk_${name}`,
@@ -81,19 +77,19 @@ const gather = (
     destination_url: withUtm(target.url, utm),
     code,
     short_url: `${deps.origin()}/l/${code}`,
-    ...present(said),
+    ...present(optional),
     dims: present(dims),
     ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
     ...(expired && { expired_url: expired.url }),
   };
 };
 
-/** Where a target leads: always onto this service, so that no link is an open redirect. */
+/** Resolves a target to a page of this service, so that no link is an open redirect. */
 const resolve = (
   { catalog, origin }: Pick<Deps, 'catalog' | 'origin'>,
   { kind, ref }: Input['target'],
   pointer: string,
-): Resolved | Refusal => {
+): Destination | Refusal => {
   switch (kind) {
     case 'product': {
       const product = catalog.byId([ref]).get(ref) ?? catalog.bySku([ref]).get(ref);

@@ -4,7 +4,7 @@ import { done, refuse } from '../pipeline/outcome.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
 
 const CODE = /^[a-z0-9-]{3,64}$/;
-/** The pages that links lead to, whatever origin their address has. */
+/** The paths of the pages that links lead to, after any origin. */
 const PAGE = /\/(?:[pc]\/[^/]+|s)$/;
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link. Check that it is complete.');
@@ -18,7 +18,7 @@ const find = async (
   return row && { code, row };
 };
 
-/** The destination at `at`; undefined when the link leads nowhere any more. */
+/** The destination at `at`, in epoch milliseconds; undefined for a link that is disabled or has expired. */
 const destinationOf = (
   { catalog }: Pick<Deps, 'catalog'>,
   row: CodeRow,
@@ -26,7 +26,7 @@ const destinationOf = (
 ): string | undefined => {
   if (row.disabled) return undefined;
   if (row.expires_at !== undefined && row.expires_at <= at) return row.expired_url;
-  // Without another destination, the page of the product says that it is withdrawn, and what else there is.
+  // Without `expired_url`, the page of the product shows that it is withdrawn, and alternatives.
   if (row.expired_url === undefined) return row.destination_url;
   const { product_id } = row.dims;
   const isWithdrawn = product_id !== undefined && catalog.withdrawn([product_id]).size > 0;
@@ -34,22 +34,22 @@ const destinationOf = (
 };
 
 /**
- * Puts the present origin before a destination: it is a page of this service, under the origin that the service
- * had when the link was made. So a link survives a move, and leads to no other host.
+ * Replaces the origin of a destination, which is the one that this service had when the link was created, by the
+ * present one. A link continues to work after a move, and never leads to another host.
  */
 const atOrigin = (destination: string, origin: string): string => {
   const { pathname, search } = new URL(destination);
   return origin + (PAGE.exec(pathname)?.[0] ?? '/') + search;
 };
 
-/** Records a visit, then answers where the link leads. A link that leads nowhere records none. */
+/** Records a visit and resolves to the destination. A link without a destination records no visit. */
 export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, requestId }) => {
-  const found = await find(deps, input.code);
-  if (!found) return NO_LINK;
-  const destination = destinationOf(deps, found.row, at);
+  const link = await find(deps, input.code);
+  if (!link) return NO_LINK;
+  const destination = destinationOf(deps, link.row, at);
   if (destination === undefined) return done({});
   const { method, address, user_agent, purpose, dest, referrer, country, via_qr } = input;
-  await deps.visits.record(found.row, {
+  await deps.visits.record(link.row, {
     requestId,
     method,
     address,
@@ -64,8 +64,6 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
 };
 
 export const locateLink: VisitorHandler<'locateLink'> = async (deps, input) => {
-  const found = await find(deps, input.code);
-  return found
-    ? done({ code: found.code, url: `${deps.origin()}/l/${found.code}?via=qr` })
-    : NO_LINK;
+  const link = await find(deps, input.code);
+  return link ? done({ code: link.code, url: `${deps.origin()}/l/${link.code}?via=qr` }) : NO_LINK;
 };

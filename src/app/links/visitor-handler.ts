@@ -9,7 +9,7 @@ import type { Visits } from './visits.ts';
 
 export type VisitorDeps = Deps & { visits: Visits };
 
-/** What each operation answers, for the page that shows it. */
+/** The answer of each operation, for the page that shows it. */
 type Answers = {
   visitLink: { target?: string };
   locateLink: { code: string; url: string };

@@ -7,14 +7,14 @@ import type { Call } from '../pipeline/call.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { DAY_MS } from '../shared/time.ts';
 
-/** What a request for a short link shows of itself. The address is used for one hash and not kept. */
+/** The data of a request for a short link. The address is hashed and not stored. */
 export type Visit = {
   requestId: string;
   method: string;
   address: string;
   userAgent: string | undefined;
   purpose: string | undefined;
-  /** What a browser wants it for; undefined where it does not say. */
+  /** The `Sec-Fetch-Dest` of a browser. */
   dest: string | undefined;
   referrer: string | undefined;
   country: string | undefined;
@@ -28,21 +28,21 @@ export type Visits = {
 
 type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
 
-// Chat and mail programs that fetch a link to show a card of it, beside what isbot knows.
+// Chat and mail programs that fetch a link to preview it, in addition to those that isbot knows.
 const PREVIEW =
   /facebookexternalhit|whatsapp|telegrambot|slackbot|discordbot|twitterbot|linkedinbot|skypeuripreview|preview|embedly|iframely/i;
 const MOBILE = /mobi|android|iphone|ipad/i;
 
-const AGENTS_KEPT_MAX = 2_000;
-const agents = new Map<string, Signal | null>();
+const CACHED_AGENTS_MAX = 2_000;
+const signalByAgent = new Map<string, Signal | null>();
 
-/** What kind of program a user agent names; the same few come again and again. */
+/** Classifies a user agent; cached, because few different ones make most requests. */
 const programOf = (userAgent: string): Signal | null => {
-  const known = agents.get(userAgent);
-  if (known !== undefined) return known;
+  const cached = signalByAgent.get(userAgent);
+  if (cached !== undefined) return cached;
   const program = PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : null;
-  if (agents.size >= AGENTS_KEPT_MAX) agents.clear();
-  agents.set(userAgent, program);
+  if (signalByAgent.size >= CACHED_AGENTS_MAX) signalByAgent.clear();
+  signalByAgent.set(userAgent, program);
   return program;
 };
 
@@ -51,7 +51,7 @@ const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
   if (method === 'HEAD') signals.push('head');
   if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
     signals.push('prefetch');
-  // A picture, a frame or a script of another page: nobody has followed the link.
+  // An image, frame or script of another page: no person followed the link.
   if (dest !== undefined && dest !== 'document') signals.push('embedded');
   const program = userAgent ? programOf(userAgent) : 'no_user_agent';
   if (program) signals.push(program);
@@ -79,7 +79,7 @@ export const visitLog = (deps: {
       link_id: code.link_id,
       agent_id: code.agent_id,
       dims: code.dims,
-      // The day is part of what is hashed: nobody can follow a visitor from one day to the next.
+      // The hash includes the day, so that a visitor cannot be recognized on another day.
       visitor: secrets
         .mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`)
         .slice(0, 16),
@@ -98,8 +98,8 @@ export const visitLog = (deps: {
       at,
     };
     const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
-    // One for all links of an owner: a stream of each would spread the visits of one commit over as
-    // many pages of the log's index, and each page is written twice.
+    // One stream per owner: one per link would spread the visits of a commit over many pages of the
+    // log's index, and each page is written twice.
     await recorder.record(`${code.owner}-visits_${day}`, events);
   },
 });

@@ -4,7 +4,7 @@ import { lead } from '#src/domain/lead.ts';
 import { releaseClaim } from '../leads/claim-contact.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { answerOnce } from '../events/idempotency.ts';
-import { holdsWords } from './plaintext-legacy-fields.ts';
+import { hasPlainTexts } from './plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { findOwner } from '../records/find-owner.ts';
@@ -14,14 +14,13 @@ type Erase = { type: 'EraseSubject'; subject: string; reason: string };
 
 const NO_SUBJECT = refuse('resource_not_found', 'There is no such subject.');
 
-/** Answered once: when the key is destroyed, the vault no longer knows whether there was one. */
+/** Stores its answer, because the vault cannot tell afterwards whether the subject had a key. */
 export const eraseSubject: DeskHandler<'eraseSubject'> = (deps, input, call) =>
   answerOnce(deps, call, { stream: input.subject, work: () => eraseNow(deps, input, call) });
 
 /**
- * The event comes before the key goes: a crash between the two leaves a subject that is marked and
- * a key that the next start destroys, or the same command when it is sent again. The other way round
- * would lose the mark.
+ * Appends the event before it destroys the key. After a crash between the two, the next start destroys the key, or the
+ * same command when it is sent again. In the other order, a crash would lose the event.
  */
 const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
   const { subject, reason } = input;
@@ -44,12 +43,12 @@ const eraseNow: DeskHandler<'eraseSubject'> = async (deps, input, call) => {
     });
   const written =
     kind === 'lead'
-      ? // While the contact can still be opened: nothing else says which claim it holds.
+      ? // Before the contact is destroyed, because only its address leads to the claim.
         await erase(lead, (state) => releaseClaim(deps, owned, state))
       : await erase(handoff);
   if (!written.ok) return 'rejected' in written ? NO_SUBJECT : written;
   const key = (await deps.vault.knows(subject)) === 'never' ? 'never' : 'destroyed';
   await deps.vault.destroy(subject);
-  const in_clear = (await deps.log.readStream(stream)).filter(holdsWords).length;
+  const in_clear = (await deps.log.readStream(stream)).filter(hasPlainTexts).length;
   return done({ subject, key, erased_from: [stream], in_clear }, traceOf(written));
 };

@@ -1,6 +1,6 @@
 /**
- * Words of people that older events hold in clear. Since then they are sealed; out of the log itself no
- * erasure takes them, so nothing shows them any more.
+ * Texts of people that older events contain as plain text. Newer events seal them. An erasure cannot remove them from
+ * the log, so they are replaced when events of an erased subject are read.
  */
 import { isWrittenReason } from '#src/domain/lead-texts.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
@@ -8,7 +8,7 @@ import type { KeyVault } from '#src/ports/system.ts';
 import { ERASED } from './sealed-texts.ts';
 
 type Stored = Pick<StoredEvent, 'stream' | 'type' | 'data'>;
-type Worded = {
+type LegacyTexts = {
   reason?: string;
   note_to_buyer?: string;
   lines?: { note?: string }[];
@@ -16,16 +16,16 @@ type Worded = {
 
 const PREFIXES: Record<string, string> = { lead: 'led', handoff: 'hnd' };
 
-/** Whose erasure takes the words away; undefined where no person is the matter. */
+/** The subject whose texts the event contains; undefined for events of other records. */
 const subjectOf = ({ stream, type }: Stored): string | undefined => {
   const [, kind = '', id] = /-([a-z]+)_(.+)$/.exec(stream) ?? [];
   const prefix = PREFIXES[kind];
   return prefix === undefined || type === 'SubjectErased' ? undefined : `${prefix}_${id}`;
 };
 
-/** Whether an event of a lead or a handoff holds such words. */
-export const holdsWords = (event: Stored): boolean => {
-  const { reason, note_to_buyer, lines = [] } = event.data as Worded;
+/** Whether an event of a lead or a handoff contains such a text. */
+export const hasPlainTexts = (event: Stored): boolean => {
+  const { reason, note_to_buyer, lines = [] } = event.data as LegacyTexts;
   return (
     subjectOf(event) !== undefined &&
     (isWrittenReason(reason) ||
@@ -34,7 +34,7 @@ export const holdsWords = (event: Stored): boolean => {
   );
 };
 
-const withoutWords = (data: Worded): Worded => ({
+const withoutTexts = (data: LegacyTexts): LegacyTexts => ({
   ...data,
   ...(isWrittenReason(data.reason) && { reason: ERASED }),
   ...(data.note_to_buyer !== undefined && { note_to_buyer: ERASED }),
@@ -43,18 +43,20 @@ const withoutWords = (data: Worded): Worded => ({
   }),
 });
 
-/** The events as they are, but for words about somebody who was erased. */
-export const withErasedWords = async <Event extends Stored>(
+/** Replaces the plain texts in events of erased subjects. */
+export const replaceErasedTexts = async <Event extends Stored>(
   vault: Pick<KeyVault, 'knows'>,
   events: readonly Event[],
 ): Promise<Event[]> => {
-  const subjects = new Set(events.filter(holdsWords).flatMap((event) => subjectOf(event) ?? []));
+  const subjects = new Set(events.filter(hasPlainTexts).flatMap((event) => subjectOf(event) ?? []));
   const erased = new Set<string | undefined>();
-  const look = async (subject: string) => {
+  const check = async (subject: string) => {
     if ((await vault.knows(subject)) === 'destroyed') erased.add(subject);
   };
-  await Promise.all([...subjects].map(look));
+  await Promise.all([...subjects].map(check));
   return events.map((event) =>
-    erased.has(subjectOf(event)) ? { ...event, data: withoutWords(event.data as Worded) } : event,
+    erased.has(subjectOf(event))
+      ? { ...event, data: withoutTexts(event.data as LegacyTexts) }
+      : event,
   );
 };

@@ -49,11 +49,11 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
   },
   async handoff(deps, ownerId, id) {
     const state = await handoffOf(deps, ownerId, id);
-    return state && showHandoff(deps, ownerId, state, deps.clock.now());
+    return state && showHandoff(deps, state, { ownerId, at: deps.clock.now() });
   },
   async lead(deps, ownerId, id) {
     const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });
-    return state && showLead(deps, ownerId, state, deps.clock.now());
+    return state && showLead(deps, state, { ownerId, at: deps.clock.now() });
   },
   async product({ catalog }, _ownerId, id) {
     const product = catalog.byId([id]).get(id);

@@ -89,7 +89,7 @@ const viewAfter = async (
   if (kind === 'handoff') {
     const state = foldOf(handoff, stored);
     if (!state) return undefined;
-    return viewOfHandoff(await showHandoff(deps, ownerId, state, at), row);
+    return viewOfHandoff(await showHandoff(deps, state, { ownerId, at }), row);
   }
   const state = foldOf(task, stored);
   if (!state) return undefined;

@@ -67,7 +67,7 @@ export const wholeViewOfRow = async (
   }
   const state = await handoffOf(deps, ownerId, record);
   if (!state) return undefined;
-  const shown = await showHandoff(deps, ownerId, state, deps.clock.now());
+  const shown = await showHandoff(deps, state, { ownerId, at: deps.clock.now() });
   return viewOfHandoff(shown, row);
 };
 

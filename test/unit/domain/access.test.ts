@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agent, type AgentCommand, apiKey } from '#src/domain/access.ts';
+import { agent, type AgentCommand, apiKey, type KeyCommand } from '#src/domain/access.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const request = {
@@ -43,6 +43,77 @@ const reinstated = {
 const spec = specify(agent);
 
 describe('access of an agent', () => {
+  it('has a version, times and the reason of the last decision', () => {
+    expect(spec.given(requested).state).toEqual({
+      agent_id: 'agt_1',
+      name: 'A',
+      purpose: 'P',
+      pending: { name: 'A', purpose: 'P', scopes: request.scopes },
+      requested: request.scopes,
+      granted: [],
+      status: 'requested',
+      created_at: 1_000,
+      version: 0,
+    });
+    expect(spec.given(requested, approved).state).toMatchObject({
+      reason: 'Fine',
+      decided_at: 1_001,
+      created_at: 1_000,
+      version: 1,
+    });
+    expect(spec.given(requested, denied).state).toMatchObject({
+      reason: 'No',
+      decided_at: 1_001,
+      version: 1,
+    });
+    expect(spec.given(requested, approved, renamed).state?.version).toBe(2);
+    expect(spec.given(requested, denied, requested).state).toMatchObject({
+      status: 'requested',
+      created_at: 1_000,
+      version: 2,
+    });
+    expect(() => agent.evolve(undefined, { ...approved, at: 1 })).toThrow(/never requested/);
+  });
+
+  it('is rejected with the state that prevents the command', () => {
+    const ask: AgentCommand = { type: 'RequestAccess', request };
+    expect(agent.decide(undefined, ask)).toEqual({ accepted: true, events: [requested] });
+    const stopped = spec.given(requested, approved, suspended);
+    stopped.when(ask).rejected('agent_not_in_state', /suspended/);
+    stopped.when(approve()).rejected('agent_not_in_state', /reinstate it first/);
+    stopped.when(deny).rejected('agent_not_in_state', /is suspended/);
+    stopped.when(suspend('staff')).then();
+    spec
+      .given(requested, denied)
+      .when(approve())
+      .rejected('agent_not_in_state', /denied/);
+    spec
+      .given(requested, approved)
+      .when(deny)
+      .rejected('agent_not_in_state', /no request/);
+    spec
+      .given(requested)
+      .when(suspend('staff'))
+      .rejected('agent_not_in_state', /is requested/);
+    spec
+      .given(requested)
+      .when(reinstate('staff'))
+      .rejected('agent_not_in_state', /is requested/);
+    spec.given(requested, approved).when(reinstate('owner')).then();
+    spec
+      .given(requested)
+      .when(approve('a', 'b', 'links:write'))
+      .rejected('scopes_not_requested', 'not requested: a, b');
+    spec
+      .given()
+      .when(deny)
+      .rejected('agent_unknown', /no such agent/);
+    spec
+      .given(requested, approved, suspendedBy('staff'))
+      .when(reinstate('owner'))
+      .rejected('suspended_by_staff', /staff suspended/);
+  });
+
   it('is asked for, and granted no wider than asked', () => {
     spec.given(requested).when(approve('links:write')).then(approved);
     spec.given(requested).when(approve('social:write')).rejected('scopes_not_requested');
@@ -151,26 +222,60 @@ const key = {
 const issued = { type: 'KeyIssued' as const, data: key };
 const keySpec = specify(apiKey);
 
-describe('a key', () => {
-  it('is retired no later than it would have expired', () => {
-    const after = keySpec
-      .given(issued)
-      .when({ type: 'RetireKey', replacedBy: 'k2', expiresAt: 99_000, at: 1 })
-      .then({ type: 'KeyRetired', data: { key_id: 'k1', replaced_by: 'k2', expires_at: 10_000 } });
-    expect(after).toMatchObject({ status: 'rotating' });
+const retire = (expiresAt: number, at = 1): KeyCommand => ({
+  type: 'RetireKey',
+  replacedBy: 'k2',
+  expiresAt,
+  at,
+});
+const retired = (expires_at: number) => ({
+  type: 'KeyRetired' as const,
+  data: { key_id: 'k1', replaced_by: 'k2', expires_at },
+});
+const revoked = { type: 'KeyRevoked' as const, data: { key_id: 'k1', reason: 'Leaked' } };
+const revoke: KeyCommand = { type: 'RevokeKey', reason: 'Leaked' };
+
+describe('An API key', () => {
+  it('is issued once', () => {
+    const state = keySpec.given().when({ type: 'IssueKey', key }).then(issued);
+    expect(state).toEqual({ ...key, status: 'active', created_at: 1_000, version: 0 });
     keySpec
       .given(issued)
-      .when({ type: 'RetireKey', replacedBy: 'k2', expiresAt: 99_000, at: 10_000 })
-      .rejected('key_not_active');
+      .when({ type: 'IssueKey', key })
+      .rejected('key_exists', /exists/);
   });
 
-  it('is revoked for ever, once', () => {
-    const revoked = { type: 'KeyRevoked' as const, data: { key_id: 'k1', reason: 'Leaked' } };
-    keySpec.given(issued).when({ type: 'RevokeKey', reason: 'Leaked' }).then(revoked);
+  it('is retired no later than it expires', () => {
+    const state = keySpec.given(issued).when(retire(99_000)).then(retired(10_000));
+    expect(state).toEqual({
+      ...key,
+      status: 'rotating',
+      rotated_at: 1_000,
+      created_at: 1_000,
+      version: 1,
+    });
+    const earlier = keySpec.given(issued).when(retire(5_000)).then(retired(5_000));
+    expect(earlier?.expires_at).toBe(5_000);
+    keySpec.given(issued).when(retire(99_000, 9_999)).then(retired(10_000));
+    keySpec.given(issued).when(retire(99_000, 10_000)).rejected('key_not_active');
+    keySpec.given(issued, retired(5_000)).when(retire(99_000)).rejected('key_not_active');
+    keySpec.given().when(retire(5)).rejected('key_unknown');
+  });
+
+  it('is revoked once and permanently', () => {
+    const state = keySpec.given(issued).when(revoke).then(revoked);
+    expect(state).toMatchObject({ status: 'revoked', revoked_reason: 'Leaked', version: 1 });
+    keySpec.given(issued, retired(5_000)).when(revoke).then(revoked);
+    keySpec.given(issued, revoked).when(revoke).then();
+    keySpec.given(issued, revoked).when(retire(5)).rejected('key_not_active');
     keySpec
-      .given(issued, revoked)
-      .when({ type: 'RetireKey', replacedBy: 'k2', expiresAt: 5, at: 1 })
-      .rejected('key_not_active');
-    keySpec.given().when({ type: 'RevokeKey', reason: 'x' }).rejected('key_unknown');
+      .given()
+      .when(revoke)
+      .rejected('key_unknown', /no such key/);
+  });
+
+  it('rejects events that are impossible', () => {
+    for (const event of [retired(5), revoked])
+      expect(() => apiKey.evolve(undefined, { ...event, at: 1 })).toThrow(/never issued/);
   });
 });

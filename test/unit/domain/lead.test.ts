@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
 import type { LeadState, StaffMove } from '#src/domain/lead-state.ts';
 import { lead, type LeadCommand, stateAt } from '#src/domain/lead.ts';
-import type { LeadSource } from '#src/domain/lead-amendment.ts';
+import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import { specify } from '../../support/world/decider-spec.ts';
 
 const DUE = 10_000;
@@ -71,6 +71,88 @@ describe('a lead', () => {
       .given(submitted, ...path, step('LeadRfqObserved'))
       .when({ type: 'MoveLead', at: 1, to: 'won', value: { amount: 5, currency: 'GBP' } })
       .then(step('LeadWon', { value: { amount: 5, currency: 'GBP' } }));
+  });
+
+  it('is moved by staff from one state to the next, with a sealed reason', () => {
+    const moves = [
+      ['accepted', 'LeadAccepted', []],
+      ['rejected', 'LeadRejected', []],
+      ['duplicate', 'LeadMarkedDuplicate', []],
+      ['contacted', 'LeadContacted', ['LeadAccepted']],
+      ['qualified', 'LeadQualified', ['LeadAccepted', 'LeadContacted']],
+      ['unqualified', 'LeadUnqualified', ['LeadAccepted', 'LeadContacted']],
+      ['won', 'LeadWon', ['LeadAccepted', 'LeadRfqObserved']],
+      ['lost', 'LeadLost', ['LeadAccepted', 'LeadRfqObserved']],
+    ] as const;
+    for (const [to, type, before] of moves) {
+      const command: LeadCommand = { type: 'MoveLead', at: 1, to, sealedReason: 's1.led_1.r' };
+      const after = spec
+        .given(submitted, ...before.map((one) => step(one)))
+        .when(command)
+        .then(step(type, { sealed_reason: 's1.led_1.r' }));
+      expect(after).toMatchObject({ state: to, sealed_reason: 's1.led_1.r' });
+      expect(after?.version).toBe(before.length + 1);
+      spec
+        .given()
+        .when(command)
+        .rejected('lead_unknown', /no such lead/);
+    }
+  });
+
+  it('can be withdrawn until staff decide about it, and once', () => {
+    const withdraw: LeadCommand = { type: 'WithdrawLead', at: 1, sealedReason: 's1.led_1.w' };
+    const event = step('LeadWithdrawn', { sealed_reason: 's1.led_1.w' });
+    const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
+    for (const length of [0, 1, 2, 3])
+      spec
+        .given(submitted, ...path.slice(0, length))
+        .when(withdraw)
+        .then(event);
+    spec.given(submitted, event).when(withdraw).then();
+    for (const type of ['LeadRfqObserved', 'LeadWon', 'LeadUnqualified'] as const)
+      spec
+        .given(submitted, ...path, step(type))
+        .when(withdraw)
+        .rejected('lead_closed', /cannot be withdrawn/);
+  });
+
+  it('records the RFQ of its handoff while staff work on it', () => {
+    const observe: LeadCommand = { type: 'ObserveRfq', at: 1 };
+    const observed = step('LeadRfqObserved');
+    const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
+    for (const length of [1, 2, 3]) {
+      const after = spec
+        .given(submitted, ...path.slice(0, length))
+        .when(observe)
+        .then(observed);
+      expect(after?.state).toBe('rfq_submitted');
+    }
+    spec.given(submitted).when(observe).then();
+    spec.given(submitted, step('LeadRejected')).when(observe).then();
+    spec.given(submitted, step('LeadAccepted')).when({ type: 'ObserveRfq', at: DUE }).then();
+  });
+
+  it('has no event for an amendment with the values that it has', () => {
+    const { company: same, contact, interest } = facts;
+    const content = { company: same, contact, interest } as LeadContent;
+    const repeat: LeadCommand = { type: 'AmendLead', at: 1, content, from: AGENT };
+    spec.given(submitted).when(repeat).then();
+    const other = { ...repeat, content: { ...content, contact: 's1.led_1.y' } };
+    const event = {
+      type: 'LeadAmended' as const,
+      data: { lead_id: 'led_1', ...other.content },
+    };
+    expect(spec.given(submitted).when(other).then(event)?.contact).toBe('s1.led_1.y');
+    const named: LeadCommand = {
+      ...repeat,
+      from: { source: { kind: 'agent', ref: 'bot' }, dims: {} },
+    };
+    const amendment = {
+      type: 'LeadAmended' as const,
+      data: { lead_id: 'led_1', ...content, ...named.from },
+    };
+    expect(spec.given(submitted).when(named).then(amendment)?.source.ref).toBe('bot');
+    spec.given(submitted, amendment).when(repeat).then();
   });
 
   it.each(['contacted', 'qualified', 'won', 'lost', 'unqualified'] as const)(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
-import type { PerformanceRow } from '#projections/performance.ts';
+import type { DayCounts } from '#projections/performance.ts';
 import { CELL, DAY_SORT, performance, performanceFold } from '#projections/performance.ts';
 import type { Given } from '../../support/world/fold.ts';
 import {
@@ -24,12 +24,12 @@ import {
 } from '../../support/world/stories.ts';
 
 const DAY_MS = 96 * QUARTER_MS;
-const rowOf = (given: Given[], key: string): PerformanceRow | undefined =>
+const rowOf = (given: Given[], key: string): DayCounts | undefined =>
   rowsAfter(performance, given)[`anna/${TODAY}/${key}`]?.row;
-const only = (given: Given[]): PerformanceRow => {
+const only = (given: Given[]): DayCounts => {
   const rows = Object.values(rowsAfter(performance, given));
   expect(rows).toHaveLength(1);
-  return rows[0]?.row as PerformanceRow;
+  return rows[0]?.row as DayCounts;
 };
 
 describe('performance', () => {

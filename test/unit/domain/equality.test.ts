@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { isSameValue } from '#src/domain/equality.ts';
+import { isOneName } from '#src/domain/person.ts';
+import { later } from '#src/domain/decider.ts';
+
+it('Values are equal regardless of the order of members and of undefined members', () => {
+  expect(isSameValue({ a: 1, b: [2] }, { b: [2], a: 1, c: undefined })).toBe(true);
+  expect(isSameValue({ c: 1, a: 2, b: 3 }, { b: 3, c: 1, a: 2 })).toBe(true);
+  expect(isSameValue(['a', 'b'], ['a', 'b'])).toBe(true);
+  expect(isSameValue('a', 'a')).toBe(true);
+  expect(isSameValue(undefined, undefined)).toBe(true);
+});
+
+it.each([
+  [{ a: 1 }, { a: 2 }],
+  [{ a: 1 }, { a: 1, b: 1 }],
+  [{ a: 1 }, { b: 1 }],
+  [
+    ['a', 'b'],
+    ['b', 'a'],
+  ],
+  ['a', 'b'],
+  [{}, undefined],
+  [undefined, {}],
+  [null, {}],
+  [{}, null],
+  [{}, 'a'],
+  ['', {}],
+])('%j and %j are not equal', (one, other) => {
+  expect(isSameValue(one, other)).toBe(false);
+});
+
+it('Two names are one person’s if they differ in case, width or white space only', () => {
+  expect(isOneName('Dana Owner', ' ｄａｎａ\u00a0 OWNER\n')).toBe(true);
+  expect(isOneName('Dana Owner', 'DanaOwner')).toBe(false);
+  expect(isOneName('Dana Owner', 'Dana Other')).toBe(false);
+  expect(isOneName('ǰ', '\u01f0'.toUpperCase())).toBe(true);
+});
+
+it('The later of two times does not depend on their order', () => {
+  expect(later(1, 2)).toBe(2);
+  expect(later(2, 1)).toBe(2);
+});
