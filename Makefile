@@ -17,7 +17,7 @@ DATA ?= data
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos check types lint format dead tidy publish bench rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos mutate check types lint format dead tidy publish bench rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test-eventstoredb: setup ## On real EventStoreDB: docker, EVENTSTOREDB_TEST_URL 
 
 test-chaos: setup ## 20 minutes' worth of random faults on EventStoreDB and Redis (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts
+
+mutate: setup ## Change the deciders and projections place by place; their tests must detect 90 % (FILE, SHARD=1/3)
+	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)
 
 check: setup types lint format dead tidy ## Types, lint, format, dead code, dependency rules, published files
 

@@ -1,6 +1,6 @@
 import type { Decider } from '#src/domain/decider.ts';
 import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
-import type { Writer } from '../events/idempotency.ts';
+import type { EventWriter } from '../events/idempotency.ts';
 import type { Call } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 
@@ -23,7 +23,7 @@ type Change<State, Command, E extends Event, Reason extends string, Value> = {
 
 /** Runs the command and answers with the record as the command left it, also on a retry. */
 export const changeRecord = async <State, Command, E extends Event, Reason extends string, Value>(
-  writer: Writer,
+  writer: EventWriter,
   call: Call,
   { ownerId, refusal, render, ...target }: Change<State, Command, E, Reason, Value>,
 ): Promise<Outcome<Value>> => {
