@@ -147,7 +147,11 @@ const openLogAndKeys = async (
   const localSecrets = isRemoteLog(config) ? undefined : openSecrets(config);
   const opened = await openEventLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
-  const log = observedLog(opened.log, metrics, clock.monotonic, appendLogger(logger));
+  const log = observedLog(opened.log, {
+    metrics,
+    monotonic: clock.monotonic,
+    report: appendLogger(logger),
+  });
   onLog?.(await log.head());
   const secrets = localSecrets ?? openSecrets(config);
   const vault = await openVault(config, log, secrets);

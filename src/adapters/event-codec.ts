@@ -1,4 +1,4 @@
-/** What every log adapter does to an event: check it before it is written and when it is read. */
+/** What every log adapter does with an event: validates it before the write and after the read. */
 import { EVENTS } from '#contracts/events/index.ts';
 import {
   AppendTooLarge,
@@ -7,15 +7,15 @@ import {
   UnknownEventType,
 } from '#src/ports/event-log.ts';
 
-/** Of data and attribution. A stream is read whole: a giant would cost every later command. */
+/** Of data and attribution. Every command reads its stream whole, so a giant event slows them all. */
 const EVENT_BYTES_MAX = 1_048_576;
 
-/** By type and by the `meta.v` it was written at: makes its data one version newer. */
+/** By event type and by the `meta.v` of the stored event: converts its data to the next version. */
 export type Upcasts = {
   readonly [type: string]: { readonly [v: number]: (data: object) => object };
 };
 
-/** None yet: all schemas stand at their first version. */
+/** Empty: all schemas are at their first version. */
 export const UPCASTS: Upcasts = {};
 
 export type EncodedEvent = {
@@ -30,36 +30,36 @@ export type EncodedEvent = {
 type Schema = (typeof EVENTS)[keyof typeof EVENTS];
 const SCHEMAS = new Map<string, Schema>(Object.entries(EVENTS));
 
-// A control character or a lone surrogate would not come back from a file or a line as it went in.
+// A file or a line does not return a control character or a lone surrogate unchanged.
 const STREAM = /^[^$\-\p{C}][^\-\p{C}]*-\P{C}+$/u;
 
-/** The part before the first dash. Throws on a name that no log takes: a bug of the caller. */
-export const ownerOf = (stream: string): string => {
+/** Returns the part before the first dash. Throws TypeError if no log can store the name. */
+const ownerOfStream = (stream: string): string => {
   if (!STREAM.test(stream)) throw new TypeError(`not a stream name: ${JSON.stringify(stream)}`);
   return stream.slice(0, stream.indexOf('-'));
 };
 
-/** Text at once: what the caller does to its object afterwards changes nothing that is stored. */
+/** Serializes at once, so that later changes of the caller's object are not stored. */
 const encodeEvent = (event: NewEvent): EncodedEvent => {
   const schema = SCHEMAS.get(event.type);
   if (!schema) throw new TypeError(`event type ${event.type} is not in contracts/events`);
   const checked = schema.safeParse(event.data);
   if (!checked.success) throw new TypeError(`invalid ${event.type}: ${checked.error.message}`);
   if (!Number.isSafeInteger(event.meta.at)) {
-    throw new TypeError(`meta.at of ${event.type} is no time: ${event.meta.at}`);
+    throw new TypeError(`meta.at of ${event.type} is not a time in milliseconds: ${event.meta.at}`);
   }
   const data = JSON.stringify(event.data);
   const meta = JSON.stringify(event.meta);
   const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);
   if (bytes > EVENT_BYTES_MAX) {
     throw new AppendTooLarge(
-      `${event.type} of ${bytes} bytes; at most ${EVENT_BYTES_MAX} are stored`,
+      `${event.type} has ${bytes} bytes; an event can have at most ${EVENT_BYTES_MAX}`,
     );
   }
   return { id: event.id, type: event.type, at: event.meta.at, data, meta, bytes };
 };
 
-/** All events of one append, and where they go. */
+/** Validates and serializes an append. Throws TypeError or AppendTooLarge. */
 export const encodeAppend = (
   stream: string,
   expected: number,
@@ -69,12 +69,17 @@ export const encodeAppend = (
     throw new TypeError(`not a revision: ${expected}`);
   }
   if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
-  return { owner: ownerOf(stream), events: events.map(encodeEvent) };
+  return { owner: ownerOfStream(stream), events: events.map(encodeEvent) };
 };
 
-export const upcastData = (upcasts: Upcasts, type: string, v: number, data: object): object => {
+/** Converts the data of an event written at version `v` to the newest version. */
+export const upcastData = (
+  upcasts: Upcasts,
+  { type, v }: { type: string; v: number },
+  data: object,
+): object => {
   const step = upcasts[type]?.[v];
-  return step ? upcastData(upcasts, type, v + 1, step(data)) : data;
+  return step ? upcastData(upcasts, { type, v: v + 1 }, step(data)) : data;
 };
 
 const placeOf = ({ position, stream, revision }: StoredEvent): string =>
@@ -85,7 +90,7 @@ const schemaOf = (event: StoredEvent): Schema => {
   const schema = SCHEMAS.get(event.type);
   if (schema) return schema;
   throw new UnknownEventType(
-    `event type ${event.type} at ${placeOf(event)} is unknown here: a newer version wrote it`,
+    `event type ${event.type} at ${placeOf(event)} is unknown to this version: a newer one wrote it`,
   );
 };
 
@@ -95,12 +100,12 @@ export const requireKnownTypes = (events: readonly StoredEvent[]): void => {
 };
 
 /**
- * The event with its data at the newest version, as stored otherwise: unknown fields stay, since
- * proofs are made over them. Throws when this version of the code cannot know what it means.
+ * Returns the event with its data at the newest version and otherwise as stored, with its unknown
+ * fields, because proofs cover them. Throws when this version of the code does not know the event.
  */
 export const readEvent = (upcasts: Upcasts, event: StoredEvent): StoredEvent => {
   const schema = schemaOf(event);
-  const data = upcastData(upcasts, event.type, event.meta.v, event.data);
+  const data = upcastData(upcasts, { type: event.type, v: event.meta.v }, event.data);
   const checked = schema.safeParse(data);
   if (!checked.success) {
     throw new Error(

@@ -1,3 +1,3 @@
-/** The hosts of an event log's URL alone: who reads them need not know the password. */
+/** Returns only the hosts of an event log's URL, for texts that must not show its password. */
 export const hostsOf = (url: string): string =>
   /^[^:]+:\/\/(?:[^@]*@)?([^/?]*)/.exec(url)?.[1] ?? 'the server';

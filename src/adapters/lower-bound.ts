@@ -1,8 +1,8 @@
 /**
- * The first of the places 0 to `count` that is not below, where all that are below come first:
- * binary search.
+ * Returns the first index from 0 to `count` for which `isBelow` is false, or `count`. `isBelow` must
+ * be true for a prefix of the indexes only. Binary search.
  */
-export const lowerBound = (count: number, isBelow: (place: number) => boolean): number => {
+export const lowerBound = (count: number, isBelow: (index: number) => boolean): number => {
   let low = 0;
   let high = count;
   while (low < high) {

@@ -1,7 +1,7 @@
 import type { AppendResult, EventLog, NewEvent } from '#src/ports/event-log.ts';
 import type { AppendOutcome, Metrics, SendingOutcome } from '#src/ports/metrics.ts';
 
-/** What became of a sending is an event: whoever appends it has sent. */
+/** Appending one of these events is the last step of a sending. */
 const SENDINGS: ReadonlyMap<string, SendingOutcome> = new Map([
   ['OutboundConfirmed', 'confirmed'],
   ['OutboundDeferred', 'deferred'],
@@ -9,8 +9,8 @@ const SENDINGS: ReadonlyMap<string, SendingOutcome> = new Map([
   ['OutboundOutcomeUnknown', 'unknown'],
 ]);
 
-/** One append and what became of it: a result, or the error that it threw. */
-export type AppendTold = {
+/** An append with either its result or the error that it threw. */
+export type AppendReport = {
   stream: string;
   events: readonly NewEvent[];
   ms: number;
@@ -18,42 +18,44 @@ export type AppendTold = {
   error?: unknown;
 };
 
-/**
- * The same log; its appends are counted and timed, with `monotonic` in milliseconds, and told to
- * who writes the lines of the service.
- */
+export type LogObserver = {
+  metrics: Pick<Metrics, 'countAppend' | 'countSending'> | undefined;
+  /** A monotonic clock in milliseconds. */
+  monotonic(): number;
+  /** Receives every append, also a failed one. */
+  report?: (append: AppendReport) => void;
+};
+
+/** Wraps a log: counts and times its appends. */
 export const observedLog = <Log extends EventLog>(
   log: Log,
-  metrics: Pick<Metrics, 'countAppend' | 'countSending'> | undefined,
-  monotonic: () => number,
-  tell?: (append: AppendTold) => void,
-): Log => {
-  const told = (events: readonly NewEvent[]): void => {
-    for (const { type } of events) {
-      const outcome = SENDINGS.get(type);
-      if (outcome !== undefined) metrics?.countSending(outcome);
+  { metrics, monotonic, report }: LogObserver,
+): Log => ({
+  ...log,
+  async append(stream, expected, events) {
+    const since = monotonic();
+    let outcome: AppendOutcome = 'unavailable';
+    let answer: Pick<AppendReport, 'result' | 'error'> = {};
+    try {
+      const result = await log.append(stream, expected, events);
+      answer = { result };
+      outcome = result.outcome;
+      if (outcome === 'appended') countSendings(events, metrics);
+      return result;
+    } catch (error) {
+      answer = { error };
+      throw error;
+    } finally {
+      const ms = monotonic() - since;
+      metrics?.countAppend(outcome, ms / 1_000);
+      report?.({ stream, events, ms, ...answer });
     }
-  };
-  return {
-    ...log,
-    async append(stream, expected, events) {
-      const since = monotonic();
-      let outcome: AppendOutcome = 'unavailable';
-      let answer: Pick<AppendTold, 'result' | 'error'> = {};
-      try {
-        const result = await log.append(stream, expected, events);
-        answer = { result };
-        outcome = result.outcome;
-        if (outcome === 'appended') told(events);
-        return result;
-      } catch (error) {
-        answer = { error };
-        throw error;
-      } finally {
-        const ms = monotonic() - since;
-        metrics?.countAppend(outcome, ms / 1_000);
-        tell?.({ stream, events, ms, ...answer });
-      }
-    },
-  };
+  },
+});
+
+const countSendings = (events: readonly NewEvent[], metrics: LogObserver['metrics']): void => {
+  for (const { type } of events) {
+    const outcome = SENDINGS.get(type);
+    if (outcome !== undefined) metrics?.countSending(outcome);
+  }
 };

@@ -1,7 +1,7 @@
 import type { Metrics, RoundTrip } from '#src/ports/metrics.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
 
-/** The same store; what requests and folds ask of it is counted and timed (`monotonic` in ms). */
+/** Wraps a store: counts and times its round trips. `monotonic` is in milliseconds. */
 export const observedStore = (
   store: RemoteStore,
   metrics: Pick<Metrics, 'countRoundTrip'>,

@@ -1,16 +1,22 @@
 /**
- * What every key vault does with a key: texts sealed for a subject, and keys wrapped for storing. Keys
- * are key objects: of raw bytes Node makes one anew for each use, which costs more than the use.
+ * What every key vault does with keys: it seals texts of a subject with the subject's key, and wraps
+ * that key for storage. Keys are KeyObjects: from raw bytes, Node creates one for each use, which
+ * costs more than the use.
  */
-import type { KeyObject } from 'node:crypto';
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const PREFIX = 's1';
 
-/** AES-256-GCM; `bound` is associated data, so that it opens for nothing else. */
+/** AES-256-GCM with `bound` as associated data: decryption succeeds for the same `bound` only. */
 const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(bound));
@@ -18,7 +24,7 @@ const encrypt = (key: KeyObject, bound: string, plain: Buffer): Buffer => {
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
 };
 
-/** Throws when `sealed` was changed, or made with another key or for something else. */
+/** Throws if `sealed` was changed, or was encrypted with another key or another `bound`. */
 const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
   const iv = sealed.subarray(0, IV_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, iv)
@@ -29,24 +35,24 @@ const decrypt = (key: KeyObject, bound: string, sealed: Buffer): Buffer => {
 
 export const freshKey = (): KeyObject => createSecretKey(randomBytes(KEY_BYTES));
 
-/** A subject's key as it is stored. */
+/** Encrypts a subject's key for storage. */
 export const wrapKey = (wrapping: KeyObject, subject: string, key: KeyObject): Buffer =>
   encrypt(wrapping, subject, key.export());
 
-/** Throws as `decrypt` does. */
+/** Throws if `wrapped` was changed, or belongs to another subject or another wrapping key. */
 export const unwrapKey = (wrapping: KeyObject, subject: string, wrapped: Buffer): KeyObject =>
   createSecretKey(decrypt(wrapping, subject, wrapped));
 
 export const sealText = (key: KeyObject, subject: string, text: string): string =>
   `${PREFIX}.${subject}.${encrypt(key, subject, Buffer.from(text)).toString('base64url')}`;
 
-/** Whose key opens it; undefined when it is no sealed text. */
+/** Returns the subject whose key opens the text; undefined if it is not a sealed text. */
 export const subjectOf = (sealed: string): string | undefined => {
   const [prefix, subject] = sealed.split('.', 2);
   return prefix === PREFIX ? subject : undefined;
 };
 
-/** Of every sealed text in it, however deep: whose key opens it. */
+/** Lists the subject of every sealed text in `data`, at any depth, with repetitions. */
 export const subjectsIn = (data: unknown): string[] => {
   if (typeof data === 'string') {
     const subject = subjectOf(data);
@@ -56,7 +62,7 @@ export const subjectsIn = (data: unknown): string[] => {
   return Object.values(data).flatMap(subjectsIn);
 };
 
-/** undefined when it was changed, or sealed with another key. */
+/** Returns undefined if the text was changed, or was sealed with another key. */
 export const openText = (key: KeyObject, subject: string, sealed: string): string | undefined => {
   const body = sealed.slice(PREFIX.length + subject.length + 2);
   try {

@@ -4,7 +4,7 @@
  * data of an event.
  */
 import type { Logger } from 'pino';
-import type { AppendTold } from '#src/adapters/observed-log.ts';
+import type { AppendReport } from '#src/adapters/observed-log.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 /** Frequent events, and events that accompany a record of their own: logged at debug level. */
@@ -27,7 +27,7 @@ const FIRST_START = 'desk:system';
 /** A slower append is a warning at any level: clients begin to give up. */
 const SLOW_MS = 1_000;
 
-const levelOf = ({ events, ms, result }: AppendTold): 'debug' | 'info' | 'warn' | 'error' => {
+const levelOf = ({ events, ms, result }: AppendReport): 'debug' | 'info' | 'warn' | 'error' => {
   if (!result) return 'error';
   if (ms >= SLOW_MS) return 'warn';
   const [first] = events;
@@ -45,7 +45,7 @@ const describeFault = (error: unknown): object => {
 /** Logs each append that changed a record, was slow, or failed. */
 export const appendLogger =
   (logger: Logger) =>
-  (append: AppendTold): void => {
+  (append: AppendReport): void => {
     const level = levelOf(append);
     const [first] = append.events;
     if (!first || !logger.isLevelEnabled(level)) return;

@@ -26,7 +26,7 @@ beforeAll(async () => {
   app = await testApp();
   metrics = prometheusMetrics();
   const { deps } = app.service;
-  const log = observedLog(deps.log, metrics, deps.clock.monotonic);
+  const log = observedLog(deps.log, { metrics, monotonic: deps.clock.monotonic });
   server = serverOver({ ...deps, log, metrics });
 });
 afterAll(async () => {
@@ -187,8 +187,7 @@ describe('what is observed', () => {
           return answer;
         },
       } as unknown as EventLog,
-      metricsOf,
-      () => now,
+      { metrics: metricsOf, monotonic: () => now },
     );
     const events = [{ type: 'OutboundConfirmed' }] as never;
     await log.append('a-b', -1, events);

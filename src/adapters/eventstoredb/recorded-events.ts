@@ -60,6 +60,6 @@ export const toStoredEvent = (record: LogRecord): StoredEvent => {
 
 export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {
   const { type, metadata } = record;
-  const data = upcastData(upcasts, type, metadata.v, record.data);
+  const data = upcastData(upcasts, { type, v: metadata.v }, record.data);
   return { ...originOf(record), type, at: metadata.at, data };
 };

@@ -1,99 +1,107 @@
-/** The log in memory, for tests: forgets all when the process ends. */
-import type { AppendResult, EventLog, FoldEvent, StoredEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+/** The log in memory, for tests and trials: it is lost when the process ends. */
+import {
+  type AppendResult,
+  type EventLog,
+  type FoldEvent,
+  LogUnavailable,
+  NO_STREAM,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import { encodeAppend, readAnyEvent, readEvent, UPCASTS } from '../event-codec.ts';
-import { subscribers } from '../subscribers.ts';
+import { Subscribers } from '../subscribers.ts';
 
-/** As text, so that no reader shares an object with another. */
-type Kept = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
+/** Data and attribution as JSON text, so that readers share no object. */
+type MemoryRecord = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
 
-const eventOf = ({ at: _at, data, meta, ...kept }: Kept): StoredEvent => ({
-  ...kept,
-  data: JSON.parse(data),
-  meta: JSON.parse(meta),
-});
-const stored = (kept: Kept): StoredEvent => readAnyEvent(UPCASTS, eventOf(kept));
+const toStored = (
+  { at: _at, data, meta, ...record }: MemoryRecord,
+  read: typeof readEvent,
+): StoredEvent => read(UPCASTS, { ...record, data: JSON.parse(data), meta: JSON.parse(meta) });
 
-const folded = ({ id: _id, meta: _meta, data, ...kept }: Kept): FoldEvent => ({
-  ...kept,
+const toFold = ({ id: _id, meta: _meta, data, ...record }: MemoryRecord): FoldEvent => ({
+  ...record,
   data: JSON.parse(data),
 });
+
+const resultOf = (record: MemoryRecord | undefined): AppendResult =>
+  record
+    ? { outcome: 'appended', revision: record.revision, position: record.position }
+    : { outcome: 'conflict' };
+
+const pick = (
+  records: readonly MemoryRecord[],
+  limit: number,
+  isWanted: (record: MemoryRecord) => boolean,
+): StoredEvent[] => records.filter(isWanted).slice(0, Math.max(0, limit)).map((record) => toStored(record, readAnyEvent));
 
 export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
-  const all: Kept[] = [];
-  const streams = new Map<string, Kept[]>();
-  let closed = false;
-  const open = (): Kept[] => {
-    if (closed) throw new LogUnavailable('closed', 'no', 'the log is closed');
-    return all;
+  const records: MemoryRecord[] = [];
+  const streams = new Map<string, MemoryRecord[]>();
+  let isClosed = false;
+  const open = (): readonly MemoryRecord[] => {
+    if (isClosed) throw new LogUnavailable('closed', 'no', 'the log is closed');
+    return records;
   };
-  const page = (after: number, limit: number) =>
-    open()
-      .slice(after, after + limit)
-      .map(folded);
-  const followers = subscribers({ head: () => all.length, page });
-
-  const answer = (kept: Kept | undefined): AppendResult =>
-    kept
-      ? { outcome: 'appended', revision: kept.revision, position: kept.position }
-      : { outcome: 'conflict' };
-
+  const page = (after: number, limit: number): FoldEvent[] => {
+    const wanted = open().slice(after, after + limit);
+    return wanted.map(toFold);
+  };
+  const subscribers = new Subscribers({ head: () => records.length, page });
   return {
     id: options.id ?? 'memory-log',
     async append(stream, expected, events) {
       const encoded = encodeAppend(stream, expected, events);
       open();
       const own = streams.get(stream) ?? [];
-      const current = own.length + NO_STREAM;
-      if (expected < current) {
-        const before = own.slice(expected + 1, expected + 1 + encoded.events.length);
-        const same = encoded.events.every((event, index) => event.id === before[index]?.id);
-        return answer(same ? before.at(-1) : undefined);
-      }
-      if (expected > current) return answer(undefined);
-      const fresh = encoded.events.map(({ bytes: _bytes, ...event }, index): Kept => {
-        const position = all.length + 1 + index;
-        return { ...event, stream, owner: encoded.owner, revision: current + 1 + index, position };
+      const repeated = decideRepetition(own, expected, encoded.events);
+      if (repeated) return repeated;
+      const added = encoded.events.map(({ bytes: _bytes, ...event }, index): MemoryRecord => {
+        const position = records.length + 1 + index;
+        return { ...event, stream, owner: encoded.owner, revision: own.length + index, position };
       });
-      all.push(...fresh);
-      own.push(...fresh);
+      records.push(...added);
+      own.push(...added);
       streams.set(stream, own);
-      followers.push(fresh.map(folded));
-      return answer(fresh.at(-1));
+      subscribers.push(added.map(toFold));
+      return resultOf(added.at(-1));
     },
     async readStream(stream, from = 0) {
       open();
-      return (streams.get(stream) ?? [])
-        .slice(Math.max(0, from))
-        .map((kept) => readEvent(UPCASTS, eventOf(kept)));
+      const own = streams.get(stream) ?? [];
+      return own.slice(Math.max(0, from)).map((record) => toStored(record, readEvent));
     },
-    async readAll({ after, limit, types }) {
-      const wanted = open()
-        .slice(after)
-        .filter(({ type }) => !types || types.includes(type));
-      return wanted.slice(0, limit).map(stored);
+    readAll: async ({ after, limit, types }) =>
+      pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)),
+    readOwner: async (owner, { after, limit, upTo = records.length }) =>
+      pick(open().slice(after, upTo), limit, (record) => record.owner === owner),
+    readBack: async ({ upTo, limit, owner }) => {
+      const newestFirst = open().slice(0, Math.max(0, upTo)).toReversed();
+      const isWanted = (record: MemoryRecord): boolean =>
+        owner === undefined || record.owner === owner;
+      return pick(newestFirst, limit, isWanted).reverse();
     },
-    async readOwner(owner, { after, limit, upTo = all.length }) {
-      const wanted = open()
-        .slice(after, upTo)
-        .filter((kept) => kept.owner === owner);
-      return wanted.slice(0, limit).map(stored);
-    },
-    async readBack({ upTo, limit, owner }) {
-      const wanted = open()
-        .slice(0, Math.max(0, upTo))
-        .filter((kept) => owner === undefined || kept.owner === owner);
-      return wanted.slice(Math.max(0, wanted.length - limit)).map(stored);
-    },
-    subscribe: (from) => followers.subscribe(from),
+    subscribe: subscribers.subscribe,
     readFold: async ({ after, limit }) => page(after, limit),
     async head() {
       const last = open().at(-1);
       return { position: last?.position ?? 0, at: last?.at ?? null };
     },
     async close() {
-      closed = true;
-      followers.close();
+      isClosed = true;
+      subscribers.close();
     },
   };
+};
+
+/** Returns undefined if `expected` is the last revision of the stream, so that the append applies. */
+const decideRepetition = (
+  own: readonly MemoryRecord[],
+  expected: number,
+  events: readonly { id: string }[],
+): AppendResult | undefined => {
+  const current = own.length + NO_STREAM;
+  if (expected === current) return undefined;
+  const stored = own.slice(expected + 1, expected + 1 + events.length);
+  const isSame = expected < current && events.every(({ id }, index) => id === stored[index]?.id);
+  return resultOf(isSame ? stored.at(-1) : undefined);
 };

@@ -1,77 +1,54 @@
 import { createHash } from 'node:crypto';
 import type { Position } from '#src/ports/event-log.ts';
-import type {
-  ListQuery,
-  LocalStore,
-  PartitionBatch,
-  Row,
-  RowWrite,
-  Space,
+import {
+  type ListQuery,
+  type LocalStore,
+  PARTITIONS,
+  type PartitionBatch,
+  partitionOf,
+  type Row,
+  type RowKey,
+  type RowWrite,
+  type Space,
 } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import { lowerBound } from '../lower-bound.ts';
 
 /**
- * Rows of a scope. Many scopes hold one row for ever (a code, a token), and a Map costs five times
- * what the row's place does: the first row stands here, and a Map comes with the second.
+ * Rows of a scope. Many scopes have a single row (a code, a token), and a Map costs five times the
+ * memory of the row's place: `key` and `row` are the first row, and `rows` is created with the second.
  */
 type Scope = { key: string; row: Row; rows: Map<string, Row> | null; order: Order | null };
 
-/** Rows that have a place, in rising order of it: two arrays side by side. */
+/** Rows with a `sort`, in rising order: two arrays with equal indexes. */
 type Order = { sorts: number[]; keys: string[] };
 
 type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
 
-/** Read models as live objects, gone with the process: folding and reading copy nothing. */
+/** Read models as objects in memory, lost with the process. Folds and reads copy nothing. */
 export const memoryStore = (): LocalStore => {
   const spaces = new Map<Space, Partition[]>();
   const live = new Map<string, Space>();
 
+  const partitionsOf = (space: Space): Partition[] => spaces.get(space) ?? emptyPartitions();
+
   const scopeOf = (space: Space, scope: string): Scope | undefined =>
     spaces.get(space)?.[partitionOf(scope)]?.scopes.get(scope);
 
-  const peek = (space: Space, name: string, key: string): Row | undefined => {
-    const scope = scopeOf(space, name);
-    return scope && rowOf(scope, key);
-  };
-
-  const commitOne = (partitions: Partition[], batch: PartitionBatch): 'committed' | 'stale' => {
-    const partition = partitions[batch.partition];
-    if (partition?.checkpoint !== batch.from) return 'stale';
-    for (const write of batch.writes) apply(partition.scopes, write);
-    partition.checkpoint = batch.to;
-    return 'committed';
-  };
-
   return {
-    checkpoints: async (space) => partitionsOf(spaces, space).map(({ checkpoint }) => checkpoint),
-    load: async (space, keys, at) => {
-      const partitions = spaces.get(space);
-      const rows: (Row | undefined)[] = [];
-      for (const { scope: name, key } of keys) {
-        const number = partitionOf(name);
-        const partition = partitions?.[number];
-        if (at && (partition?.checkpoint ?? 0) !== at[number]) return undefined;
-        const scope = partition?.scopes.get(name);
-        rows.push(scope && rowOf(scope, key));
-      }
-      return rows;
-    },
+    checkpoints: async (space) => partitionsOf(space).map(({ checkpoint }) => checkpoint),
+    load: async (space, keys, at) => loadRows(spaces.get(space), keys, at),
     commit: async (space, batches) => {
-      const partitions = spaces.get(space) ?? emptyPartitions();
+      const partitions = partitionsOf(space);
       spaces.set(space, partitions);
-      return batches.map((batch) => commitOne(partitions, batch));
+      return batches.map((batch) => commitBatch(partitions, batch));
     },
     digest: async (space, number) => {
-      const partition = partitionsOf(spaces, space)[number];
-      return {
-        checkpoint: partition?.checkpoint ?? 0,
-        ...digestOf(partition?.scopes ?? new Map()),
-      };
+      const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
+      return { checkpoint, ...digestOf(scopes) };
     },
     count: async (space) => {
       let rows = 0;
-      for (const { scopes } of partitionsOf(spaces, space))
+      for (const { scopes } of partitionsOf(space))
         for (const scope of scopes.values()) rows += scope.rows?.size ?? 1;
       return rows;
     },
@@ -90,7 +67,10 @@ export const memoryStore = (): LocalStore => {
     flush: async () => {},
     close: async () => {},
     live: (name) => live.get(name) ?? null,
-    peek,
+    peek: (space, name, key) => {
+      const scope = scopeOf(space, name);
+      return scope && rowOf(scope, key);
+    },
     list: (space, query) => {
       const scope = scopeOf(space, query.scope);
       return scope ? listOf(scope, query) : [];
@@ -98,11 +78,35 @@ export const memoryStore = (): LocalStore => {
   };
 };
 
+const loadRows = (
+  partitions: readonly Partition[] | undefined,
+  keys: readonly RowKey[],
+  at: readonly Position[] | undefined,
+): (Row | undefined)[] | undefined => {
+  const rows: (Row | undefined)[] = [];
+  for (const { scope: name, key } of keys) {
+    const number = partitionOf(name);
+    const partition = partitions?.[number];
+    if (at && (partition?.checkpoint ?? 0) !== at[number]) return undefined;
+    const scope = partition?.scopes.get(name);
+    rows.push(scope && rowOf(scope, key));
+  }
+  return rows;
+};
+
+const commitBatch = (
+  partitions: readonly Partition[],
+  batch: PartitionBatch,
+): 'committed' | 'stale' => {
+  const partition = partitions[batch.partition];
+  if (partition?.checkpoint !== batch.from) return 'stale';
+  for (const write of batch.writes) apply(partition.scopes, write);
+  partition.checkpoint = batch.to;
+  return 'committed';
+};
+
 const emptyPartitions = (): Partition[] =>
   Array.from({ length: PARTITIONS }, () => ({ checkpoint: 0, scopes: new Map() }));
-
-const partitionsOf = (spaces: Map<Space, Partition[]>, space: Space): Partition[] =>
-  spaces.get(space) ?? emptyPartitions();
 
 const rowOf = (scope: Scope, key: string): Row | undefined => {
   if (scope.rows) return scope.rows.get(key);
@@ -131,10 +135,10 @@ const apply = (scopes: Map<string, Scope>, { scope: name, key, row, sort }: RowW
   scope.rows.set(key, row);
   if (sort === null || scope.rows.size === before) return;
   scope.order ??= { sorts: [], keys: [] };
-  place(scope.order, key, sort);
+  insertInOrder(scope.order, key, sort);
 };
 
-/** Removes a row, if it is there, and says how many are left. */
+/** Removes the row if it exists; returns how many are left. */
 const remove = (scope: Scope, key: string): number => {
   const rows = (scope.rows ??= new Map([[scope.key, scope.row]]));
   const at = rows.delete(key) && scope.order ? scope.order.keys.lastIndexOf(key) : -1;
@@ -145,8 +149,8 @@ const remove = (scope: Scope, key: string): number => {
   return rows.size;
 };
 
-/** New rows come last, nearly always. */
-const place = ({ sorts, keys }: Order, key: string, sort: number): void => {
+/** New rows nearly always belong at the end. */
+const insertInOrder = ({ sorts, keys }: Order, key: string, sort: number): void => {
   const last = sorts.at(-1);
   if (last === undefined || last <= sort) {
     sorts.push(sort);
@@ -158,20 +162,20 @@ const place = ({ sorts, keys }: Order, key: string, sort: number): void => {
   keys.splice(at, 0, key);
 };
 
-/** How many of the rising `sorts` lie below `limit`. */
+/** Counts the values of the rising `sorts` that are below `limit`. */
 const countBelow = (sorts: readonly number[], limit: number): number =>
-  lowerBound(sorts.length, (place) => (sorts[place] ?? 0) < limit);
+  lowerBound(sorts.length, (index) => (sorts[index] ?? 0) < limit);
 
 const listOf = (scope: Scope, { before = Infinity, downTo = -Infinity, limit }: ListQuery) => {
-  const found: { row: Row; sort: number; key: string }[] = [];
+  const rows: { row: Row; sort: number; key: string }[] = [];
   const { sorts, keys } = scope.order ?? { sorts: [], keys: [] };
-  for (let at = countBelow(sorts, before) - 1; at >= 0 && found.length < limit; at--) {
+  for (let at = countBelow(sorts, before) - 1; at >= 0 && rows.length < limit; at--) {
     if ((sorts[at] ?? 0) < downTo) break;
     const key = keys[at] ?? '';
     const row = rowOf(scope, key);
-    if (row) found.push({ row, sort: sorts[at] ?? 0, key });
+    if (row) rows.push({ row, sort: sorts[at] ?? 0, key });
   }
-  return found;
+  return rows;
 };
 
 const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {

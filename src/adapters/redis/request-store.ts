@@ -1,6 +1,6 @@
 import type { RemoteRead, ListQuery, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { recentlyUsed } from '../recently-used.ts';
+import { LruCache } from '../lru-cache.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { bytesOf, type Connections } from './connect.ts';
 import { decodeMember, decodeRow, fieldOf, type Keys, orderRange } from './keys.ts';
@@ -40,7 +40,7 @@ export class RequestStore {
   /** In a cluster each partition can be on a server of its own, and fail on its own. */
   readonly #partitionBreakers: CircuitBreaker[];
   /** While a partition's checkpoint is unchanged Redis sends only that, and the rows come from here. */
-  readonly #answers = recentlyUsed<string, CachedAnswer>(CACHE_CHARS_MAX);
+  readonly #answers = new LruCache<string, CachedAnswer>(CACHE_CHARS_MAX);
 
   constructor(options: RequestStoreOptions) {
     this.#options = options;

@@ -74,8 +74,8 @@ const openSource = async (url: string, stack: AsyncDisposableStack): Promise<Sou
   const file = join(directory, 'keys.db');
   const keys = async (vaultKey: Buffer) => {
     if (!existsSync(file)) return undefined;
-    const { keysToRead } = await import('#src/adapters/sqlite/keys/key-look.ts');
-    const vault = keysToRead(file, vaultKey);
+    const { openKeysToRead } = await import('#src/adapters/sqlite/keys/read-only-keys.ts');
+    const vault = openKeysToRead(file, vaultKey);
     stack.defer(() => vault?.close());
     return vault;
   };

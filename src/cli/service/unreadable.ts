@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { subjectsIn } from '#src/adapters/sealing.ts';
-import { unknownIn } from '#src/adapters/sqlite/keys/key-look.ts';
+import { listUnknownSubjects } from '#src/adapters/sqlite/keys/read-only-keys.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { formatPlural } from '../terminal/output.ts';
 
@@ -31,7 +31,7 @@ export const unreadableSubjects = async (
     }
     after = last.position;
   }
-  return unknownIn(file, subjects.difference(erased)).length;
+  return listUnknownSubjects(file, subjects.difference(erased)).length;
 };
 
 export const unreadableText = (subjects: number): string =>

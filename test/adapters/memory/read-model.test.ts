@@ -9,7 +9,7 @@ readModelConformance('memory', async () => {
   return { store, readModels: readersOf(store), cleanup: () => store.close() };
 });
 
-test('a row without a promise', async () => {
+test('The memory store returns a row and the live space synchronously', async () => {
   const store = memoryStore();
   const row = { n: 1 };
   const write = { scope: 'anna', key: 'a', row, sort: 1 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keptRows } from '#src/adapters/sqlite/catalog/shown.ts';
+import { ClockCache } from '#src/adapters/sqlite/catalog/clock-cache.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import { createRandom } from '../../bench/random.ts';
@@ -211,22 +211,23 @@ describe('columns in order', () => {
   });
 });
 
-describe('values kept by row', () => {
-  test('weigh no more than allowed; what was read is spared once', () => {
-    const kept = keptRows<string>(100);
-    const held = (): number[] => [1, 2, 3, 4, 9, 10].filter((row) => kept.get(row) !== undefined);
-    for (const row of [1, 2, 3, 4]) kept.set(row, `value ${row}`, 25);
-    kept.set(9, 'value 9', 25);
-    kept.get(2);
-    kept.set(10, 'value 10', 25);
-    expect(held()).toEqual([2, 4, 9, 10]);
-    kept.set(9, 'other', 50);
-    expect(kept.get(9)).toBe('other');
-    expect(held()).toHaveLength(3);
-    kept.drop(9);
-    kept.drop(1_000);
-    expect([kept.get(9), kept.get(1_000)]).toEqual([undefined, undefined]);
-    kept.set(5, 'too heavy for all of them', 101);
-    expect(kept.get(5)).toBe(undefined);
+describe('A clock cache', () => {
+  test('evicts values over its limit, but a value that was read only at the second pass', () => {
+    const cache = new ClockCache<string>(100);
+    const cachedRows = (): number[] =>
+      [1, 2, 3, 4, 9, 10].filter((row) => cache.get(row) !== undefined);
+    for (const row of [1, 2, 3, 4]) cache.set(row, `value ${row}`, 25);
+    cache.set(9, 'value 9', 25);
+    cache.get(2);
+    cache.set(10, 'value 10', 25);
+    expect(cachedRows()).toEqual([2, 4, 9, 10]);
+    cache.set(9, 'other', 50);
+    expect(cache.get(9)).toBe('other');
+    expect(cachedRows()).toHaveLength(3);
+    cache.delete(9);
+    cache.delete(1_000);
+    expect([cache.get(9), cache.get(1_000)]).toEqual([undefined, undefined]);
+    cache.set(5, 'too heavy for all of them', 101);
+    expect(cache.get(5)).toBe(undefined);
   });
 });

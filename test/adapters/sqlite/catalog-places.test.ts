@@ -1,12 +1,16 @@
-/** What is kept in memory of where words stand, against what the file finds. */
+/** Compares the cached postings of words with what FTS5 finds in the file. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { catalogColumns } from '#src/adapters/sqlite/catalog/columns.ts';
-import { wordPlaces } from '#src/adapters/sqlite/catalog/places.ts';
-import { openCatalogFile } from '#src/adapters/sqlite/catalog/schema.ts';
-import { inFile, inPlaces } from '#src/adapters/sqlite/catalog/seen.ts';
-import { vocabulary } from '#src/adapters/sqlite/catalog/words.ts';
-import { catalogWriter } from '#src/adapters/sqlite/catalog/write.ts';
+import { openCatalogFile } from '#src/adapters/sqlite/catalog/catalog-file.ts';
+import { CatalogWriter } from '#src/adapters/sqlite/catalog/catalog-writer.ts';
+import { CatalogColumns } from '#src/adapters/sqlite/catalog/columns.ts';
+import {
+  findInPostings,
+  prepareFileFinder,
+  type QueryTerm,
+} from '#src/adapters/sqlite/catalog/term-frequencies.ts';
+import { Vocabulary } from '#src/adapters/sqlite/catalog/vocabulary.ts';
+import { WordPostings } from '#src/adapters/sqlite/catalog/word-postings.ts';
 import { content, history } from '../../support/world/products.ts';
 
 const WORDS = ['red', 'redder', 'rose', 'tea', 'teapot', 'team', 'tee', 'mug', 'mugs'];
@@ -21,28 +25,29 @@ const act = fc.record({
 
 const shop = () => {
   const db = openCatalogFile(':memory:', () => {});
-  const columns = catalogColumns();
-  const known = vocabulary();
-  const writer = catalogWriter(db, columns, known);
-  const places = wordPlaces(db);
-  const told = history();
-  const there = new Set<string>();
+  const columns = new CatalogColumns();
+  const vocabulary = new Vocabulary();
+  const writer = new CatalogWriter(db, columns, vocabulary);
+  const postings = new WordPostings(db);
+  const log = history();
+  const published = new Set<string>();
   return {
-    fromPlaces: inPlaces(places, known, columns),
-    fromFile: inFile(db, columns),
+    findInPostings: (terms: readonly QueryTerm[]) =>
+      findInPostings({ postings, vocabulary, columns }, terms),
+    findInFile: prepareFileFinder(db, columns),
     apply(acts: readonly { kind: 'put' | 'withdraw'; key: number; product: object }[]) {
-      const before = told.events.length;
+      const before = log.events.length;
       for (const { kind, key, product: made } of acts) {
         const id = `prd_${key}`;
         if (kind === 'put') {
           const as = content(String(key), { ...made });
-          if (there.has(id)) told.revise(as);
-          else told.publish(as);
-          there.add(id);
-        } else if (there.delete(id)) told.withdraw(id);
+          if (published.has(id)) log.revise(as);
+          else log.publish(as);
+          published.add(id);
+        } else if (published.delete(id)) log.withdraw(id);
       }
-      const { touched } = writer.apply(told.events.slice(before), told.events.length);
-      places.forget(touched);
+      const { changedWords } = writer.apply(log.events.slice(before), log.events.length);
+      postings.forget(changedWords);
     },
     close: () => db.close(),
   };
@@ -57,14 +62,14 @@ describe('places of words', () => {
           it.apply(acts);
           for (const word of ['t', 'te', 'tea', 'r', 'red', 'mug', 'mugs', 'sku', 'none', '1'])
             for (const words of [
-              [{ word, whole: false }],
-              [{ word, whole: true }],
+              [{ word, isWhole: false }],
+              [{ word, isWhole: true }],
               [
-                { word, whole: false },
-                { word: 'rose', whole: true },
+                { word, isWhole: false },
+                { word: 'rose', isWhole: true },
               ],
             ])
-              expect(it.fromPlaces(words), word).toEqual(it.fromFile(words));
+              expect(it.findInPostings(words), word).toEqual(it.findInFile(words));
         }
         it.close();
       }),
@@ -76,8 +81,8 @@ describe('places of words', () => {
     const it = shop();
     const put = (key: number) => ({ kind: 'put' as const, key, product: { title: `a${key}` } });
     it.apply(Array.from({ length: 300 }, (_, key) => put(key)));
-    expect(it.fromPlaces([{ word: 'a', whole: false }])).toBeUndefined();
-    expect(it.fromPlaces([{ word: 'a2', whole: false }])?.rows).toHaveLength(111);
+    expect(it.findInPostings([{ word: 'a', isWhole: false }])).toBeUndefined();
+    expect(it.findInPostings([{ word: 'a2', isWhole: false }])?.rows).toHaveLength(111);
     it.close();
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { committer } from '#src/adapters/sqlite/log/committer.ts';
+import { Committer } from '#src/adapters/sqlite/log/committer.ts';
 import { KEY_RECORDING, KEY_STORE, openKeyFile } from '#src/adapters/sqlite/keys/key-file.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { directories } from '../../support/processes/directories.ts';
@@ -108,12 +108,12 @@ describe('a key that cannot be stored', () => {
 
   test('no second key takes the place of a first', async () => {
     const db = openKeyFile(join(fresh(), 'keys.db'));
-    const { commit } = committer(db, KEY_RECORDING);
+    const committer = new Committer(db, KEY_RECORDING);
     const [first, second] = [randomBytes(WRAPPED_BYTES), randomBytes(WRAPPED_BYTES)];
-    expect(commit(['led_1', first])).toEqual({ kind: 'committed' });
-    expect(commit(['led_1', second])).toMatchObject({ kind: 'failed' });
-    expect(commit(['led_1', null])).toEqual({ kind: 'committed' });
-    expect(commit(['led_1', second])).toMatchObject({ kind: 'failed' });
+    expect(committer.commit(['led_1', first])).toEqual({ kind: 'committed' });
+    expect(committer.commit(['led_1', second])).toMatchObject({ kind: 'failed' });
+    expect(committer.commit(['led_1', null])).toEqual({ kind: 'committed' });
+    expect(committer.commit(['led_1', second])).toMatchObject({ kind: 'failed' });
     expect(db.prepare('SELECT wrapped FROM keys').get()).toEqual({ wrapped: null });
     db.close();
   });
@@ -170,18 +170,18 @@ type Key = { subject: string; wrapped: Uint8Array; gone: boolean };
 
 /** Of subjects of any length, in any order; every seventh commit of a key destroys another. */
 const fill = (db: DatabaseSync): Key[] => {
-  const { commit } = committer(db, KEY_RECORDING);
+  const committer = new Committer(db, KEY_RECORDING);
   const keys: Key[] = [];
   for (let n = 0; n < KEYS; n += 1) {
     const name = randomBytes(8).toString('hex');
     const wrapped = new Uint8Array(randomBytes(WRAPPED_BYTES));
     const key = { subject: `led_${name.slice(0, 10 + randomInt(7))}_${n}`, wrapped, gone: false };
     keys.push(key);
-    commit([key.subject, wrapped]);
+    committer.commit([key.subject, wrapped]);
     if (n % 7 > 0) continue;
     const erased = keys[randomInt(keys.length)] ?? key;
     erased.gone = true;
-    commit([erased.subject, null]);
+    committer.commit([erased.subject, null]);
   }
   return keys;
 };
@@ -207,7 +207,7 @@ describe('the file', () => {
     const db = openKeyFile(path);
     db.exec('PRAGMA synchronous = OFF');
     const keys = fill(db);
-    committer(db, KEY_RECORDING).scrub();
+    new Committer(db, KEY_RECORDING).scrub();
     expect(wrong(path, keys)).toBe(0);
     db.close();
   });
@@ -223,7 +223,7 @@ describe('the file', () => {
     old.prepare('INSERT INTO keys VALUES (?, NULL)').run('led_gone');
     old.close();
     const db = openKeyFile(path);
-    committer(db, KEY_RECORDING).scrub();
+    new Committer(db, KEY_RECORDING).scrub();
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: 2 });
     expect(db.prepare('SELECT count(*) AS n FROM keys').get()).toEqual({ n: KEYS + 1 });
     const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');

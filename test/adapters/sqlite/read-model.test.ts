@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { SqliteStoreOptions } from '#src/adapters/sqlite/rows/read-model-gathered.ts';
+import type { SqliteStoreOptions } from '#src/adapters/sqlite/rows/write-behind.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { type LocalStore, partitionOf } from '#src/ports/read-model.ts';
 import { readModelConformance } from '../../conformance/read-model.ts';

@@ -1,132 +1,178 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import { removeDatabase } from '../database.ts';
 import { isDamage } from '../failure.ts';
+import { CATALOG_VERSION } from './catalog-file.ts';
 import { sqliteCatalog } from './catalog.ts';
-import { CATALOG_VERSION } from './schema.ts';
 
 const BATCH_EVENTS = 500;
 
 /**
- * A catalog that can be built afresh beside the one that answers. Files are named after their log,
- * because a checkpoint means nothing in another, and after their build.
+ * A catalog that can be rebuilt while the current build answers. Files are named after their log,
+ * because a checkpoint is meaningless in another, and after the number of their build.
  */
 export type CatalogBuilds = {
   /**
-   * Always the build that answers. One that is found damaged is emptied, and until the log has filled
-   * it as far as it was, to read it throws ReadModelRebuilding.
+   * Always the live build. If it is found damaged it is emptied, and reads throw ReadModelRebuilding
+   * until the log has filled it up to its previous checkpoint.
    */
   catalog: Catalog;
   /** Fills the next build from the log while this one serves and follows, then switches in one step. */
   rebuild(log: Pick<EventLog, 'readFold'>): Promise<void>;
 };
 
-/** `directory` undefined keeps it in memory. */
+/** The build files of one log in a directory, or builds in memory. */
+class BuildFiles {
+  readonly #directory: string | undefined;
+  readonly #prefix: string;
+
+  constructor(directory: string | undefined, logId: string) {
+    this.#directory = directory;
+    this.#prefix = `catalog-${logId.slice(0, 8)}.`;
+  }
+
+  path(build: number): string {
+    if (this.#directory === undefined) return ':memory:';
+    return join(this.#directory, `${this.#prefix}${build}.db`);
+  }
+
+  remove(build: number): void {
+    if (this.#directory !== undefined) removeDatabase(this.path(build));
+  }
+
+  /** Lists the numbers of the builds, rising. */
+  list(): number[] {
+    const { length } = this.#prefix;
+    return (this.#directory === undefined ? [] : readdirSync(this.#directory))
+      .filter((name) => name.startsWith(this.#prefix) && name.endsWith('.db'))
+      .map((name) => Number(name.slice(length, -'.db'.length)))
+      .filter(Number.isInteger)
+      .toSorted((a, b) => a - b);
+  }
+}
+
+/** The live build and its replacements. */
+class LiveBuild {
+  readonly #files: BuildFiles;
+  readonly #onDiscarded: (reason: string) => void;
+  #build: number;
+  /** Undefined while the disk has no space for an empty build. */
+  #live: Catalog | undefined;
+  /** The checkpoint of a build that was damaged; reads wait until it is reached again. */
+  #requiredCheckpoint: Position = 0;
+  generation = 0;
+
+  constructor(files: BuildFiles, onDiscarded: (reason: string) => void) {
+    this.#files = files;
+    this.#onDiscarded = onDiscarded;
+    // The newest build: older ones were about to be removed, or the newest catches up as it serves.
+    const builds = files.list();
+    this.#build = builds.pop() ?? 1;
+    for (const old of builds) files.remove(old);
+    this.#live = this.#open();
+  }
+
+  get checkpoint(): Position {
+    return this.#live?.checkpoint() ?? 0;
+  }
+
+  /** Throws ReadModelRebuilding if the build is damaged, after replacing it by an empty one. */
+  use<Result>(work: (catalog: Catalog) => Result): Result {
+    const catalog = (this.#live ??= this.#open());
+    try {
+      return work(catalog);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#discard(catalog, error.message);
+      throw new ReadModelRebuilding('the catalog was damaged', { cause: error });
+    }
+  }
+
+  read<Result>(work: (catalog: Catalog) => Result): Result {
+    if (this.checkpoint < this.#requiredCheckpoint)
+      throw new ReadModelRebuilding('the catalog is being filled');
+    return this.use(work);
+  }
+
+  async rebuild(log: Pick<EventLog, 'readFold'>): Promise<void> {
+    const number = this.#build + 1;
+    this.#files.remove(number);
+    const next = sqliteCatalog(this.#files.path(number));
+    try {
+      await this.#fill(next, log);
+    } catch (error) {
+      this.#files.remove(number);
+      next.close();
+      throw error;
+    }
+    // No turn since the last comparison of checkpoints, so the live build has no newer event.
+    const old = this.#live;
+    this.#live = next;
+    this.generation += 1;
+    // Removed before it is closed, so that closing does not write it to the disk.
+    this.#files.remove(this.#build);
+    old?.close();
+    this.#build = number;
+  }
+
+  close(): void {
+    this.#live?.close();
+  }
+
+  async #fill(next: Catalog, log: Pick<EventLog, 'readFold'>): Promise<void> {
+    const due = (): Position => Math.max(this.#requiredCheckpoint, this.checkpoint);
+    while (next.checkpoint() < due()) {
+      const events = await log.readFold({ after: next.checkpoint(), limit: BATCH_EVENTS });
+      const upTo = Math.min(events.at(-1)?.position ?? Infinity, due());
+      next.apply(
+        events.filter(({ position }) => position <= upTo),
+        upTo,
+      );
+      await nextTurn();
+    }
+  }
+
+  #open(): Catalog {
+    return sqliteCatalog(this.#files.path(this.#build), this.#onDiscarded);
+  }
+
+  #discard(damaged: Catalog, reason: string): void {
+    this.#requiredCheckpoint = Math.max(this.#requiredCheckpoint, damaged.checkpoint());
+    this.generation += 1;
+    this.#live = undefined;
+    damaged.close();
+    this.#files.remove(this.#build);
+    this.#onDiscarded(reason);
+  }
+}
+
+/** `directory` undefined keeps the catalog in memory. */
 export const catalogBuilds = (
   directory: string | undefined,
   logId: string,
   onDiscarded: (reason: string) => void = () => {},
 ): CatalogBuilds => {
-  const stem = `catalog-${logId.slice(0, 8)}.`;
-  const known = directory === undefined ? [] : buildsIn(directory, stem);
-  let build = known.at(-1) ?? 1;
-  const fileOf = (number: number): string =>
-    directory === undefined ? ':memory:' : join(directory, `${stem}${number}.db`);
-  const open = (): Catalog => sqliteCatalog(fileOf(build), onDiscarded);
-  /** Undefined while a disk has no room for an empty one. */
-  let live: Catalog | undefined = open();
-  let generation = 0;
-  /** What it had when it was found damaged. */
-  let owed: Position = 0;
-
-  const remove = (number: number): void => {
-    if (directory === undefined) return;
-    for (const suffix of ['', '-wal', '-shm']) rmSync(fileOf(number) + suffix, { force: true });
-  };
-  // Of several, the newest: an older one was about to be removed, or it catches up as it answers.
-  for (const old of known.slice(0, -1)) remove(old);
-
-  const checkpoint = (): Position => live?.checkpoint() ?? 0;
-
-  const discard = (damaged: Catalog, reason: string): void => {
-    owed = Math.max(owed, damaged.checkpoint());
-    generation += 1;
-    live = undefined;
-    damaged.close();
-    remove(build);
-    onDiscarded(reason);
-  };
-
-  const use = <Result>(work: (catalog: Catalog) => Result): Result => {
-    const catalog = (live ??= open());
-    try {
-      return work(catalog);
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      discard(catalog, error.message);
-      throw new ReadModelRebuilding('the catalog was damaged', { cause: error });
-    }
-  };
-
-  const read = <Result>(work: (catalog: Catalog) => Result): Result => {
-    if (checkpoint() < owed) throw new ReadModelRebuilding('the catalog is being filled');
-    return use(work);
-  };
-
+  const live = new LiveBuild(new BuildFiles(directory, logId), onDiscarded);
   return {
     catalog: {
-      byId: (ids) => read((catalog) => catalog.byId(ids)),
-      bySku: (skus) => read((catalog) => catalog.bySku(skus)),
-      withdrawn: (ids) => read((catalog) => catalog.withdrawn(ids)),
-      hasCategory: (category) => read((catalog) => catalog.hasCategory(category)),
-      search: (query) => read((catalog) => catalog.search(query)),
-      show: (query, view) => read((catalog) => catalog.show(query, view)),
-      count: () => read((catalog) => catalog.count()),
-      apply: (events, upTo) => use((catalog) => catalog.apply(events, upTo)),
-      checkpoint,
+      byId: (ids) => live.read((catalog) => catalog.byId(ids)),
+      bySku: (skus) => live.read((catalog) => catalog.bySku(skus)),
+      withdrawn: (ids) => live.read((catalog) => catalog.withdrawn(ids)),
+      hasCategory: (category) => live.read((catalog) => catalog.hasCategory(category)),
+      search: (query) => live.read((catalog) => catalog.search(query)),
+      show: (query, view) => live.read((catalog) => catalog.show(query, view)),
+      count: () => live.read((catalog) => catalog.count()),
+      apply: (events, upTo) => live.use((catalog) => catalog.apply(events, upTo)),
+      checkpoint: () => live.checkpoint,
       version: CATALOG_VERSION,
-      generation: () => generation,
-      digest: () => read((catalog) => catalog.digest()),
-      close: () => live?.close(),
+      generation: () => live.generation,
+      digest: () => live.read((catalog) => catalog.digest()),
+      close: () => live.close(),
     },
-    async rebuild(log) {
-      remove(build + 1);
-      const next = sqliteCatalog(fileOf(build + 1));
-      const due = (): Position => Math.max(owed, checkpoint());
-      try {
-        while (next.checkpoint() < due()) {
-          const events = await log.readFold({ after: next.checkpoint(), limit: BATCH_EVENTS });
-          const upTo = Math.min(events.at(-1)?.position ?? Infinity, due());
-          next.apply(
-            events.filter(({ position }) => position <= upTo),
-            upTo,
-          );
-          await turn();
-        }
-      } catch (error) {
-        remove(build + 1);
-        next.close();
-        throw error;
-      }
-      // No turn between the last comparison and the switch: nothing can have come in.
-      const old = live;
-      live = next;
-      generation += 1;
-      // Removed first: nobody waits for the disk to have what is gone.
-      remove(build);
-      old?.close();
-      build += 1;
-    },
+    rebuild: (log) => live.rebuild(log),
   };
 };
-
-const buildsIn = (directory: string, stem: string): number[] =>
-  readdirSync(directory)
-    .flatMap((name) =>
-      name.startsWith(stem) && name.endsWith('.db') ? [Number(name.slice(stem.length, -3))] : [],
-    )
-    .filter(Number.isInteger)
-    .toSorted((a, b) => a - b);

@@ -1,194 +1,216 @@
-import { CODED, type Coded, COUNTED, type Counted, type Facts } from './facts.ts';
-import { grown, ROWS_AT_FIRST, tierColumn } from './tiers.ts';
-
 /**
- * What a search computes with, one typed array per field, indexed by the product's row: filters,
+ * The fields that a search computes with, one typed array each, indexed by the product's row: filters,
  * facets and order over 100,000 products take a millisecond here, and fifty in SQL.
  */
+import { LruCache } from '#src/adapters/lru-cache.ts';
+import { copyInto, INITIAL_ROWS, PriceTierColumn } from './price-tiers.ts';
+import { CODED, type Coded, COUNTED, type Counted, type Facts } from './product-facts.ts';
 
 /**
- * Values of one field, numbered as they come; 0 is none. Float64Array like all columns, because a
- * loop that meets one kind of array only is compiled to the better code.
+ * The values of one field as codes, numbered in order of appearance; 0 is no value. A Float64Array like
+ * all columns, because the compiler optimizes a loop that meets only one kind of array better.
  */
-const codedColumn = () => {
-  const codes = new Map<string, number>();
-  const values: string[] = [''];
-  let live: number[] = [0];
-  let rows = new Float64Array(ROWS_AT_FIRST);
-  return {
-    rows: () => rows,
-    values: (): readonly string[] => values,
-    codeOf: (value: string) => codes.get(value),
-    /** Live products that have the value. */
-    liveOf: (value: string) => live[codes.get(value) ?? 0] ?? 0,
-    grow: (size: number) => void (rows = grown(rows, new Float64Array(size))),
-    count(row: number, step: 1 | -1) {
-      const code = rows[row] ?? 0;
-      if (code > 0) live[code] = (live[code] ?? 0) + step;
-    },
-    set(row: number, value: string | null) {
-      if (value === null) {
-        rows[row] = 0;
-        return;
-      }
-      let code = codes.get(value);
-      if (code === undefined) {
-        code = values.push(value) - 1;
-        codes.set(value, code);
-      }
-      rows[row] = code;
-    },
-  };
-};
+class CodedColumn {
+  readonly #codes = new Map<string, number>();
+  readonly #values: string[] = [''];
+  readonly #live: number[] = [0];
+  #rows = new Float64Array(INITIAL_ROWS);
 
-export type Field = Coded | Counted | 'tiers';
+  /** The code of each row. */
+  get rows(): Float64Array {
+    return this.#rows;
+  }
+
+  /** The value of each code. */
+  get values(): readonly string[] {
+    return this.#values;
+  }
+
+  codeOf(value: string): number | undefined {
+    return this.#codes.get(value);
+  }
+
+  /** Returns the number of live products with the value. */
+  liveOf(value: string): number {
+    return this.#live[this.#codes.get(value) ?? 0] ?? 0;
+  }
+
+  grow(size: number): void {
+    this.#rows = copyInto(this.#rows, new Float64Array(size));
+  }
+
+  count(row: number, step: 1 | -1): void {
+    const code = this.#rows[row] ?? 0;
+    if (code > 0) this.#live[code] = (this.#live[code] ?? 0) + step;
+  }
+
+  set(row: number, value: string | null): void {
+    let code = value === null ? 0 : this.#codes.get(value);
+    if (code === undefined && value !== null) {
+      code = this.#values.push(value) - 1;
+      this.#codes.set(value, code);
+    }
+    this.#rows[row] = code ?? 0;
+  }
+}
+
+export type ColumnName = Coded | Counted | 'tiers';
 
 const FIELDS: readonly (Coded | Counted)[] = [...CODED, ...COUNTED];
 
-export type Columns = ReturnType<typeof catalogColumns>;
-
-type Arrays = {
-  coded: Record<Coded, ReturnType<typeof codedColumn>>;
-  counted: Record<Counted, Float64Array>;
-  tiers: ReturnType<typeof tierColumn>;
-  /** Rows that the arrays have room for, and that they hold. */
-  size: number;
-  end: number;
-};
-
 /** 800 kB each for 100,000 products. */
-const QUANTITIES_KEPT_MAX = 16;
+const CACHED_QUANTITIES_MAX = 16;
 
-const record = <Key extends string, Value>(
+const recordOf = <Key extends string, Value>(
   keys: readonly Key[],
   make: () => Value,
 ): Record<Key, Value> => Object.fromEntries(keys.map((key) => [key, make()])) as Record<Key, Value>;
 
-const noArrays = (): Arrays => ({
-  coded: record(CODED, codedColumn),
-  counted: record(COUNTED, () => new Float64Array(ROWS_AT_FIRST)),
-  tiers: tierColumn(),
-  size: ROWS_AT_FIRST,
-  end: 0,
-});
+/** How often each column has changed. */
+class ChangeCounts {
+  readonly #counts = new Map<ColumnName, number>();
+  #ofAll = 0;
 
-const grow = (arrays: Arrays, row: number): void => {
-  if (row < arrays.size) return;
-  while (row >= arrays.size) arrays.size *= 2;
-  for (const field of CODED) arrays.coded[field].grow(arrays.size);
-  for (const field of COUNTED) {
-    arrays.counted[field] = grown(arrays.counted[field], new Float64Array(arrays.size));
+  of(field: ColumnName): number {
+    return this.#ofAll + (this.#counts.get(field) ?? 0);
   }
-  arrays.tiers.grow(arrays.size);
-};
 
-/** Whether the price tiers were others. */
-const write = (arrays: Arrays, row: number, facts: Facts): boolean => {
-  grow(arrays, row);
-  CODED.forEach((field, index) => arrays.coded[field].set(row, facts.codes[index] ?? null));
-  COUNTED.forEach((field, index) => {
-    arrays.counted[field][row] = facts.counts[index] ?? Number.POSITIVE_INFINITY;
-  });
-  arrays.end = Math.max(arrays.end, row + 1);
-  return arrays.tiers.set(row, facts.tiers);
-};
+  count(field: ColumnName): void {
+    this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
+  }
 
-/** How often columns have changed: what was made of one is good while its number stands. */
-const changeCounts = () => {
-  const counts = new Map<Field, number>();
-  let ofAll = 0;
-  return {
-    of: (field: Field): number => ofAll + (counts.get(field) ?? 0),
-    count: (field: Field) => void counts.set(field, (counts.get(field) ?? 0) + 1),
-    countAll: () => void (ofAll += 1),
-  };
-};
+  countAll(): void {
+    this.#ofAll += 1;
+  }
+}
 
-export const catalogColumns = () => {
-  const arrays = noArrays();
-  const changes = changeCounts();
-  const live = { count: 0, words: 0 };
-  let liveRows: Uint32Array | undefined;
-  let scratch = new Float64Array(0);
-  /** Prices of all rows at the quantities asked for last; who compares prices asks again. */
-  const pricesAt = new Map<number, Float64Array>();
+export class CatalogColumns {
+  readonly #coded = recordOf(CODED, () => new CodedColumn());
+  readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
+  readonly #tiers = new PriceTierColumn();
+  readonly #changes = new ChangeCounts();
+  /** Prices of all rows at the quantities of recent queries. */
+  readonly #pricesAt = new LruCache<number, Float64Array>(CACHED_QUANTITIES_MAX);
+  #size = INITIAL_ROWS;
+  #end = 0;
+  #liveCount = 0;
+  #liveWords = 0;
+  #liveRows: Uint32Array | undefined;
+  #scratch = new Float64Array(0);
 
-  const allPricesAt = (quantity: number): Float64Array => {
-    const known = pricesAt.get(quantity);
-    if (known) return known;
-    const prices = new Float64Array(arrays.size);
-    arrays.tiers.pricesAt(quantity, allLiveRows(), prices);
-    for (const oldest of pricesAt.keys()) {
-      if (pricesAt.size < QUANTITIES_KEPT_MAX) break;
-      pricesAt.delete(oldest);
+  set(row: number, facts: Facts): void {
+    const before = FIELDS.map((field) => this.columnOf(field)[row] ?? 0);
+    const wasLive = this.isLive(row);
+    this.#tally(row, -1);
+    const hasOtherPrice = this.#write(row, facts);
+    this.#tally(row, 1);
+    const isLive = this.isLive(row);
+    if (wasLive !== isLive) {
+      this.#changes.countAll();
+      this.#liveRows = undefined;
+      this.#pricesAt.clear();
     }
-    pricesAt.set(quantity, prices);
-    return prices;
-  };
+    if (!isLive) return;
+    FIELDS.forEach((field, i) => {
+      if (this.columnOf(field)[row] !== before[i]) this.#changes.count(field);
+    });
+    if (!hasOtherPrice) return;
+    this.#changes.count('tiers');
+    this.#pricesAt.clear();
+  }
 
-  const allLiveRows = (): Uint32Array => {
-    if (liveRows) return liveRows;
-    const rows = new Uint32Array(live.count);
-    let found = 0;
-    for (let row = 0; row < arrays.end; row += 1) {
-      if (arrays.counted.live[row] === 1) rows[found++] = row;
-    }
-    liveRows = rows;
+  /** Anything derived from the field's column is valid while this number is the same. */
+  changesOf(field: ColumnName): number {
+    return this.#changes.of(field);
+  }
+
+  columnOf(field: Coded | Counted): Float64Array {
+    return field in this.#coded ? this.#coded[field as Coded].rows : this.of(field as Counted);
+  }
+
+  of(field: Counted): Float64Array {
+    return this.#counted[field];
+  }
+
+  values(field: Coded): CodedColumn {
+    return this.#coded[field];
+  }
+
+  isLive(row: number): boolean {
+    return this.#counted.live[row] === 1;
+  }
+
+  get liveCount(): number {
+    return this.#liveCount;
+  }
+
+  /** The mean number of words of a live product. */
+  get meanWords(): number {
+    return this.#liveWords / Math.max(1, this.#liveCount);
+  }
+
+  /** One above the highest row. */
+  get end(): number {
+    return this.#end;
+  }
+
+  get liveRows(): Uint32Array {
+    if (this.#liveRows) return this.#liveRows;
+    const rows = new Uint32Array(this.#liveCount);
+    const { live } = this.#counted;
+    let count = 0;
+    for (let row = 0; row < this.#end; row += 1) if (live[row] === 1) rows[count++] = row;
+    this.#liveRows = rows;
     return rows;
-  };
+  }
 
-  const tally = (row: number, step: 1 | -1): void => {
-    if (arrays.counted.live[row] !== 1) return;
-    live.count += step;
-    live.words += step * (arrays.counted.words[row] ?? 0);
-    for (const field of CODED) arrays.coded[field].count(row, step);
-  };
+  /** Returns the unit prices of every live product, indexed by row. */
+  allPrices(quantity: number | undefined): Float64Array {
+    if (quantity === undefined) return this.#counted.price;
+    const cached = this.#pricesAt.get(quantity);
+    if (cached) return cached;
+    const prices = new Float64Array(this.#size);
+    this.#tiers.writePrices(quantity, this.liveRows, prices);
+    this.#pricesAt.set(quantity, prices, 1);
+    return prices;
+  }
 
-  const columnOf = (field: Coded | Counted): Float64Array =>
-    field in arrays.coded ? arrays.coded[field as Coded].rows() : arrays.counted[field as Counted];
+  /** Returns unit prices indexed by row, of `rows` only, valid until the next call. */
+  prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
+    if (quantity === undefined) return this.#counted.price;
+    const cached = this.#pricesAt.get(quantity);
+    if (cached) return cached;
+    if (rows.length * 4 > this.#liveCount) return this.allPrices(quantity);
+    if (this.#scratch.length < this.#size) this.#scratch = new Float64Array(this.#size);
+    this.#tiers.writePrices(quantity, rows, this.#scratch);
+    return this.#scratch;
+  }
 
-  return {
-    set(row: number, facts: Facts) {
-      const before = FIELDS.map((field) => columnOf(field)[row] ?? 0);
-      const wasLive = arrays.counted.live[row] === 1;
-      tally(row, -1);
-      const isOtherPrice = write(arrays, row, facts);
-      tally(row, 1);
-      const isLive = arrays.counted.live[row] === 1;
-      if (wasLive !== isLive) {
-        changes.countAll();
-        liveRows = undefined;
-        pricesAt.clear();
-      }
-      if (!isLive) return;
-      FIELDS.forEach((field, i) => {
-        if (columnOf(field)[row] !== before[i]) changes.count(field);
-      });
-      if (!isOtherPrice) return;
-      changes.count('tiers');
-      pricesAt.clear();
-    },
-    /** What was made of the field's column is good as long as this number stands. */
-    changesOf: (field: Field) => changes.of(field),
-    columnOf,
-    of: (field: Counted) => arrays.counted[field],
-    values: (field: Coded) => arrays.coded[field],
-    isLive: (row: number) => arrays.counted.live[row] === 1,
-    liveCount: () => live.count,
-    wordsMean: () => live.words / Math.max(1, live.count),
-    /** One above the highest row. */
-    end: () => arrays.end,
-    liveRows: allLiveRows,
-    /** Unit prices by row, of every live product. */
-    allPrices: (quantity: number | undefined): Float64Array =>
-      quantity === undefined ? arrays.counted.price : allPricesAt(quantity),
-    /** Unit prices by row: of `rows` only, and until the next call. */
-    prices(quantity: number | undefined, rows: Uint32Array): Float64Array {
-      if (quantity === undefined) return arrays.counted.price;
-      if (pricesAt.has(quantity) || rows.length * 4 > live.count) return allPricesAt(quantity);
-      if (scratch.length < arrays.size) scratch = new Float64Array(arrays.size);
-      arrays.tiers.pricesAt(quantity, rows, scratch);
-      return scratch;
-    },
-  };
-};
+  /** Adds a live row to the counts, or removes it. */
+  #tally(row: number, step: 1 | -1): void {
+    if (!this.isLive(row)) return;
+    this.#liveCount += step;
+    this.#liveWords += step * (this.#counted.words[row] ?? 0);
+    for (const field of CODED) this.#coded[field].count(row, step);
+  }
+
+  /** Returns whether the price tiers have changed. */
+  #write(row: number, facts: Facts): boolean {
+    this.#grow(row);
+    CODED.forEach((field, index) => this.#coded[field].set(row, facts.codes[index] ?? null));
+    COUNTED.forEach((field, index) => {
+      this.#counted[field][row] = facts.counts[index] ?? Number.POSITIVE_INFINITY;
+    });
+    this.#end = Math.max(this.#end, row + 1);
+    return this.#tiers.set(row, facts.tiers);
+  }
+
+  #grow(row: number): void {
+    if (row < this.#size) return;
+    while (row >= this.#size) this.#size *= 2;
+    for (const field of CODED) this.#coded[field].grow(this.#size);
+    for (const field of COUNTED)
+      this.#counted[field] = copyInto(this.#counted[field], new Float64Array(this.#size));
+    this.#tiers.grow(this.#size);
+  }
+}

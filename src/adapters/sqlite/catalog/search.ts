@@ -1,43 +1,38 @@
-import type { ProductSearch } from '#src/ports/catalog.ts';
-import { recentlyUsed } from '#src/adapters/recently-used.ts';
-import type { Columns } from './columns.ts';
-import type { Coded } from './facts.ts';
-import { conditionsOf, countedValues, type Counts, filteredRows } from './filter.ts';
-import { marking } from './marks.ts';
-import { type Ordered, ordering } from './ordering.ts';
-import { type Ranks, type Selected, selecting } from './select.ts';
+import type { ProductHits, ProductSearch } from '#src/ports/catalog.ts';
+import { LruCache } from '#src/adapters/lru-cache.ts';
+import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
+import { markAt, positionAfter } from './page-marks.ts';
+import type { Coded } from './product-facts.ts';
+import { type OrderedRows, orderRows, type SearchIndex } from './result-order.ts';
+import { ProductSelector, type Selection } from './selection.ts';
 import type { CatalogText, Matches } from './text.ts';
 
 type FacetField = ProductSearch['facets'][number];
 
-type Facets = Map<FacetField, Counts>;
-
-type Found = {
+type SearchResult = {
   total: number;
-  /** The first rows in order, as many as have been asked for. */
-  ordered: Ordered;
-  facets: Facets;
-  /** What the words of a text weighed. */
+  /** The first rows in order, as many as were needed so far. */
+  ordered: OrderedRows;
+  facets: Map<FacetField, FacetCounts>;
+  /** The weights of the words of a text. */
   weights?: string;
 };
 
-type Sources = {
-  columns: Columns;
+type Sources = SearchIndex & {
   text: CatalogText;
-  ranks: Ranks;
   rowsOfIds(ids: readonly string[]): Uint32Array;
   rowsOfSkus(skus: readonly string[]): Uint32Array;
 };
 
-/** Rows kept for the next page and the next asker: at most 32 MB. */
+/** Rows in the cache, for next pages and repeated queries: at most 32 MB. */
 const ROWS_MAX = 8_000_000;
 
-/** What an entry without any row costs, or searches for nothing would fill the memory. */
+/** Weight of an entry without rows; otherwise searches without matches would fill the memory. */
 const ENTRY_ROWS = 256;
 const FACET_VALUE_ROWS = 16;
 
-/** Rows up to here come from one pass, the fewer the cheaper; for further ones all are put in order. */
-const ORDERED_AT_FIRST = [32, 128];
+/** Up to here, rows come from one pass, cheaper for fewer; for later rows all are put in order. */
+const FIRST_ROWS = [32, 128];
 
 const FACETS: Record<FacetField, Coded> = {
   category: 'category',
@@ -47,115 +42,120 @@ const FACETS: Record<FacetField, Coded> = {
   stock: 'stock',
 };
 
-const NO_COUNTS: Counts = { values: [], more: 0 };
+const NO_COUNTS: FacetCounts = { values: [], more: 0 };
 const NO_ROWS = new Uint32Array(0);
-const NOTHING: Selected = { total: 0, rows: () => NO_ROWS, first: () => NO_ROWS };
+const NOTHING: Selection = { total: 0, rows: () => NO_ROWS, first: () => NO_ROWS };
 
-const common = (one: Uint32Array, other: Uint32Array): Uint32Array => {
+const intersection = (one: Uint32Array, other: Uint32Array): Uint32Array => {
   const others = new Set(other);
   return one.filter((row) => others.has(row));
 };
 
-export const catalogSearch = (sources: Sources) => {
-  const { columns, text } = sources;
-  const inOrder = ordering(sources);
-  const marks = marking(sources);
-  const select = selecting(columns, sources.ranks);
-  const cached = recentlyUsed<string, Found>(ROWS_MAX);
+export class CatalogSearch {
+  readonly #sources: Sources;
+  readonly #selector: ProductSelector;
+  readonly #cache = new LruCache<string, SearchResult>(ROWS_MAX);
 
-  /** Good until the next call. */
-  const matching = (query: ProductSearch, matches: Matches | undefined): Selected => {
-    const conditions = conditionsOf(columns, query);
-    if (!conditions) return NOTHING;
-    if (!matches && !query.ids && !query.skus) return select(conditions);
-    let rows = matches ? matches.rows : columns.liveRows();
-    if (query.ids) rows = common(rows, sources.rowsOfIds(query.ids));
-    if (query.skus) rows = common(rows, sources.rowsOfSkus(query.skus));
-    rows = filteredRows(columns, conditions, rows);
-    return { total: rows.length, rows: () => rows, first: () => undefined };
-  };
+  constructor(sources: Sources) {
+    this.#sources = sources;
+    this.#selector = new ProductSelector(sources);
+  }
 
-  const find = (query: ProductSearch, fields: Iterable<FacetField>, count: number): Found => {
+  /** Returns the rows of a page in order, and the totals, facets and mark of its answer. */
+  search(query: ProductSearch): { rows: Uint32Array } & Omit<ProductHits, 'products'> {
+    const { limit, offset, after, facets } = query;
+    const startIn = ({ ordered }: SearchResult): number =>
+      after ? positionAfter(this.#sources, { query, ordered }, after) : offset;
+    let result = this.#resultFor(query, (after?.shown ?? offset) + limit);
+    let from = startIn(result);
+    const { total } = result;
+    if (result.ordered.rows.length < Math.min(from + limit, total)) {
+      // More rows were added before the mark than the first rows can have.
+      result = this.#resultFor(query, Infinity);
+      from = startIn(result);
+    }
+    const { ordered, facets: counts, weights } = result;
+    const rows = ordered.rows.subarray(from, from + limit);
+    const end = from + rows.length;
+    const hasNext = rows.length > 0 && end < total;
+    return {
+      rows,
+      total,
+      facets: facets.map((field) => ({ field, ...(counts.get(field) ?? NO_COUNTS) })),
+      ...(hasNext && {
+        last: {
+          ...markAt(this.#sources, { query, ordered }, end - 1),
+          ...(weights !== undefined && { weights }),
+        },
+      }),
+    };
+  }
+
+  /** Call after any change of products. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
+  /** Returns a result with at least the first `count` rows, from the cache if it has that many. */
+  #resultFor(query: ProductSearch, count: number): SearchResult {
+    const { key, cached } = this.#findCached(query);
+    const { facets } = query;
+    const wanted = Math.min(count, cached?.total ?? 0);
+    const hasFacets = facets.every((field) => cached?.facets.has(field));
+    if (cached && cached.ordered.rows.length >= wanted && hasFacets) return cached;
+    const fields = new Set([...facets, ...(cached?.facets.keys() ?? [])]);
+    const rows = FIRST_ROWS.find((most) => count <= most) ?? Infinity;
+    const result = this.#run(query, fields, rows);
+    this.#cache.set(key, result, weightOf(key, result));
+    return result;
+  }
+
+  #findCached({ limit, offset, after, facets, ...filters }: ProductSearch) {
+    const key = JSON.stringify(filters);
+    const cached = this.#cache.get(key);
+    const weights = after?.weights;
+    if (weights === undefined || weights === cached?.weights) return { key, cached };
+    const keyOfWeights = `${key} ${weights}`;
+    return { key: keyOfWeights, cached: this.#cache.get(keyOfWeights) };
+  }
+
+  #run(query: ProductSearch, fields: Iterable<FacetField>, count: number): SearchResult {
+    const { columns, text } = this.#sources;
     const matches = query.q === undefined ? undefined : text.match(query.q, query.after?.weights);
-    const selected = matching(query, matches);
+    const selected = this.#select(query, matches);
     const first = count === Infinity ? undefined : selected.first(query, count);
-    const facets: Facets = new Map();
+    const facets = new Map<FacetField, FacetCounts>();
     for (const field of fields)
-      facets.set(field, countedValues(columns, FACETS[field], selected.rows()));
-    const ordered = first ? { rows: first } : inOrder(query, selected.rows(), count, matches);
+      facets.set(field, countValues(columns, FACETS[field], selected.rows()));
+    const ordered = first
+      ? { rows: first }
+      : orderRows(this.#sources, selected.rows(), { query, count, matches });
     return {
       total: selected.total,
       ordered,
       facets,
       ...(matches && ordered.scores && { weights: matches.weights }),
     };
-  };
+  }
 
-  /** What is kept of this query, and under which key. */
-  const keptFor = ({ limit, offset, after, facets, ...asked }: ProductSearch) => {
-    const key = JSON.stringify(asked);
-    const found = cached.get(key);
-    const weights = after?.weights;
-    if (weights === undefined || weights === found?.weights) return { key, found };
-    const pinned = `${key} ${weights}`;
-    return { key: pinned, found: cached.get(pinned) };
-  };
+  /** The result is valid until the next call. */
+  #select(query: ProductSearch, matches: Matches | undefined): Selection {
+    const { columns, rowsOfIds, rowsOfSkus } = this.#sources;
+    const conditions = conditionsOf(columns, query);
+    if (!conditions) return NOTHING;
+    if (!matches && !query.ids && !query.skus) return this.#selector.select(conditions);
+    let rows = matches ? matches.rows : columns.liveRows;
+    if (query.ids) rows = intersection(rows, rowsOfIds(query.ids));
+    if (query.skus) rows = intersection(rows, rowsOfSkus(query.skus));
+    rows = filterRows(columns, conditions, rows);
+    return { total: rows.length, rows: () => rows, first: () => undefined };
+  }
+}
 
-  /** The first `count` rows at least, and the facets of all. */
-  const foundFor = (query: ProductSearch, count: number): Found => {
-    const { key, found } = keptFor(query);
-    const { facets } = query;
-    const wanted = Math.min(count, found?.total ?? 0);
-    const isKnown = facets.every((field) => found?.facets.has(field));
-    if (found && found.ordered.rows.length >= wanted && isKnown) return found;
-    const made = find(
-      query,
-      new Set([...facets, ...(found?.facets.keys() ?? [])]),
-      ORDERED_AT_FIRST.find((most) => count <= most) ?? Infinity,
-    );
-    cached.set(key, made, weightOf(key, made));
-    return made;
-  };
-
-  return {
-    /** The rows of a page, in order, out of how many, the facets of all, and where to go on. */
-    search(query: ProductSearch) {
-      const { limit, offset, after, facets } = query;
-      const placeIn = ({ ordered }: Found): number =>
-        after ? marks.placeBehind(query, ordered, after) : offset;
-      let found = foundFor(query, (after?.shown ?? offset) + limit);
-      let from = placeIn(found);
-      const { total } = found;
-      if (found.ordered.rows.length < Math.min(from + limit, total)) {
-        // More has come before the mark than the first rows have room for.
-        found = foundFor(query, Infinity);
-        from = placeIn(found);
-      }
-      const { ordered, facets: counted, weights } = found;
-      const rows = ordered.rows.subarray(from, from + limit);
-      const end = from + rows.length;
-      return {
-        rows,
-        total,
-        facets: facets.map((field) => ({ field, ...(counted.get(field) ?? NO_COUNTS) })),
-        ...(rows.length > 0 &&
-          end < total && {
-            last: {
-              ...marks.markOf(query, ordered, end - 1),
-              ...(weights !== undefined && { weights }),
-            },
-          }),
-      };
-    },
-    /** After a change of any product. */
-    forget: () => cached.clear(),
-  };
-};
-
-const weightOf = (key: string, { ordered, facets }: Found): number => {
+const weightOf = (key: string, { ordered, facets }: SearchResult): number => {
   let values = 0;
-  for (const counted of facets.values()) values += counted.values.length;
-  // A score is two rows long.
+  for (const counts of facets.values()) values += counts.values.length;
+  // A score has the size of two rows.
   const rows = ordered.rows.length * (ordered.scores ? 3 : 1);
   return ENTRY_ROWS + key.length + rows + FACET_VALUE_ROWS * values;
 };

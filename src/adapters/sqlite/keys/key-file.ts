@@ -1,18 +1,18 @@
-/** keys.db: what lies in it, and that nothing of a destroyed key stays there. */
+/** The format of keys.db, which keeps no byte of a destroyed key. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { Recording } from '../log/committer.ts';
 import { openStore, type StoreKind } from '../open.ts';
 
-// Rows in the order they came, never moved from page to page: where SQLite moves a row it leaves, now
-// and then, a copy behind in room that is free, and a key destroyed later would live on in it. That
-// is what format 1 did, whose rows were in the order of their subjects.
+// Rows are in the order of their insertion and never move to another page. When SQLite moves a row, it
+// sometimes leaves a copy in free space, where a key that is destroyed later would survive. Format 1
+// had this fault, because its rows were in the order of their subjects.
 const SCHEMA = 'CREATE TABLE keys (subject TEXT NOT NULL UNIQUE, wrapped BLOB) STRICT';
 
 export const KEY_STORE: StoreKind = {
   what: 'key vault',
   applicationId: 0x74726b76,
   version: 2,
-  // A sealed text whose key is lost is lost: the key is durable before the event that needs it.
+  // A sealed text is lost with its key, so the key must be durable before the event that needs it.
   synchronous: 'FULL',
   schema: SCHEMA,
   migrate: (db) =>
@@ -25,9 +25,9 @@ export const KEY_STORE: StoreKind = {
     `),
 };
 
-/** A key for a subject without one; or NULL, which takes its place for ever. */
+/** Stores a key for a subject without one; or NULL, which replaces the key for good. */
 export const KEY_RECORDING: Recording = {
-  // A second key is an error: a STRICT column of bytes takes no text.
+  // A second key fails: a STRICT column of bytes accepts no text.
   insert: `
     INSERT INTO keys VALUES (?, ?)
     ON CONFLICT (subject) DO UPDATE SET wrapped = iif(excluded.wrapped IS NULL, NULL, 'second key')`,

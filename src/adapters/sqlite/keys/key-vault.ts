@@ -1,194 +1,174 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { KeyVault, MovableKeys, Unsealed } from '#src/ports/system.ts';
+import type { KeyVault, MovableKeys, SubjectKey, Unsealed } from '#src/ports/system.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
-import { StartupError } from '#src/ports/startup-error.ts';
-import {
-  freshKey,
-  openText,
-  sealText,
-  subjectOf,
-  unwrapKey,
-  wrapKey,
-} from '#src/adapters/sealing.ts';
-import { type CommitResult, committer } from '../log/committer.ts';
+import { GenerationCache } from '#src/adapters/generation-cache.ts';
+import { freshKey, openText, sealText, subjectOf, wrapKey } from '#src/adapters/sealing.ts';
+import { type CommitResult, Committer } from '../log/committer.ts';
 import { type Commits, threadCommits } from '../log/commits.ts';
-import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
-import { keyWriter } from './key-writer.ts';
 import { fileAt } from '../log/log-file.ts';
+import { KEY_RECORDING, KEY_STORE, openKeyFile } from './key-file.ts';
+import { exportKey, KeyReader } from './key-reader.ts';
+import { KeyWriter } from './key-writer.ts';
 
 /** Of a few hundred bytes each. */
-const KNOWN_MAX = 10_000;
+const CACHED_KEYS_MAX = 10_000;
 
-/** LogUnavailable where what was asked for did not happen. */
-const required = (
+const NOT_STORED = { text: 'no key was stored', applied: 'no' } as const;
+const NOT_DESTROYED = { text: 'a key may not be destroyed yet', applied: 'unknown' } as const;
+
+/** Throws LogUnavailable unless the records were committed. */
+const requireCommitted = (
   result: CommitResult,
-  { failed, applied }: { failed: string; applied: 'no' | 'unknown' },
+  { text, applied }: { text: string; applied: 'no' | 'unknown' },
 ): void => {
   if (result.kind === 'committed') return;
   const reason = result.failure === 'full' ? 'full' : 'fault';
-  throw new LogUnavailable(reason, applied, `${failed}: ${result.text}`);
+  throw new LogUnavailable(reason, applied, `${text}: ${result.text}`);
 };
-const STORED = { failed: 'no key was stored', applied: 'no' } as const;
-const DESTROYED = { failed: 'a key may not be destroyed yet', applied: 'unknown' } as const;
 
-/**
- * Keys of personal data in a file of their own, wrapped by `wrappingKey`: AES-256-GCM, the subject as
- * associated data. Destroying a key overwrites it where SQLite kept it: secure_delete, then the
- * write-ahead log folded in and cut off. A destroyed subject keeps a row without a key, so that its
- * data cannot come back under a fresh one. A thread writes the file. `file` may be ':memory:'. Throws
- * StartupError when what is there was wrapped with another key.
- */
-export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys => {
-  const { db, start } = file === ':memory:' ? inMemory() : inFile(file);
-  const wrapping = createSecretKey(wrappingKey);
-  requireSameKey(db, file, wrapping);
-  const find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
-  const writer = keyWriter(start);
+class SqliteKeyVault implements KeyVault, MovableKeys {
+  readonly #db: DatabaseSync;
+  readonly #wrapping: KeyObject;
+  readonly #reader: KeyReader;
+  readonly #writer: KeyWriter;
+  /** Valid because no other process changes the file while this one has it. */
+  readonly #cached = new GenerationCache<string, KeyObject>(CACHED_KEYS_MAX);
+  /** Subjects whose row is being written, with its future key. */
+  readonly #pending = new Map<string, Promise<KeyObject | null>>();
 
-  /** Keys asked for lately. No other process changes the file while this one has it. */
-  const known = new Map<string, KeyObject>();
-  /** Subjects whose row is being written, and what it will have. */
-  const underWay = new Map<string, Promise<KeyObject | null>>();
+  constructor(file: string, wrappingKey: Buffer) {
+    const { db, start } = file === ':memory:' ? openInMemory() : openInFile(file);
+    this.#db = db;
+    this.#wrapping = createSecretKey(wrappingKey);
+    this.#reader = new KeyReader(db, file, this.#wrapping);
+    this.#writer = new KeyWriter(start);
+  }
 
-  const keep = (subject: string, key: KeyObject): KeyObject => {
-    if (known.size >= KNOWN_MAX) known.clear();
-    known.set(subject, key);
+  async seal(subject: string, text: string): Promise<string | null> {
+    const key = await this.#findOrStore(subject, freshKey);
+    return key && sealText(key, subject, text);
+  }
+
+  async unseal(sealed: readonly string[]): Promise<Unsealed[]> {
+    return sealed.map((text) => this.#open(text));
+  }
+
+  async destroy(subject: string): Promise<boolean> {
+    for (let other; (other = this.#pending.get(subject)); ) await other.catch(() => null);
+    const key = this.#find(subject);
+    // Also without a key: an erased subject must never get a first one.
+    if (key !== null) await this.#erase(subject);
+    // Also without a row to change: this completes an erasure that failed before.
+    requireCommitted(await this.#writer.scrub(), NOT_DESTROYED);
+    return Boolean(key);
+  }
+
+  async knows(subject: string): Promise<'key' | 'destroyed' | 'never'> {
+    const key = this.#find(subject);
+    if (key === undefined) return 'never';
+    return key === null ? 'destroyed' : 'key';
+  }
+
+  async keyOf(subject: string): Promise<SubjectKey> {
+    return exportKey(this.#find(subject));
+  }
+
+  async adopt(subject: string, key: Uint8Array | 'destroyed'): Promise<boolean> {
+    if (key === 'destroyed') {
+      await this.destroy(subject);
+      return true;
+    }
+    const adopted = createSecretKey(key);
+    const current = await this.#findOrStore(subject, () => adopted);
+    return current !== null && current.equals(adopted);
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    this.#db.close();
+  }
+
+  /** Returns null if the key was destroyed, undefined if there never was one. */
+  #find(subject: string): KeyObject | null | undefined {
+    const cached = this.#cached.get(subject);
+    if (cached) return cached;
+    const key = this.#reader.read(subject);
+    if (key) this.#cached.set(subject, key);
     return key;
-  };
+  }
 
-  const keyOf = (subject: string): KeyObject | null | undefined => {
-    const kept = known.get(subject);
-    if (kept) return kept;
-    const row = find.get(subject) as { wrapped: Uint8Array | null } | undefined;
-    if (row === undefined) return undefined;
-    if (row.wrapped === null) return null;
-    return keep(subject, unwrapKey(wrapping, subject, Buffer.from(row.wrapped)));
-  };
+  /** Stores the key of `make` if the subject never had one; null if its key was destroyed. */
+  async #findOrStore(subject: string, make: () => KeyObject): Promise<KeyObject | null> {
+    const current = this.#pending.get(subject) ?? this.#find(subject);
+    return current === undefined ? this.#store(subject, make()) : current;
+  }
 
-  const write = (
-    subject: string,
-    work: () => Promise<KeyObject | null>,
-  ): Promise<KeyObject | null> => {
-    const written = work().finally(() => underWay.delete(subject));
-    underWay.set(subject, written);
-    return written;
-  };
-
-  const store = (subject: string, key: KeyObject) =>
-    write(subject, async () => {
-      const wrapped = new Uint8Array(wrapKey(wrapping, subject, key));
-      required(await writer.write(subject, wrapped), STORED);
-      return keep(subject, key);
+  #store(subject: string, key: KeyObject): Promise<KeyObject | null> {
+    return this.#trackWrite(subject, async () => {
+      const wrapped = new Uint8Array(wrapKey(this.#wrapping, subject, key));
+      requireCommitted(await this.#writer.write(subject, wrapped), NOT_STORED);
+      this.#cached.set(subject, key);
+      return key;
     });
+  }
 
-  const forget = (subject: string) =>
-    write(subject, async () => {
-      const result = await writer.write(subject, null);
-      // Whatever became of it, the file knows.
-      known.delete(subject);
-      required(result, DESTROYED);
+  #erase(subject: string): Promise<KeyObject | null> {
+    return this.#trackWrite(subject, async () => {
+      const result = await this.#writer.write(subject, null);
+      // Even if the write failed: the file has the current state.
+      this.#cached.delete(subject);
+      requireCommitted(result, NOT_DESTROYED);
       return null;
     });
+  }
 
-  /** The subject's key, else `make`'s, durable before the event that needs it; null when destroyed. */
-  const keyFor = async (subject: string, make: () => KeyObject): Promise<KeyObject | null> => {
-    const found = underWay.get(subject) ?? keyOf(subject);
-    return found === undefined ? store(subject, make()) : found;
-  };
+  #trackWrite(subject: string, write: () => Promise<KeyObject | null>): Promise<KeyObject | null> {
+    const written = write().finally(() => this.#pending.delete(subject));
+    this.#pending.set(subject, written);
+    return written;
+  }
 
-  const open = (sealed: string): Unsealed => {
+  #open(sealed: string): Unsealed {
     const subject = subjectOf(sealed);
     if (subject === undefined) return undefined;
-    const key = keyOf(subject);
+    const key = this.#find(subject);
     return key && openText(key, subject, sealed);
-  };
-
-  const destroy = async (subject: string): Promise<boolean> => {
-    for (let other; (other = underWay.get(subject)); ) await other.catch(() => null);
-    const had = keyOf(subject);
-    // Also without a key: whoever was erased must not come back under a first one.
-    if (had !== null) await forget(subject);
-    // Also without a row to change: it makes good what failed before.
-    required(await writer.scrub(), DESTROYED);
-    return Boolean(had);
-  };
-
-  return {
-    async seal(subject, text) {
-      const key = await keyFor(subject, freshKey);
-      return key && sealText(key, subject, text);
-    },
-    async unseal(sealed) {
-      return sealed.map(open);
-    },
-    destroy,
-    async knows(subject) {
-      const key = keyOf(subject);
-      if (key === undefined) return 'never';
-      return key === null ? 'destroyed' : 'key';
-    },
-    async keyOf(subject) {
-      const key = keyOf(subject);
-      if (key === undefined) return 'never';
-      return key?.export() ?? 'destroyed';
-    },
-    async adopt(subject, key) {
-      if (key === 'destroyed') {
-        await destroy(subject);
-        return true;
-      }
-      const given = createSecretKey(key);
-      const found = await keyFor(subject, () => given);
-      return found !== null && found.equals(given);
-    },
-    async close() {
-      await writer.close();
-      db.close();
-    },
-  };
-};
-
-/** Any key tells: with another secret none of them opens, and nothing that they sealed. */
-export const requireSameKey = (db: DatabaseSync, file: string, wrapping: KeyObject): void => {
-  const any = db.prepare('SELECT subject, wrapped FROM keys WHERE wrapped IS NOT NULL LIMIT 1');
-  const row = any.get() as { subject: string; wrapped: Uint8Array } | undefined;
-  if (!row) return;
-  try {
-    unwrapKey(wrapping, row.subject, Buffer.from(row.wrapped));
-  } catch (error) {
-    db.close();
-    throw new StartupError(
-      `${file} was made with another root secret than this one, and nothing in it can be opened. ` +
-        'Restore root.key, or set ROOT_KEY to what it was.',
-      { cause: error },
-    );
   }
-};
+}
 
-/** The file's connection for reads, and who writes it. */
-type Opened = { db: DatabaseSync; start(): Commits };
+/**
+ * Opens a file of personal data's keys, each wrapped by `wrappingKey` (AES-256-GCM, the subject as
+ * associated data). Destroying a key overwrites it in the file (secure_delete) and truncates the
+ * write-ahead log. A destroyed subject keeps a row without a key, so that it cannot get a new one. A
+ * thread writes the file. `file` can be ':memory:'. Throws StartupError if the keys in the file were
+ * wrapped with another key.
+ */
+export const sqliteKeyVault = (file: string, wrappingKey: Buffer): KeyVault & MovableKeys =>
+  new SqliteKeyVault(file, wrappingKey);
 
-const inFile = (path: string): Opened => {
+/** The connection that reads, and the function that starts the writer. */
+type OpenKeys = { db: DatabaseSync; start(): Commits };
+
+const openInFile = (path: string): OpenKeys => {
   const db = openKeyFile(path);
-  // What an erasure left undone before a crash. Without room for it now, the next one does it.
-  committer(db, KEY_RECORDING).scrub();
-  const place = { store: 'keys', path, file: fileAt(path) } as const;
-  // A checkpoint that failed left the write-ahead log as it was: the next one does it again.
-  return { db, start: () => threadCommits(place, () => {}) };
+  // Completes an erasure that a crash interrupted. If the disk is full, the next erasure does it.
+  new Committer(db, KEY_RECORDING).scrub();
+  const file = { store: 'keys', path, file: fileAt(path) } as const;
+  // A failed checkpoint left the write-ahead log as it was: the next one merges it.
+  return { db, start: () => threadCommits(file, () => {}) };
 };
 
-const inMemory = (): Opened => {
+const openInMemory = (): OpenKeys => {
   const db = new DatabaseSync(':memory:');
   db.exec(KEY_STORE.schema);
-  const { commit, scrub } = committer(db, KEY_RECORDING);
-  const close = async (): Promise<void> => {};
+  const committer = new Committer(db, KEY_RECORDING);
   return {
     db,
     start: () => ({
-      commit: async (records) => commit(records),
-      scrub: async () => scrub(),
-      close,
+      commit: async (records) => committer.commit(records),
+      scrub: async () => committer.scrub(),
+      close: async () => {},
     }),
   };
 };

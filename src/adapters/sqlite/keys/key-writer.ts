@@ -1,5 +1,5 @@
-/** Keys on their way to the disk: those of a turn in one commit, those that come meanwhile in the next. */
-import { setImmediate as turn } from 'node:timers/promises';
+/** Writes keys to the disk: those of one turn in one commit, those that arrive meanwhile in the next. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CommitResult, Records } from '../log/committer.ts';
 import type { Commits } from '../log/commits.ts';
 
@@ -12,59 +12,69 @@ const CLOSED: CommitResult = {
   text: 'the key vault is closed',
 };
 
-/** `start` gives the file's writer, and another one after a fault. */
-export const keyWriter = (start: () => Commits) => {
-  let commits = start();
-  let waiting: Waiting[] = [];
-  let running: Promise<void> | undefined;
-  let closing = false;
+export class KeyWriter {
+  readonly #start: () => Commits;
+  #commits: Commits;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #isClosing = false;
 
-  const settle = async (
+  /** `start` opens the file's writer, and a new one after each fault. */
+  constructor(start: () => Commits) {
+    this.#start = start;
+    this.#commits = start();
+  }
+
+  /** `wrapped` null destroys the subject's key. */
+  write(subject: string, wrapped: Uint8Array | null): Promise<CommitResult> {
+    return this.#request([subject, wrapped]);
+  }
+
+  /** Removes every byte of the keys that were destroyed before. */
+  scrub(): Promise<CommitResult> {
+    return this.#request([]);
+  }
+
+  /** Resolves when all waiting calls are answered and the file is closed. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#running;
+    await this.#commits.close();
+  }
+
+  #request(records: Records): Promise<CommitResult> {
+    if (this.#isClosing) return Promise.resolve(CLOSED);
+    this.#running ??= this.#run();
+    return new Promise((resolve) => {
+      this.#waiting.push({ records, resolve });
+    });
+  }
+
+  async #run(): Promise<void> {
+    await nextTurn();
+    while (this.#waiting.length > 0) {
+      const { writes = [], scrubs = [] } = Object.groupBy(this.#waiting, ({ records }) =>
+        records.length > 0 ? 'writes' : 'scrubs',
+      );
+      this.#waiting = [];
+      await this.#settle(writes, (commits) =>
+        commits.commit(writes.flatMap(({ records }) => records)),
+      );
+      await this.#settle(scrubs, (commits) => commits.scrub());
+    }
+    this.#running = undefined;
+  }
+
+  async #settle(
     batch: readonly Waiting[],
-    ask: (records: Records) => Promise<CommitResult>,
-  ): Promise<void> => {
+    act: (commits: Commits) => Promise<CommitResult>,
+  ): Promise<void> {
     if (batch.length === 0) return;
-    const result = await ask(batch.flatMap(({ records }) => records));
+    const result = await act(this.#commits);
     if (result.kind === 'failed' && result.failure === 'fault') {
-      await commits.close();
-      commits = start();
+      await this.#commits.close();
+      this.#commits = this.#start();
     }
     for (const { resolve } of batch) resolve(result);
-  };
-  const run = async (): Promise<void> => {
-    await turn();
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      await settle(
-        batch.filter(({ records }) => records.length > 0),
-        (records) => commits.commit(records),
-      );
-      await settle(
-        batch.filter(({ records }) => records.length === 0),
-        () => commits.scrub(),
-      );
-    }
-    running = undefined;
-  };
-  const ask = (records: Records): Promise<CommitResult> => {
-    if (closing) return Promise.resolve(CLOSED);
-    running ??= run();
-    return new Promise((resolve) => {
-      waiting.push({ records, resolve });
-    });
-  };
-
-  return {
-    /** `wrapped` null destroys the subject's key. */
-    write: (subject: string, wrapped: Uint8Array | null) => ask([subject, wrapped]),
-    /** After it no byte is left of what was destroyed before. */
-    scrub: () => ask([]),
-    /** Resolves when those who wait are answered and the file is let go. */
-    async close(): Promise<void> {
-      closing = true;
-      await running;
-      await commits.close();
-    },
-  };
-};
+  }
+}

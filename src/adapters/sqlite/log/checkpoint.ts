@@ -1,37 +1,46 @@
 /**
- * Folds the write-ahead log into log.db, after the answers of a commit and not inside it: SQLite's
- * own checkpoint hides a failed fsync, and what such a file holds afterwards nobody knows.
+ * Merges the write-ahead log into log.db after a commit was answered. SQLite's own checkpoint runs
+ * inside the commit and hides a failed fsync, after which the contents of the file are unknown.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { failureOf } from '../failure.ts';
+import { sqliteFailureOf } from '../failure.ts';
 
 const PAGES = 1_000;
 
-export const checkpointer = (db: DatabaseSync, onFault: (error: unknown) => void) => {
-  db.exec('PRAGMA wal_autocheckpoint = 0');
-  const look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
-  const fold = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
-  let scheduled = false;
-  let closed = false;
-  const run = (): void => {
-    scheduled = false;
-    if (closed) return;
+export class Checkpointer {
+  readonly #onFault: (error: unknown) => void;
+  readonly #measure;
+  readonly #merge;
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor(db: DatabaseSync, onFault: (error: unknown) => void) {
+    this.#onFault = onFault;
+    db.exec('PRAGMA wal_autocheckpoint = 0');
+    this.#measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+    this.#merge = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+  }
+
+  /** Checks in the next turn whether the write-ahead log is long enough to merge. */
+  schedule(): void {
+    if (!this.#isScheduled) setImmediate(() => this.#run());
+    this.#isScheduled = true;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #run(): void {
+    this.#isScheduled = false;
+    if (this.#isClosed) return;
     try {
-      const wal = look.get();
-      if (Number(wal?.['log']) - Number(wal?.['checkpointed']) >= PAGES) fold.get();
+      const wal = this.#measure.get();
+      if (Number(wal?.['log']) - Number(wal?.['checkpointed']) >= PAGES) this.#merge.get();
     } catch (error) {
-      // Without room the write-ahead log keeps all; the next commit tries again.
-      const failure = failureOf(error);
-      if (failure !== 'full' && failure !== 'busy') onFault(error);
+      // Without space the write-ahead log keeps everything; the next commit tries again.
+      const failure = sqliteFailureOf(error);
+      if (failure !== 'full' && failure !== 'busy') this.#onFault(error);
     }
-  };
-  return {
-    touch(): void {
-      if (!scheduled) setImmediate(run);
-      scheduled = true;
-    },
-    close(): void {
-      closed = true;
-    },
-  };
-};
+  }
+}

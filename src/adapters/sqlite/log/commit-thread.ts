@@ -1,39 +1,40 @@
 /**
- * The thread that writes log.db, and the one that writes keys.db: while it waits for the disk, reads
- * and answers go on. What it is handed has been decided.
+ * The thread that writes log.db or keys.db, so that reads and answers continue while it waits for the
+ * disk. The main thread has decided about everything that it receives.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type CommitResult, committer, type Recording, type Records } from './committer.ts';
-import { textOf } from '../failure.ts';
+import { messageOfError } from '../failure.ts';
 import { KEY_RECORDING, openKeyFile } from '../keys/key-file.ts';
-import { checkpointer } from './checkpoint.ts';
+import { openStore } from '../open.ts';
+import { Checkpointer } from './checkpoint.ts';
+import { type CommitResult, Committer, type Recording, type Records } from './committer.ts';
 import { fileAt } from './log-file.ts';
 import { LOG_RECORDING, LOG_STORE } from './log-records.ts';
-import { openStore } from '../open.ts';
 
-export type Asked = { kind: 'commit'; records: Records } | { kind: 'scrub' } | { kind: 'close' };
+export type ThreadRequest =
+  | { kind: 'commit'; records: Records }
+  | { kind: 'scrub' }
+  | { kind: 'close' };
 
-export type Told =
+export type ThreadReply =
   | CommitResult
-  /** A checkpoint failed in a way that leaves what is stored unknown. */
+  /** A checkpoint failed, and it is unknown what is stored. */
   | { kind: 'checkpoint failed'; text: string };
 
-/** `file` is the one that stood at the path when it was opened first. */
-export type Place = { store: keyof typeof STORES; path: string; file: string | undefined };
-
-type Store = { open(path: string): DatabaseSync; recording: Recording };
+/** `file` identifies the file that was at the path when it was first opened. */
+export type StoreFile = { store: keyof typeof STORES; path: string; file: string | undefined };
 
 const STORES = {
   log: { open: (path) => openStore(path, LOG_STORE), recording: LOG_RECORDING },
   keys: { open: openKeyFile, recording: KEY_RECORDING },
-} satisfies Record<string, Store>;
+} satisfies Record<string, { open(path: string): DatabaseSync; recording: Recording }>;
 
-const run = (
-  { store, path, file }: Place,
-  tell: (told: Told) => void,
-): ((asked: Asked) => void) => {
-  /** Nobody is told of a record that nobody will find at the next start. */
+const serve = (
+  { store, path, file }: StoreFile,
+  reply: (message: ThreadReply) => void,
+): ((request: ThreadRequest) => void) => {
+  /** A commit to a replaced file must not be acknowledged. */
   const requireInPlace = (): void => {
     if (fileAt(path) === file) return;
     throw new Error(`${path} was removed or replaced while the service had it open`);
@@ -41,23 +42,23 @@ const run = (
   requireInPlace();
   const { open, recording } = STORES[store];
   const db = open(path);
-  const { commit, scrub } = committer(db, recording, requireInPlace);
-  const checkpoint = checkpointer(db, (error) =>
-    tell({ kind: 'checkpoint failed', text: textOf(error) }),
+  const committer = new Committer(db, recording, requireInPlace);
+  const checkpointer = new Checkpointer(db, (error) =>
+    reply({ kind: 'checkpoint failed', text: messageOfError(error) }),
   );
-  return (asked) => {
-    if (asked.kind === 'close') {
-      checkpoint.close();
+  return (request) => {
+    if (request.kind === 'close') {
+      checkpointer.close();
       db.close();
       parentPort?.close();
       return;
     }
-    tell(asked.kind === 'scrub' ? scrub() : commit(asked.records));
-    checkpoint.touch();
+    reply(request.kind === 'scrub' ? committer.scrub() : committer.commit(request.records));
+    checkpointer.schedule();
   };
 };
 
 parentPort?.on(
   'message',
-  run(workerData as Place, (told) => parentPort?.postMessage(told)),
+  serve(workerData as StoreFile, (message) => parentPort?.postMessage(message)),
 );

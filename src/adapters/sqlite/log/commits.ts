@@ -1,84 +1,85 @@
-/** This side of a thread that writes a file: one commit at a time, and never no answer. */
+/** The main thread's side of a thread that writes a file: one request at a time, each answered. */
 import { Worker } from 'node:worker_threads';
-import type { Asked, Place, Told } from './commit-thread.ts';
+import { messageOfError } from '../failure.ts';
+import type { StoreFile, ThreadReply, ThreadRequest } from './commit-thread.ts';
 import type { CommitResult, Records } from './committer.ts';
-import { textOf } from '../failure.ts';
 
 export type Commits = {
-  /** Resolves when the records are on the disk, or when it is known why they may not be. */
+  /** Resolves when the records are on the disk, or with the reason why they may not be. */
   commit(records: Records): Promise<CommitResult>;
-  /** Resolves when nothing overwritten is left in the write-ahead log, or when it is known why not. */
+  /** Resolves when nothing overwritten is left in the write-ahead log, or with the reason. */
   scrub(): Promise<CommitResult>;
-  /** Resolves when the thread has let go of the file. */
+  /** Resolves when the thread has closed the file. */
   close(): Promise<void>;
 };
 
 /**
- * Starts the thread with the first commit: who only reads does not wait for it. `onFault` is told
- * that the file can take no more, also when no commit was there to say so.
+ * Starts the thread with the first commit, so that a process that only reads does not wait for it.
+ * Calls `onFault` when the file can accept nothing more, also without a commit under way.
  */
-export const threadCommits = (place: Place, onFault: (text: string) => void): Commits => {
-  let thread: Commits | undefined;
-  const started = (): Commits => (thread ??= startThread(place, onFault));
+export const threadCommits = (file: StoreFile, onFault: (text: string) => void): Commits => {
+  let thread: CommitThread | undefined;
+  const start = (): CommitThread => (thread ??= new CommitThread(file, onFault));
   return {
-    commit: (records) => started().commit(records),
-    scrub: () => started().scrub(),
+    commit: (records) => start().request({ kind: 'commit', records }),
+    scrub: () => start().request({ kind: 'scrub' }),
     close: async () => thread?.close(),
   };
 };
 
-const startThread = (place: Place, onFault: (text: string) => void): Commits => {
-  const worker = new Worker(new URL('./commit-thread.ts', import.meta.url), { workerData: place });
-  let settle: ((result: CommitResult) => void) | undefined;
-  let ended: string | undefined;
+const faultResult = (text: string, committing: boolean): CommitResult => ({
+  kind: 'failed',
+  failure: 'fault',
+  committing,
+  text,
+});
 
-  const answer = (result: CommitResult): void => {
-    // It keeps the process alive for as long as somebody waits for a commit, and no longer.
-    worker.unref();
-    const resolve = settle;
-    settle = undefined;
-    resolve?.(result);
-  };
-  const lost = (text: string, committing: boolean): CommitResult => ({
-    kind: 'failed',
-    failure: 'fault',
-    committing,
-    text,
-  });
-  worker.on('message', (told: Told) => {
-    if (told.kind === 'checkpoint failed') onFault(told.text);
-    else answer(told);
-  });
-  worker.on('error', (error) => {
-    ended = textOf(error);
-    onFault(ended);
-  });
-  const exited = new Promise<void>((resolve) => {
-    worker.once('exit', () => {
-      ended ??= 'its thread has ended';
-      // Whether what it was at came to the disk before, nobody knows.
-      answer(lost(ended, true));
-      resolve();
-    });
-  });
-  const ask = (asked: Asked): Promise<CommitResult> =>
-    new Promise((resolve) => {
-      if (ended !== undefined) {
-        resolve(lost(ended, false));
-        return;
-      }
-      settle = resolve;
-      worker.ref();
-      worker.postMessage(asked);
-    });
+class CommitThread {
+  readonly #worker: Worker;
+  readonly #exited: Promise<void>;
+  #settle: ((result: CommitResult) => void) | undefined;
+  #fault: string | undefined;
 
-  return {
-    commit: (records) => ask({ kind: 'commit', records }),
-    scrub: () => ask({ kind: 'scrub' }),
-    async close() {
-      worker.ref();
-      worker.postMessage({ kind: 'close' } satisfies Asked);
-      await exited;
-    },
-  };
-};
+  constructor(file: StoreFile, onFault: (text: string) => void) {
+    this.#worker = new Worker(new URL('./commit-thread.ts', import.meta.url), { workerData: file });
+    this.#worker.on('message', (reply: ThreadReply) => {
+      if (reply.kind === 'checkpoint failed') onFault(reply.text);
+      else this.#answer(reply);
+    });
+    this.#worker.on('error', (error) => {
+      this.#fault = messageOfError(error);
+      onFault(this.#fault);
+    });
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once('exit', () => {
+        this.#fault ??= 'its thread has ended';
+        // It is unknown whether the commit under way reached the disk.
+        this.#answer(faultResult(this.#fault, true));
+        resolve();
+      });
+    });
+  }
+
+  request(request: ThreadRequest): Promise<CommitResult> {
+    if (this.#fault !== undefined) return Promise.resolve(faultResult(this.#fault, false));
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      this.#worker.ref();
+      this.#worker.postMessage(request);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#worker.ref();
+    this.#worker.postMessage({ kind: 'close' } satisfies ThreadRequest);
+    await this.#exited;
+  }
+
+  #answer(result: CommitResult): void {
+    // The thread keeps the process alive only while a caller waits for a commit.
+    this.#worker.unref();
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.(result);
+  }
+}

@@ -1,8 +1,8 @@
-/** A connection that writes what it is handed, and says what became of it. It decides nothing. */
+/** A connection that writes the records it is given and reports the result. It decides nothing. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { type Failure, failureOf, textOf } from '../failure.ts';
+import { messageOfError, type SqliteFailure, sqliteFailureOf } from '../failure.ts';
 
-/** Values of whole records one after another: a message is copied, and flat it is copied sooner. */
+/** The values of whole records in one flat array, which a message to a thread copies fastest. */
 export type Records = SQLInputValue[];
 
 /** How a record is written. */
@@ -10,59 +10,61 @@ export type Recording = { insert: string; columns: number };
 
 export type CommitResult =
   | { kind: 'committed' }
-  /** `committing`: the failure met the COMMIT itself. */
-  | { kind: 'failed'; failure: Failure; committing: boolean; text: string };
+  /** `committing`: the failure occurred in the COMMIT itself. */
+  | { kind: 'failed'; failure: SqliteFailure; committing: boolean; text: string };
 
-export type Committer = {
-  commit(records: Records): CommitResult;
-  /** Folds the write-ahead log in and cuts it off, so that nothing overwritten is left in it. */
-  scrub(): CommitResult;
-};
+export class Committer {
+  readonly #db: DatabaseSync;
+  readonly #columns: number;
+  readonly #requireInPlace: () => void;
+  readonly #insert;
+  readonly #truncate;
 
-/** `requireInPlace` throws when nobody will find at the next start what is written now. */
-export const committer = (
-  db: DatabaseSync,
-  { insert: sql, columns }: Recording,
-  requireInPlace: () => void = () => {},
-): Committer => {
-  const insert = db.prepare(sql);
-  const fold = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
+  /** `requireInPlace` throws if the file was replaced, so that the next start would not find it. */
+  constructor(db: DatabaseSync, { insert, columns }: Recording, requireInPlace = () => {}) {
+    this.#db = db;
+    this.#columns = columns;
+    this.#requireInPlace = requireInPlace;
+    this.#insert = db.prepare(insert);
+    this.#truncate = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
 
-  const failed = (error: unknown, committing: boolean): CommitResult => {
-    let failure = failureOf(error);
+  /** Writes all records in one transaction. */
+  commit(records: Records): CommitResult {
+    let committing = false;
+    try {
+      this.#db.exec('BEGIN IMMEDIATE');
+      for (let at = 0; at < records.length; at += this.#columns)
+        this.#insert.run(...records.slice(at, at + this.#columns));
+      committing = true;
+      this.#db.exec('COMMIT');
+      this.#requireInPlace();
+      return { kind: 'committed' };
+    } catch (error) {
+      return this.#failed(error, committing);
+    }
+  }
+
+  /** Merges and truncates the write-ahead log, so that nothing overwritten is left in it. */
+  scrub(): CommitResult {
+    try {
+      if (this.#truncate.get()?.['busy'] === 0) return { kind: 'committed' };
+      const text = 'another process has the file';
+      return { kind: 'failed', failure: 'busy', committing: false, text };
+    } catch (error) {
+      return this.#failed(error, false);
+    }
+  }
+
+  #failed(error: unknown, committing: boolean): CommitResult {
+    let failure = sqliteFailureOf(error);
     try {
       // SQLite rolls back by itself on some errors.
-      if (db.isTransaction) db.exec('ROLLBACK');
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
     } catch {
-      // Where the transaction stands is not known any more: no longer a mere lack of room.
+      // The state of the transaction is unknown, which is worse than a lack of space.
       failure = 'fault';
     }
-    return { kind: 'failed', failure, committing, text: textOf(error) };
-  };
-
-  return {
-    commit(records) {
-      let committing = false;
-      try {
-        db.exec('BEGIN IMMEDIATE');
-        for (let at = 0; at < records.length; at += columns)
-          insert.run(...records.slice(at, at + columns));
-        committing = true;
-        db.exec('COMMIT');
-        requireInPlace();
-        return { kind: 'committed' };
-      } catch (error) {
-        return failed(error, committing);
-      }
-    },
-    scrub() {
-      try {
-        if (fold.get()?.['busy'] === 0) return { kind: 'committed' };
-        const text = 'another process has the file';
-        return { kind: 'failed', failure: 'busy', committing: false, text };
-      } catch (error) {
-        return failed(error, false);
-      }
-    },
-  };
-};
+    return { kind: 'failed', failure, committing, text: messageOfError(error) };
+  }
+}

@@ -3,109 +3,131 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
 import { encodeAppend, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
-import { subscribers } from '#src/adapters/subscribers.ts';
-import { threadCommits } from './commits.ts';
+import { Subscribers } from '#src/adapters/subscribers.ts';
 import { lockDirectory } from '../lock.ts';
-import { markKeeper } from './log-mark.ts';
-import { type OpenedLog, openLog, orRefuse } from './log-open.ts';
-import { logReader } from './log-reader.ts';
-import { logTransaction, type Staged } from './log-transaction.ts';
-import { logWriter, type WriterOptions } from './log-writer.ts';
-import { type Verification, verifyLog } from './log-verify.ts';
-import { streamHeads } from './stream-heads.ts';
-import { streamIndex } from './stream-index.ts';
+import { threadCommits } from './commits.ts';
+import { MarkKeeper } from './log-mark.ts';
+import { type LogFile, openLogFile, refuseDamage } from './log-open.ts';
+import { LogReader } from './log-reader.ts';
+import { type LogHead, LogTransaction } from './log-transaction.ts';
+import { type ScrubResult, verifyLog } from './log-verify.ts';
+import { LogWriter, type WriterOptions } from './log-writer.ts';
+import { StreamHeads } from './stream-heads.ts';
+import { StreamIndex } from './stream-index.ts';
 
 export type SqliteLogOptions = WriterOptions & {
   directory: string;
-  /** A subscriber further behind than this reads from the file again. */
+  /** A subscriber with more undelivered events reads them from the file. */
   subscriberEventsMax?: number;
   markEveryMs?: number;
-  /** So many of the newest records are checked before the log is used. */
+  /** Number of newest records to check before the log is used. */
   checkedAtOpen?: number;
-  /** How many new streams wait in memory before streams.db takes them. */
+  /** Number of new streams in memory before they are written to streams.db. */
   streamsInMemoryMax?: number;
-  /** Of a stream's name, below 2^52. */
+  /** Hashes a stream's name to a number below 2^52. */
   hash?: (name: string) => number;
   upcasts?: Upcasts;
 };
 
 export type SqliteEventLog = EventLog & {
   /** Reads all of the log and its indexes, a page per turn. */
-  verify(onProgress?: (position: number) => void): Promise<Verification>;
+  verify(onProgress?: (position: number) => void): Promise<ScrubResult>;
 };
 
 const MARK_EVERY_MS = 1_000;
 
-const assemble = (opened: OpenedLog, options: SqliteLogOptions) => {
-  const { db, id, file } = opened;
-  const { directory, upcasts = UPCASTS, hash } = options;
-  const head = { ...opened.head };
-  const reader = logReader(db, () => head.position, upcasts);
-  const index = streamIndex({
-    path: join(directory, 'streams.db'),
-    logId: id,
-    reader,
-    head,
-    ...(hash && { hash }),
-    ...(options.streamsInMemoryMax && { tailMax: options.streamsInMemoryMax }),
-  });
-  const heads = streamHeads(db, () => head.position, index);
-  const followers = subscribers(
-    { head: () => head.position, page: reader.page },
-    options.subscriberEventsMax,
-  );
-  const transaction = logTransaction({ reader, heads, followed: followers.any });
-  const mark = markKeeper(
-    join(directory, 'log.mark'),
-    options.markEveryMs ?? MARK_EVERY_MS,
-    () => ({
-      id,
-      position: head.position,
-      seal: head.seal,
-    }),
-  );
-  const committed = (staged: Staged): void => {
-    Object.assign(head, staged.head);
-    for (const [stream, streamHead] of staged.heads) heads.keep(stream, streamHead);
-    index.note(staged.created);
-    if (staged.events) followers.push(staged.events);
-    else followers.readOn();
-    mark.touch();
-  };
-  const begin = (): Staged => transaction.begin({ ...head });
-  const path = join(directory, 'log.db');
-  const commits = threadCommits({ store: 'log', path, file }, (text) => writer.stop(text));
-  const writer = logWriter(commits, { transaction, begin, committed }, options);
-  const close = async (): Promise<void> => {
-    await writer.close();
-    await commits.close();
-    followers.close();
-    await mark.close();
-    index.close();
-    db.close();
-  };
-  return { head, reader, index, heads, followers, writer, close };
-};
+/** The parts of an open log, around the head that a commit moves. */
+class OpenLog {
+  readonly #commits;
+  readonly #mark: MarkKeeper;
+  readonly db;
+  /** Mutable; all parts read it. */
+  readonly head: LogHead;
+  readonly reader: LogReader;
+  readonly index: StreamIndex;
+  readonly heads: StreamHeads;
+  readonly subscribers: Subscribers;
+  readonly writer: LogWriter;
 
-/** Throws StartupError when the directory cannot be used as it is. */
-export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
+  constructor({ db, id, head, file }: LogFile, options: SqliteLogOptions) {
+    const { directory, upcasts = UPCASTS, hash, streamsInMemoryMax: tailMax } = options;
+    const pathOf = (name: string): string => join(directory, name);
+    const position = (): number => this.head.position;
+    this.db = db;
+    this.head = { ...head };
+    this.reader = new LogReader(db, position, upcasts);
+    const index = { path: pathOf('streams.db'), logId: id, hash, tailMax };
+    this.index = new StreamIndex({ ...index, reader: this.reader, head: this.head });
+    this.heads = new StreamHeads(db, position, this.index);
+    const page: LogReader['page'] = (after, limit) => this.reader.page(after, limit);
+    this.subscribers = new Subscribers({ head: position, page }, options.subscriberEventsMax);
+    const everyMs = options.markEveryMs ?? MARK_EVERY_MS;
+    this.#mark = new MarkKeeper(pathOf('log.mark'), everyMs, () => ({
+      id,
+      position: this.head.position,
+      seal: this.head.seal,
+    }));
+    this.#commits = threadCommits({ store: 'log', path: pathOf('log.db'), file }, (text) =>
+      this.writer.stop(text),
+    );
+    this.writer = new LogWriter(
+      {
+        commits: this.#commits,
+        begin: () => this.#begin(),
+        onCommitted: (transaction) => this.#apply(transaction),
+      },
+      options,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.writer.close();
+    await this.#commits.close();
+    this.subscribers.close();
+    await this.#mark.close();
+    this.index.close();
+    this.db.close();
+  }
+
+  #begin(): LogTransaction {
+    const { heads, reader } = this;
+    const hasSubscribers = this.subscribers.hasAny;
+    return new LogTransaction({ head: { ...this.head }, heads, reader, hasSubscribers });
+  }
+
+  /** Makes a committed transaction visible. */
+  #apply({ head, heads, created, events }: LogTransaction): void {
+    Object.assign(this.head, head);
+    for (const [stream, streamHead] of heads) this.heads.set(stream, streamHead);
+    this.index.add(created);
+    if (events) this.subscribers.push(events);
+    else this.subscribers.readFromLog();
+    this.#mark.schedule();
+  }
+}
+
+const openLocked = (options: SqliteLogOptions) => {
   mkdirSync(options.directory, { recursive: true, mode: 0o700 });
   const lock = lockDirectory(options.directory);
-  let opened: OpenedLog | undefined;
-  let log: ReturnType<typeof assemble>;
+  let file: LogFile | undefined;
   try {
-    const found = openLog(options.directory, options.checkedAtOpen);
-    opened = found;
-    log = orRefuse(() => assemble(found, options));
+    const opened = openLogFile(options.directory, options.checkedAtOpen);
+    file = opened;
+    const log = refuseDamage(() => new OpenLog(opened, options));
+    lock.watch((text) => log.writer.stop(text));
+    return { id: opened.id, lock, log };
   } catch (error) {
-    opened?.db.close();
+    file?.db.close();
     lock.release();
     throw error;
   }
-  lock.watch(log.writer.stop);
-  const { db, id } = opened;
+};
+
+/** Throws StartupError if the directory cannot be used as it is. */
+export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
+  const { id, lock, log } = openLocked(options);
   let closing: Promise<void> | undefined;
-  const open = (): typeof log => {
+  const open = (): OpenLog => {
     if (closing) throw new LogUnavailable('closed', 'no', 'the log is closed');
     return log;
   };
@@ -117,24 +139,27 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     },
     async readStream(stream, from = 0) {
       const { heads, reader } = open();
-      const known = heads.find(stream);
-      if (!known || from > known.revision) return [];
-      return reader.stream(stream, known.streamId, Math.max(0, from), known.revision);
+      const head = heads.find(stream);
+      if (!head || from > head.revision) return [];
+      const { streamId, revision } = head;
+      return reader.readStream({ stream, streamId }, Math.max(0, from), revision);
     },
-    readAll: async ({ after, limit, types }) => open().reader.all(after, limit, types),
-    readOwner: async (owner, { after, limit, upTo }) =>
-      open().reader.owner(owner, after, Math.min(upTo ?? Infinity, log.head.position), limit),
+    readAll: async ({ after, limit, types }) => open().reader.readAll(after, limit, types),
+    async readOwner(owner, { after, limit, upTo = Infinity }) {
+      const { reader, head } = open();
+      return reader.readOwner(owner, { after, upTo: Math.min(upTo, head.position), limit });
+    },
     async readBack({ upTo, limit, owner }) {
       const { reader, head } = open();
-      return reader.back(Math.min(upTo, head.position), limit, owner);
+      return reader.readBack(Math.min(upTo, head.position), limit, owner);
     },
-    subscribe: (from) => log.followers.subscribe(from),
+    subscribe: log.subscribers.subscribe,
     readFold: async ({ after, limit }) => open().reader.page(after, limit),
     async head() {
       const { position, at } = open().head;
       return { position, at };
     },
-    verify: async (onProgress) => verifyLog(db, open(), onProgress),
+    verify: async (onProgress) => verifyLog(open(), onProgress),
     close() {
       closing ??= log.close().finally(() => lock.release());
       return closing;

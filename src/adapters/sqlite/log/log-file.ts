@@ -1,8 +1,8 @@
-/** What was unlinked or replaced at its path goes on for whoever has it open, and ends with them. */
+/** A file that was unlinked or replaced still exists for the processes that have it open. */
 import { statSync } from 'node:fs';
 
-/** Names the file that stands at the path now; undefined when there is none. */
+/** Identifies the file at the path by device and inode; undefined if there is none. */
 export const fileAt = (path: string): string | undefined => {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev}:${found.ino}`;
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 };

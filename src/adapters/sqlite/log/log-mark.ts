@@ -1,6 +1,6 @@
 /**
- * log.mark says how far the log once was. SQLite opens a log that lost its end (a cut file, a
- * flipped bit in the write-ahead log) without a word; the mark does not.
+ * log.mark records how far the log has come. SQLite opens a log without error even if it lost its end
+ * (a truncated file, a flipped bit in the write-ahead log); comparing it with the mark shows the loss.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -18,9 +18,10 @@ const isMark = (value: unknown): value is Mark => {
 };
 
 const WAY_FORWARD =
-  'Restore the data directory from a backup. Deleting log.mark accepts the loss knowingly: ' +
-  'events that were acknowledged after the point that is left are gone.';
+  'Restore the data directory from a backup. Deleting log.mark accepts the loss of all events ' +
+  'that were acknowledged after the end of this log.';
 
+/** Returns undefined if there is no mark. Throws StartupError if it is unreadable. */
 export const readMark = (path: string): Mark | undefined => {
   if (!existsSync(path)) return undefined;
   try {
@@ -30,12 +31,12 @@ export const readMark = (path: string): Mark | undefined => {
     if (!(error instanceof SyntaxError)) throw error;
   }
   throw new StartupError(
-    `${path} is unreadable, so nobody can say whether the log has lost its end. Restore the data ` +
-      'directory from a backup, or delete log.mark and let `tributary log verify` pass.',
+    `${path} is unreadable, so it is unknown whether the log has lost its end. Restore the data ` +
+      'directory from a backup, or delete log.mark and run `tributary log verify`.',
   );
 };
 
-/** Throws when the log is not the marked one, or a shorter or another one than it was. */
+/** Throws StartupError if the log is not the marked one, or has lost or replaced marked events. */
 export const requireMark = (
   mark: Mark | undefined,
   log: { path: string; id: string; position: number; sealAt(position: number): number | undefined },
@@ -73,40 +74,51 @@ const writeMark = async (path: string, mark: Mark): Promise<void> => {
   await rename(fresh, path);
 };
 
-/** Moves the mark after a commit's answers, at most every `everyMs` while there is new work. */
-export const markKeeper = (path: string, everyMs: number, current: () => Mark) => {
-  let written = readMark(path)?.position ?? -1;
-  let timer: NodeJS.Timeout | undefined;
-  let writing = Promise.resolve();
-  const write = async (): Promise<void> => {
-    const mark = current();
-    if (mark.position === written) return;
+/** Moves the mark after commits were answered: at once, then at most every `everyMs`. */
+export class MarkKeeper {
+  readonly #path: string;
+  readonly #everyMs: number;
+  readonly #current: () => Mark;
+  /** Position of the stored mark. */
+  #written: number;
+  #timer: NodeJS.Timeout | undefined;
+  #writing = Promise.resolve();
+
+  constructor(path: string, everyMs: number, current: () => Mark) {
+    this.#path = path;
+    this.#everyMs = everyMs;
+    this.#current = current;
+    this.#written = readMark(path)?.position ?? -1;
+  }
+
+  schedule(): void {
+    if (this.#timer) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#current().position !== this.#written) this.schedule();
+    }, this.#everyMs).unref();
+    setImmediate(() => this.#enqueue());
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#enqueue();
+    await this.#writing;
+  }
+
+  /** Writes one after another, because all use the same temporary file. */
+  #enqueue(): void {
+    this.#writing = this.#writing.then(() => this.#write());
+  }
+
+  async #write(): Promise<void> {
+    const mark = this.#current();
+    if (mark.position === this.#written) return;
     try {
-      await writeMark(path, mark);
-      written = mark.position;
+      await writeMark(this.#path, mark);
+      this.#written = mark.position;
     } catch {
-      // No room for it: the old mark stands and is still true; the next one may find room.
+      // The disk is full, most likely. The old mark remains valid; the next write may succeed.
     }
-  };
-  /** One after another: each writes the same fresh file. */
-  const writeNext = (): void => {
-    writing = writing.then(write);
-  };
-  const cooled = (): void => {
-    timer = undefined;
-    if (current().position !== written) touch();
-  };
-  const touch = (): void => {
-    if (timer) return;
-    timer = setTimeout(cooled, everyMs).unref();
-    setImmediate(writeNext);
-  };
-  return {
-    touch,
-    async close(): Promise<void> {
-      clearTimeout(timer);
-      writeNext();
-      await writing;
-    },
-  };
-};
+  }
+}

@@ -1,25 +1,25 @@
-/** Opens log.db, after a look that it is the log it was when it was last acknowledged. */
+/** Opens log.db after checking that it is the log that it was when it was last acknowledged. */
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogCorrupted } from '#src/ports/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { inspectStore, openStore } from '../open.ts';
 import { fileAt } from './log-file.ts';
 import { readMark, requireMark } from './log-mark.ts';
-import { logReader } from './log-reader.ts';
+import { LogReader } from './log-reader.ts';
 import { LOG_STORE } from './log-records.ts';
 import type { LogHead } from './log-transaction.ts';
-import { inspectStore, openStore } from '../open.ts';
 
-// The newest records are the likeliest to be hurt by a crash; all others are for the scrub.
-const CHECKED_AT_OPEN = 1_000;
+// A crash most likely damages the newest records; `log verify` checks the others.
+const RECORDS_CHECKED = 1_000;
 
-const identityOf = (db: DatabaseSync): string => {
+export const logIdIn = (db: DatabaseSync): string => {
   const id = db.prepare('SELECT id FROM about').get()?.['id'];
   return typeof id === 'string' ? id : '';
 };
 
-const headOf = (db: DatabaseSync): LogHead => {
+export const logHeadIn = (db: DatabaseSync): LogHead => {
   const row = db
     .prepare('SELECT position, at, seal FROM events ORDER BY position DESC LIMIT 1')
     .get();
@@ -27,21 +27,21 @@ const headOf = (db: DatabaseSync): LogHead => {
   return { position: Number(row['position']), at: Number(row['at']), seal: Number(row['seal']) };
 };
 
-const filled = (path: string): boolean => {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && (found.size > 0 || existsSync(`${path}-wal`));
+const hasContent = (path: string): boolean => {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats !== undefined && (stats.size > 0 || existsSync(`${path}-wal`));
 };
 
-export type OpenedLog = {
+export type LogFile = {
   db: DatabaseSync;
   id: string;
   head: LogHead;
-  /** Which file it is: another one may stand at its path later, or none. */
+  /** Identity of the file. Later its path can lead to another file or none. */
   file: string | undefined;
 };
 
-/** A damaged record met on the way is told as what it means for the operator. */
-export const orRefuse = <T>(open: () => T): T => {
+/** Converts LogCorrupted to StartupError. */
+export const refuseDamage = <T>(open: () => T): T => {
   try {
     return open();
   } catch (error) {
@@ -50,19 +50,19 @@ export const orRefuse = <T>(open: () => T): T => {
   }
 };
 
-/** Where SQLite keeps the id of the application in the header of a file. */
-const ID_AT = 68;
+/** Offset of the application_id in the header of a SQLite file. */
+const APPLICATION_ID_OFFSET = 68;
 
 /**
- * Throws StartupError where somebody else's file stands in the place of the log. By its header alone,
- * which leaves nothing beside it, and is not the last word where a write-ahead log is.
+ * Throws StartupError if log.db is another application's file. Reads its header only, which creates no
+ * file beside it; with a write-ahead log the header proves nothing, and is not checked.
  */
 export const requireLogFile = (directory: string): void => {
   const path = join(directory, 'log.db');
-  if (!filled(path) || existsSync(`${path}-wal`)) return;
+  if (!hasContent(path) || existsSync(`${path}-wal`)) return;
   const file = openSync(path, 'r');
   const id = Buffer.alloc(4);
-  readSync(file, id, 0, id.length, ID_AT);
+  readSync(file, id, 0, id.length, APPLICATION_ID_OFFSET);
   closeSync(file);
   if (id.readUInt32BE() === LOG_STORE.applicationId) return;
   throw new StartupError(
@@ -72,28 +72,30 @@ export const requireLogFile = (directory: string): void => {
 };
 
 /**
- * What a start looks at, without changing a byte: that the log is the marked one and as long, and
- * the newest `checked` records. The last position; null where there is no log yet, and none is missed.
+ * Checks, without changing a byte, that the log is the marked one and as long, and that its newest
+ * `checked` records are intact. Returns the last position; null if there is no log and no mark of one.
  * Throws StartupError.
  */
-export const inspectLog = (directory: string, checked = CHECKED_AT_OPEN): number | null => {
+export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number | null => {
   const path = join(directory, 'log.db');
   const mark = readMark(join(directory, 'log.mark'));
-  const look = (db: DatabaseSync): number => {
-    const { position } = headOf(db);
-    const reader = logReader(db, () => position);
-    requireMark(mark, { path, id: identityOf(db), position, sealAt: reader.sealAt });
-    orRefuse(() => reader.fullRows(Math.max(0, position - checked), checked));
+  const inspect = (db: DatabaseSync): number => {
+    const { position } = logHeadIn(db);
+    const reader = new LogReader(db, () => position);
+    const sealAt = (at: number): number | undefined => reader.sealAt(at);
+    requireMark(mark, { path, id: logIdIn(db), position, sealAt });
+    refuseDamage(() => reader.fullRows(Math.max(0, position - checked), checked));
     return position;
   };
-  const found = filled(path) ? inspectStore(path, LOG_STORE, look) : null;
-  if (found === null) requireMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
-  return found;
+  const head = hasContent(path) ? inspectStore(path, LOG_STORE, inspect) : null;
+  if (head === null) requireMark(mark, { path, id: 'none', position: 0, sealAt: () => undefined });
+  return head;
 };
 
-export const openLog = (directory: string, checked = CHECKED_AT_OPEN): OpenedLog => {
+/** Opens the log of a data directory, or creates it. Throws StartupError. */
+export const openLogFile = (directory: string, checked = RECORDS_CHECKED): LogFile => {
   inspectLog(directory, checked);
   const path = join(directory, 'log.db');
   const db = openStore(path, LOG_STORE);
-  return { db, id: identityOf(db), head: headOf(db), file: fileAt(path) };
+  return { db, id: logIdIn(db), head: logHeadIn(db), file: fileAt(path) };
 };

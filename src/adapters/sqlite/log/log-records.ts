@@ -1,14 +1,14 @@
 /**
- * A record of log.db as it lies in the file. SQLite does not notice a flipped bit in a table page,
- * so each record carries two CRC-32: `crc` over what a fold reads, so that a rebuild checks it
- * without fetching the rest, and `seal` over all, going on from `crc`.
+ * The format of log.db and its records. SQLite does not notice a flipped bit in a table page, so each
+ * record has two CRC-32: `crc` over what a fold reads, so that a rebuild checks it without reading the
+ * rest, and `seal` over the whole record, continued from `crc`.
  */
 import { crc32 } from 'node:zlib';
 import { LogCorrupted } from '#src/ports/event-log.ts';
-import type { Recording } from './committer.ts';
 import type { StoreKind } from '../open.ts';
+import type { Recording } from './committer.ts';
 
-/** 4,096 events share a slice of the index of owners: fixed with the format. */
+/** 4,096 events share a slice of the index of owners. Part of the file format. */
 export const SLICE_BITS = 12;
 
 export const LOG_STORE: StoreKind = {
@@ -17,11 +17,10 @@ export const LOG_STORE: StoreKind = {
   version: 1,
   synchronous: 'FULL',
   cacheKiB: 16_384,
-  // No index with a random key: each insert into one dirties a page of its own (half the speed). A
-  // stream is named by the position of its first event, which grows with time; the names are in
-  // streams.db. Owners are indexed within slices of the log, so that inserts meet a few pages only,
-  // however many owners are at work; a reader looks into each slice. Each index ends with the
-  // position by itself.
+  // No index has a random key, because each insert would write a page of its own (half the speed).
+  // The id of a stream is the position of its first event, which rises with time; streams.db has the
+  // names. Owners are indexed within slices of the log, so that inserts touch few pages, however many
+  // owners are active; a reader looks into each slice. SQLite appends the position to each index.
   schema: `
     CREATE TABLE events (
       position INTEGER PRIMARY KEY, stream_id INTEGER NOT NULL, revision INTEGER NOT NULL,
@@ -60,10 +59,10 @@ export type FullRow = [...FoldRow, owner: string, id: string, meta: string, seal
 const TWO_32 = 4_294_967_296;
 const typeCrcs = new Map<string, number>();
 const typeCrc = (type: string): number => {
-  const known = typeCrcs.get(type);
-  if (known !== undefined) return known;
+  const cached = typeCrcs.get(type);
+  if (cached !== undefined) return cached;
   const crc = crc32(type);
-  // Bounded: a damaged file can hold any text here.
+  // Bounded, because a damaged file can have any text here.
   if (typeCrcs.size < 256) typeCrcs.set(type, crc);
   return crc;
 };
@@ -74,15 +73,15 @@ const mix = (mixed: number, part: number): number => {
 };
 
 /**
- * The numbers are mixed into the start value instead of being printed into the checked text:
- * formatting and joining cost more than all the rest of a folding read's check.
+ * Computes the checksum of what a fold reads. Mixes the numbers into the start value instead of the
+ * checked text, because formatting them costs more than the rest of the check.
  */
 export const foldCrc = (
   row: readonly [number, string, number, string, number, string, ...unknown[]],
 ): number => {
   const [position, stream, revision, type, at, data] = row;
-  const places = mix(mix(typeCrc(type), position), position / TWO_32);
-  const mixed = mix(mix(mix(places, revision), at), at / TWO_32);
+  const start = mix(mix(typeCrc(type), position), position / TWO_32);
+  const mixed = mix(mix(mix(start, revision), at), at / TWO_32);
   return crc32(data, crc32(stream, mixed >>> 0));
 };
 
@@ -96,25 +95,27 @@ export const damaged = (position: unknown, what: string): LogCorrupted =>
   );
 
 /**
- * Throws unless the row is what was written. A flipped bit can also change a column's type, and the
- * checksum alone would take null or 0.5 for 0.
+ * Throws LogCorrupted unless the row is what was written. A flipped bit can also change the type of a
+ * column, and the checksum alone does not distinguish null or 0.5 from 0.
  */
 export const requireFoldRow = (row: readonly [...FoldRow, ...unknown[]]): void => {
   const [position, stream, revision, type, at, data, crc] = row;
-  const texts = typeof stream === 'string' && typeof type === 'string' && typeof data === 'string';
-  const whole = Number.isSafeInteger(revision) && Number.isSafeInteger(at);
-  if (!texts || !whole || foldCrc(row) !== crc)
+  const areTexts =
+    typeof stream === 'string' && typeof type === 'string' && typeof data === 'string';
+  const areIntegers = Number.isSafeInteger(revision) && Number.isSafeInteger(at);
+  if (!areTexts || !areIntegers || foldCrc(row) !== crc)
     throw damaged(position, 'its checksum does not fit');
 };
 
+/** Throws LogCorrupted unless the row, with its attribution, is what was written. */
 export const requireFullRow = (row: FullRow): void => {
   requireFoldRow(row);
   const [position, stream, , , , , crc, owner, id, meta, seal] = row;
-  const texts = typeof id === 'string' && typeof meta === 'string';
-  if (!texts || sealOf(crc, id, meta) !== seal) {
+  const areTexts = typeof id === 'string' && typeof meta === 'string';
+  if (!areTexts || sealOf(crc, id, meta) !== seal) {
     throw damaged(position, 'the checksum of its attribution does not fit');
   }
   if (owner !== stream.slice(0, stream.indexOf('-'))) {
-    throw damaged(position, 'its owner is not the one of its stream');
+    throw damaged(position, 'its owner differs from the owner in its stream name');
   }
 };

@@ -1,10 +1,15 @@
-/** One transaction of the log: appends decided in order, each against what those before it left. */
-import type { AppendResult, FoldEvent, Position } from '#src/ports/event-log.ts';
-import { LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
+/** One transaction of the log: decides appends in order, each against the state after the previous. */
+import {
+  type AppendResult,
+  type FoldEvent,
+  LogCorrupted,
+  NO_STREAM,
+  type Position,
+} from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '#src/adapters/event-codec.ts';
 import type { Records } from './committer.ts';
-import { foldCrc, sealOf } from './log-records.ts';
 import type { LogReader } from './log-reader.ts';
+import { foldCrc, sealOf } from './log-records.ts';
 import type { StreamHead, StreamHeads } from './stream-heads.ts';
 
 export type AppendRequest = {
@@ -17,33 +22,51 @@ export type AppendRequest = {
 /** The end of the log as committed; replaced as a whole, and only after a commit. */
 export type LogHead = { position: Position; at: number | null; seal: number };
 
-/** What a transaction would make true. Nothing of it is known outside before the commit. */
-export type Staged = {
+/** `later`: depends on an append of the same transaction, which the file does not have yet. */
+export type AppendDecision = AppendResult | LogCorrupted | 'later';
+
+type State = { head: LogHead; heads: StreamHeads; reader: LogReader; hasSubscribers: boolean };
+
+/** Its fields are what a commit would make true; nothing outside sees them before. */
+export class LogTransaction {
+  readonly #committed: StreamHeads;
+  readonly #reader: LogReader;
   head: LogHead;
-  records: Records;
-  heads: Map<string, StreamHead>;
-  created: [string, Position][];
-  /** Undefined when nobody followed the log as it began. */
-  events: FoldEvent[] | undefined;
-};
+  readonly records: Records = [];
+  readonly heads = new Map<string, StreamHead>();
+  readonly created: [string, Position][] = [];
+  /** Undefined if nobody subscribed to the log when the transaction began. */
+  readonly events: FoldEvent[] | undefined;
 
-/** Decided now, or `later`: by what the transaction before it leaves. */
-export type Decided = AppendResult | LogCorrupted | 'later';
+  constructor({ head, heads, reader, hasSubscribers }: State) {
+    this.head = head;
+    this.#committed = heads;
+    this.#reader = reader;
+    this.events = hasSubscribers ? [] : undefined;
+  }
 
-export const logTransaction = (parts: {
-  reader: LogReader;
-  heads: StreamHeads;
-  followed: () => boolean;
-}) => {
-  const write = (
-    staged: Staged,
-    request: AppendRequest,
-    known: StreamHead | undefined,
-  ): AppendResult => {
+  /** Returns LogCorrupted if only this request is affected: nothing was written before it was found. */
+  append(request: AppendRequest): AppendDecision {
+    let head: StreamHead | undefined;
+    try {
+      const uncommitted = this.heads.get(request.stream);
+      head = uncommitted ?? this.#committed.find(request.stream);
+      const current = head?.revision ?? NO_STREAM;
+      if (head && request.expected < current)
+        return uncommitted ? 'later' : this.#repeat(request, head);
+      if (request.expected > current) return { outcome: 'conflict' };
+    } catch (error) {
+      if (error instanceof LogCorrupted) return error;
+      throw error;
+    }
+    return this.#write(request, head);
+  }
+
+  #write(request: AppendRequest, streamHead: StreamHead | undefined): AppendResult {
     const { stream, owner } = request;
-    let { position, at, seal } = staged.head;
-    let revision = known?.revision ?? NO_STREAM;
-    const streamId = known?.streamId ?? position + 1;
+    let { position, at, seal } = this.head;
+    let revision = streamHead?.revision ?? NO_STREAM;
+    const streamId = streamHead?.streamId ?? position + 1;
     for (const event of request.events) {
       const { id, type, data, meta } = event;
       position += 1;
@@ -51,57 +74,29 @@ export const logTransaction = (parts: {
       at = event.at;
       const crc = foldCrc([position, stream, revision, type, at, data]);
       seal = sealOf(crc, id, meta);
-      staged.records.push(position, streamId, revision, owner, stream, id);
-      staged.records.push(type, at, data, meta, crc, seal);
-      if (staged.events) {
-        // Parsed from the text: a follower sees exactly what a later reader will.
+      this.records.push(position, streamId, revision, owner, stream, id);
+      this.records.push(type, at, data, meta, crc, seal);
+      if (this.events) {
+        // Parsed from the stored text, so that a subscriber sees exactly what a later reader sees.
         const parsed = JSON.parse(data) as object;
-        staged.events.push({ position, stream, owner, revision, type, at, data: parsed });
+        this.events.push({ position, stream, owner, revision, type, at, data: parsed });
       }
     }
-    if (!known) staged.created.push([stream, streamId]);
-    staged.heads.set(stream, { streamId, revision });
-    staged.head = { position, at, seal };
+    if (!streamHead) this.created.push([stream, streamId]);
+    this.heads.set(stream, { streamId, revision });
+    this.head = { position, at, seal };
     return { outcome: 'appended', revision, position };
-  };
+  }
 
-  /** The stream is further than expected: the same append again, or somebody else's. */
-  const repeated = (request: AppendRequest, known: StreamHead): AppendResult => {
-    const { stream, events, expected } = request;
+  /** The stream has advanced: the request repeats a stored append, or lost to another one. */
+  #repeat({ stream, events, expected }: AppendRequest, head: StreamHead): AppendResult {
     const last = expected + events.length;
-    if (last > known.revision) return { outcome: 'conflict' };
-    const stored = parts.reader.stream(stream, known.streamId, expected + 1, last);
-    const same = stored.every((event, index) => event.id === events[index]?.id);
+    if (last > head.revision) return { outcome: 'conflict' };
+    const { streamId } = head;
+    const stored = this.#reader.readStream({ stream, streamId }, expected + 1, last);
+    const isSame = stored.every((event, index) => event.id === events[index]?.id);
     const position = stored.at(-1)?.position;
-    if (!same || position === undefined) return { outcome: 'conflict' };
+    if (!isSame || position === undefined) return { outcome: 'conflict' };
     return { outcome: 'appended', revision: last, position };
-  };
-
-  return {
-    begin: (head: LogHead): Staged => ({
-      head,
-      records: [],
-      heads: new Map(),
-      created: [],
-      events: parts.followed() ? [] : undefined,
-    }),
-    /** A LogCorrupted is this request's alone: it was met before anything was written. */
-    append(staged: Staged, request: AppendRequest): Decided {
-      let known: StreamHead | undefined;
-      try {
-        const fresh = staged.heads.get(request.stream);
-        known = fresh ?? parts.heads.find(request.stream);
-        const current = known?.revision ?? NO_STREAM;
-        if (known && request.expected < current) {
-          // What it may repeat is not in the file yet.
-          return fresh ? 'later' : repeated(request, known);
-        }
-        if (request.expected > current) return { outcome: 'conflict' };
-      } catch (error) {
-        if (error instanceof LogCorrupted) return error;
-        throw error;
-      }
-      return write(staged, request, known);
-    },
-  };
-};
+  }
+}

@@ -1,21 +1,21 @@
 /**
- * The appends that come while a commit is under way share the next one (group commit: 19 times the
- * speed at 256 in flight). No timer: the slower the disk, the more of them share.
+ * Appends that arrive while a commit is under way share the next one (group commit: 19 times the
+ * throughput with 256 in flight). There is no timer: the slower the disk, the more appends share.
  */
 import { type AppendResult, LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
-import type { Commits } from './commits.ts';
+import { messageOfError } from '../failure.ts';
 import type { CommitResult } from './committer.ts';
-import { textOf } from '../failure.ts';
-import type { AppendRequest, Decided, logTransaction, Staged } from './log-transaction.ts';
+import type { Commits } from './commits.ts';
+import type { AppendRequest, AppendDecision, LogTransaction } from './log-transaction.ts';
 
 export type WriterOptions = {
-  /** 'each': a transaction for every append, to measure what sharing is worth. */
+  /** 'each' uses one transaction for every append, to measure what sharing gains. */
   commit?: 'turn' | 'each';
-  /** Bounds how long one turn holds the event loop. */
+  /** Limits how long one turn occupies the event loop. */
   appendsInTurnMax?: number;
   queueAppendsMax?: number;
   queueBytesMax?: number;
-  /** The disk failed in a way that leaves what is stored unknown. The process should end. */
+  /** The disk failed, and it is unknown what is stored. The process should end. */
   onFatal?: (error: Error) => void;
 };
 
@@ -31,139 +31,148 @@ type Waiting = {
   reject(error: Error): void;
 };
 
-/** The file could not be read to decide by; nothing was begun. */
-const UNREADABLE = { kind: 'failed', failure: 'fault', committing: false } as const;
+type FailedCommit = Omit<Extract<CommitResult, { kind: 'failed' }>, 'kind'>;
 
-type Parts = {
-  transaction: ReturnType<typeof logTransaction>;
-  begin: () => Staged;
-  /** After the commit and before anybody is answered. */
-  committed: (staged: Staged) => void;
+type WriterSteps = {
+  commits: Commits;
+  begin(): LogTransaction;
+  /** Runs after a commit and before its appends are answered. */
+  onCommitted(transaction: LogTransaction): void;
 };
 
 /**
- * Resolves when all that goes on without waiting has gone on: the events are folded, and on their way
- * to a store far away, before callers take the time to make answers of theirs.
+ * Resolves when everything that can continue without waiting has run: subscribers have folded the
+ * events, and remote stores have been sent them, before callers spend time on their answers.
  */
-const followersHaveRun = (): Promise<void> =>
+const subscribersHaveRun = (): Promise<void> =>
   new Promise((resolve) => {
     process.nextTick(resolve);
   });
 
-export const logWriter = (commits: Commits, parts: Parts, options: WriterOptions) => {
-  const turnMax = options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
-  const queueMax = options.queueAppendsMax ?? QUEUE_APPENDS_MAX;
-  const bytesMax = options.queueBytesMax ?? QUEUE_BYTES_MAX;
-  let queue: Waiting[] = [];
-  let queuedBytes = 0;
-  let scheduled = false;
-  let closing = false;
-  let fault: string | undefined;
-  let drained: (() => void) | undefined;
+export class LogWriter {
+  readonly #steps: WriterSteps;
+  readonly #options: WriterOptions;
+  readonly #turnMax: number;
+  #queue: Waiting[] = [];
+  #queuedBytes = 0;
+  #isScheduled = false;
+  #isClosing = false;
+  #fault: string | undefined;
+  #onDrained: (() => void) | undefined;
 
-  const unavailable = (reason: 'fault' | 'full', applied: 'unknown' | 'no', detail: string) =>
-    new LogUnavailable(reason, applied, detail);
+  constructor(steps: WriterSteps, options: WriterOptions) {
+    this.#steps = steps;
+    this.#options = options;
+    this.#turnMax =
+      options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
+  }
 
-  const stop = (text: string): void => {
-    if (fault) return;
-    fault = `the log stopped writing: ${text}`;
-    const left = queue;
-    queue = [];
-    queuedBytes = 0;
-    for (const { reject } of left) reject(unavailable('fault', 'no', fault));
-    options.onFatal?.(new Error(fault));
-  };
+  append(request: AppendRequest): Promise<AppendResult> {
+    const bytes = request.events.reduce((sum, event) => sum + event.bytes, 0);
+    const refusal = this.#refusalOf(bytes);
+    if (refusal) return Promise.reject(refusal);
+    this.#queuedBytes += bytes;
+    if (!this.#isScheduled) this.#schedule();
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ request, bytes, resolve, reject });
+    });
+  }
 
-  const failed = (
-    batch: Waiting[],
-    { failure, committing, text }: Extract<CommitResult, { kind: 'failed' }>,
-  ): void => {
-    const full = failure === 'full';
-    const applied = committing && !full ? 'unknown' : 'no';
-    const detail = full ? `no room on the disk: ${text}` : `the log failed: ${text}`;
-    for (const { reject } of batch) reject(unavailable(full ? 'full' : 'fault', applied, detail));
-    if (!full && (committing || failure !== 'busy')) stop(text);
-  };
+  /** Refuses all appends from now on and reports `text` to `onFatal`, once. */
+  stop(text: string): void {
+    if (this.#fault) return;
+    this.#fault = `the log stopped writing: ${text}`;
+    const queue = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    for (const { reject } of queue) reject(new LogUnavailable('fault', 'no', this.#fault));
+    this.#options.onFatal?.(new Error(this.#fault));
+  }
 
-  const answer = (batch: Waiting[], decided: Decided[]): void => {
-    const later: Waiting[] = [];
-    for (const [index, waiting] of batch.entries()) {
-      const result = decided[index];
-      if (result instanceof LogCorrupted) waiting.reject(result);
-      else if (result === 'later') later.push(waiting);
-      else if (result) waiting.resolve(result);
-    }
-    for (const { bytes } of later) queuedBytes += bytes;
-    if (later.length > 0) queue = [...later, ...queue];
-  };
+  /** Refuses new appends; resolves when all queued ones are answered. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    if (!this.#isScheduled) return;
+    await new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+    });
+  }
 
-  const run = async (batch: Waiting[]): Promise<void> => {
-    const staged = parts.begin();
-    let decided: Decided[];
-    try {
-      decided = batch.map(({ request }) => parts.transaction.append(staged, request));
-    } catch (error) {
-      failed(batch, { ...UNREADABLE, text: textOf(error) });
-      return;
-    }
-    if (staged.records.length > 0) {
-      const result = await commits.commit(staged.records);
-      if (result.kind === 'failed') {
-        failed(batch, result);
-        return;
-      }
-      parts.committed(staged);
-      await followersHaveRun();
-    }
-    answer(batch, decided);
-  };
+  #refusalOf(bytes: number): LogUnavailable | undefined {
+    if (this.#isClosing) return new LogUnavailable('closed', 'no', 'the log is closed');
+    if (this.#fault) return new LogUnavailable('fault', 'no', this.#fault);
+    const { queueAppendsMax = QUEUE_APPENDS_MAX, queueBytesMax = QUEUE_BYTES_MAX } = this.#options;
+    const count = this.#queue.length;
+    if (count < queueAppendsMax && this.#queuedBytes + bytes <= queueBytesMax) return undefined;
+    const detail = `${count} appends (${this.#queuedBytes} bytes) are waiting`;
+    return new LogUnavailable('overloaded', 'no', detail);
+  }
 
-  const turn = async (): Promise<void> => {
+  #schedule(): void {
+    this.#isScheduled = true;
+    setImmediate(() => void this.#runTurn());
+  }
+
+  async #runTurn(): Promise<void> {
     let count = 0;
     let bytes = 0;
-    while (count < turnMax && count < queue.length && bytes < BYTES_IN_TURN_MAX) {
+    const queue = this.#queue;
+    while (count < this.#turnMax && count < queue.length && bytes < BYTES_IN_TURN_MAX) {
       bytes += queue[count]?.bytes ?? 0;
       count += 1;
     }
-    queuedBytes -= bytes;
+    this.#queuedBytes -= bytes;
     const batch = queue.splice(0, count);
-    if (batch.length > 0) await run(batch);
-    if (queue.length > 0) schedule();
-    else idle();
-  };
-  const schedule = (): void => {
-    scheduled = true;
-    setImmediate(() => void turn());
-  };
-  const idle = (): void => {
-    scheduled = false;
-    drained?.();
-  };
+    if (batch.length > 0) await this.#write(batch);
+    if (this.#queue.length > 0) {
+      this.#schedule();
+      return;
+    }
+    this.#isScheduled = false;
+    this.#onDrained?.();
+  }
 
-  return {
-    stop,
-    stopped: () => fault !== undefined,
-    append(request: AppendRequest): Promise<AppendResult> {
-      if (closing) return Promise.reject(new LogUnavailable('closed', 'no', 'the log is closed'));
-      if (fault) return Promise.reject(unavailable('fault', 'no', fault));
-      const bytes = request.events.reduce((sum, event) => sum + event.bytes, 0);
-      if (queue.length >= queueMax || queuedBytes + bytes > bytesMax) {
-        const detail = `${queue.length} appends (${queuedBytes} bytes) are waiting`;
-        return Promise.reject(new LogUnavailable('overloaded', 'no', detail));
+  async #write(batch: Waiting[]): Promise<void> {
+    const transaction = this.#steps.begin();
+    let decisions: AppendDecision[];
+    try {
+      decisions = batch.map(({ request }) => transaction.append(request));
+    } catch (error) {
+      // The file could not be read, and nothing was written.
+      const text = messageOfError(error);
+      this.#fail(batch, { failure: 'fault', committing: false, text });
+      return;
+    }
+    if (transaction.records.length > 0) {
+      const result = await this.#steps.commits.commit(transaction.records);
+      if (result.kind === 'failed') {
+        this.#fail(batch, result);
+        return;
       }
-      queuedBytes += bytes;
-      if (!scheduled) schedule();
-      return new Promise((resolve, reject) => {
-        queue.push({ request, bytes, resolve, reject });
-      });
-    },
-    /** No more appends; resolves when those that wait are answered. */
-    async close(): Promise<void> {
-      closing = true;
-      if (!scheduled) return;
-      await new Promise<void>((resolve) => {
-        drained = resolve;
-      });
-    },
-  };
-};
+      this.#steps.onCommitted(transaction);
+      await subscribersHaveRun();
+    }
+    this.#answer(batch, decisions);
+  }
+
+  #answer(batch: Waiting[], decisions: AppendDecision[]): void {
+    const later: Waiting[] = [];
+    for (const [index, waiting] of batch.entries()) {
+      const decision = decisions[index];
+      if (decision instanceof LogCorrupted) waiting.reject(decision);
+      else if (decision === 'later') later.push(waiting);
+      else if (decision) waiting.resolve(decision);
+    }
+    for (const { bytes } of later) this.#queuedBytes += bytes;
+    if (later.length > 0) this.#queue = [...later, ...this.#queue];
+  }
+
+  #fail(batch: Waiting[], { failure, committing, text }: FailedCommit): void {
+    const isFull = failure === 'full';
+    const applied = committing && !isFull ? 'unknown' : 'no';
+    const detail = isFull ? `no space on the disk: ${text}` : `the log failed: ${text}`;
+    for (const { reject } of batch)
+      reject(new LogUnavailable(isFull ? 'full' : 'fault', applied, detail));
+    if (!isFull && (committing || failure !== 'busy')) this.stop(text);
+  }
+}

@@ -1,13 +1,11 @@
-/** streams.db: where a stream begins, by a hash of its name. Rebuilt from the log at will. */
-import { rmSync } from 'node:fs';
+/** streams.db: the position where a stream begins, by a hash of its name. The log can rebuild it. */
 import type { DatabaseSync } from 'node:sqlite';
+import { inTransaction, removeDatabase } from '../database.ts';
 import { openStore, type StoreKind } from '../open.ts';
-import { inTransaction } from '../transaction.ts';
 
 export type StreamEntry = { hash: number; streamId: number };
 
-/** The log as the index needs it. */
-export type IndexedLog = {
+type IndexedLog = {
   id: string;
   head: number;
   sealAt(position: number): number | undefined;
@@ -20,8 +18,8 @@ const STREAM_STORE: StoreKind = {
   synchronous: 'NORMAL',
   exclusive: true,
   cacheKiB: 32_768,
-  // rows, low, high, ids: sums over the table. A flipped bit in a hash would hide a stream, and the
-  // next creation with the same key would happen twice.
+  // rows, low, high, ids: sums over the table. A flipped bit in a hash would hide a stream, and a
+  // stream of the same name could be created a second time.
   schema: `
     CREATE TABLE streams (
       hash INTEGER NOT NULL, stream_id INTEGER NOT NULL, PRIMARY KEY (hash, stream_id)
@@ -42,7 +40,7 @@ type About = Sums & { log: string; through: number; seal: number };
 
 const aboutOf = (db: DatabaseSync): About => db.prepare('SELECT * FROM about').get() as About;
 
-const fits = (db: DatabaseSync, log: IndexedLog): boolean => {
+const isComplete = (db: DatabaseSync, log: IndexedLog): boolean => {
   const about = aboutOf(db);
   if (about.log !== log.id || about.through > log.head) return false;
   if (about.through > 0 && log.sealAt(about.through) !== about.seal) return false;
@@ -50,52 +48,68 @@ const fits = (db: DatabaseSync, log: IndexedLog): boolean => {
   return (['rows', 'low', 'high', 'ids'] as const).every((name) => sums[name] === about[name]);
 };
 
-/** The file when it belongs to this log and is whole, else an empty one in its place. */
+/** Opens the file if it belongs to this log and is complete; otherwise replaces it by an empty one. */
 const openFor = (path: string, log: IndexedLog): DatabaseSync => {
   let db: DatabaseSync | undefined;
   try {
     db = openStore(path, STREAM_STORE);
-    if (fits(db, log)) return db;
+    if (isComplete(db, log)) return db;
   } catch {
-    // Whatever is wrong with it, the log holds all that it held.
+    // Whatever is wrong with the file, the log has everything that it had.
   }
   db?.close();
-  for (const ending of ['', '-wal', '-shm']) rmSync(path + ending, { force: true });
+  removeDatabase(path);
   const fresh = openStore(path, STREAM_STORE);
   fresh.prepare('UPDATE about SET log = ?').run(log.id);
   return fresh;
 };
 
-export const streamFile = (path: string, log: IndexedLog) => {
-  const db = openFor(path, log);
-  const about = aboutOf(db);
-  const insert = db.prepare('INSERT OR IGNORE INTO streams VALUES (?, ?)');
-  const update = db.prepare(
-    'UPDATE about SET through = ?, seal = ?, rows = ?, low = ?, high = ?, ids = ?',
-  );
-  const select = db.prepare('SELECT stream_id FROM streams WHERE hash = ?');
-  select.setReturnArrays(true);
-  return {
-    /** Streams that began at this position or before are all in the file. */
-    through: () => about.through,
-    find: (hash: number): number[] =>
-      (select.all(hash) as unknown as [number][]).map((row) => row[0]),
-    /** All of `entries`, or none and a throw. Moves `through` when given. */
-    add(entries: readonly StreamEntry[], through?: { position: number; seal: number }): void {
-      const next = { ...about };
-      inTransaction(db, () => {
-        for (const { hash, streamId } of entries) {
-          if (insert.run(hash, streamId).changes === 0) continue;
-          next.rows += 1;
-          next.low += hash % TWO_26;
-          next.high += Math.floor(hash / TWO_26);
-          next.ids += streamId % TWO_26;
-        }
-        if (through) Object.assign(next, { through: through.position, seal: through.seal });
-        update.run(next.through, next.seal, next.rows, next.low, next.high, next.ids);
-      });
-      Object.assign(about, next);
-    },
-    close: () => db.close(),
-  };
-};
+export class StreamFile {
+  readonly #db: DatabaseSync;
+  readonly #about: About;
+  readonly #insert;
+  readonly #update;
+  readonly #select;
+
+  constructor(path: string, log: IndexedLog) {
+    const db = openFor(path, log);
+    this.#db = db;
+    this.#about = aboutOf(db);
+    this.#insert = db.prepare('INSERT OR IGNORE INTO streams VALUES (?, ?)');
+    this.#update = db.prepare(
+      'UPDATE about SET through = ?, seal = ?, rows = ?, low = ?, high = ?, ids = ?',
+    );
+    this.#select = db.prepare('SELECT stream_id FROM streams WHERE hash = ?');
+    this.#select.setReturnArrays(true);
+  }
+
+  /** The file has all streams that began at this position or before. */
+  get through(): number {
+    return this.#about.through;
+  }
+
+  find(hash: number): number[] {
+    return (this.#select.all(hash) as unknown as [number][]).map((row) => row[0]);
+  }
+
+  /** Adds all entries, or throws and adds none. Moves `through` if it is given. */
+  add(entries: readonly StreamEntry[], through?: { position: number; seal: number }): void {
+    const next = { ...this.#about };
+    inTransaction(this.#db, () => {
+      for (const { hash, streamId } of entries) {
+        if (this.#insert.run(hash, streamId).changes === 0) continue;
+        next.rows += 1;
+        next.low += hash % TWO_26;
+        next.high += Math.floor(hash / TWO_26);
+        next.ids += streamId % TWO_26;
+      }
+      if (through) Object.assign(next, { through: through.position, seal: through.seal });
+      this.#update.run(next.through, next.seal, next.rows, next.low, next.high, next.ids);
+    });
+    Object.assign(this.#about, next);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

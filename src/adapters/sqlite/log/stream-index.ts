@@ -1,23 +1,23 @@
 /**
- * From a stream's name to the position of its first event. Names are often hashes, so their order
- * is random: new ones wait in memory and go to the file in bulk, sorted, off the commit path.
+ * Maps a stream's name to the position of its first event. Names are often hashes, so their order is
+ * random: new ones wait in memory and are written to the file in bulk, sorted, outside of commits.
  */
 import { hash as digest } from 'node:crypto';
 import { LogCorrupted } from '#src/ports/event-log.ts';
-import { failureOf, textOf } from '../failure.ts';
+import { messageOfError, sqliteFailureOf } from '../failure.ts';
 import type { LogReader } from './log-reader.ts';
-import { type StreamEntry, streamFile } from './stream-file.ts';
+import { type StreamEntry, StreamFile } from './stream-file.ts';
 
-/** 52 bits, which a double holds. */
+/** 52 bits, which a double can represent. */
 const hashOfName = (name: string): number =>
   Number.parseInt(digest('sha256', name, 'hex').slice(0, 13), 16);
 
 const HASHES = 2 ** 52;
-// A chunk of a full tail covers a 32nd of the keys, so that its rows share pages.
+// A chunk of a full tail covers a 32nd of the hashes, so that its rows share pages.
 const TAIL_MAX = 32_768;
 const CHUNK = 1_024;
-// A start reads the log from `through` on: also when few streams get many events.
-const BEHIND_MAX = 262_144;
+// A start reads the log from `through` on, which must advance even if few streams are created.
+const UNINDEXED_MAX = 262_144;
 const REBUILD_PAGE = 1_000;
 const REBUILD_BULK = 262_144;
 
@@ -25,128 +25,145 @@ type IndexOptions = {
   path: string;
   logId: string;
   reader: LogReader;
+  /** The mutable head of the log. */
   head: { position: number; seal: number };
-  hash?: (name: string) => number;
-  tailMax?: number;
+  hash?: ((name: string) => number) | undefined;
+  tailMax?: number | undefined;
 };
 
-const inChunks = (entries: readonly [string, StreamEntry][]): [string, StreamEntry][][] => {
+type NamedEntry = [name: string, entry: StreamEntry];
+
+const inChunks = (entries: readonly NamedEntry[]): NamedEntry[][] => {
   const count = Math.ceil(entries.length / CHUNK);
-  const chunks = Array.from({ length: count }, (): [string, StreamEntry][] => []);
+  const chunks = Array.from({ length: count }, (): NamedEntry[] => []);
   for (const entry of entries) chunks[Math.floor((entry[1].hash / HASHES) * count)]?.push(entry);
   return chunks.filter((chunk) => chunk.length > 0);
 };
 
-const sorted = (entries: StreamEntry[]): StreamEntry[] => entries.sort((a, b) => a.hash - b.hash);
+const byHash = (a: StreamEntry, b: StreamEntry): number => a.hash - b.hash;
 
-const broken = (what: string): LogCorrupted =>
+const damagedIndex = (what: string): LogCorrupted =>
   new LogCorrupted(
-    `streams.db is damaged: ${what}. Stop the service, delete streams.db and start again: it is ` +
-      'rebuilt from the log.',
+    `streams.db is damaged: ${what}. Stop the service, delete streams.db and start again: the start ` +
+      'rebuilds it from the log.',
   );
 
-export type StreamIndex = ReturnType<typeof streamIndex>;
+export class StreamIndex {
+  readonly #reader: LogReader;
+  readonly #head: IndexOptions['head'];
+  readonly #hash: (name: string) => number;
+  readonly #tailMax: number;
+  readonly #file: StreamFile;
+  /** Streams that the file does not have yet. */
+  readonly #tail = new Map<string, StreamEntry>();
+  #flushAt: number;
+  #isFlushing = false;
+  #isClosed = false;
 
-export const streamIndex = (options: IndexOptions) => {
-  const { reader, head, hash = hashOfName, tailMax = TAIL_MAX } = options;
-  const log = { id: options.logId, head: head.position, sealAt: reader.sealAt };
-  const file = streamFile(options.path, log);
-  const tail = new Map<string, StreamEntry>();
-  let flushing = false;
-  let closed = false;
-  let flushAt = tailMax;
+  constructor({ path, logId, reader, head, hash = hashOfName, tailMax = TAIL_MAX }: IndexOptions) {
+    this.#reader = reader;
+    this.#head = head;
+    this.#hash = hash;
+    this.#tailMax = tailMax;
+    this.#flushAt = tailMax;
+    const sealAt = (position: number): number | undefined => reader.sealAt(position);
+    this.#file = new StreamFile(path, { id: logId, head: head.position, sealAt });
+    this.#readMissing();
+  }
 
-  /** Reads what the file lacks from the log: to the file when it is much, else into the tail. */
-  const complete = (): void => {
-    const bulk = head.position - file.through() > BEHIND_MAX;
-    let gathered: StreamEntry[] = [];
-    for (let after = file.through(); after < head.position; ) {
-      const rows = reader.foldRows(after, REBUILD_PAGE);
+  /** Returns the position of the stream's first event; undefined if there is no such stream. */
+  find(name: string): number | undefined {
+    const recent = this.#tail.get(name);
+    if (recent) return recent.streamId;
+    const hash = this.#hash(name);
+    for (const streamId of this.#findInFile(hash)) {
+      const stored = this.#reader.streamAt(streamId);
+      if (stored === name) return streamId;
+      // Two names can have the same hash, but every name must be stored under its own.
+      if (stored === undefined || this.#hash(stored) !== hash) {
+        throw damagedIndex(`it refers to position ${streamId}, where its stream does not begin`);
+      }
+    }
+    return undefined;
+  }
+
+  /** Adds streams after the commit that created them, when the head has moved past them. */
+  add(created: readonly (readonly [name: string, streamId: number])[]): void {
+    for (const [name, streamId] of created)
+      this.#tail.set(name, { hash: this.#hash(name), streamId });
+    if (this.#isFlushing || this.#isClosed) return;
+    const unindexed = this.#head.position - this.#file.through;
+    const isFar = unindexed >= UNINDEXED_MAX && this.#flushAt === this.#tailMax;
+    if (this.#tail.size >= this.#flushAt || isFar) this.#flush();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const { position, seal } = this.#head;
+    try {
+      for (const chunk of inChunks([...this.#tail])) this.#write(chunk);
+      if (position > this.#file.through) this.#file.add([], { position, seal });
+    } catch {
+      // As in a flush: the next start reads these names from the log.
+    }
+    this.#file.close();
+  }
+
+  /** Reads from the log what the file lacks: into the file if it is much, otherwise into the tail. */
+  #readMissing(): void {
+    const end = this.#head.position;
+    const isBulk = end - this.#file.through > UNINDEXED_MAX;
+    let entries: StreamEntry[] = [];
+    for (let after = this.#file.through; after < end; ) {
+      const rows = this.#reader.foldRows(after, REBUILD_PAGE);
       for (const [position, stream, revision] of rows) {
         if (revision > 0) continue;
-        const entry = { hash: hash(stream), streamId: position };
-        if (bulk) gathered.push(entry);
-        else tail.set(stream, entry);
+        const entry = { hash: this.#hash(stream), streamId: position };
+        if (isBulk) entries.push(entry);
+        else this.#tail.set(stream, entry);
       }
       after += rows.length;
-      if (bulk && (gathered.length >= REBUILD_BULK || after >= head.position)) {
-        const seal = reader.sealAt(after) ?? 0;
-        file.add(sorted(gathered), { position: after, seal });
-        gathered = [];
+      if (isBulk && (entries.length >= REBUILD_BULK || after >= end)) {
+        const seal = this.#reader.sealAt(after) ?? 0;
+        this.#file.add(entries.sort(byHash), { position: after, seal });
+        entries = [];
       }
     }
-  };
+  }
 
-  const write = (chunk: [string, StreamEntry][], through?: { position: number; seal: number }) => {
-    file.add(sorted(chunk.map((entry) => entry[1])), through);
-    for (const [name] of chunk) tail.delete(name);
-  };
-
-  const flush = (): void => {
-    flushing = true;
-    const through = { position: head.position, seal: head.seal };
-    const chunks = inChunks([...tail]);
-    const step = (): void => {
-      if (closed) return;
+  /** Writes the tail to the file, one chunk per turn. */
+  #flush(): void {
+    this.#isFlushing = true;
+    const through = { position: this.#head.position, seal: this.#head.seal };
+    const chunks = inChunks([...this.#tail]);
+    const writeNext = (): void => {
+      if (this.#isClosed) return;
       const chunk = chunks.pop() ?? [];
       try {
-        write(chunk, chunks.length === 0 ? through : undefined);
-        flushAt = tailMax;
+        this.#write(chunk, chunks.length === 0 ? through : undefined);
+        this.#flushAt = this.#tailMax;
       } catch {
-        // No room, most likely. Nothing is lost: the names stay in memory and are in the log.
-        flushAt = tail.size + CHUNK;
+        // The disk is full, most likely. Nothing is lost: the names remain in memory and in the log.
+        this.#flushAt = this.#tail.size + CHUNK;
         chunks.length = 0;
       }
-      flushing = chunks.length > 0;
-      if (flushing) setImmediate(step);
+      this.#isFlushing = chunks.length > 0;
+      if (this.#isFlushing) setImmediate(writeNext);
     };
-    setImmediate(step);
-  };
+    setImmediate(writeNext);
+  }
 
-  const found = (wanted: number): number[] => {
+  #write(chunk: NamedEntry[], through?: { position: number; seal: number }): void {
+    this.#file.add(chunk.map(([, entry]) => entry).sort(byHash), through);
+    for (const [name] of chunk) this.#tail.delete(name);
+  }
+
+  #findInFile(hash: number): number[] {
     try {
-      return file.find(wanted);
+      return this.#file.find(hash);
     } catch (error) {
-      if (failureOf(error) === 'damaged') throw broken(textOf(error));
+      if (sqliteFailureOf(error) === 'damaged') throw damagedIndex(messageOfError(error));
       throw error;
     }
-  };
-
-  complete();
-  return {
-    /** Position of the stream's first event; undefined when there is no such stream. */
-    find(name: string): number | undefined {
-      const recent = tail.get(name);
-      if (recent) return recent.streamId;
-      const wanted = hash(name);
-      for (const streamId of found(wanted)) {
-        const stored = reader.streamAt(streamId);
-        if (stored === name) return streamId;
-        // Two names may share a hash; a name that does not have the hash it stands under may not.
-        if (stored === undefined || hash(stored) !== wanted) {
-          throw broken(`it points at position ${streamId} for a stream that is not there`);
-        }
-      }
-      return undefined;
-    },
-    /** Called after the commit that created the streams, when `head` has moved past them. */
-    note(created: readonly (readonly [string, number])[]): void {
-      for (const [name, streamId] of created) tail.set(name, { hash: hash(name), streamId });
-      if (flushing || closed) return;
-      const far = head.position - file.through() >= BEHIND_MAX && flushAt === tailMax;
-      if (tail.size >= flushAt || far) flush();
-    },
-    close(): void {
-      closed = true;
-      const chunks = inChunks([...tail]);
-      try {
-        for (const chunk of chunks) write(chunk);
-        if (head.position > file.through())
-          file.add([], { position: head.position, seal: head.seal });
-      } catch {
-        // As in a flush: the next start reads these names from the log.
-      }
-      file.close();
-    },
-  };
-};
+  }
+}

@@ -1,31 +1,15 @@
 import { PARTITIONS, type Row } from '#src/ports/read-model.ts';
+import { GenerationCache } from '#src/adapters/generation-cache.ts';
 
-/** A row in its place; null: deleted, and the file does not know yet. */
-export type Cell = {
-  id: number;
-  partition: number;
-  scope: string;
-  key: string;
+/** The place of a row. `id` is the number of its space in the file. */
+export type CellPlace = { id: number; partition: number; scope: string; key: string };
+
+/** A row in its place; `row` null: deleted, and the file still has it. */
+export type Cell = CellPlace & {
   row: Row | null;
   sort: number | null;
-  /** Deleted and made again since the file last heard: its place may be another. */
-  renewed?: boolean;
-};
-
-/** Rows in memory in front of the file: those it does not have yet, and the hot ones. */
-export type RowBuffer = {
-  get(id: number, scope: string, key: string): Cell | undefined;
-  /** A changed row; stays until it is clean. */
-  put(cell: Cell): void;
-  /** An unchanged row; stays while it is asked for. */
-  keep(cell: Cell): void;
-  /** What the file does not have yet of a partition. */
-  dirty(id: number, partition: number): ReadonlyMap<string, Cell>;
-  dirtyRows(): number;
-  /** The file has all of the partition now. */
-  clean(id: number, partition: number): void;
-  forget(id: number): void;
-  clear(): void;
+  /** Deleted and created again since the last write to the file: `sort` may have changed. */
+  isRenewed?: boolean;
 };
 
 const NONE: ReadonlyMap<string, Cell> = new Map();
@@ -34,64 +18,67 @@ const partitionName = (id: number, partition: number): number => id * PARTITIONS
 
 const nameOf = (id: number, scope: string, key: string): string => `${id}\n${scope}\n${key}`;
 
-/**
- * Clean rows are kept in two generations: what was asked for since the last change of generation
- * lives on, the rest goes at once. As good as an LRU here, and a hit costs no reordering.
- */
-export const rowBuffer = (rowsMax: number): RowBuffer => {
-  const changed = new Map<string, Cell>();
-  const byPartition = new Map<number, Map<string, Cell>>();
-  let young = new Map<string, Cell>();
-  let old = new Map<string, Cell>();
+/** Rows in memory in front of the file: those that the file does not have yet, and recent ones. */
+export class RowBuffer {
+  readonly #dirty = new Map<string, Cell>();
+  readonly #dirtyByPartition = new Map<number, Map<string, Cell>>();
+  readonly #clean: GenerationCache<string, Cell>;
 
-  const keepAs = (name: string, cell: Cell): void => {
-    young.set(name, cell);
-    if (young.size * 2 < rowsMax) return;
-    old = young;
-    young = new Map();
-  };
+  constructor(cleanRowsMax: number) {
+    this.#clean = new GenerationCache(cleanRowsMax);
+  }
 
-  return {
-    get(id, scope, key) {
-      const name = nameOf(id, scope, key);
-      const found = changed.get(name) ?? young.get(name);
-      if (found) return found;
-      const aged = old.get(name);
-      if (aged) keepAs(name, aged);
-      return aged;
-    },
-    put(cell) {
-      const name = nameOf(cell.id, cell.scope, cell.key);
-      const before = changed.get(name);
-      if (before && (before.row === null || before.renewed)) cell.renewed = true;
-      changed.set(name, cell);
-      const place = partitionName(cell.id, cell.partition);
-      const beside = byPartition.get(place);
-      if (beside) beside.set(name, cell);
-      else byPartition.set(place, new Map([[name, cell]]));
-      // An older object under the same name must not come back once this one is clean.
-      young.delete(name);
-      old.delete(name);
-    },
-    keep: (cell) => keepAs(nameOf(cell.id, cell.scope, cell.key), cell),
-    dirty: (id, partition) => byPartition.get(partitionName(id, partition)) ?? NONE,
-    dirtyRows: () => changed.size,
-    clean(id, partition) {
-      const place = partitionName(id, partition);
-      for (const [name, cell] of byPartition.get(place) ?? NONE) {
-        changed.delete(name);
-        if (cell.row !== null) keepAs(name, cell);
-      }
-      byPartition.delete(place);
-    },
-    forget(id) {
-      for (const cells of [changed, young, old])
-        for (const [name, cell] of cells) if (cell.id === id) cells.delete(name);
-      for (let partition = 0; partition < PARTITIONS; partition++)
-        byPartition.delete(partitionName(id, partition));
-    },
-    clear() {
-      for (const cells of [changed, byPartition, young, old]) cells.clear();
-    },
-  };
-};
+  get dirtyRows(): number {
+    return this.#dirty.size;
+  }
+
+  get(id: number, scope: string, key: string): Cell | undefined {
+    const name = nameOf(id, scope, key);
+    return this.#dirty.get(name) ?? this.#clean.get(name);
+  }
+
+  /** Adds a changed row, which stays until `markClean`. */
+  addDirty(cell: Cell): void {
+    const name = nameOf(cell.id, cell.scope, cell.key);
+    const before = this.#dirty.get(name);
+    if (before && (before.row === null || before.isRenewed)) cell.isRenewed = true;
+    this.#dirty.set(name, cell);
+    const partition = partitionName(cell.id, cell.partition);
+    const cells = this.#dirtyByPartition.get(partition);
+    if (cells) cells.set(name, cell);
+    else this.#dirtyByPartition.set(partition, new Map([[name, cell]]));
+    // The previous object must not reappear once this one is clean.
+    this.#clean.delete(name);
+  }
+
+  /** Adds a row as the file has it, which stays while it is read. */
+  addClean(cell: Cell): void {
+    this.#clean.set(nameOf(cell.id, cell.scope, cell.key), cell);
+  }
+
+  /** Returns the rows of a partition that the file does not have yet. */
+  dirtyIn(id: number, partition: number): ReadonlyMap<string, Cell> {
+    return this.#dirtyByPartition.get(partitionName(id, partition)) ?? NONE;
+  }
+
+  /** The file has all rows of the partition now. */
+  markClean(id: number, partition: number): void {
+    for (const [name, cell] of this.dirtyIn(id, partition)) {
+      this.#dirty.delete(name);
+      if (cell.row !== null) this.#clean.set(name, cell);
+    }
+    this.#dirtyByPartition.delete(partitionName(id, partition));
+  }
+
+  /** Removes all rows of a space. */
+  forget(id: number): void {
+    for (const [name, cell] of this.#dirty) if (cell.id === id) this.#dirty.delete(name);
+    this.#clean.deleteWhere((cell) => cell.id === id);
+    for (let partition = 0; partition < PARTITIONS; partition++)
+      this.#dirtyByPartition.delete(partitionName(id, partition));
+  }
+
+  clear(): void {
+    for (const cells of [this.#dirty, this.#dirtyByPartition, this.#clean]) cells.clear();
+  }
+}

@@ -1,15 +1,14 @@
-import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { inTransaction, openPrivate, queryValue, removeDatabase } from '../database.ts';
+import { messageOfError } from '../failure.ts';
 import { MARK_TABLE, markOpened } from './cache-mark.ts';
-import { openOwn } from '../own-file.ts';
-import { inTransaction } from '../transaction.ts';
 
 const APPLICATION_ID = 0x7472_726d;
-/** Rises with any change below; an older file is thrown away, because the log has it all. */
+/** Rises with any change below. A file of another version is deleted, because the log has everything. */
 const SCHEMA_VERSION = 2;
 
-// Rows lie by partition first: a digest reads one range. Ids of spaces are never used again, so
-// that rows left by a drop that did not come to its end belong to nobody.
+// Rows are ordered by partition first, so that a digest reads one range. Ids of spaces are never
+// reused, so that rows left by an interrupted drop belong to no space.
 const SCHEMA = `
   ${MARK_TABLE}
   CREATE TABLE origin (log TEXT NOT NULL);
@@ -29,8 +28,8 @@ const SCHEMA = `
 `;
 
 /**
- * Opens the file, or makes an empty one in its place if it is damaged, of another version or another
- * log, or was open when the machine stopped. `onDiscarded` hears why.
+ * Opens the file. Replaces it by an empty one if it is damaged, has another version or log, or was open
+ * when the machine stopped; `onDiscarded` gets the reason.
  */
 export const openCache = (
   file: string,
@@ -40,23 +39,18 @@ export const openCache = (
   try {
     return open(file, log);
   } catch (error) {
-    onDiscarded(error instanceof Error ? error.message : String(error));
-    discard(file);
+    onDiscarded(messageOfError(error));
+    removeDatabase(file);
     return open(file, log);
   }
 };
 
-export const discard = (file: string): void => {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
-};
-
 const open = (file: string, log: string): DatabaseSync => {
-  const db = openOwn(file);
+  const db = openPrivate(file);
   try {
-    // The log is the record and this a cache of it: a power cut costs the file, and the engine folds
-    // it again. So no commit here waits for the disk. One process has the file to itself; its rows in
-    // memory would not see another's writes. The write-ahead log may grow to 32 MiB, so that a fill
-    // writes the same pages back less often.
+    // The file is a cache of the log: after a power cut the engine rebuilds it, so no commit waits for
+    // the disk. Only one process has the file, because its rows in memory would miss the writes of
+    // another. The write-ahead log can grow to 32 MiB, so that a fill writes a page back less often.
     db.exec(`
       PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA journal_mode = WAL;
@@ -75,16 +69,17 @@ const open = (file: string, log: string): DatabaseSync => {
 };
 
 const prepare = (db: DatabaseSync, log: string): void => {
-  const number = (sql: string): unknown => Object.values(db.prepare(sql).get() ?? {})[0];
-  if (number('SELECT count(*) FROM sqlite_schema') === 0) {
+  if (queryValue(db, 'SELECT count(*) FROM sqlite_schema') === 0) {
     inTransaction(db, () => {
       db.exec(SCHEMA);
       db.prepare('INSERT INTO origin (log) VALUES (?)').run(log);
     });
     return;
   }
-  if (number('PRAGMA application_id') !== APPLICATION_ID)
-    throw new Error('it is no read model of ours');
-  if (number('PRAGMA user_version') !== SCHEMA_VERSION) throw new Error('it has another version');
-  if (number('SELECT log FROM origin') !== log) throw new Error('it belongs to another log');
+  if (queryValue(db, 'PRAGMA application_id') !== APPLICATION_ID)
+    throw new Error('it is not a read model of Tributary');
+  if (queryValue(db, 'PRAGMA user_version') !== SCHEMA_VERSION)
+    throw new Error('it has another version');
+  if (queryValue(db, 'SELECT log FROM origin') !== log)
+    throw new Error('it belongs to another log');
 };

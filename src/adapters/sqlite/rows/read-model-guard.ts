@@ -1,34 +1,36 @@
-import { closeMarked } from './cache-mark.ts';
+import { removeDatabase } from '../database.ts';
 import { isDamage } from '../failure.ts';
-import { discard, openCache } from './read-model-file.ts';
-import { statements } from './read-model-sql.ts';
+import { closeMarked } from './cache-mark.ts';
+import { openCache } from './read-model-file.ts';
+import { prepareStatements } from './read-model-sql.ts';
 
-type Statements = ReturnType<typeof statements>;
+type Statements = ReturnType<typeof prepareStatements>;
 
-/** The file, and what is done about damage: it is only a cache, so it is emptied and used again. */
+/** The file of the read models. It is only a cache, so when it is damaged it is emptied and reused. */
 export type GuardedFile = {
-  use<T>(work: (sql: Statements) => T): T;
+  /** Runs `work`; if it finds damage, empties the file and runs `work` again. */
+  use<T>(work: (statements: Statements) => T): T;
   close(): void;
 };
 
-export const guardedFile = (options: {
+export const openGuarded = (options: {
   file: string;
   log: string;
   onDiscarded(reason: string): void;
-  /** Everything that memory knew of the file is void. */
+  /** Everything that memory has of the file is invalid. */
   onEmptied(): void;
 }): GuardedFile => {
   const { file, log, onDiscarded, onEmptied } = options;
   let db = openCache(file, log, onDiscarded);
-  let sql = statements(db);
+  let statements = prepareStatements(db);
 
-  const startAfresh = (): void => {
+  const empty = (): void => {
     try {
       db.close();
     } finally {
-      discard(file);
+      removeDatabase(file);
       db = openCache(file, log, onDiscarded);
-      sql = statements(db);
+      statements = prepareStatements(db);
       onEmptied();
     }
   };
@@ -36,12 +38,12 @@ export const guardedFile = (options: {
   return {
     use(work) {
       try {
-        return work(sql);
+        return work(statements);
       } catch (error) {
         if (!isDamage(error)) throw error;
-        startAfresh();
+        empty();
         onDiscarded(error.message);
-        return work(sql);
+        return work(statements);
       }
     },
     close: () => closeMarked(db),

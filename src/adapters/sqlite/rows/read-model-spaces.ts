@@ -2,8 +2,8 @@ import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
 import type { GuardedFile } from './read-model-guard.ts';
 
-/** A space and its checkpoints: in memory, and ahead of the file in those partitions that `moved`. */
-export type KnownSpace = {
+/** A space and its checkpoints, which are ahead of the file in the partitions of `moved`. */
+export type SpaceState = {
   id: number;
   space: Space;
   checkpoints: Position[];
@@ -12,60 +12,70 @@ export type KnownSpace = {
 
 export const noCheckpoints = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
-/** Which spaces there are and which answer; small enough to be held in memory whole. */
-export type Spaces = {
-  find(space: Space): KnownSpace | undefined;
-  findOrAdd(space: Space): KnownSpace;
-  remove(known: KnownSpace): void;
-  all(): KnownSpace[];
-  live(name: string): Space | null;
-  goLive(name: string, space: Space): void;
-  /** Reads all of it from the file. */
-  remember(): void;
-  forgetAll(): void;
-};
+/** All spaces and which of them are live: few enough to be in memory. */
+export class SpaceRegistry {
+  readonly #file: GuardedFile;
+  readonly #states = new Map<Space, SpaceState>();
+  readonly #live = new Map<string, Space>();
 
-export const spaceTable = (file: GuardedFile): Spaces => {
-  const known = new Map<Space, KnownSpace>();
-  const live = new Map<string, Space>();
+  constructor(file: GuardedFile) {
+    this.#file = file;
+  }
 
-  const findOrAdd = (space: Space): KnownSpace => {
-    const found = known.get(space);
-    if (found) return found;
-    const id = file.use((sql) => sql.addSpace(space));
-    const made = { id, space, checkpoints: noCheckpoints(), moved: new Set<number>() };
-    known.set(space, made);
-    return made;
-  };
+  find(space: Space): SpaceState | undefined {
+    return this.#states.get(space);
+  }
 
-  return {
-    find: (space) => known.get(space),
-    findOrAdd,
-    remove({ id, space }) {
-      known.delete(space);
-      for (const [name, current] of live) if (current === space) live.delete(name);
-      file.use((sql) => sql.dropSpace(id, space));
-    },
-    all: () => [...known.values()],
-    live: (name) => live.get(name) ?? null,
-    goLive(name, space) {
-      findOrAdd(space);
-      file.use((sql) => sql.goLive(name, space));
-      live.set(name, space);
-    },
-    remember: () =>
-      file.use((sql) => {
-        for (const { id, space } of sql.allSpaces()) {
-          const checkpoints = noCheckpoints();
-          for (const { partition, position } of sql.checkpoints(id))
-            checkpoints[partition] = position;
-          known.set(space, { id, space, checkpoints, moved: new Set() });
-        }
-        for (const { name, space } of sql.allLive()) live.set(name, space);
-      }),
-    forgetAll() {
-      known.clear();
-      live.clear();
-    },
-  };
-};
+  findOrAdd(space: Space): SpaceState {
+    return (
+      this.find(space) ??
+      this.#add(
+        this.#file.use((sql) => sql.addSpace(space)),
+        space,
+      )
+    );
+  }
+
+  remove({ id, space }: SpaceState): void {
+    this.#states.delete(space);
+    for (const [name, current] of this.#live) if (current === space) this.#live.delete(name);
+    this.#file.use((sql) => sql.dropSpace(id, space));
+  }
+
+  all(): SpaceState[] {
+    return [...this.#states.values()];
+  }
+
+  live(name: string): Space | null {
+    return this.#live.get(name) ?? null;
+  }
+
+  goLive(name: string, space: Space): void {
+    this.findOrAdd(space);
+    this.#file.use((sql) => sql.goLive(name, space));
+    this.#live.set(name, space);
+  }
+
+  /** Reads everything from the file. */
+  load(): void {
+    this.#file.use((sql) => {
+      for (const { id, space } of sql.allSpaces()) {
+        const { checkpoints } = this.#add(id, space);
+        for (const { partition, position } of sql.checkpoints(id))
+          checkpoints[partition] = position;
+      }
+      for (const { name, space } of sql.allLive()) this.#live.set(name, space);
+    });
+  }
+
+  clear(): void {
+    this.#states.clear();
+    this.#live.clear();
+  }
+
+  #add(id: number, space: Space): SpaceState {
+    const state = { id, space, checkpoints: noCheckpoints(), moved: new Set<number>() };
+    this.#states.set(space, state);
+    return state;
+  }
+}

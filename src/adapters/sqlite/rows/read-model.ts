@@ -1,147 +1,167 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
-import type { ListQuery, LocalStore, PartitionBatch, Row, Space } from '#src/ports/read-model.ts';
-import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
-import { failureOf } from '../failure.ts';
-import type { Cell } from './read-model-buffer.ts';
-import { gathered, type SqliteStoreOptions } from './read-model-gathered.ts';
-import { type KnownSpace, noCheckpoints } from './read-model-spaces.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type ListQuery,
+  type LocalStore,
+  PARTITIONS,
+  type PartitionBatch,
+  partitionOf,
+  type Row,
+  type RowKey,
+  type Space,
+} from '#src/ports/read-model.ts';
+import type { Position } from '#src/ports/event-log.ts';
+import { sqliteFailureOf } from '../failure.ts';
+import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
+import type { RowText } from './read-model-sql.ts';
+import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
 
 /**
- * Read models that outlive the process. A commit changes memory; SQLite gets what has gathered,
- * rows and checkpoints in one transaction, a moment later. A crash in between loses both alike, so
- * a checkpoint in the file is never ahead of its rows.
+ * Read models that survive the process. A commit changes memory; a moment later SQLite gets all changed
+ * rows and checkpoints in one transaction. A crash in between loses both, so a checkpoint in the file is
+ * never ahead of its rows.
  */
 export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
-  const { buffer, file, spaces, flush, flushPart, flushSoon, close } = gathered(options);
-
-  const flushIfThereIsRoom = (known: KnownSpace, partition: number): boolean => {
-    try {
-      flushPart(known, partition);
-      return true;
-    } catch (error) {
-      if (failureOf(error) !== 'full') throw error;
-      options.onFault?.(error);
-      return false;
-    }
-  };
-
-  const read = (id: number, scope: string, key: string): Row | undefined => {
-    const known = buffer.get(id, scope, key);
-    if (known) return known.row ?? undefined;
-    const partition = partitionOf(scope);
-    const found = file.use((sql) => sql.row(id, partition, scope, key));
-    if (found) buffer.keep({ id, partition, scope, key, ...found });
-    return found?.row;
-  };
-
-  const peek = (space: Space, scope: string, key: string): Row | undefined => {
-    const known = spaces.find(space);
-    return known && read(known.id, scope, key);
-  };
-
-  const commitOne = (known: KnownSpace, batch: PartitionBatch): 'committed' | 'stale' => {
-    const { partition, from, to } = batch;
-    if (known.checkpoints[partition] !== from) return 'stale';
-    for (const { scope, key, row, sort } of batch.writes)
-      buffer.put({ id: known.id, partition, scope, key, row, sort });
-    known.checkpoints[partition] = to;
-    known.moved.add(partition);
-    return 'committed';
-  };
-
-  const list = (space: Space, query: ListQuery) => {
-    const before = spaces.find(space);
-    if (!before) return [];
-    const written = flushIfThereIsRoom(before, partitionOf(query.scope));
-    // The file may have been found damaged, and emptied.
-    const known = spaces.find(space);
-    if (!known) return [];
-    const places = written
-      ? file.use((sql) => sql.list(known.id, query))
-      : placesWithout(known, query);
-    const rows: { row: Row; sort: number; key: string }[] = [];
-    for (const [key, sort] of places) {
-      const row = read(known.id, query.scope, key);
-      if (row) rows.push({ row, sort, key });
-    }
-    return rows;
-  };
-
-  /** With no room for them in the file, changed rows are laid over what it has. */
-  const placesWithout = ({ id }: KnownSpace, query: ListQuery): [string, number][] => {
-    const isAsked = ({ scope }: Cell): boolean => scope === query.scope;
-    const changed = [...buffer.dirty(id, partitionOf(query.scope)).values()].filter(isAsked);
-    const wider = { ...query, limit: query.limit + changed.length };
-    const places = new Map(file.use((sql) => sql.list(id, wider)));
-    for (const { key, row, sort } of changed)
-      if (row === null || sort === null) places.delete(key);
-      else if (sort < (query.before ?? Infinity) && sort >= (query.downTo ?? -Infinity))
-        places.set(key, sort);
-    return [...places].sort(([, one], [, other]) => other - one).slice(0, query.limit);
-  };
-
+  const store = new WriteBehind(options);
+  const { buffer, file, spaces } = store;
   return {
-    checkpoints: async (space) => [...(spaces.find(space)?.checkpoints ?? noCheckpoints())],
-    load: async (space, keys, at) => {
-      const known = spaces.find(space)?.checkpoints ?? noCheckpoints();
-      const isElsewhere = (partition: number) => (known[partition] ?? 0) !== at?.[partition];
-      if (at && keys.some(({ scope }) => isElsewhere(partitionOf(scope)))) return undefined;
-      return keys.map(({ scope, key }) => peek(space, scope, key));
-    },
+    checkpoints: async (space) => [...checkpointsOf(store, space)],
+    load: async (space, keys, at) => loadRows(store, space, { keys, at }),
     commit: async (space, batches) => {
-      const known = spaces.findOrAdd(space);
-      const answers = batches.map((batch) => commitOne(known, batch));
-      if (known.moved.size > 0) flushSoon();
+      const state = spaces.findOrAdd(space);
+      const answers = batches.map((batch) => commitBatch(store, state, batch));
+      if (state.moved.size > 0) store.flushSoon();
       return answers;
     },
     digest: async (space, partition) => {
       const before = spaces.find(space);
-      if (before) flushPart(before, partition);
-      // The file may have been found damaged, and emptied.
-      const known = spaces.find(space);
-      if (!known) return { checkpoint: 0, ...digestOf([]) };
-      const found = file.use((sql) => digestOf(sql.rowsOf(known.id, partition)));
-      return { checkpoint: known.checkpoints[partition] ?? 0, ...found };
+      if (before) store.flushPartition(before, partition);
+      // The flush may have found the file damaged, and emptied it.
+      const state = spaces.find(space);
+      if (!state) return { checkpoint: 0, ...digestRows([]) };
+      const digest = file.use((sql) => digestRows(sql.rowsIn(state.id, partition)));
+      return { checkpoint: state.checkpoints[partition] ?? 0, ...digest };
     },
     count: async (space) => {
-      flush(space);
-      const known = spaces.find(space);
-      return known ? file.use((sql) => sql.count(known.id)) : 0;
+      store.flush(space);
+      const state = spaces.find(space);
+      return state ? file.use((sql) => sql.count(state.id)) : 0;
     },
     spaces: async (name) => ({
       live: spaces.live(name),
       all: spaces.all().flatMap(({ space }) => (space.startsWith(`${name}@`) ? [space] : [])),
     }),
     goLive: async (name, space) => {
-      flush(space);
+      store.flush(space);
       spaces.goLive(name, space);
     },
     drop: async (space) => {
-      const known = spaces.find(space);
-      if (!known) return;
-      spaces.remove(known);
-      buffer.forget(known.id);
-      // A slice per turn: a large space takes seconds, and the process serves meanwhile.
+      const state = spaces.find(space);
+      if (!state) return;
+      spaces.remove(state);
+      buffer.forget(state.id);
+      // One partition per turn: a large space takes seconds, and the process serves meanwhile.
       for (let partition = 0; partition < PARTITIONS; partition++) {
-        await turn();
-        file.use((sql) => sql.dropRows(known.id, partition));
+        await nextTurn();
+        file.use((sql) => sql.dropRows(state.id, partition));
       }
     },
-    flush: async () => flush(),
-    close: async () => close(),
-    live: spaces.live,
-    peek,
-    list,
+    flush: async () => store.flush(),
+    close: async () => store.close(),
+    live: (name) => spaces.live(name),
+    peek: (space, scope, key) => store.peek(space, scope, key),
+    list: (space, query) => listRows(store, options, { space, query }),
   };
 };
 
-const digestOf = (
-  found: Iterable<{ scope: string; key: string; text: string }>,
-): { rows: number; digest: string } => {
+const checkpointsOf = ({ spaces }: WriteBehind, space: Space): readonly Position[] =>
+  spaces.find(space)?.checkpoints ?? noCheckpoints();
+
+const loadRows = (
+  store: WriteBehind,
+  space: Space,
+  { keys, at }: { keys: readonly RowKey[]; at: readonly Position[] | undefined },
+): (Row | undefined)[] | undefined => {
+  const checkpoints = checkpointsOf(store, space);
+  const hasMoved = (partition: number): boolean =>
+    (checkpoints[partition] ?? 0) !== at?.[partition];
+  if (at && keys.some(({ scope }) => hasMoved(partitionOf(scope)))) return undefined;
+  return keys.map(({ scope, key }) => store.peek(space, scope, key));
+};
+
+const commitBatch = (
+  { buffer }: WriteBehind,
+  state: SpaceState,
+  { partition, from, to, writes }: PartitionBatch,
+): 'committed' | 'stale' => {
+  if (state.checkpoints[partition] !== from) return 'stale';
+  for (const { scope, key, row, sort } of writes)
+    buffer.addDirty({ id: state.id, partition, scope, key, row, sort });
+  state.checkpoints[partition] = to;
+  state.moved.add(partition);
+  return 'committed';
+};
+
+/** Returns false if the disk is full. */
+const tryFlush = (
+  store: WriteBehind,
+  state: SpaceState,
+  { partition, onFault }: { partition: number; onFault: SqliteStoreOptions['onFault'] },
+): boolean => {
+  try {
+    store.flushPartition(state, partition);
+    return true;
+  } catch (error) {
+    if (sqliteFailureOf(error) !== 'full') throw error;
+    onFault?.(error);
+    return false;
+  }
+};
+
+const listRows = (
+  store: WriteBehind,
+  { onFault }: SqliteStoreOptions,
+  { space, query }: { space: Space; query: ListQuery },
+): ReturnType<LocalStore['list']> => {
+  const before = store.spaces.find(space);
+  if (!before) return [];
+  const { scope } = query;
+  const isFlushed = tryFlush(store, before, { partition: partitionOf(scope), onFault });
+  // The flush may have found the file damaged, and emptied it.
+  const state = store.spaces.find(space);
+  if (!state) return [];
+  const places = isFlushed
+    ? store.file.use((sql) => sql.list(state.id, query))
+    : listUnflushed(store, state, query);
+  const rows: { row: Row; sort: number; key: string }[] = [];
+  for (const [key, sort] of places) {
+    const row = store.read(state.id, scope, key);
+    if (row) rows.push({ row, sort, key });
+  }
+  return rows;
+};
+
+/** With a full disk, merges the changed rows into what the file has. */
+const listUnflushed = (
+  { buffer, file }: WriteBehind,
+  { id }: SpaceState,
+  query: ListQuery,
+): [key: string, sort: number][] => {
+  const cells = buffer.dirtyIn(id, partitionOf(query.scope)).values();
+  const changed = cells.filter(({ scope }) => scope === query.scope).toArray();
+  const wider = { ...query, limit: query.limit + changed.length };
+  const places = new Map(file.use((sql) => sql.list(id, wider)));
+  for (const { key, row, sort } of changed)
+    if (row === null || sort === null) places.delete(key);
+    else if (sort < (query.before ?? Infinity) && sort >= (query.downTo ?? -Infinity))
+      places.set(key, sort);
+  return [...places].sort(([, a], [, b]) => b - a).slice(0, query.limit);
+};
+
+const digestRows = (all: Iterable<RowText>): { rows: number; digest: string } => {
   const hash = createHash('sha256');
   let rows = 0;
-  for (const { scope, key, text } of found) {
+  for (const { scope, key, text } of all) {
     hash.update(`[${JSON.stringify(scope)},${JSON.stringify(key)},${text}]`);
     rows += 1;
   }

@@ -1,20 +1,19 @@
-import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { MachineStopped, MARK_TABLE, markOpened } from '../rows/cache-mark.ts';
+import { openPrivate, queryValue, removeDatabase } from '../database.ts';
 import { isDamage } from '../failure.ts';
-import { openOwn } from '../own-file.ts';
+import { MachineStopped, MARK_TABLE, markOpened } from '../rows/cache-mark.ts';
 
-/** Rises with every change of what the file holds; a file of another version is made anew. */
+/** Rises with every change of the file's contents; a file of another version is rebuilt. */
 export const CATALOG_VERSION = 3;
 
 /**
- * `body` is the whole product. `facts` is what a search computes with, kept apart from it so that
- * opening reads a tenth of the file. A withdrawn product stays as a row that is not live, with the
- * reason: published again, it keeps its first day.
+ * `body` is the whole product. `facts` is what a search computes with, in a table of its own so that
+ * opening reads a tenth of the file. A withdrawn product remains as a row that is not live, with the
+ * reason, so that it keeps its first publication date when it is published again.
  *
- * The tokenizer is the plainest there is, because words.ts has already folded and split the text:
- * one rule for the index, the query and the vocabulary. detail=column, because scores need the
- * column of a word and never its place.
+ * The tokenizer is the simplest one, because vocabulary.ts has already folded and split the text: one
+ * rule for the index, the query and the vocabulary. detail=column, because scores need the column of a
+ * word and never its offset.
  */
 const TABLES = `
   ${MARK_TABLE}
@@ -39,11 +38,11 @@ const TABLES = `
 `;
 
 /**
- * A cache of the log: what a power cut takes is folded again, and waiting for the disk would hold up
- * every request of the process.
+ * The file is a cache of the log: what a power cut destroys is rebuilt, and waiting for the disk would
+ * delay every request of the process.
  */
 const connect = (file: string): DatabaseSync => {
-  const db = openOwn(file);
+  const db = openPrivate(file);
   try {
     db.exec('pragma journal_mode = wal; pragma synchronous = off;');
     db.exec('pragma cache_size = -65536; pragma mmap_size = 1073741824;');
@@ -53,9 +52,6 @@ const connect = (file: string): DatabaseSync => {
     throw error;
   }
 };
-
-const versionOf = (db: DatabaseSync): unknown =>
-  db.prepare('pragma user_version').get()?.['user_version'];
 
 const create = (db: DatabaseSync): DatabaseSync => {
   try {
@@ -70,11 +66,11 @@ const create = (db: DatabaseSync): DatabaseSync => {
 
 type OnDiscarded = (reason: string) => void;
 
-const usable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
+const openUsable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
   let db: DatabaseSync | undefined;
   try {
     db = connect(file);
-    const version = versionOf(db);
+    const version = queryValue(db, 'pragma user_version');
     if (version === CATALOG_VERSION) {
       markOpened(db);
       return db;
@@ -89,13 +85,13 @@ const usable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefine
 };
 
 /**
- * The database in `file`: as it was, or, when it cannot be used, empty and from 0. A full disk or a
- * missing folder is the operator's, and is thrown.
+ * Opens the database in `file`; if it cannot be used, replaces it by an empty one at position 0. Throws
+ * what an operator has to fix: a full disk, a missing folder.
  */
 export const openCatalogFile = (file: string, onDiscarded: OnDiscarded): DatabaseSync =>
-  usable(file, onDiscarded) ?? remake(file);
+  openUsable(file, onDiscarded) ?? recreateCatalogFile(file);
 
-export const remake = (file: string): DatabaseSync => {
-  for (const part of ['', '-wal', '-shm']) rmSync(file + part, { force: true });
+export const recreateCatalogFile = (file: string): DatabaseSync => {
+  removeDatabase(file);
   return create(connect(file));
 };

@@ -1,6 +1,6 @@
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 
-// What a search computes with: a product's fields as the columns of columns.ts take them.
+// The facts of a product that a search computes with, in the order of the columns of columns.ts.
 
 export const CODED = ['category', 'brand', 'ship_from', 'origin', 'currency', 'stock'] as const;
 export type Coded = (typeof CODED)[number];
@@ -15,7 +15,7 @@ export const COUNTED = [
 ] as const;
 export type Counted = (typeof COUNTED)[number];
 
-/** A row of them, as the file keeps it. */
+/** The facts of a row as the file stores them. */
 export type Facts = {
   codes: (string | null)[];
   counts: (number | null)[];
@@ -24,8 +24,8 @@ export type Facts = {
 };
 
 /**
- * Unknown stock is any quantity while there is some, and none otherwise; an unknown lead time is
- * the longest. JSON has no infinity, so null stands for it.
+ * An unknown quantity is infinite while the product is in stock, and below zero otherwise; an unknown
+ * lead time is infinite. Infinity is null here, because JSON cannot represent it.
  */
 export const factsOf = (product: CatalogProduct, live: boolean, words: number): Facts => {
   const { stock, price_tiers, moq } = product;

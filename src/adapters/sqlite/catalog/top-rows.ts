@@ -1,18 +1,17 @@
 /**
- * Order over rows by a column, rising, `ties` (unique by row) deciding between equals. Only the
- * first `count` are wanted, so a heap of the best so far, the worst of them at its top, turns most
- * rows away at one comparison.
+ * Returns the first `count` rows in rising order of `column`; `ties`, unique by row, decides between
+ * equal values. A heap has the best rows so far, with the worst of them on top, so that one comparison
+ * rejects most rows.
  */
-export const firstRows = (
+export const topRows = (
   rows: Uint32Array,
-  by: { column: Float64Array; ties: Float64Array },
+  { column, ties }: { column: Float64Array; ties: Float64Array },
   count: number,
 ): Uint32Array => {
-  const { column, ties } = by;
   const compare = (one: number, other: number): number => {
     const a = column[one] ?? 0;
     const b = column[other] ?? 0;
-    // Not a - b: two infinities are equal.
+    // Not a - b, which is NaN for two infinities.
     if (a !== b) return a < b ? -1 : 1;
     return (ties[one] ?? 0) - (ties[other] ?? 0);
   };
@@ -44,8 +43,8 @@ export const firstRows = (
   return heap.sort(compare);
 };
 
-/** All rows in the order of `ranks`, a place of its own for each: no comparison is needed. */
-export const rankedRows = (rows: Uint32Array, ranks: Float64Array): Uint32Array => {
+/** Returns all rows in the order of their `ranks`, which are unique, without comparing any. */
+export const rowsByRank = (rows: Uint32Array, ranks: Float64Array): Uint32Array => {
   const places = new Int32Array(ranks.length).fill(-1);
   for (let i = 0; i < rows.length; i += 1) places[ranks[rows[i] ?? 0] ?? 0] = rows[i] ?? 0;
   const ordered = new Uint32Array(rows.length);

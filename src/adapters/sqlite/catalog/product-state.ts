@@ -2,17 +2,17 @@ import { type EventData, PRODUCT_EVENTS } from '#contracts/events/index.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 
-/** A product's stream, folded. A withdrawn one keeps what it was, for the day it comes back. */
-export type Kept = {
+/** The state of a product's stream. A withdrawn product keeps its contents, because it can return. */
+export type CatalogEntry = {
   product: CatalogProduct;
   live: boolean;
-  /** Why, where it was withdrawn. */
+  /** The reason, if it was withdrawn. */
   reason?: string;
 };
 
-const FOLDED: ReadonlySet<string> = new Set(PRODUCT_EVENTS);
+const TYPES: ReadonlySet<string> = new Set(PRODUCT_EVENTS);
 
-export const isFolded = (event: FoldEvent): boolean => FOLDED.has(event.type);
+export const isProductEvent = (event: FoldEvent): boolean => TYPES.has(event.type);
 
 export const productIdOf = (event: FoldEvent): string => {
   const data = event.data as Partial<EventData<'ProductPublished'> & EventData<'ProductWithdrawn'>>;
@@ -22,44 +22,47 @@ export const productIdOf = (event: FoldEvent): string => {
   return id;
 };
 
-const described = (event: FoldEvent, published_at: number): CatalogProduct => {
+const productOf = (event: FoldEvent, published_at: number): CatalogProduct => {
   const { product, stock } = event.data as EventData<'ProductPublished'>;
   const { at, revision } = event;
-  // A feed that was not sent for long tells of a day long ago; none knows the future.
-  const said = Date.parse(product.source_updated_at ?? '');
-  const folded = {
+  // A feed can state a time long ago, if it was not sent for long, but never one in the future.
+  const statedAt = Date.parse(product.source_updated_at ?? '');
+  const result = {
     ...product,
-    stock: { ...stock, as_of: Number.isNaN(said) ? at : Math.min(said, at) },
+    stock: { ...stock, as_of: Number.isNaN(statedAt) ? at : Math.min(statedAt, at) },
     revision,
     published_at,
     updated_at: at,
   };
-  // The schema's optional fields may say undefined, which JSON, where this ends, does not.
-  return folded as CatalogProduct;
+  // The schema's optional fields can be undefined, but the product becomes JSON, which omits those.
+  return result as CatalogProduct;
 };
 
-/** The log is believed: a product that was never published cannot change, so that is a bug. */
-export const fold = (kept: Kept | undefined, event: FoldEvent): Kept => {
+/** Applies an event. Throws if it changes a product that was never published, which is a bug. */
+export const applyProductEvent = (
+  state: CatalogEntry | undefined,
+  event: FoldEvent,
+): CatalogEntry => {
   if (event.type === 'ProductPublished') {
-    return { product: described(event, kept?.product.published_at ?? event.at), live: true };
+    return { product: productOf(event, state?.product.published_at ?? event.at), live: true };
   }
-  if (!kept) throw new Error(`${event.type} at ${event.position} on a product never published`);
+  if (!state) throw new Error(`${event.type} at ${event.position} on a product never published`);
   if (event.type === 'ProductRevised') {
-    return { ...kept, product: described(event, kept.product.published_at) };
+    return { ...state, product: productOf(event, state.product.published_at) };
   }
   const { at, revision } = event;
   if (event.type === 'ProductWithdrawn') {
     const { reason } = event.data as EventData<'ProductWithdrawn'>;
-    return { product: { ...kept.product, revision, updated_at: at }, live: false, reason };
+    return { product: { ...state.product, revision, updated_at: at }, live: false, reason };
   }
   const { stock } = event.data as EventData<'ProductStockObserved'>;
-  const product = { ...kept.product, stock: { ...stock, as_of: at }, revision, updated_at: at };
-  return { ...kept, product };
+  const product = { ...state.product, stock: { ...stock, as_of: at }, revision, updated_at: at };
+  return { ...state, product };
 };
 
 type EveryMember<T extends object> = { [K in keyof Required<T>]: T[K] | undefined };
 
-/** Every member in one order, so that equal products are equal bytes. */
+/** Puts every member in a fixed order, so that equal products are equal bytes. */
 const ordered = (product: CatalogProduct): EveryMember<CatalogProduct> => ({
   product_id: product.product_id,
   sku: product.sku,
@@ -95,6 +98,6 @@ const ordered = (product: CatalogProduct): EveryMember<CatalogProduct> => ({
 export const encodeProduct = (product: CatalogProduct): string => JSON.stringify(ordered(product));
 export const decodeProduct = (body: string): CatalogProduct => JSON.parse(body) as CatalogProduct;
 
-/** A JSON array of them: one parse for a page. */
+/** Decodes a JSON array of products with one parse. */
 export const decodeProducts = (bodies: string): CatalogProduct[] =>
   JSON.parse(bodies) as CatalogProduct[];

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
+import { LruCache } from '#src/adapters/lru-cache.ts';
+import { ClockCache } from './clock-cache.ts';
+import { decodeProduct, decodeProducts } from './product-state.ts';
+
+/** Decoded products in memory: about 20 MB when full. Searches need none of them. */
+const CACHED_PRODUCTS_MAX = 10_000;
+
+/** For each view: as texts, 100,000 products of 700 bytes and more. */
+const VIEW_BYTES_MAX = 100_663_296;
+
+/** Prepares the look-up of live rows by their ids or SKUs, in the order of their ids. */
+export const prepareRowsOf = (
+  db: DatabaseSync,
+  field: 'product_id' | 'sku',
+  isLive: (row: number) => boolean,
+) => {
+  const select = db.prepare(
+    `select json_group_array(row) as rows from
+       (select row from product where ${field} in (select value from json_each(?))
+        order by product_id)`,
+  );
+  const selectOne = db.prepare(`select row from product where ${field} = ? order by product_id`);
+  const readRows = (values: readonly string[]): number[] => {
+    if (values.length === 0) return [];
+    if (values.length === 1) return selectOne.all(values[0] ?? '').map(({ row }) => Number(row));
+    return JSON.parse(String(select.get(JSON.stringify(values))?.['rows'])) as number[];
+  };
+  return (values: readonly string[]): Uint32Array =>
+    Uint32Array.from(readRows(values).filter(isLive));
+};
+
+export const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
+  const select = db.prepare(
+    `select product_id, withdrawn, body from product
+     where withdrawn is not null and product_id in (select value from json_each(?))`,
+  );
+  return (ids) => {
+    const rows = ids.length === 0 ? [] : select.all(JSON.stringify(ids));
+    return new Map(
+      rows.map(({ product_id, withdrawn, body }) => [
+        String(product_id),
+        { product: decodeProduct(String(body)), reason: String(withdrawn) },
+      ]),
+    );
+  };
+};
+
+type ValueCache<Value> = {
+  get(row: number): Value | undefined;
+  make(row: number, product: CatalogProduct): Value;
+};
+
+export class ProductReader {
+  readonly #select;
+  readonly #products = new LruCache<number, CatalogProduct>(CACHED_PRODUCTS_MAX);
+  readonly #views = new Map<ProductView<unknown>, ClockCache<unknown>>();
+
+  constructor(db: DatabaseSync) {
+    this.#select = db.prepare(
+      `select json_group_array(row) as rows, '[' || group_concat(body) || ']' as bodies from
+         (select row, body from product where row in (select value from json_each(?)))`,
+    );
+  }
+
+  /** Returns the products in the order of `rows`. Readers share them and must not modify them. */
+  products(rows: Uint32Array): CatalogProduct[] {
+    const cache = this.#products;
+    return this.#collect(rows, {
+      get: (row) => cache.get(row),
+      make: (row, product) => {
+        cache.set(row, product, 1);
+        return product;
+      },
+    });
+  }
+
+  /** Returns what the view makes of each of `rows`, in their order. */
+  shown<Shown>(rows: Uint32Array, view: ProductView<Shown>): Shown[] {
+    const cache = this.#cacheOf(view) as ClockCache<Shown>;
+    return this.#collect(rows, {
+      get: (row) => cache.get(row),
+      make: (row, product) => {
+        const value = view.show(product);
+        cache.set(row, value, view.bytes(value));
+        return value;
+      },
+    });
+  }
+
+  /** Call after these rows have changed. */
+  forget(rows: Iterable<number>): void {
+    for (const row of rows) {
+      this.#products.delete(row);
+      for (const cache of this.#views.values()) cache.delete(row);
+    }
+  }
+
+  #cacheOf(view: ProductView<unknown>): ClockCache<unknown> {
+    let cache = this.#views.get(view);
+    if (!cache) this.#views.set(view, (cache = new ClockCache(VIEW_BYTES_MAX)));
+    return cache;
+  }
+
+  /** Takes cached values, and makes the others from products of the file. */
+  #collect<Value>(rows: Uint32Array, cache: ValueCache<Value>): Value[] {
+    const values: (Value | undefined)[] = [];
+    const missing: number[] = [];
+    for (let i = 0; i < rows.length; i += 1) {
+      const row = rows[i] ?? 0;
+      const value = cache.get(row);
+      if (value === undefined) missing.push(row);
+      values.push(value);
+    }
+    if (missing.length === 0) return values as Value[];
+    const made = new Map<number, Value>();
+    for (const [row, product] of this.#read(missing)) made.set(row, cache.make(row, product));
+    return values.map((cached, index) => {
+      const value = cached ?? made.get(rows[index] ?? 0);
+      if (value === undefined) throw new Error(`the catalog has no body for row ${rows[index]}`);
+      return value;
+    });
+  }
+
+  #read(rows: number[]): [row: number, product: CatalogProduct][] {
+    const found = this.#select.get(JSON.stringify(rows));
+    const bodies = decodeProducts(String(found?.['bodies']));
+    const foundRows = JSON.parse(String(found?.['rows'])) as number[];
+    return foundRows.flatMap((row, index) => (bodies[index] ? [[row, bodies[index]]] : []));
+  }
+}
+
+/** Hashes all live products in the order of their ids. */
+export const digestProducts = (
+  db: DatabaseSync,
+  isLive: (row: number) => boolean,
+): ReturnType<Catalog['digest']> => {
+  const hash = createHash('sha256');
+  let rows = 0;
+  const all = db.prepare('select row, body from product order by product_id').iterate();
+  for (const { row, body } of all) {
+    if (!isLive(Number(row))) continue;
+    rows += 1;
+    hash.update(`${String(body)}\n`);
+  }
+  return { rows, digest: hash.digest('hex') };
+};

@@ -1,0 +1,187 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { partitionOf, type Row, type Space } from '#src/ports/read-model.ts';
+import { RowBuffer } from './read-model-buffer.ts';
+import { type GuardedFile, openGuarded } from './read-model-guard.ts';
+import { SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
+
+export type SqliteStoreOptions = {
+  file: string;
+  /** Identity of the log that this is a cache of; a file of another log is deleted. */
+  log?: string;
+  /** Changed rows in memory before they are written at once. */
+  flushRowsMax?: number;
+  /** Approximate number of unchanged rows in memory. */
+  cacheRowsMax?: number;
+  /** Runs `flush` once, a moment later; returns a function that cancels it. */
+  schedule?(flush: () => void): () => void;
+  /** A flush in the background failed (a full disk); its rows wait for the next one. */
+  onFault?(error: unknown): void;
+  /** The file was damaged or foreign and is empty now: the engine fills it again. */
+  onDiscarded?(reason: string): void;
+};
+
+const FLUSH_MS = 250;
+const FLUSH_ROWS_MAX = 5_000;
+const CACHE_ROWS_MAX = 50_000;
+/** Takes a few milliseconds; a partition with more rows is written whole. */
+const ROWS_IN_TURN = 250;
+
+const scheduleOnTimer = (flush: () => void): (() => void) => {
+  const timer = setTimeout(flush, FLUSH_MS).unref();
+  return () => clearTimeout(timer);
+};
+
+/** The unit of atomicity. */
+type SpacePartition = { state: SpaceState; partition: number };
+
+/** Collects changes in memory and writes them to the file a moment later, between requests. */
+export class WriteBehind {
+  readonly buffer: RowBuffer;
+  readonly file: GuardedFile;
+  readonly spaces: SpaceRegistry;
+  readonly #options: SqliteStoreOptions;
+  readonly #flushRowsMax: number;
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+  #isFlushing = false;
+  #hasFailed = false;
+
+  constructor(options: SqliteStoreOptions) {
+    this.#options = options;
+    this.#flushRowsMax = options.flushRowsMax ?? FLUSH_ROWS_MAX;
+    this.buffer = new RowBuffer(options.cacheRowsMax ?? CACHE_ROWS_MAX);
+    this.file = openGuarded({
+      file: options.file,
+      log: options.log ?? '',
+      onDiscarded: (reason) => options.onDiscarded?.(reason),
+      onEmptied: () => {
+        this.spaces.clear();
+        this.buffer.clear();
+      },
+    });
+    this.spaces = new SpaceRegistry(this.file);
+    this.spaces.load();
+  }
+
+  /** Reads a row from memory or the file. `id` is the number of the space. */
+  read(id: number, scope: string, key: string): Row | undefined {
+    const cell = this.buffer.get(id, scope, key);
+    if (cell) return cell.row ?? undefined;
+    const place = { id, partition: partitionOf(scope), scope, key };
+    const stored = this.file.use((sql) => sql.row(place));
+    if (stored) this.buffer.addClean({ ...place, ...stored });
+    return stored?.row;
+  }
+
+  peek(space: Space, scope: string, key: string): Row | undefined {
+    const state = this.spaces.find(space);
+    return state && this.read(state.id, scope, key);
+  }
+
+  /** Writes everything that has changed, of one space or of all. */
+  flush(space?: Space): void {
+    const all = this.#movedPartitions();
+    this.#write(space === undefined ? all : all.filter(({ state }) => state.space === space));
+  }
+
+  flushPartition(state: SpaceState, partition: number): void {
+    if (state.moved.has(partition)) this.#write([{ state, partition }]);
+  }
+
+  /** Schedules a flush; with very many changed rows, writes some of them now. */
+  flushSoon(): void {
+    const isMuch = this.buffer.dirtyRows >= this.#flushRowsMax && !this.#hasFailed;
+    if (isMuch && !this.#isFlushing) void this.#flushInBackground();
+    else {
+      const { schedule = scheduleOnTimer } = this.#options;
+      this.#cancel ??= schedule(() => void this.#flushInBackground());
+    }
+    if (isMuch && this.#isFarBehind()) this.#catchUp();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+    this.flush();
+    this.file.close();
+  }
+
+  #movedPartitions(): SpacePartition[] {
+    return this.spaces
+      .all()
+      .flatMap((state) => [...state.moved].map((partition) => ({ state, partition })));
+  }
+
+  /** Writes rows and checkpoints of the partitions in one transaction. */
+  #write(partitions: readonly SpacePartition[]): void {
+    if (partitions.length === 0) return;
+    this.file.use((sql) =>
+      sql.transaction(() => {
+        for (const { state, partition } of partitions) {
+          // The file was emptied meanwhile and does not have the space.
+          if (this.spaces.find(state.space) !== state) continue;
+          const { id, checkpoints } = state;
+          for (const cell of this.buffer.dirtyIn(id, partition).values()) sql.write(cell);
+          sql.moveCheckpoint(id, partition, checkpoints[partition] ?? 0);
+        }
+      }),
+    );
+    for (const { state, partition } of partitions) {
+      state.moved.delete(partition);
+      this.buffer.markClean(state.id, partition);
+    }
+  }
+
+  /** Removes from `partitions` and writes as many as fit into one turn, and at least one. */
+  #writeSome(partitions: SpacePartition[]): void {
+    let rows = 0;
+    let count = 0;
+    while (count < partitions.length && rows < ROWS_IN_TURN) {
+      const next = partitions[count];
+      rows += 1 + (next ? this.buffer.dirtyIn(next.state.id, next.partition).size : 0);
+      count += 1;
+    }
+    const some = partitions.splice(0, count);
+    this.#write(some.filter(({ state, partition }) => state.moved.has(partition)));
+  }
+
+  async #flushInBackground(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    try {
+      for (const left = this.#movedPartitions(); left.length > 0 && !this.#isClosed; ) {
+        this.#writeSome(left);
+        this.#hasFailed = false;
+        if (left.length > 0) await nextTurn();
+      }
+      this.#isFlushing = false;
+      if (this.buffer.dirtyRows > 0 && !this.#isClosed) this.flushSoon();
+    } catch (error) {
+      this.#isFlushing = false;
+      this.#handleFailure(error);
+    }
+  }
+
+  #isFarBehind(): boolean {
+    return this.buffer.dirtyRows >= 2 * this.#flushRowsMax;
+  }
+
+  /** Writes now, because rows change faster than they are written between requests. */
+  #catchUp(): void {
+    try {
+      const left = this.#movedPartitions();
+      while (left.length > 0 && this.#isFarBehind()) this.#writeSome(left);
+    } catch (error) {
+      this.#handleFailure(error);
+    }
+  }
+
+  /** Nothing is lost: the rows are in memory and in the log. Tries again, but not at once. */
+  #handleFailure(error: unknown): void {
+    this.#hasFailed = true;
+    this.#options.onFault?.(error);
+    this.flushSoon();
+  }
+}
