@@ -1,11 +1,11 @@
-/** What a log on a server promises when that server goes away and comes back, in mid-run. */
+/** What a remote log guarantees when its server restarts while it is used. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type EventLog, type FoldEvent, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, follow, positionsOf, printOf } from './log-events.ts';
 
 export type ServerUnderTest = {
   open(): Promise<EventLog>;
-  /** Ends the server and starts it again, over what it has stored. */
+  /** Stops the server and starts it again on the same data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -14,14 +14,14 @@ const WRITERS = 32;
 const EACH = 40;
 
 export const restartConformance = (name: string, start: () => Promise<ServerUnderTest>): void => {
-  describe(`event log: ${name}, restarted in mid-run`, () => {
+  describe(`event log: ${name}, restarted while it is used`, () => {
     let server: ServerUnderTest;
     beforeAll(async () => {
       server = await start();
     });
     afterAll(() => server?.stop());
 
-    test('every append is stored once, and a subscriber sees each once and in order', async () => {
+    test('Every append is stored once, and a subscriber sees each once and in order', async () => {
       const log = await server.open();
       const total = WRITERS * EACH;
       let stored = 0;
@@ -49,7 +49,7 @@ export const restartConformance = (name: string, start: () => Promise<ServerUnde
       await log.close();
     });
 
-    test('thousands of appends that are under way when it goes are all answered', async () => {
+    test('Thousands of appends that are under way when the server stops are all answered', async () => {
       const log = await server.open();
       const { position } = await log.head();
       const appends = Array.from({ length: 2_000 }, (_, n) =>

@@ -1,4 +1,4 @@
-/** The part of the port's definition that is about `subscribe`. */
+/** The part of the port's definition for `subscribe`. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
@@ -12,7 +12,7 @@ export const subscriptions = (log: () => EventLog): void => {
       ),
     );
 
-  test('history, then caughtUp once, then what is appended', async () => {
+  test('A subscription has the history, then caughtUp once, then new events', async () => {
     await fill(1_200);
     let caughtUp = 0;
     const { events, items } = await follow(log(), 0, (item, seen) => {
@@ -32,7 +32,7 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(checkpoints.map((checkpoint) => checkpoint.position)).toEqual(ends);
   });
 
-  test('nothing is missed or repeated at the seam between history and commits', async () => {
+  test('A subscription misses and repeats nothing between history and commits', async () => {
     const total = 5_000;
     const reader = follow(log(), 0, (_, seen) => seen.length >= total);
     for (let from = 0; from < total; from += 250) await fill(250, from);
@@ -40,7 +40,7 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(events).toEqual(await log().readFold({ after: 0, limit: total + 1 }));
   });
 
-  test('who comes while a commit is under way, the first of all, does not miss it', async () => {
+  test('The first subscriber sees a commit that is under way when it subscribes', async () => {
     await fill(1);
     const { position } = await log().head();
     const underWay = fill(1, 1);
@@ -52,10 +52,10 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(events.map(printOf)).toEqual(['1', '2']);
   });
 
-  test('a slow subscriber misses nothing', async () => {
+  test('A slow subscriber misses nothing', async () => {
     let fed = 0;
     const { events } = await follow(log(), 0, async (_, seen) => {
-      // It appends far more than it takes, and is back only when all of that is committed.
+      // Appends far more than it reads, and continues only when all of that is committed.
       if (fed < 20) await fill(300, 300 * fed);
       fed += 1;
       return seen.length >= 6_000;
@@ -63,7 +63,7 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(events).toEqual(await log().readFold({ after: 0, limit: 9_000 }));
   });
 
-  test('begins after the given position', async () => {
+  test('A subscription begins after the given position', async () => {
     await log().append('anna-lead_1', NO_STREAM, several(5));
     const third = positionsOf(await log().readAll({ after: 0, limit: 3 })).at(-1) ?? 0;
     const { events } = await follow(log(), third, (item) => item.kind === 'caughtUp');
@@ -73,7 +73,7 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(items).toEqual([{ kind: 'caughtUp', position }]);
   });
 
-  test('abort ends it, waiting or not yet begun', async () => {
+  test('An abort ends a subscription that waits or has not begun', async () => {
     const controller = new AbortController();
     const items: string[] = [];
     for await (const item of log().subscribe({ after: 0, signal: controller.signal })) {
@@ -86,7 +86,7 @@ export const subscriptions = (log: () => EventLog): void => {
     expect(items).toEqual(['caughtUp']);
   });
 
-  test('two subscribers get the same', async () => {
+  test('Two subscribers get the same events', async () => {
     const both = [0, 1].map(() => follow(log(), 0, (_, seen) => seen.length >= 700));
     await fill(700);
     const [one, two] = await Promise.all(both);
@@ -94,15 +94,15 @@ export const subscriptions = (log: () => EventLog): void => {
   });
 };
 
-/** For logs in this process, where the promise of the port's `subscribe` is stronger. */
+/** For logs in this process, for which the port's `subscribe` guarantees more. */
 export const embeddedLogConformance = (log: () => EventLog): void => {
-  test('a waiting subscriber has seen the events when their append resolves', async () => {
+  test('A waiting subscriber has seen the events when their append resolves', async () => {
     const order: string[] = [];
     let appended: Promise<unknown> = Promise.resolve();
     await follow(log(), 0, (item, seen) => {
       order.push(item.kind);
       if (item.kind !== 'caughtUp') return seen.length === 3;
-      // A turn later it waits for the next item.
+      // One turn later the subscriber waits for the next item.
       setImmediate(() => {
         const append = log().append('anna-lead_1', NO_STREAM, several(3));
         appended = append.then(() => order.push('resolved'));

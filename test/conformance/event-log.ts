@@ -7,7 +7,7 @@ import { subscriptions } from './event-log-subscribe.ts';
 
 export type LogUnderTest = {
   log: EventLog;
-  /** The same log after its process ended in order. Absent where nothing outlives the process. */
+  /** Reopens the log after its process ended properly. Absent if the log does not survive its process. */
   reopen?: () => Promise<EventLog>;
   cleanup(): Promise<void>;
 };
@@ -23,7 +23,7 @@ const readEverything = async (log: EventLog, limit: number): Promise<StoredEvent
 };
 
 const appendRules = (log: () => EventLog): void => {
-  test('a new stream begins at revision 0 and is read back as written', async () => {
+  test('A new stream begins at revision 0 and is read as it was written', async () => {
     const event = bound('a');
     const result = await log().append('anna-lead_1', NO_STREAM, [event]);
     expect(result).toMatchObject({ outcome: 'appended', revision: 0 });
@@ -32,7 +32,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_2')).toEqual([]);
   });
 
-  test('a stale, a future and a repeated creation conflict and write nothing', async () => {
+  test('Appends at a wrong revision and repeated creations conflict and write nothing', async () => {
     await log().append('anna-lead_1', NO_STREAM, several(2));
     for (const expected of [NO_STREAM, 0, 2, 9]) {
       expect(await log().append('anna-lead_1', expected, several(1))).toEqual({
@@ -44,7 +44,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_2')).toEqual([]);
   });
 
-  test('the next revision is appended and read from any revision on', async () => {
+  test('The next revision is appended, and a stream is read from any revision on', async () => {
     await log().append('anna-lead_1', NO_STREAM, several(3));
     const next = await log().append('anna-lead_1', 2, several(2));
     expect(next).toMatchObject({ outcome: 'appended', revision: 4 });
@@ -53,7 +53,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_1', 5)).toEqual([]);
   });
 
-  test('of 16 racing writers one wins, at each revision', async () => {
+  test('One of 16 concurrent writers succeeds at each revision', async () => {
     for (const expected of [NO_STREAM, 0, 1]) {
       const racing = Array.from({ length: 16 }, () =>
         log().append('anna-lead_1', expected, several(1)),
@@ -64,7 +64,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_1')).toHaveLength(3);
   });
 
-  test('appends to one stream that wait together are decided in order', async () => {
+  test('Concurrent appends to one stream are decided in order', async () => {
     const results = await Promise.all([
       log().append('anna-lead_1', NO_STREAM, several(2)),
       log().append('anna-lead_1', 1, several(1)),
@@ -77,7 +77,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(outcomes).toEqual([1, 2, null, 3]);
   });
 
-  test('the same ids again get the original answer, and the original stays', async () => {
+  test('A repetition with the same ids gets the original answer and changes nothing', async () => {
     const first = several(2);
     const second = several(2);
     const original = await log().append('anna-lead_1', NO_STREAM, first);
@@ -97,7 +97,7 @@ const appendRules = (log: () => EventLog): void => {
     ]);
   });
 
-  test('the answer names the last event by its revision and position', async () => {
+  test('The answer has revision and position of the last event', async () => {
     const events = several(3);
     const result = await log().append('anna-lead_1', NO_STREAM, events);
     const last = (await log().readStream('anna-lead_1')).at(-1);
@@ -106,7 +106,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(positionsOf(await log().readAll({ after: 0, limit: 9 })).at(-1)).toBe(last?.position);
   });
 
-  test('the same append twice at once is stored once', async () => {
+  test('Two concurrent appends with the same ids are stored once', async () => {
     const events = several(2);
     const [one, two] = await Promise.all([
       log().append('anna-lead_1', NO_STREAM, events),
@@ -116,7 +116,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('ids that match only in part conflict; a prefix of a stored append does not', async () => {
+  test('An append with some stored ids conflicts, but a prefix of a stored append does not', async () => {
     const [a, b, c] = [bound('a'), bound('b'), bound('c')];
     await log().append('anna-lead_1', NO_STREAM, [a, b]);
     for (const events of [[a, c], [c, b], [b, a], [a, b, c], [b]]) {
@@ -127,7 +127,7 @@ const appendRules = (log: () => EventLog): void => {
     expect(await log().readStream('anna-lead_1')).toHaveLength(2);
   });
 
-  test('all events of an append are stored, or none', async () => {
+  test('All events of an append are stored, or none', async () => {
     const wrong = { ...bound('b'), data: { stream: 1 } };
     const unknown = { ...bound('c'), type: 'LinkDreamt' };
     for (const bad of [wrong, unknown]) {
@@ -142,7 +142,7 @@ const appendRules = (log: () => EventLog): void => {
 };
 
 const contents = (log: () => EventLog): void => {
-  test('attribution comes back byte for byte', async () => {
+  test('Attribution is read byte for byte as it was written', async () => {
     const meta: Meta = {
       ...metaAt(1_712_345_678_901),
       key: 'key_1',
@@ -158,7 +158,7 @@ const contents = (log: () => EventLog): void => {
     expect(await log().head()).toMatchObject({ at: meta.at });
   });
 
-  test('big, strange and unicode payloads come back equal', async () => {
+  test('Large, unusual and Unicode payloads are read as they were written', async () => {
     const strange = JSON.parse('{"stream":"s","fingerprint":"f","__proto__":{"a":1},"n":1e21}');
     const texts = [
       '',
@@ -177,12 +177,12 @@ const contents = (log: () => EventLog): void => {
     expect(folded.map((event) => event.data)).toEqual(stored.map((event) => event.data));
   });
 
-  test('an event over the limit is refused', async () => {
+  test('An event over the size limit is refused', async () => {
     const attempt = log().append('anna-lead_1', NO_STREAM, [bound('x'.repeat(1_048_577))]);
     await expect(attempt).rejects.toThrow(/bytes/);
   });
 
-  test('a stream name may hold dashes after the first and any letters', async () => {
+  test('A stream name can have further dashes and any letters', async () => {
     const names = [
       'anna-lead_1-2-3',
       'anna-lead_1',
@@ -201,7 +201,7 @@ const contents = (log: () => EventLog): void => {
 };
 
 const reads = (log: () => EventLog): void => {
-  test('there is one rising order over all streams, told by pages of any size', async () => {
+  test('All streams have one rising order, which pages of any size show', async () => {
     const owners = ['anna', 'ann', 'bo'];
     const appends = Array.from({ length: 60 }, (_, n) =>
       log().append(`${owners[n % 3]}-lead_${n}`, NO_STREAM, several(1 + (n % 3))),
@@ -218,7 +218,7 @@ const reads = (log: () => EventLog): void => {
     expect(folded).toEqual(same);
   });
 
-  test('cursors are exclusive, and nothing follows the head', async () => {
+  test('A cursor is exclusive, and no event follows the head', async () => {
     await log().append('anna-lead_1', NO_STREAM, several(3));
     const [first, second, third] = positionsOf(await log().readAll({ after: 0, limit: 10 }));
     const after = first ?? 0;
@@ -229,7 +229,7 @@ const reads = (log: () => EventLog): void => {
     expect(await log().readFold({ after: third ?? 0, limit: 10 })).toEqual([]);
   });
 
-  test('a cursor may be any number', async () => {
+  test('A cursor can be any number', async () => {
     for (const n of [1, 2, 3]) await log().append(`anna-lead_${n}`, NO_STREAM, several(2));
     const all = await log().readAll({ after: 0, limit: 10 });
     const { position: head } = await log().head();
@@ -240,7 +240,7 @@ const reads = (log: () => EventLog): void => {
     }
   });
 
-  test('readAll takes types', async () => {
+  test('readAll returns only events of the given types', async () => {
     const claim = { code: 'c', link_id: 'l', owner_id: 'anna' };
     const other: NewEvent = { ...bound(''), type: 'CodeClaimed', data: claim };
     await log().append('anna-lead_1', NO_STREAM, [bound('a'), other, bound('b')]);
@@ -255,7 +255,7 @@ const reads = (log: () => EventLog): void => {
     expect(await log().readAll({ after: 0, limit: 9, types: [] })).toEqual([]);
   });
 
-  test('an owner read sees this owner only, up to and with a position', async () => {
+  test('readOwner returns only events of the owner, up to a position inclusively', async () => {
     for (let n = 0; n < 12; n += 1) {
       await log().append(`${['ab', 'abc', 'ABC'][n % 3]}-lead_${n}`, NO_STREAM, [bound(`${n}`)]);
     }
@@ -269,7 +269,7 @@ const reads = (log: () => EventLog): void => {
     expect(await log().readOwner('nobody', { after: 0, limit: 9 })).toEqual([]);
   });
 
-  test('the newest are read back, of all and of an owner, from any position', async () => {
+  test('readBack returns the newest events of all or of one owner before any position', async () => {
     for (let n = 0; n < 9; n += 1) {
       await log().append(`${['ab', 'abc', 'ABC'][n % 3]}-lead_${n}`, NO_STREAM, several(2));
     }
@@ -289,7 +289,7 @@ const reads = (log: () => EventLog): void => {
     expect(await log().readBack({ upTo: head, limit: 9, owner: 'nobody' })).toEqual([]);
   });
 
-  test('an owner is found across a long log, page by page', async () => {
+  test('readOwner returns the events of an owner across a long log page by page', async () => {
     for (let n = 0; n < 30; n += 1) {
       const filler = log().append(`busy-lead_${n}`, NO_STREAM, several(400));
       await Promise.all([filler, log().append(`rare-lead_${n}`, NO_STREAM, [bound(`${n}`)])]);
@@ -307,7 +307,7 @@ const reads = (log: () => EventLog): void => {
     expect(back.map(printOf)).toEqual(seen.slice(-20));
   });
 
-  test('an empty log answers nothing', async () => {
+  test('An empty log returns no events', async () => {
     expect(await log().head()).toEqual({ position: 0, at: null });
     expect(await log().readAll({ after: 0, limit: 9 })).toEqual([]);
     expect(await log().readFold({ after: 0, limit: 9 })).toEqual([]);
@@ -316,7 +316,7 @@ const reads = (log: () => EventLog): void => {
 };
 
 const endings = (under: () => LogUnderTest): void => {
-  test('close ends subscriptions and refuses what comes after, twice without harm', async () => {
+  test('close ends subscriptions and refuses later calls, and a second close does nothing', async () => {
     const { log } = under();
     const reader = follow(log, 0, (item) => {
       if (item.kind === 'caughtUp') setImmediate(() => void log.close());
@@ -330,7 +330,7 @@ const endings = (under: () => LogUnderTest): void => {
     expect((await follow(log, 0, () => true)).items).toEqual([]);
   });
 
-  test('what is appended before close is answered', async () => {
+  test('An append before close is answered', async () => {
     const { log } = under();
     const appends = Array.from({ length: 1_000 }, (_, n) =>
       log.append(`anna-l_${n}`, NO_STREAM, several(1)),
@@ -341,7 +341,7 @@ const endings = (under: () => LogUnderTest): void => {
     await closed;
   });
 
-  test('reopened, it is the same log and goes on where it was', async (context) => {
+  test('A reopened log is the same log and continues at its head', async (context) => {
     const { log, reopen } = under();
     if (!reopen) return context.skip('nothing outlives the process');
     for (let n = 0; n < 30; n += 1) await log.append(`anna-lead_${n}`, NO_STREAM, several(2));
@@ -386,7 +386,7 @@ export const eventLogConformance = (
     describe('subscribe', () => {
       subscriptions(log);
     });
-    describe('end', () => {
+    describe('close and reopen', () => {
       endings(() => under);
     });
     more(log);

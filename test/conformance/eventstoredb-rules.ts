@@ -1,4 +1,4 @@
-/** Rules of EventStoreDB that the adapter builds on, told by the bare client: of the stand-in as of a real one. */
+/** Rules of EventStoreDB that the adapter relies on, for the stand-in and for real servers. */
 import { once } from 'node:events';
 import type { AllStreamResolvedEvent, AppendExpectedRevision } from '@eventstore/db-client';
 import {
@@ -31,7 +31,7 @@ export const rulesConformance = (
   });
   afterAll(() => client?.dispose());
 
-  /** Revision and position, or the type of the refusal. */
+  /** Returns revision and position, or the type of the refusal. */
   const put = (
     expectedRevision: AppendExpectedRevision,
     ids: string[],
@@ -55,7 +55,7 @@ export const rulesConformance = (
   const appended = (revision: number): unknown => [revision, expect.any(BigInt)];
 
   describe(`appends to ${name}`, () => {
-    test('only ids are compared, never bodies', async () => {
+    test('compare only ids and never bodies', async () => {
       const first = await put('no_stream', [a]);
       expect(first).toEqual(appended(0));
       expect(await put('no_stream', [a])).toEqual(first);
@@ -64,7 +64,7 @@ export const rulesConformance = (
       expect(await put('no_stream', [b])).toBe(CONFLICT);
     });
 
-    test('a prefix of a stored append is its repetition; longer or mixed conflicts', async () => {
+    test('accept a prefix of a stored append as its repetition, and conflict if it is longer or mixed', async () => {
       await put('no_stream', [a, b, c]);
       expect(await put('no_stream', [a, b])).toEqual(appended(1));
       expect(await put(0n, [b, c])).toEqual(appended(2));
@@ -72,11 +72,11 @@ export const rulesConformance = (
         expect(await put('no_stream', ids)).toBe(CONFLICT);
       expect(await put(2n, [d])).toEqual(appended(3));
       expect(await put(9n, [freshId()])).toBe(CONFLICT);
-      // With the right revision the same id is written again.
+      // At the right revision the same id is written a second time.
       expect(await put(3n, [d])).toEqual(appended(4));
     });
 
-    test('any and exists know the ids of late', async () => {
+    test('recognize recent ids with the expectations any and stream_exists', async () => {
       expect(await put('stream_exists', [a])).toBe(CONFLICT);
       expect(await put('any', [a])).toEqual(appended(0));
       expect(await put('any', [a])).toEqual(appended(0));
@@ -84,7 +84,7 @@ export const rulesConformance = (
       expect(await put('any', [a, c])).toBe(CONFLICT);
     });
 
-    test('a deleted stream: invisible and opened again, or gone for ever', async () => {
+    test('open a deleted stream again, and refuse a tombstoned one', async () => {
       await put('no_stream', [a, b]);
       await client.deleteStream(S);
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
@@ -92,7 +92,7 @@ export const rulesConformance = (
       expect(await put('stream_exists', [c])).toBe('stream-deleted');
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
       expect(await put('no_stream', [c])).toEqual(appended(2));
-      // The server writes where it begins now a moment after it has answered.
+      // The server stores the new beginning of the stream a moment after its answer.
       await expect.poll(() => bodies().catch(() => [])).toHaveLength(1);
       await client.tombstoneStream(S);
       expect(await put('any', [d])).toBe('stream-deleted');
@@ -100,7 +100,7 @@ export const rulesConformance = (
       await expect(client.tombstoneStream(S)).rejects.toMatchObject({ type: 'stream-deleted' });
     });
 
-    test('those of one turn are written in their order, to one stream and to many', async () => {
+    test('of one turn are written in their order, to one stream and to many', async () => {
       const to = (stream: string, expectedRevision: AppendExpectedRevision) =>
         client.appendToStream(stream, jsonEvent({ type: 'T', data: {} }), { expectedRevision });
       const each = Array.from({ length: 40 }, (_, n) => n);
@@ -112,20 +112,20 @@ export const rulesConformance = (
         expect(position).toBeGreaterThan(positions[i - 1] ?? -1n);
     });
 
-    test('a stream that never was can be deleted for ever', async () => {
+    test('are refused by a tombstone of a stream that never existed', async () => {
       await client.tombstoneStream(S);
       expect(await put('no_stream', [a])).toBe('stream-deleted');
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-deleted' });
     });
 
-    test('a deadline that has passed on the clock of the server is over at once', async () => {
+    test('fail at once if their deadline has passed on the clock of the server', async () => {
       const event = jsonEvent({ type: 'T', data: {} });
       const late = client.appendToStream(S, event, { deadline: -60_000 });
       await expect(late).rejects.toMatchObject({ type: TOO_LATE });
       await expect(bodies()).rejects.toMatchObject({ type: 'stream-not-found' });
     });
 
-    test('up to a mebibyte is taken at once, and more is refused by name', async () => {
+    test('of up to a mebibyte are accepted, and larger ones are refused by an error of their own', async () => {
       const sized = (bytes: number): Promise<unknown> =>
         client.appendToStream(S, jsonEvent({ type: 'T', data: { text: 'x'.repeat(bytes) } })).then(
           () => 'taken',
@@ -137,7 +137,7 @@ export const rulesConformance = (
   });
 
   describe(`reads of ${name}`, () => {
-    test('begin with a record, forwards; backwards before it', async () => {
+    test('begin with a record forwards, and before it backwards', async () => {
       await put('no_stream', [a, b, c]);
       const positions: bigint[] = [];
       for await (const { event } of client.readAll())
@@ -153,7 +153,7 @@ export const rulesConformance = (
       await expect(nowhere.toArray()).rejects.toMatchObject({ type: 'unknown' });
     });
 
-    test('of a tombstone there is a record of its own, behind what it deleted', async () => {
+    test('return a tombstone as a record after those that it deleted', async () => {
       await put('no_stream', [a]);
       await client.tombstoneStream(S);
       const records: string[] = [];
@@ -163,7 +163,7 @@ export const rulesConformance = (
       expect(records).toEqual([`$streamDeleted ${2n ** 63n - 1n}`, 'T 0']);
     });
 
-    test('that follow leave out one record: where that was scavenged, the next one', async () => {
+    test('that follow omit one record, or the next one if it was scavenged', async () => {
       const [first] = (await put('no_stream', [a])) as [number, bigint];
       expect(first).toBe(0);
       const places: bigint[] = [];

@@ -1,4 +1,4 @@
-/** Events for tests of the log, and a reader of its subscriptions. */
+/** Creates events for tests of the log, and reads its subscriptions. */
 import type {
   EventLog,
   FoldEvent,
@@ -36,7 +36,7 @@ export const printOf = (event: { data: object }): unknown =>
 export const positionsOf = (events: readonly { position: number }[]): number[] =>
   events.map((e) => e.position);
 
-/** Follows the log until `done` is answered true; answers all that was handed out. */
+/** Subscribes until `done` returns true; returns all items. */
 export const follow = async (
   log: EventLog,
   after: number,

@@ -5,9 +5,9 @@ import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 
 export type StoreUnderTest = {
   store: ProjectionStore;
-  /** What readers see of it. */
+  /** What readers see of the store. */
   readModels: ReadModels;
-  /** The same store after its process was killed. Absent where nothing outlives the process. */
+  /** Reopens the store after a kill. Absent if the store does not survive its process. */
   reopenAfterKill?: () => Promise<{ store: ProjectionStore; readModels: ReadModels }>;
   cleanup(): Promise<void>;
 };
@@ -31,7 +31,7 @@ const batch = (scope: string, from: number, to: number, writes: RowWrite[] = [])
   writes,
 });
 
-/** `outlives`: the store keeps its rows when its process is killed. */
+/** `outlives`: the store keeps its rows after its process was killed. */
 export const readModelConformance = (
   name: string,
   open: () => Promise<StoreUnderTest>,
@@ -65,14 +65,14 @@ export const readModelConformance = (
       expect(await load('anna', 'a')).toEqual({ n: 1 });
     });
 
-    test('commits large batches at once, each by itself, and answers in their order', async () => {
+    test('commits large batches together, decides on each by itself, and answers in their order', async () => {
       const owners = ['anna', 'boris', 'carla', 'dora'];
       const large = (scope: string, from: number) => {
         const rows = Array.from({ length: 700 }, (_, n) => put(scope, `k${n}`, { scope, n }, n));
         return batch(scope, from, from + 10, rows);
       };
-      const asked = owners.map((scope) => large(scope, scope === 'carla' ? 5 : 0));
-      expect(await store.commit(SPACE, asked)).toEqual([
+      const batches = owners.map((scope) => large(scope, scope === 'carla' ? 5 : 0));
+      expect(await store.commit(SPACE, batches)).toEqual([
         'committed',
         'committed',
         'stale',
@@ -85,7 +85,7 @@ export const readModelConformance = (
         );
     });
 
-    test('changes nothing for a batch that starts elsewhere', async () => {
+    test('changes nothing for a batch that begins at another checkpoint', async () => {
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
       for (const from of [0, 4, 6]) {
         const late = batch('anna', from, 9, [
@@ -99,7 +99,7 @@ export const readModelConformance = (
       expect(await load('anna', 'b')).toBeUndefined();
     });
 
-    test('judges each partition of a commit by itself', async () => {
+    test('decides on each partition of a commit by itself', async () => {
       expect(ANNA).not.toBe(BORIS);
       const answers = await store.commit(SPACE, [
         batch('anna', 3, 5, [put('anna', 'a', { n: 1 })]),
@@ -116,7 +116,7 @@ export const readModelConformance = (
       expect(await store.commit(SPACE, [batch('anna', 8, 9)])).toEqual(['committed']);
     });
 
-    test('loads rows in the order asked, with gaps where there are none', async () => {
+    test('loads rows in the order of their keys, with gaps for missing ones', async () => {
       await store.commit(SPACE, [
         batch('anna', 0, 5, [put('anna', 'a', { n: 1 }), put('anna', 'b', { n: 2 })]),
       ]);
@@ -124,7 +124,7 @@ export const readModelConformance = (
       expect(await store.load(SPACE, keys)).toEqual([{ n: 2 }, undefined, { n: 1 }]);
     });
 
-    test('loads nothing where a partition stands elsewhere', async () => {
+    test('loads nothing if a partition is at another checkpoint', async () => {
       await store.commit(SPACE, [batch('anna', 0, 5, [put('anna', 'a', { n: 1 })])]);
       const at = await store.checkpoints(SPACE);
       const keys = [
@@ -137,7 +137,7 @@ export const readModelConformance = (
       expect(await store.load(SPACE, keys, at.with(BORIS, 1))).toBeUndefined();
     });
 
-    test('replaces and deletes', async () => {
+    test('replaces and deletes rows', async () => {
       await store.commit(SPACE, [
         batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1), put('anna', 'b', { n: 2 }, 2)]),
       ]);
@@ -178,7 +178,7 @@ export const readModelConformance = (
       expect(await under.readModels.get('things', 'anna', 'unlisted')).toEqual({ n: 0 });
     });
 
-    test('digests equal rows alike, in whatever order they came', async () => {
+    test('has the same digest for equal rows in any order of writing', async () => {
       const writes = ['c', 'a', 'b'].map((key, n) =>
         put('anna', key, { key, list: [n, 'x', null] }, n),
       );
@@ -193,7 +193,7 @@ export const readModelConformance = (
       expect(await store.digest(NEXT, ANNA)).toEqual({ ...one, checkpoint: 3 });
     });
 
-    test('digests every value, and nothing of other partitions', async () => {
+    test('includes every value in a digest, and nothing of other partitions', async () => {
       const empty = (await store.digest(SPACE, ANNA)).digest;
       await store.commit(SPACE, [batch('boris', 0, 1, [put('boris', 'a', { n: 1 })])]);
       expect((await store.digest(SPACE, ANNA)).digest).toBe(empty);
@@ -203,7 +203,7 @@ export const readModelConformance = (
       expect(new Set([empty, one, (await store.digest(SPACE, ANNA)).digest]).size).toBe(3);
     });
 
-    test('digests a row as its JSON says it', async () => {
+    test('includes the JSON of a row in a digest', async () => {
       const row = { text: 'ü "quoted"', list: [1.5, null], none: undefined, at: 1_790e9 };
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', row)])]);
       await store.commit(NEXT, [
@@ -212,7 +212,7 @@ export const readModelConformance = (
       expect(await store.digest(NEXT, ANNA)).toEqual(await store.digest(SPACE, ANNA));
     });
 
-    test('keeps spaces apart and switches readers in one step', async () => {
+    test('separates spaces and switches readers in one step', async () => {
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
       await store.goLive('things', SPACE);
       await store.commit(NEXT, [batch('anna', 0, 1, [put('anna', 'a', { n: 2 }, 1)])]);
@@ -225,7 +225,7 @@ export const readModelConformance = (
       expect((await store.spaces('things')).live).toBe(NEXT);
     });
 
-    test('drops a space with rows and checkpoints, and starts it afresh', async () => {
+    test('drops a space with rows and checkpoints, and starts it empty again', async () => {
       for (const space of [SPACE, NEXT])
         await store.commit(space, [batch('anna', 0, 1, [put('anna', 'a', { n: 1 }, 1)])]);
       await store.goLive('things', NEXT);
@@ -241,7 +241,7 @@ export const readModelConformance = (
     });
 
     if (!outlives) return;
-    test('has after a kill what was flushed, and no more than its checkpoint says', async () => {
+    test('has flushed rows after a kill, and no rows beyond its checkpoint', async () => {
       if (!under.reopenAfterKill)
         throw new Error('a store that outlives must say how to reopen it');
       await store.goLive('things', SPACE);

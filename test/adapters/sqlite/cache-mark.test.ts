@@ -1,4 +1,4 @@
-/** What a power cut leaves of the caches, and that it is told from what a kill leaves. */
+/** A cache is rebuilt after a power cut, which can lose its pages, but not after a kill, which cannot. */
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -22,7 +22,7 @@ const PAGE = 4_096;
 const pagesOf = (bytes: Buffer): Buffer[] =>
   Array.from({ length: bytes.length / PAGE }, (_, n) => bytes.subarray(n * PAGE, (n + 1) * PAGE));
 
-/** The pages of `after`, but one that was not written; the mark goes last, so it is still there. */
+/** Returns `after` without one of its changed pages, each in turn. The mark is still in the file. */
 const cut = (before: Buffer, after: Buffer): Buffer[] => {
   const [old, now] = [pagesOf(before), pagesOf(after)];
   const changed = [...now.keys()].filter((n) => old[n] && !now[n]?.equals(old[n]));
@@ -34,7 +34,7 @@ const cut = (before: Buffer, after: Buffer): Buffer[] => {
   );
 };
 
-/** The same bytes, as if the machine had been started since. */
+/** Returns the bytes as if the machine had been restarted since. */
 const afterStart = (bytes: Buffer): Buffer =>
   Buffer.from(bytes.toString('latin1').replaceAll(BOOT, EARLIER), 'latin1');
 
@@ -52,7 +52,7 @@ const copied = (file: string, to: (bytes: Buffer) => Buffer = (bytes) => bytes):
   return copy;
 };
 
-describe.skipIf(BOOT === '')('a cache of the log', () => {
+describe.skipIf(BOOT === '')('A cache of the log', () => {
   const SPACE = 'credentials@1.1';
   const PARTITION = partitionOf('anna');
 
@@ -67,7 +67,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
     return { store, discarded, write };
   };
 
-  /** A key that was active when its file was closed, and has been revoked since. */
+  /** Stores a key that was active when its file was closed, and has been revoked since. */
   const revoked = async () => {
     const file = join(fresh(), 'views.db');
     const first = rows(file);
@@ -79,7 +79,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
     return { file, before, ...second };
   };
 
-  test('is folded anew when a page of it may be missing', async () => {
+  test('is rebuilt when a page can be missing after a restart of the machine', async () => {
     const { file, before, store } = await revoked();
     await store.close();
     for (const bytes of cut(before, readFileSync(file))) {
@@ -96,7 +96,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
     }
   });
 
-  test('is kept when only its process died, and is marked on the disk before it changes', async () => {
+  test('is marked on the disk before it changes, and keeps its rows when only its process was killed', async () => {
     const { file, before, store } = await revoked();
     expect(before.includes(BOOT)).toBe(true);
     const killed = rows(copied(file));
@@ -107,7 +107,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
     await store.close();
   });
 
-  test('has no mark when it was closed in order', async () => {
+  test('has no mark after it was closed properly', async () => {
     const { file, store } = await revoked();
     await store.close();
     expect(heldBy(file)).toEqual([]);
@@ -117,7 +117,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
     await again.store.close();
   });
 
-  test('the catalog likewise', () => {
+  test('of products keeps its rows after a kill and is rebuilt after a restart of the machine', () => {
     const { events, publish } = history();
     for (let n = 0; n < 20; n += 1) publish(content(`${n}`));
     const file = join(fresh(), 'catalog.db');
@@ -141,7 +141,7 @@ describe.skipIf(BOOT === '')('a cache of the log', () => {
   });
 });
 
-test('a machine that does not tell its boot has its caches wait for the disk', () => {
+test('A cache waits for the disk on a machine that does not report its boot', () => {
   const file = join(fresh(), 'cache.db');
   const db = new DatabaseSync(file);
   db.exec(`PRAGMA journal_mode = WAL; ${MARK_TABLE}`);

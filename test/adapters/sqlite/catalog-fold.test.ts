@@ -22,8 +22,8 @@ const filled = (events: readonly FoldEvent[], file = ':memory:'): Catalog => {
 
 const ALL: ProductSearch = { sort: 'relevance', limit: 100, offset: 0, facets: ['category'] };
 
-describe('folding', () => {
-  test('publish, revise, observe: the product as its stream leaves it', () => {
+describe('The catalog', () => {
+  test('has the product as its published, revised and observed events define it', () => {
     const { events, publish, revise, observe, other } = history();
     publish(content('a', { brand: 'Ada' }));
     other();
@@ -50,7 +50,7 @@ describe('folding', () => {
     expect(catalog.checkpoint()).toBe(4);
   });
 
-  test('stock is as of the day that the feed says, until it is seen to be another', () => {
+  test('dates the stock by the feed until another stock is observed', () => {
     const { events, publish, observe, revise } = history();
     const seen = (source_updated_at: string) => {
       const event = revise(content('a', { source_updated_at }));
@@ -65,7 +65,7 @@ describe('folding', () => {
     expect(filled(events).byId(['prd_a']).get('prd_a')?.stock.as_of).toBe(T0 + 6);
   });
 
-  test('withdrawn is gone from every answer, and comes back with its first day', () => {
+  test('omits a withdrawn product, and shows its first publication date when it is published again', () => {
     const { events, publish, observe, withdraw } = history();
     publish(content('a', { category: 'Mugs' }));
     publish(content('b'));
@@ -74,19 +74,19 @@ describe('folding', () => {
     expect(catalog.count()).toBe(1);
     expect(catalog.hasCategory('Mugs')).toBe(false);
     expect(catalog.byId(['prd_a']).size + catalog.bySku(['SKU-a']).size).toBe(0);
-    const asked = ['prd_a', 'prd_b', 'prd_x'];
+    const ids = ['prd_a', 'prd_b', 'prd_x'];
     const gone = { product: { title: 'Product a', category: 'Mugs' }, reason: 'sold out' };
-    expect([...catalog.withdrawn(asked)]).toMatchObject([['prd_a', gone]]);
+    expect([...catalog.withdrawn(ids)]).toMatchObject([['prd_a', gone]]);
     const seen = observe('prd_a', MUCH);
     catalog.apply([seen], seen.position);
-    expect(catalog.withdrawn(asked).get('prd_a')?.reason).toBe('sold out');
+    expect(catalog.withdrawn(ids).get('prd_a')?.reason).toBe('sold out');
     expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(0);
     expect(catalog.search(ALL).facets).toEqual([
       { field: 'category', values: [{ value: 'Gifts', count: 1 }], more: 0 },
     ]);
     const again = publish(content('a', { category: 'Mugs' }));
     catalog.apply([again], again.position);
-    expect(catalog.withdrawn(asked)).toEqual(new Map());
+    expect(catalog.withdrawn(ids)).toEqual(new Map());
     expect(catalog.byId(['prd_a']).get('prd_a')).toMatchObject({
       published_at: T0 + 1,
       updated_at: T0 + 5,
@@ -96,7 +96,7 @@ describe('folding', () => {
     expect(catalog.search({ ...ALL, q: 'product a' }).total).toBe(1);
   });
 
-  test('an answer kept for the next asker does not outlive a change', () => {
+  test('does not answer from its cache after a product has changed', () => {
     const { events, publish, observe, revise } = history();
     publish(content('a', { title: 'Mug' }));
     const catalog = filled(events);
@@ -111,7 +111,7 @@ describe('folding', () => {
     expect(catalog.search({ ...ALL, q: 'mug' }).total).toBe(0);
   });
 
-  test('an event is folded once, however often it comes', () => {
+  test('folds an event once, however often it is applied', () => {
     const { events, publish, withdraw } = history();
     publish(content('a'));
     withdraw('prd_a');
@@ -128,7 +128,7 @@ describe('folding', () => {
     expect([...catalog.byId(['prd_a', 'prd_b', 'prd_c']).keys()]).toEqual(['prd_b', 'prd_c']);
   });
 
-  test('all of a batch or nothing: what cannot be folded leaves rows and checkpoint', () => {
+  test('applies a batch completely or not at all, with rows and checkpoint unchanged', () => {
     const { events, publish, revise } = history();
     publish(content('a'));
     const file = freshFile();
@@ -150,16 +150,16 @@ describe('folding', () => {
 
   test.each([
     ['names no product', { product_id: 7 }],
-    ['has words that are none', { title: { en: 'Mug' } }],
-    ['has a price that is none', { price_tiers: 3 }],
-    ['has what no column takes', { product_id: 'prd_a', sku: ['S'] }],
-  ])('an event that %s is poison, whatever the file', (_, over) => {
+    ['has a title that is not a text', { title: { en: 'Mug' } }],
+    ['has price tiers that are not a list', { price_tiers: 3 }],
+    ['has a SKU that no column accepts', { product_id: 'prd_a', sku: ['S'] }],
+  ])('throws PoisonEvent for an event that %s', (_, over) => {
     const { publish } = history();
     const event = publish({ ...content('a'), ...(over as object) });
     expect(() => filled([event])).toThrow(PoisonEvent);
   });
 
-  test('the digest knows rows only, not how they came', () => {
+  test('has a digest that depends on its rows and not on their history', () => {
     const steps = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('publish', 'observe', 'withdraw')),
       { maxLength: 20 },
@@ -193,7 +193,7 @@ describe('folding', () => {
     );
   });
 
-  test('the digest sees every difference', () => {
+  test('has another digest after any difference in a product', () => {
     const one = (over: object, members: 'as they are' | 'turned' = 'as they are') => {
       const { events, publish } = history();
       const product = { ...content('a'), ...over };
@@ -211,7 +211,7 @@ describe('folding', () => {
   });
 });
 
-describe('the file', () => {
+describe('The file of the catalog', () => {
   const story = () => {
     const log = history();
     for (let n = 0; n < 50; n += 1) log.publish(content(`${n}`, { title: `Mug ${n}`, moq: n }));
@@ -226,7 +226,7 @@ describe('the file', () => {
     checkpoint: catalog.checkpoint(),
   });
 
-  test('opened again, it answers the same and goes on', () => {
+  test('gives the same answers and accepts events after it is opened again', () => {
     const { events, publish } = story();
     const file = freshFile();
     const first = filled(events, file);
@@ -243,15 +243,15 @@ describe('the file', () => {
 
   test.each([
     [
-      'of another version',
+      'has another version',
       (file: string) => {
         const db = new DatabaseSync(file);
         db.exec('pragma user_version = 99');
         db.close();
       },
     ],
-    ['that is no database', (file: string) => writeFileSync(file, 'x'.repeat(10_000))],
-  ])('a file %s is thrown away, and can be filled again', (_, spoil) => {
+    ['is not a database', (file: string) => writeFileSync(file, 'x'.repeat(10_000))],
+  ])('is replaced by an empty one that can be filled if it %s', (_, spoil) => {
     const { events } = story();
     const file = freshFile();
     const first = filled(events, file);
@@ -265,7 +265,7 @@ describe('the file', () => {
     second.close();
   });
 
-  test('a folder that is not there is an error, not an empty catalog', () => {
+  test('cannot be opened in a missing folder', () => {
     expect(() => sqliteCatalog(join(temporary.fresh(), 'none', 'catalog.db'))).toThrow(/open/);
   });
 });

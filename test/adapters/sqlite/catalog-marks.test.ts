@@ -42,7 +42,7 @@ const shopOf = () => {
     live,
     catalog,
     follow,
-    /** Withdraws, revises, observes and adds; the ids of what is not what it was. */
+    /** Withdraws, revises, observes and publishes products; returns the ids of those that changed. */
     change(): string[] {
       const touched = [...live].filter(() => chance.below(50) === 0);
       for (const id of touched) {
@@ -74,7 +74,7 @@ const queries = (): ProductSearch[] =>
 
 const asJson = (mark: ProductMark): ProductMark => JSON.parse(JSON.stringify(mark)) as ProductMark;
 
-/** All rows, page by page; `between` is called before each further page. */
+/** Reads all rows page by page; calls `between` before each further page. */
 const paged = (catalog: Catalog, query: ProductSearch, between: () => Catalog | void): string[] => {
   const seen: string[] = [];
   let from = catalog;
@@ -88,9 +88,9 @@ const paged = (catalog: Catalog, query: ProductSearch, between: () => Catalog | 
   return seen;
 };
 
-describe('pages that go on behind a mark', () => {
+describe('Pages that continue after a mark', () => {
   test.each(queries().map((query) => [JSON.stringify(query), query] as const))(
-    'are one listing, and lose and repeat nothing that stays as it is: %s',
+    'lose and repeat no product that does not change: %s',
     (_, query) => {
       const shop = shopOf();
       const all = shop.catalog.search({ ...query, limit: 10_000 });
@@ -109,7 +109,7 @@ describe('pages that go on behind a mark', () => {
     },
   );
 
-  test('go on in a catalog that another node has made', () => {
+  test('continue in the catalog of another node', () => {
     for (const query of queries()) {
       const shop = shopOf();
       const before = paged(shop.catalog, query, () => {});
@@ -119,7 +119,7 @@ describe('pages that go on behind a mark', () => {
     }
   });
 
-  test('stay in order when a word that was rare is not any more', () => {
+  test('keep their order when a rare word becomes frequent', () => {
     const { events, publish } = history();
     const catalog = sqliteCatalog(':memory:');
     const follow = (): void => catalog.apply(events.slice(catalog.checkpoint()), events.length);
@@ -142,7 +142,7 @@ describe('pages that go on behind a mark', () => {
     catalog.close();
   });
 
-  test('have a mark that fits a cursor, however long the words are', () => {
+  test('have a mark that fits into a cursor, however long the words are', () => {
     const long = '茶'.repeat(200);
     const { events, publish } = history();
     const han = Array.from({ length: 200 }, (_, n) => String.fromCodePoint(0x4e00 + n)).join('');
@@ -158,7 +158,7 @@ describe('pages that go on behind a mark', () => {
     }
   });
 
-  test('put one currency behind the other, and amounts in order within', () => {
+  test('order by currency, and by amount within a currency', () => {
     const { catalog } = shopOf();
     const { products } = catalog.search({ ...ALL, sort: 'price', limit: 10_000 });
     const prices = products.map(

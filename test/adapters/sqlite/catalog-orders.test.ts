@@ -33,7 +33,7 @@ const made = (key: string): Content =>
 const sometimes = <Value>(value: () => Value): Value | undefined =>
   chance.below(3) === 0 ? value() : undefined;
 
-const asked = (): ProductSearch => {
+const randomQuery = (): ProductSearch => {
   const price_min = chance.below(200);
   const wish = {
     q: sometimes(() => (chance.below(2) === 0 ? chance.pick(WORDS) : 'pin mug')),
@@ -96,7 +96,7 @@ const byKey =
 
 const ALL: ProductSearch = { sort: 'relevance', limit: 10_000, offset: 0, facets: [] };
 
-/** A plain walk over all products; which match a text, and how well, is taken as it comes. */
+/** Searches by a plain pass over all products. Takes the matches of a text and their scores as given. */
 const walked = (catalog: Catalog, query: ProductSearch) => {
   const { q } = query;
   const from = catalog.search({ ...ALL, ...(q !== undefined && { q }) }).products;
@@ -116,11 +116,11 @@ const walked = (catalog: Catalog, query: ProductSearch) => {
   return { products: page.map(({ product_id }) => product_id), total: found.length, facets };
 };
 
-/** So many that each column is put in order before the next change. */
+/** Enough queries to sort each column before the next change. */
 const ASKED_BETWEEN_CHANGES = 150;
 
-describe('columns in order', () => {
-  test('give what a plain walk gives, after each kind of change', () => {
+describe('A search by sorted columns', () => {
+  test('gives the results of a plain pass over all products after each kind of change', () => {
     const log = history();
     const live = new Set<string>();
     const publish = (key: string): void => {
@@ -151,7 +151,7 @@ describe('columns in order', () => {
       catalog.apply(log.events.slice(catalog.checkpoint()), log.events.length);
       expect(catalog.count()).toBe(live.size);
       for (let n = 0; n < ASKED_BETWEEN_CHANGES; n += 1) {
-        const query = asked();
+        const query = randomQuery();
         const { last, ...hits } = catalog.show(query, view);
         const expected = walked(catalog, query);
         expect({ change, query, ...hits }).toEqual({ change, query, ...expected });
@@ -162,7 +162,7 @@ describe('columns in order', () => {
     catalog.close();
   });
 
-  test('an answer that is kept grows by the rows and facets asked for later', () => {
+  test('extends its cached result by the rows and facets of later queries', () => {
     const { events, publish } = history();
     for (let n = 0; n < 200; n += 1) publish(made(`${(n * 89) % 200}`.padStart(3, '0')));
     const fresh = (): Catalog => {
@@ -186,7 +186,7 @@ describe('columns in order', () => {
       }
   });
 
-  test('what a view made of a product is made again after a change, and not before', () => {
+  test('makes the view of a product again after a change, and not before', () => {
     const { events, publish, observe } = history();
     publish(content('a'));
     publish(content('b'));

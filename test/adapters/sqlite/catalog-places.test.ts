@@ -53,8 +53,8 @@ const shop = () => {
   };
 };
 
-describe('places of words', () => {
-  test('say what the file says, whatever was published, revised and withdrawn between', () => {
+describe('The cached postings of words', () => {
+  test('find what the file finds after products are published, revised and withdrawn', () => {
     fc.assert(
       fc.property(fc.array(fc.array(act, { maxLength: 60 }), { maxLength: 4 }), (rounds) => {
         const it = shop();
@@ -77,7 +77,7 @@ describe('places of words', () => {
     );
   });
 
-  test('leave beginnings of very many words to the file', () => {
+  test('leave prefixes of very many words to the file', () => {
     const it = shop();
     const put = (key: number) => ({ kind: 'put' as const, key, product: { title: `a${key}` } });
     it.apply(Array.from({ length: 300 }, (_, key) => put(key)));

@@ -29,7 +29,7 @@ const ask = (over: Partial<ProductSearch>): ProductSearch => ({
 const keys = (catalog: Catalog, over: Partial<ProductSearch>): string[] =>
   catalog.search(ask(over)).products.map(({ product_id }) => product_id.slice(4));
 
-describe('text', () => {
+describe('A text search', () => {
   const shop = catalogWith(
     content('vase', { title: 'Pink Glass Vase', brand: 'Café Zoë' }),
     content('mug', {
@@ -43,30 +43,30 @@ describe('text', () => {
   );
 
   test.each([
-    ['every word by prefix', 'pink glas', ['glasses', 'vase']],
-    ['in any order and case', 'GLASS piNK', ['glasses', 'vase']],
-    ['all words or nothing', 'pink zebra', []],
-    ['across fields', 'mugs spot', ['mug']],
-    ['sku', 'ab-123', ['cup']],
-    ['without accents', 'cafe zoe', ['vase']],
-    ['with other accents', 'CÁFÈ', ['vase']],
-    ['decomposed accents', 'cafe\u0301', ['vase']],
-    ['full-width letters', 'ｐｉｎｋ ｖａｓｅ', ['mug', 'vase']],
-    ['words that are written without spaces', '杯', ['cup']],
-    ['description too', 'goes', ['mug']],
-    ['no word at all is no match', '*** 🎁', []],
-    ['one letter other', 'glads', ['glasses', 'vase']],
-    ['one letter fewer', 'retr mog', []],
-    ['one letter more', 'rettro', ['mug']],
-    ['two letters exchanged', 'vsae', ['mug', 'vase']],
-    ['first letter', 'xetro', ['mug']],
-    ['two letters exchanged in a short word', 'mgu', ['mug']],
-    ['no other typo in short words', 'mog', []],
-    ['no exchange in shorter ones', 'ba', []],
-    ['no second typo', 'glxxs', []],
-    ['no typo in numbers: another number is another product', 'ab-125', []],
-    ['a typo in one word only where it gives no hit', 'pink vaze', ['mug', 'vase']],
-    ['a shorter near word is whole', 'cupp', ['cups']],
+    ['finds every word by its prefix', 'pink glas', ['glasses', 'vase']],
+    ['accepts words in any order and case', 'GLASS piNK', ['glasses', 'vase']],
+    ['finds nothing unless all words match', 'pink zebra', []],
+    ['matches words of several fields', 'mugs spot', ['mug']],
+    ['finds a SKU', 'ab-123', ['cup']],
+    ['finds accented words without accents', 'cafe zoe', ['vase']],
+    ['finds words with other accents', 'CÁFÈ', ['vase']],
+    ['accepts decomposed accents', 'cafe\u0301', ['vase']],
+    ['accepts full-width letters', 'ｐｉｎｋ ｖａｓｅ', ['mug', 'vase']],
+    ['finds words that are written without spaces', '杯', ['cup']],
+    ['finds words of the description', 'goes', ['mug']],
+    ['finds nothing without a word', '*** 🎁', []],
+    ['accepts one replaced letter', 'glads', ['glasses', 'vase']],
+    ['accepts a missing letter in a word, but no typo in a short one', 'retr mog', []],
+    ['accepts one additional letter', 'rettro', ['mug']],
+    ['accepts two exchanged letters', 'vsae', ['mug', 'vase']],
+    ['accepts a wrong first letter', 'xetro', ['mug']],
+    ['accepts two exchanged letters in a short word', 'mgu', ['mug']],
+    ['accepts no other typo in a short word', 'mog', []],
+    ['accepts no typo in a word of two letters', 'ba', []],
+    ['accepts no second typo', 'glxxs', []],
+    ['accepts no typo in a number', 'ab-125', []],
+    ['looks for typos only in words without a match', 'pink vaze', ['mug', 'vase']],
+    ['does not use a shorter near word as a prefix', 'cupp', ['cups']],
   ])('%s', (_, q, expected) => {
     expect(keys(shop, { q }).sort()).toEqual(expected);
   });
@@ -95,11 +95,11 @@ describe('text', () => {
     'title:pink',
     '-pink',
     '^pink',
-  ])('takes %j for words, not for syntax', (q) =>
+  ])('reads %j as words and not as syntax', (q) =>
     expect(() => shop.search(ask({ q }))).not.toThrow(),
   );
 
-  test('no text breaks the syntax', () => {
+  test('accepts any text without a syntax error', () => {
     const unit = fc.oneof(
       fc.constantFrom(
         '"',
@@ -130,7 +130,7 @@ describe('text', () => {
     );
   });
 
-  test('every word of a title finds its product', () => {
+  test('finds a product by every word of its title', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }), (title) => {
         const one = catalogWith(content('x', { title: `known ${title}` }));
@@ -141,7 +141,7 @@ describe('text', () => {
   });
 });
 
-describe('filters, order and facets', () => {
+describe('Filters, order and facets', () => {
   const arbitrary = fc.record({
     category: fc.constantFrom('Mugs', 'Bags', 'Gifts'),
     brand: fc.constantFrom(undefined, 'Ada', 'Bo'),
@@ -172,7 +172,7 @@ describe('filters, order and facets', () => {
     ),
   });
   const maybe = <T>(...values: T[]) => fc.constantFrom(undefined, undefined, ...values);
-  const asked = fc.record({
+  const queries = fc.record({
     q: maybe('mug', 'b', 'alpine'),
     category: maybe('Mugs', 'None'),
     brand: maybe('Ada'),
@@ -236,10 +236,10 @@ describe('filters, order and facets', () => {
       updated: -product.updated_at,
     })[query.sort ?? 'relevance'];
 
-  test('are what a plain walk over all products gives, page by page', () => {
+  test('give the results of a plain pass over all products on every page', () => {
     const facets: ProductSearch['facets'] = ['category', 'ship_from', 'brand', 'origin', 'stock'];
     fc.assert(
-      fc.property(fc.array(arbitrary, { maxLength: 25 }), asked, (made, wish) => {
+      fc.property(fc.array(arbitrary, { maxLength: 25 }), queries, (made, wish) => {
         const { events, publish, observe } = history();
         made.forEach(({ tiers, stock, ...rest }, index) => {
           const price_tiers = tiers.map(([min_quantity = 0, unit_price = 0]) => ({
@@ -293,14 +293,14 @@ describe('filters, order and facets', () => {
     );
   });
 
-  test('ids and skus narrow like any filter; the unknown are passed over', () => {
+  test('include ids and SKUs, and ignore unknown ones', () => {
     const shop = catalogWith(content('a'), content('b'), content('c', { category: 'Mugs' }));
     expect(keys(shop, { ids: ['prd_c', 'prd_a', 'prd_x'] })).toEqual(['a', 'c']);
     expect(keys(shop, { skus: ['SKU-c', 'sku-a'], category: 'Mugs' })).toEqual(['c']);
     expect(keys(shop, { ids: ['prd_a'], skus: ['SKU-b'] })).toEqual([]);
   });
 
-  test('a facet has the most frequent values, those of category for a whole catalog', () => {
+  test('list the most frequent values of a facet, and all categories of a catalog', () => {
     const many = Array.from({ length: 1_020 }, (_, n) =>
       content(`${n}`, { brand: `Brand ${n % 60}`, category: `Category ${n % 510}` }),
     );
@@ -314,7 +314,7 @@ describe('filters, order and facets', () => {
     expect(category?.values[0]).toEqual({ value: 'Category 509', count: 3 });
   });
 
-  test('pages beyond the first hundreds go on in the same order', () => {
+  test('keep their order on pages after the first hundreds of rows', () => {
     const many = Array.from({ length: 700 }, (_, n) =>
       content(`${(n * 389) % 700}`, { moq: n % 3 }),
     );

@@ -1,4 +1,4 @@
-/** The thread that writes keys.db, and what is left in the file of a key that is destroyed. */
+/** Tests the thread that writes keys.db, and that the file keeps nothing of a destroyed key. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const WRAPPING = Buffer.alloc(32, 1);
 const TURNS = 50;
 const WRAPPED_BYTES = 60;
 
-/** A vault with one key, and the wrapped bytes of it. */
+/** Creates a vault with one key; returns also its wrapped bytes. */
 const filled = async () => {
   const directory = fresh();
   const path = join(directory, 'keys.db');
@@ -34,8 +34,8 @@ const filled = async () => {
 const sealAll = (vault: ReturnType<typeof sqliteKeyVault>, count: number, from = 1) =>
   Array.from({ length: count }, (_, n) => vault.seal(`led_${from + n}`, 'text'));
 
-describe('while a key waits for the disk', () => {
-  test('the process opens and goes on, and nothing is sealed before its key is there', async () => {
+describe('While a key waits for the disk', () => {
+  test('the process continues to open texts, and seals none before its key is stored', async () => {
     const { vault, text, other } = await filled();
     other.exec('BEGIN IMMEDIATE');
     let answered = 0;
@@ -59,13 +59,13 @@ describe('while a key waits for the disk', () => {
     const frames = () => Number(look.get()?.['log']);
     const before = frames();
     await Promise.all(sealAll(vault, 100));
-    // Two pages each, were they alone.
+    // A commit of a single key writes two pages.
     expect(frames() - before).toBeLessThan(50);
     other.close();
     await vault.close();
   });
 
-  test('close waits for those who wait', async () => {
+  test('close waits for the pending calls', async () => {
     const { path, vault, other } = await filled();
     other.close();
     const sealing = Promise.all(sealAll(vault, 3));
@@ -78,8 +78,8 @@ describe('while a key waits for the disk', () => {
   });
 });
 
-describe('a key that cannot be stored', () => {
-  test('is refused while the file is gone, and stored when it is there again', async () => {
+describe('A key that cannot be stored', () => {
+  test('is refused while the file is missing, and stored when it is back', async () => {
     const { path, vault, other } = await filled();
     other.close();
     renameSync(path, `${path}.away`);
@@ -95,18 +95,18 @@ describe('a key that cannot be stored', () => {
     await vault.close();
   });
 
-  test('all who asked for it at once are told, and a later one gets it', async () => {
+  test('is refused to all concurrent callers, and stored for a later one', async () => {
     const { vault, other } = await filled();
     other.exec('BEGIN IMMEDIATE');
-    const told = await Promise.allSettled([vault.seal('led_1', 'a'), vault.seal('led_1', 'b')]);
-    expect(told).toMatchObject([{ reason: { applied: 'no' } }, { reason: { applied: 'no' } }]);
+    const results = await Promise.allSettled([vault.seal('led_1', 'a'), vault.seal('led_1', 'b')]);
+    expect(results).toMatchObject([{ reason: { applied: 'no' } }, { reason: { applied: 'no' } }]);
     other.exec('ROLLBACK');
     other.close();
     expect(await vault.seal('led_1', 'a')).not.toBeNull();
     await vault.close();
   });
 
-  test('no second key takes the place of a first', async () => {
+  test('does not replace a first key', async () => {
     const db = openKeyFile(join(fresh(), 'keys.db'));
     const committer = new Committer(db, KEY_RECORDING);
     const [first, second] = [randomBytes(WRAPPED_BYTES), randomBytes(WRAPPED_BYTES)];
@@ -119,10 +119,10 @@ describe('a key that cannot be stored', () => {
   });
 });
 
-describe('a key that is destroyed', () => {
-  test('is not told so before its bytes are gone; again, they go', async () => {
+describe('A destroyed key', () => {
+  test('is reported only when its bytes are removed, and removed by a second attempt', async () => {
     const { directory, path, vault, text, other, isLeft } = await filled();
-    // A reader of what was before keeps the write-ahead log from being cut off.
+    // A reader of the previous state prevents the truncation of the write-ahead log.
     other.exec('BEGIN; SELECT count(*) FROM keys');
     const failed = { name: 'LogUnavailable', reason: 'fault', applied: 'unknown' };
     await expect(vault.destroy('led_0')).rejects.toMatchObject(failed);
@@ -130,7 +130,7 @@ describe('a key that is destroyed', () => {
     expect(await vault.unseal([text])).toEqual([null]);
     expect(isLeft()).toBe(true);
 
-    // As a crash leaves it.
+    // The state after a crash.
     const crashed = fresh();
     for (const name of ['keys.db', 'keys.db-wal'])
       copyFileSync(join(directory, name), join(crashed, name));
@@ -147,7 +147,7 @@ describe('a key that is destroyed', () => {
     rmSync(path);
   });
 
-  test('goes also when it was on its way', async () => {
+  test('is removed also if it was just being written', async () => {
     const { vault, other } = await filled();
     other.close();
     const [sealed, had, again] = await Promise.all([
@@ -168,7 +168,7 @@ const OLD_SCHEMA =
 
 type Key = { subject: string; wrapped: Uint8Array; gone: boolean };
 
-/** Of subjects of any length, in any order; every seventh commit of a key destroys another. */
+/** Stores keys of random subjects; every seventh commit of a key destroys another one. */
 const fill = (db: DatabaseSync): Key[] => {
   const committer = new Committer(db, KEY_RECORDING);
   const keys: Key[] = [];
@@ -186,7 +186,7 @@ const fill = (db: DatabaseSync): Key[] => {
   return keys;
 };
 
-/** Keys that do not stand in the file once, or, destroyed, still do. */
+/** Lists the keys that are not in the file exactly once, or were destroyed and are in it. */
 const wrong = (path: string, keys: readonly Key[]): number => {
   const middle = (bytes: Uint8Array, at: number): bigint =>
     new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(at);
@@ -201,7 +201,7 @@ const wrong = (path: string, keys: readonly Key[]): number => {
   return keys.filter((key) => times(key) !== (key.gone ? 0 : 1)).length;
 };
 
-describe('the file', () => {
+describe('The file of the key vault', () => {
   test('has each key once and none that was destroyed', () => {
     const path = join(fresh(), 'keys.db');
     const db = openKeyFile(path);
@@ -212,7 +212,7 @@ describe('the file', () => {
     db.close();
   });
 
-  test('of format 1 is brought over, and what it had twice is there once', () => {
+  test('is migrated from format 1, and has a key once that format 1 had twice', () => {
     const path = join(fresh(), 'keys.db');
     const old = new DatabaseSync(path);
     old.exec(`

@@ -19,8 +19,8 @@ keyVaultConformance('SQLite in memory', () => make(':memory:'));
 const filesHold = (directory: string, bytes: Buffer): boolean =>
   readdirSync(directory).some((name) => readFileSync(join(directory, name)).includes(bytes));
 
-describe('the key vault in a file', () => {
-  it('opens what it sealed also after a restart, and with no other secret', async () => {
+describe('The key vault in a file', () => {
+  it('opens its texts after a restart, and only with the same root secret', async () => {
     const file = join(fresh(), 'keys.db');
     const vault = sqliteKeyVault(file, wrapping);
     const sealed = (await vault.seal('led_1', 'ada@shop.example')) ?? '';
@@ -38,7 +38,7 @@ describe('the key vault in a file', () => {
     await vault.seal('hnd_2', 'text');
     const before = readdirSync(directory).map((name) => readFileSync(join(directory, name)));
     expect(await vault.destroy('hnd_1')).toBe(true);
-    // The row is subject, then the wrapped key: whatever followed the name before is gone now.
+    // A row is the subject, then the wrapped key: the bytes after the subject must be different now.
     const wrapped = before
       .map((bytes) => ({ bytes, at: bytes.indexOf('hnd_1') }))
       .filter(({ at }) => at >= 0)

@@ -1,4 +1,4 @@
-/** A lock whose file somebody removed lets a second process in, and the first one ends. */
+/** If the lock file is removed, a second process can start, and the first one ends. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -17,8 +17,8 @@ const { fresh, removeAll } = directories('sqlite-lock-');
 afterAll(removeAll);
 const { server } = onStandIn();
 
-describe('the lock of a data directory', () => {
-  test('keeps a second one out, for as long as it is held', () => {
+describe('The lock of a data directory', () => {
+  test('refuses a second lock until it is released', () => {
     const directory = fresh();
     const lock = lockDirectory(directory);
     expect(() => lockDirectory(directory, 0)).toThrow(StartupError);
@@ -26,17 +26,17 @@ describe('the lock of a data directory', () => {
     lockDirectory(directory, 0).release();
   });
 
-  test('tells its holder, once, that its file is gone', async () => {
+  test('reports once that its file was removed', async () => {
     const directory = fresh();
     const lock = lockDirectory(directory);
-    const told = Promise.withResolvers<string>();
-    lock.watch(told.resolve);
+    const loss = Promise.withResolvers<string>();
+    lock.watch(loss.resolve);
     rmSync(join(directory, 'lock'));
-    expect(await told.promise).toContain(`${join(directory, 'lock')} was removed or replaced`);
+    expect(await loss.promise).toContain(`${join(directory, 'lock')} was removed or replaced`);
     lock.release();
   });
 
-  test('removed, ends the log that held it, and leaves the directory to the one that came', async () => {
+  test('stops the log that held it when it is removed, and a second log continues', async () => {
     const directory = fresh();
     const fatal = Promise.withResolvers<string>();
     const first = sqliteEventLog({ directory, onFatal: ({ message }) => fatal.resolve(message) });
@@ -55,7 +55,7 @@ describe('the lock of a data directory', () => {
     expect(existsSync(join(directory, 'lock'))).toBe(true);
   });
 
-  test('removed, ends a process whose log is on a server, too', async () => {
+  test('stops a process with a remote log when it is removed', async () => {
     const config = { ...readConfig({}), dataDirectory: fresh(), eventLogUrl: server().url };
     const fatal = Promise.withResolvers<string>();
     const onFatal = ({ message }: Error): void => fatal.resolve(message);

@@ -1,7 +1,8 @@
-/** What a bad disk does to the embedded log: flipped bits, a cut file, no room. */
+/** Effects of a bad disk on the embedded log: flipped bits, a truncated file, no space. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sqliteEventLog, type SqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
@@ -21,7 +22,7 @@ const fill = async (log: EventLog): Promise<void> => {
   }
 };
 
-/** One copy as closed, one as a crash would leave it: all of it in the write-ahead log. */
+/** Creates one closed copy, and one as after a crash, with everything in the write-ahead log. */
 const prepared = async () => {
   const [closed, crashed] = [fresh(), fresh()];
   const log = sqliteEventLog({ directory: closed });
@@ -47,12 +48,12 @@ const everything = (log: EventLog) => Promise.allSettled(reads(log));
 const random =
   (seed: number) =>
   (below: number): number => {
-    // Park and Miller: small, and the same everywhere.
+    // The generator of Park and Miller, which gives the same numbers everywhere.
     seed = (seed * 48_271) % 2_147_483_647;
     return seed % below;
   };
 
-/** The log, or null when it refuses to open. */
+/** Returns null if the log refuses to open. */
 const opened = (directory: string, checkedAtOpen: number): SqliteEventLog | null => {
   try {
     return sqliteEventLog({ directory, checkedAtOpen });
@@ -74,7 +75,7 @@ const expectHonest = async (log: SqliteEventLog, good: Awaited<ReturnType<typeof
     }
     const served = read.value as unknown[];
     const all = right?.status === 'fulfilled' ? (right.value as unknown[]) : [];
-    // A damaged index can hide records. What is served is never changed, and the scrub tells.
+    // A damaged index can hide records, which the scrub reports. No returned record is changed.
     for (const event of served) expect(all, `read ${index}`).toContainEqual(event);
     short ||= served.length !== all.length;
   }
@@ -83,9 +84,9 @@ const expectHonest = async (log: SqliteEventLog, good: Awaited<ReturnType<typeof
   return { harmed: harmed || fault !== null };
 };
 
-describe('flipped bits', () => {
-  test('no changed record is ever served as good', { timeout: 60_000 }, async () => {
-    const seed = Number(process.hrtime.bigint() % 2_147_483_646n) + 1;
+describe('A log with flipped bits', () => {
+  test('returns no changed record', { timeout: 60_000 }, async () => {
+    const seed = Number(env['SEED'] ?? (process.hrtime.bigint() % 2_147_483_646n) + 1n);
     const draw = random(seed);
     const { closed, crashed, good } = await prepared();
     const seen = { refused: 0, harmed: 0, unaffected: 0 };
@@ -108,14 +109,14 @@ describe('flipped bits', () => {
       seen[result.harmed ? 'harmed' : 'unaffected'] += 1;
       await log.close();
     }
-    // Else the flips did not reach anything, and this test proves nothing.
+    // Otherwise no flip reached a record, and the test proves nothing.
     const reached = seen.refused > 20 && seen.harmed > 1;
     expect({ seed, reached, ...seen }).toMatchObject({ reached: true });
   });
 });
 
-describe('a cut write-ahead log', () => {
-  test('refused, and not touched: what is left can be saved', async () => {
+describe('A log with a truncated write-ahead log', () => {
+  test('is refused and not changed, so that the rest can be recovered', async () => {
     const { crashed, good } = await prepared();
     const path = join(crashed, 'log.db-wal');
     const whole = readFileSync(path);
@@ -140,8 +141,8 @@ afterAll(() => {
   if (mounted) spawnSync('umount', ['--lazy', mounting]);
 });
 
-describe.skipIf(!mounted)('a full disk (needs the right to mount a tmpfs)', () => {
-  test('appends are refused as full, reads go on, and room is enough to go on', async () => {
+describe.skipIf(!mounted)('A log on a full disk (needs the right to mount a tmpfs)', () => {
+  test('refuses appends as full, answers reads, and appends again once there is space', async () => {
     const directory = join(mounting, 'data');
     const fatal: Error[] = [];
     const log = sqliteEventLog({ directory, onFatal: (error) => fatal.push(error) });

@@ -1,4 +1,4 @@
-/** What may wait to be written, in bytes: each is counted while it waits, and no longer. */
+/** The limit of bytes in the queue counts an append exactly while it waits. */
 import { afterAll, expect, test } from 'vitest';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { type EventLog, type NewEvent, NO_STREAM } from '#src/ports/event-log.ts';
@@ -8,7 +8,7 @@ import { bound } from '../../conformance/log-events.ts';
 const { fresh, removeAll } = directories('sqlite-log-queue-');
 afterAll(removeAll);
 
-/** Room for one of these at a time. */
+/** Space for one append at a time. */
 const large = (): NewEvent => bound('x'.repeat(1_500));
 const QUEUE = { queueBytesMax: 3_000 };
 
@@ -25,7 +25,7 @@ const overloads = async (log: EventLog): Promise<number> => {
   return refused.length;
 };
 
-test('what is written makes room for what comes after it', async () => {
+test('A written append frees its space in the queue', async () => {
   const log = sqliteEventLog({ directory: fresh(), ...QUEUE });
   for (let i = 0; i < 4; i++) expect(await append(log)).toMatchObject({ outcome: 'appended' });
   expect(await overloads(log)).toBe(9);
@@ -33,7 +33,7 @@ test('what is written makes room for what comes after it', async () => {
   await log.close();
 });
 
-test('what is put back, for what it may repeat is being written, counts once more', async () => {
+test('An append that is queued again, because it may repeat one under way, counts again', async () => {
   const log = sqliteEventLog({ directory: fresh(), queueBytesMax: 2 * QUEUE.queueBytesMax });
   const before = await overloads(log);
   for (let i = 0; i < 4; i++) {

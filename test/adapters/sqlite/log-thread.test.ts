@@ -1,4 +1,4 @@
-/** The thread that writes the embedded log: what goes on meanwhile, and what its end means. */
+/** Tests the thread that writes the embedded log: what continues meanwhile, and what its end means. */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -16,7 +16,7 @@ afterAll(removeAll);
 
 const TURNS = 50;
 
-/** A log with one event, and a connection that keeps every writer of its file waiting. */
+/** Creates a log with one event, and a connection that blocks every writer of its file. */
 const held = async () => {
   const directory = fresh();
   const log = sqliteEventLog({ directory });
@@ -26,8 +26,8 @@ const held = async () => {
   return { log, other, directory };
 };
 
-describe('while a commit waits for the disk', () => {
-  test('the process reads and goes on, and what comes meanwhile shares the next commit', async () => {
+describe('While a commit waits for the disk', () => {
+  test('the process answers reads, and new appends share the next commit', async () => {
     const { log, other } = await held();
     const answered: string[] = [];
     const append = async (name: string) => {
@@ -51,7 +51,7 @@ describe('while a commit waits for the disk', () => {
     await log.close();
   });
 
-  test('who follows goes as far as it can without waiting before an append is answered', async () => {
+  test('a subscriber runs as far as it can without waiting before an append is answered', async () => {
     const log = sqliteEventLog({ directory: fresh() });
     const order: string[] = [];
     const ended = new AbortController();
@@ -77,7 +77,7 @@ describe('while a commit waits for the disk', () => {
     await log.close();
   });
 
-  test('close waits for those who wait', async () => {
+  test('close waits for the pending appends', async () => {
     const { log, other } = await held();
     const append = log.append('own-lead_2', NO_STREAM, [bound('second')]);
     await turn();
@@ -89,7 +89,7 @@ describe('while a commit waits for the disk', () => {
   });
 });
 
-test('the same append beside the first one is the first one; another is a conflict', async () => {
+test('A concurrent repetition of an append gets its answer, and another append conflicts', async () => {
   const log = sqliteEventLog({ directory: fresh() });
   const events = [bound('a')];
   const append = (of = events) => log.append('own-lead_1', NO_STREAM, of);
@@ -101,12 +101,12 @@ test('the same append beside the first one is the first one; another is a confli
   await log.close();
 });
 
-test('records that the file has and nobody was told of are not read', async () => {
+test('Records that were written but not acknowledged are not read', async () => {
   const directory = fresh();
   const log = sqliteEventLog({ directory });
   await log.append('own-lead_1', NO_STREAM, [bound('a'), bound('b')]);
   const other = new DatabaseSync(join(directory, 'log.db'));
-  // As a commit leaves it before its answer has come: the next revision, and a stream of its own.
+  // The state after a commit and before its answer: a next revision and a new stream.
   other.exec(`
     INSERT INTO events SELECT 3, stream_id, 2, owner, stream, id || 'x', type, at, data, meta, crc, seal
     FROM events WHERE position = 2;
@@ -123,16 +123,16 @@ test('records that the file has and nobody was told of are not read', async () =
   await log.close();
 });
 
-describe('a thread that ends', () => {
-  test('its commit is in doubt, later ones are refused, and the end is told', async () => {
+describe('When the thread of the log ends', () => {
+  test('its commit is in doubt, later ones are refused, and the fault is reported', async () => {
     const faults: string[] = [];
-    // No log: the thread cannot open it.
+    // This is not a log, so the thread cannot open it.
     const path = join(fresh(), 'other.db');
     const other = new DatabaseSync(path);
     other.exec('CREATE TABLE theirs (a)');
     other.close();
-    const place = { store: 'log', path, file: fileAt(path) } as const;
-    const commits = threadCommits(place, (text) => faults.push(text));
+    const file = { store: 'log', path, file: fileAt(path) } as const;
+    const commits = threadCommits(file, (text) => faults.push(text));
     const first = await commits.commit([]);
     expect(first).toMatchObject({ kind: 'failed', failure: 'fault', committing: true });
     const later = await commits.commit([]);
@@ -161,7 +161,7 @@ describe('a thread that ends', () => {
     await log.close();
   });
 
-  test('nor when another file took its place', async () => {
+  test('no record is acknowledged into a file that was replaced', async () => {
     const directory = fresh();
     const path = join(directory, 'log.db');
     const log = sqliteEventLog({ directory });
@@ -173,7 +173,7 @@ describe('a thread that ends', () => {
     await log.close();
   });
 
-  test('a log that was only read has none to end', async () => {
+  test('a log that was only read closes without a thread', async () => {
     const log = sqliteEventLog({ directory: fresh() });
     expect(await log.readAll({ after: 0, limit: 9 })).toEqual([]);
     await log.close();

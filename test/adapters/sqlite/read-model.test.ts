@@ -16,7 +16,7 @@ afterAll(() => temporary.removeAll());
 const SPACE = 'things@1.1';
 const PARTITION = partitionOf('anna');
 
-/** What a kill leaves: the file and its write-ahead log as they are at this moment. */
+/** Copies the file and its write-ahead log as a kill at this moment would leave them. */
 const copyOf = (file: string): string => {
   const copy = `${file}.copy`;
   for (const suffix of ['', '-wal'])
@@ -54,7 +54,7 @@ readModelConformance('sqlite, every row to the file and no cache', async () => {
   return { store, readModels: readersOf(store), cleanup: () => store.close() };
 });
 
-describe('the read-model file', () => {
+describe('The file of the read models', () => {
   let file: string;
   let scheduled: (() => void)[];
   let discarded: string[];
@@ -94,7 +94,7 @@ describe('the read-model file', () => {
     return reached;
   };
 
-  test('gets what gathered in memory once, when its time has come', async () => {
+  test('gets the changes of memory with one scheduled flush', async () => {
     const store = open();
     for (let n = 0; n < 5; n++) await commit(store, n);
     expect(scheduled).toHaveLength(1);
@@ -107,7 +107,7 @@ describe('the read-model file', () => {
     expect(await written()).toBe(6);
   });
 
-  test('gets it at once beyond so many rows', async () => {
+  test('gets the changes at once if there are too many rows', async () => {
     const store = open({ flushRowsMax: 10 });
     await commit(store, 0, 9);
     expect(await written()).toBe(0);
@@ -116,7 +116,7 @@ describe('the read-model file', () => {
     await store.close();
   });
 
-  test('gets much of it by and by, each partition whole', async () => {
+  test('gets many changes over several turns, each partition as a whole', async () => {
     const store = open();
     const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
     for (const [n, scope] of scopes.entries()) {
@@ -125,7 +125,7 @@ describe('the read-model file', () => {
       const writes = [0, 1, 2].map((key) => ({ scope, key: `k${key}`, row: { n }, sort: null }));
       await store.commit(SPACE, [{ partition, from, to: from + 3, writes }]);
     }
-    /** Rows in the file; fails where a partition has others than its checkpoint says. */
+    /** Counts the rows in the file; fails if a partition does not match its checkpoint. */
     const rowsWritten = async (): Promise<number> => {
       const copy = sqliteStore({ file: copyOf(file) });
       let total = 0;
@@ -146,7 +146,7 @@ describe('the read-model file', () => {
     await store.close();
   });
 
-  test('answers rows that memory has let go', async () => {
+  test('answers rows that memory has evicted', async () => {
     const store = open({ cacheRowsMax: 10 });
     await commit(store, 0, 100);
     await store.flush();
@@ -155,7 +155,7 @@ describe('the read-model file', () => {
     await store.close();
   });
 
-  test('is thrown away when it is of another version or another log', async () => {
+  test('is replaced if it has another version or belongs to another log', async () => {
     await (await filled({ log: 'one' })).close();
     await open({ log: 'one' }).close();
     expect(discarded).toEqual([]);
@@ -170,7 +170,7 @@ describe('the read-model file', () => {
     await store.close();
   });
 
-  test('is thrown away when it is no database', async () => {
+  test('is replaced if it is not a database', async () => {
     writeFileSync(
       file,
       'something else entirely, and long enough to be looked at twice'.repeat(100),
@@ -181,10 +181,10 @@ describe('the read-model file', () => {
     await store.close();
   });
 
-  test('is thrown away when damage is found while it is in use', async () => {
+  test('is replaced if damage is found while it is in use', async () => {
     await (await filled()).close();
     const bytes = readFileSync(file);
-    // Pages behind the schema: the file opens, and its rows cannot be read.
+    // Pages after the schema: the file opens, but its rows cannot be read.
     bytes.fill(0xa5, 8 * 4_096);
     writeFileSync(file, bytes);
     const store = open();
