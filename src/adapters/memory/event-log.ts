@@ -32,7 +32,11 @@ const pick = (
   records: readonly MemoryRecord[],
   limit: number,
   isWanted: (record: MemoryRecord) => boolean,
-): StoredEvent[] => records.filter(isWanted).slice(0, Math.max(0, limit)).map((record) => toStored(record, readAnyEvent));
+): StoredEvent[] =>
+  records
+    .filter(isWanted)
+    .slice(0, Math.max(0, limit))
+    .map((record) => toStored(record, readAnyEvent));
 
 export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
   const records: MemoryRecord[] = [];
