@@ -31,7 +31,7 @@ export const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =
   });
 
 /** What a start costs here before anything is asked: for limits that a busy machine must not break. */
-export const startMs = async (): Promise<number> => {
+const startMs = async (): Promise<number> => {
   const began = performance.now();
   await ended(start(['serve', '--port', '0'], ['EVENT_LOG_URL=esdb://']));
   return performance.now() - began;
