@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
-import { operations } from '#contracts/index.ts';
+import { agentOperations, operations } from '#contracts/index.ts';
+import { exportedNames, functionsOf } from './support/source/shapes.ts';
 import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tree.ts';
 
 const product = sourceFiles('contracts', 'src', 'projections');
@@ -13,6 +14,8 @@ const LONG_BY_NATURE = ['contracts/problems.ts', 'test/requirements.ts'];
 const LINES_MAX = 250;
 const TEST_LINES_MAX = 400;
 const FOLDER_FILES_MAX = 24;
+const FUNCTION_LINES_MAX = 60;
+const PARAMETERS_MAX = 3;
 
 describe('the house', () => {
   it('is seen: the rules below judge real files', () => {
@@ -121,6 +124,35 @@ describe('the house', () => {
     const files = Map.groupBy(everything, ({ path }) => dirname(path));
     const crowded = [...files].filter(([, { length }]) => length > FOLDER_FILES_MAX);
     expect(crowded.map(([folder, { length }]) => `${folder}: ${length}`)).toEqual([]);
+  });
+
+  it('has no function of more than 60 lines, and none of more than 3 positional parameters', () => {
+    const functions = product.flatMap(functionsOf);
+    expect(functions.length).toBeGreaterThan(1_000);
+    const places = functions
+      .filter(({ lines, parameters }) => lines > FUNCTION_LINES_MAX || parameters > PARAMETERS_MAX)
+      .map(({ path, line }) => `${path}:${line}`);
+    expect(places).toEqual([]);
+  });
+
+  it('finds a function that is too long or has too many parameters', () => {
+    const text = `const f = (a, b, c, d) => {\n${'g();\n'.repeat(60)}};`;
+    expect(functionsOf({ path: 'src/planted.ts', text })).toEqual([
+      { path: 'src/planted.ts', line: 1, lines: 62, parameters: 4 },
+    ]);
+  });
+
+  it('exports each name from one file; an operation and its handler share the id of the operation', () => {
+    const ids = new Set([...Object.keys(agentOperations), ...Object.keys(deskOperations)]);
+    const filesByName = new Map<string, string[]>();
+    for (const file of product)
+      for (const name of exportedNames(file)) {
+        const isHandler = ids.has(name) && file.path.startsWith('src/app/');
+        const key = isHandler ? `handler of ${name}` : name;
+        filesByName.set(key, [...(filesByName.get(key) ?? []), file.path]);
+      }
+    expect(filesByName.size).toBeGreaterThan(1_000);
+    expect([...filesByName].filter(([, paths]) => paths.length > 1)).toEqual([]);
   });
 
   it('speaks of no machine', () => {

@@ -166,7 +166,9 @@ const admit = (pipeline: AnyPipeline, row: Row): Outcome<Admission<Caller>> => {
 /** Admits and performs the operation of a row. */
 const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> => {
   const admitted = admit(pipeline, row);
-  return admitted.ok ? pipeline.perform(admitted.value, row.id, inputFor(row)) : admitted;
+  return admitted.ok
+    ? pipeline.perform(admitted.value, row.id, { input: inputFor(row) })
+    : admitted;
 };
 
 /** How many audit records a refusal of the row leaves: buyers' reads and visitors leave none. */
@@ -234,7 +236,7 @@ describe('the pipeline', () => {
       const admitted = admit(pipeline, row);
       if (!admitted.ok) throw new Error(admitted.detail);
       const input = { ...inputFor(row), no_such_field: 1 };
-      const outcome = await pipeline.perform(admitted.value, row.id, input);
+      const outcome = await pipeline.perform(admitted.value, row.id, { input });
       expect(outcome).toMatchObject({
         ok: false,
         code: expect.stringMatching(/^(parameter_invalid|validation_failed)$/),

@@ -38,7 +38,7 @@ export class AuditQueue<Subject> {
   }
 
   /** Adds one call of a subject. Calls with the same `like` become one entry with a count. */
-  add(key: string, subject: Subject, like: string, entry: AuditEntry): void {
+  add(key: string, subject: Subject, { like, entry }: { like: string; entry: AuditEntry }): void {
     let batch = this.#waiting.get(key);
     if (!batch) {
       if (!this.#hasRoom()) {

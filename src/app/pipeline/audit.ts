@@ -153,14 +153,14 @@ export const auditLog = (deps: AuditDeps): Audit => {
         case 'agent': {
           const { ownerId, agentId, keyId } = subject;
           const keyed = { ...entry, key_id: keyId };
-          agents.add(`${ownerId}/${agentId}`, subject, `${keyId}/${like}`, keyed);
+          agents.add(`${ownerId}/${agentId}`, subject, { like: `${keyId}/${like}`, entry: keyed });
           break;
         }
         case 'desk':
-          desk.add(subject.tokenId, subject, like, entry);
+          desk.add(subject.tokenId, subject, { like, entry });
           break;
         case 'buyer':
-          buyers.add(subject.tokenHash, subject, like, entry);
+          buyers.add(subject.tokenHash, subject, { like, entry });
       }
     },
     async flush() {

@@ -9,7 +9,7 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
-import { refusalFor, unavailable } from './failure.ts';
+import { storeRefusal, unavailable } from './failure.ts';
 import { done, type Refusal, refuse } from './outcome.ts';
 import type { Identified } from './rules.ts';
 
@@ -188,7 +188,7 @@ class LiveAuthenticator implements Authenticator {
       return identify();
     } catch (error) {
       const detail = 'The service cannot know just now whether the credential is still valid.';
-      return { ...refusalFor(error), detail };
+      return { ...storeRefusal(error), detail };
     }
   }
 }

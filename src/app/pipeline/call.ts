@@ -53,7 +53,7 @@ export type Call = {
 /** The A2A task that a call makes, stored with the record that the call creates. */
 export type TaskRef = { task_id: string; context_id: string };
 
-/** What an interface passes besides the input of a call. */
+/** Options of a call besides its input. */
 export type CallOptions = {
   /** A read waits until the read models have reached it. */
   consistencyToken?: string | undefined;
@@ -62,6 +62,9 @@ export type CallOptions = {
   /** The answer is sent as a file, which has no next_cursor. */
   file?: boolean;
 };
+
+/** What an interface passes to the pipeline for one call. */
+export type CallInput = CallOptions & { input: Record<string, unknown> };
 
 export type AgentCall = Call & {
   caller: AgentCaller;

@@ -42,7 +42,7 @@ export const guarded = async <Parts extends { log: EventLog }, Value>(
   try {
     return await work({ ...deps, log });
   } catch (error) {
-    return refusalFor(error, hasWritten() || hasWrittenInside());
+    return storeRefusal(error, hasWritten() || hasWrittenInside());
   }
 };
 
@@ -53,7 +53,7 @@ const HALF_WRITTEN = refuse(
 );
 
 /** Maps an error of the log or of a read model to a refusal; throws any other error again. */
-export const refusalFor = (error: unknown, hasWritten = false): Refusal => {
+export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
   if (error instanceof Refused) return error.refusal;
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;

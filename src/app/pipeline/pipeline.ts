@@ -4,7 +4,7 @@ import type { RequestOutcome } from '#src/ports/metrics.ts';
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { Audit } from './audit.ts';
-import type { Call, CallOptions, Caller, Surface } from './call.ts';
+import type { Call, CallInput, Caller, Surface } from './call.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import type { Deps } from './deps.ts';
 import { guarded } from './failure.ts';
@@ -87,14 +87,13 @@ export class Pipeline<
   }
 
   /**
-   * Performs an operation and audits it. The credential is looked up again: what was revoked while the body
-   * came, counts. Throws, audited as an internal error, what is a bug of the service.
+   * Performs an operation and audits it. Looks the credential up again, because it may have been revoked since the
+   * admission. Throws on a bug of the service, which is audited as an internal error.
    */
   async perform<Id extends keyof R & keyof H>(
     admission: Admission<C>,
     id: Id,
-    input: Record<string, unknown>,
-    options: CallOptions = {},
+    call: CallInput,
   ): Promise<Awaited<Performed<H, Id>>> {
     const refusal = this.confirm(admission);
     if (refusal) {
@@ -104,11 +103,11 @@ export class Pipeline<
     admission.isAudited = true;
     const { caller, arrival } = admission;
     const { surface, requestId } = arrival;
-    const incoming = { ...options, caller, surface, requestId, input };
+    const incoming = { ...call, caller, surface, requestId };
     return (await this.#performAudited(id, incoming)) as never;
   }
 
-  /** Performs an operation for a caller that this process vouches for itself: a command, the demo. */
+  /** Performs an operation for a caller without a request: a command of the command line, the demo. */
   async performAs<Id extends keyof R & keyof H>(
     id: Id,
     incoming: Incoming<C>,

@@ -1,7 +1,7 @@
 import type { Declared } from '#contracts/operation.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { AuditSubject } from './audit.ts';
-import type { Call, CallOptions, Caller, Surface } from './call.ts';
+import type { Call, CallInput, Caller, Surface } from './call.ts';
 import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
@@ -9,11 +9,10 @@ import type { Done, Outcome, Refusal } from './outcome.ts';
 export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditSubject });
 
 /** A call before its input is parsed. */
-export type Incoming<C extends Caller> = CallOptions & {
+export type Incoming<C extends Caller> = CallInput & {
   caller: C;
   surface: Surface;
   requestId: string;
-  input: Record<string, unknown>;
 };
 
 /** What a handler reports for the audit record. */

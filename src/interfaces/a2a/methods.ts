@@ -62,7 +62,7 @@ const send = async (
 ): Promise<Outcome<TaskView>> => {
   if (wantsPush) return pushUnsupported();
   if (part) return partRefused(part);
-  return app.tasks.perform(admission, 'sendMessage', present(message), { consistencyToken });
+  return app.tasks.perform(admission, 'sendMessage', { input: present(message), consistencyToken });
 };
 
 // Answers the task as it is now: a person may take days to decide.
@@ -93,7 +93,10 @@ const onTask = (
     params: taskParams,
     budget: () => budget,
     run: async ({ app, admission, consistencyToken }, { id }: z.output<typeof taskParams>) =>
-      answered(await app.tasks.perform(admission, operation, { id }, { consistencyToken }), make),
+      answered(
+        await app.tasks.perform(admission, operation, { input: { id }, consistencyToken }),
+        make,
+      ),
   });
 
 const listTasks = define({
@@ -105,7 +108,7 @@ const listTasks = define({
     const changedAfter =
       statusTimestampAfter === undefined ? undefined : Date.parse(statusTimestampAfter);
     const input = present({ ...query, changedAfter });
-    const listed = await app.tasks.perform(admission, 'listTasks', input, { consistencyToken });
+    const listed = await app.tasks.perform(admission, 'listTasks', { input, consistencyToken });
     return answered(listed, ({ tasks, ...page }) => ({
       value: { tasks: tasks.map(taskOf), ...page },
     }));

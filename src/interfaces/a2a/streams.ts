@@ -5,7 +5,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import { refusalFor } from '#src/app/pipeline/failure.ts';
+import { storeRefusal } from '#src/app/pipeline/failure.ts';
 import { type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
 import type { TaskView } from '#src/app/tasks/task-view.ts';
 import type { TaskWatch } from '#src/app/tasks/task-watch.ts';
@@ -142,7 +142,7 @@ export const taskStreams = (server: FastifyInstance, app: StreamApp): TaskStream
 /** Remembers why a stream broke, for the log: once it has begun, it cannot answer an error. */
 const rememberBrokenStream = (request: FastifyRequest, error: unknown): void => {
   try {
-    rememberFailure(request, refusalFor(error).code);
+    rememberFailure(request, storeRefusal(error).code);
   } catch {
     rememberFailure(request, 'internal_error', error as Error);
   }

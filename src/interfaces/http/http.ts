@@ -93,7 +93,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     serverFactory: (route) =>
       createServer(SERVER, oneAtATime(awaitConfirmation(options.awaited, route))),
     frameworkErrors: (error, request, reply) => {
-      sendProblem(reply, refusalFor(error), origin());
+      sendProblem(reply, httpRefusal(error), origin());
     },
     clientErrorHandler: broken.onClientError,
   });
@@ -118,7 +118,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     else next();
   });
   server.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = refusalFor(error);
+    const refusal = httpRefusal(error);
     rememberFailure(request, refusal.code, error);
     return answerRefusal(reply, refusal);
   });
@@ -181,7 +181,7 @@ const BY_FASTIFY_CODE: Record<string, [ProblemCode, string]> = {
 };
 
 /** The refusal that an error of fastify, of a parser or of our own means for the caller. */
-export const refusalFor = (error: Error & { code?: string; statusCode?: number }): Refusal => {
+export const httpRefusal = (error: Error & { code?: string; statusCode?: number }): Refusal => {
   if (error instanceof Refused) return error.refusal;
   const known = BY_FASTIFY_CODE[error.code ?? ''];
   if (known) return refuse(...known);

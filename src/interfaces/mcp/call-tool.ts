@@ -29,7 +29,7 @@ export const callTool = async (request: McpRequest): Promise<McpAnswer> => {
     return invalidParams('/params/arguments', 'invalid_type', 'must be an object');
   const { app, admission, requestId, consistencyToken } = request;
   const options = { consistencyToken };
-  const outcome = await app.agents.perform(admission, tool.id, input, options);
+  const outcome = await app.agents.perform(admission, tool.id, { input, ...options });
   if (!outcome.ok) return refused(request, outcome);
   const { caller } = admission;
   const fit = await fitResult(outcome, (limit) =>

@@ -139,12 +139,10 @@ const readOwn = async (
   const id = uri.slice(path.length);
   // Taken before the read: the record may be newer than the token, never older.
   const token = app.tokenFor();
-  const outcome = await app.records.perform(
-    admission,
-    'readRecord',
-    { kind, id },
-    { consistencyToken },
-  );
+  const outcome = await app.records.perform(admission, 'readRecord', {
+    input: { kind, id },
+    consistencyToken,
+  });
   if (!outcome.ok)
     return outcome.code === 'resource_not_found' ? notFound(request, uri) : mcpFaultOf(outcome);
   const text = JSON.stringify(outcome.value);

@@ -38,7 +38,9 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
     const { headers, body, id: requestId } = request;
     const id = idOf(body) ?? noId(headers);
     const result = answered === refusal && refusedCall({ app, requestId, headers, body }, refusal);
-    return result ? sendResult(reply, id, result) : sendFault(app, reply, id, mcpFaultOf(answered));
+    return result
+      ? sendResult(reply, id, result)
+      : sendFault(app, reply, { id, fault: mcpFaultOf(answered) });
   };
 
   server.route({ method: 'OPTIONS', url: MCP_PATH, handler: preflight(app) });
@@ -67,7 +69,7 @@ export const mcpRoutes = (server: FastifyInstance, app: AgentApp): void => {
       const { id, answer } = await handleMessage({ app, admission, requestId, headers, body });
       reply.headers(admission.headers);
       if (!answer) return reply.code(202).send();
-      if (!answer.ok) return sendFault(app, reply, id, answer);
+      if (!answer.ok) return sendFault(app, reply, { id, fault: answer });
       if (answer.headers) reply.headers(answer.headers);
       return sendResult(reply, id, answer.result);
     },
@@ -109,9 +111,9 @@ const preflight =
 const sendFault = (
   { origin }: AgentApp,
   reply: FastifyReply,
-  id: RpcId | null | undefined,
-  { refusal, status, code }: McpFault,
+  { id, fault }: { id: RpcId | null | undefined; fault: McpFault },
 ): FastifyReply => {
+  const { refusal, status, code } = fault;
   rememberFailure(reply.request, refusal.code);
   const requestId = reply.request.id;
   const problem = problemOf(refusal, { origin: origin(), requestId });

@@ -40,7 +40,7 @@ export const successHeaders = (
 const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);
 
 /** Returns the headers of the problems of one status. */
-export const problemHeaders = (
+export const problemHeaderRefs = (
   status: number,
   codes: readonly ProblemCode[],
   named: NamedHeaders,

@@ -7,7 +7,7 @@ import {
   PROBLEMS,
   UNIVERSAL_PROBLEMS,
 } from '#contracts/problems.ts';
-import { type NamedHeaders, problemHeaders } from './openapi-headers.ts';
+import { type NamedHeaders, problemHeaderRefs } from './openapi-headers.ts';
 
 /** Returns a zod schema as JSON Schema 2020-12. Adds schemas with an id to `named` and refers to them. */
 export const jsonSchema = (
@@ -136,7 +136,7 @@ export const problemResponses = (
       const name = `Problem${status}-${list.join('-')}`;
       shared.responses.set(name, {
         description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('. '),
-        headers: problemHeaders(status, list, shared),
+        headers: problemHeaderRefs(status, list, shared),
         content: {
           'application/problem+json': {
             schema: {

@@ -5,10 +5,10 @@ import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import { PROBLEMS } from '#contracts/problems.ts';
 import type { AgentApp, DeskApp } from '#src/app/app.ts';
 import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
-import type { CallOptions, Caller, Surface } from '#src/app/pipeline/call.ts';
+import type { CallInput, Caller, Surface } from '#src/app/pipeline/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../http/arrival.ts';
-import { refusalFor, sendProblem } from '../http/http.ts';
+import { httpRefusal, sendProblem } from '../http/http.ts';
 import { negotiate } from './accept.ts';
 import { fileOf } from './formats.ts';
 import { inputReader, type Routed, routePath } from './request.ts';
@@ -23,11 +23,7 @@ type Bound<C extends Caller> = {
   operation: Routed;
   surfaceOf(request: FastifyRequest): Surface;
   admit(arrival: Arrival): Outcome<Admission<C>>;
-  perform(
-    admission: Admission<C>,
-    input: Record<string, unknown>,
-    options: CallOptions,
-  ): Promise<Outcome<unknown>>;
+  perform(admission: Admission<C>, call: CallInput): Promise<Outcome<unknown>>;
   conclude(admission: Admission<C>, refusal: Refusal): void;
 };
 
@@ -41,7 +37,7 @@ export const agentRoutes = (server: FastifyInstance, app: AgentApp): void => {
         operation: operations[id],
         surfaceOf: () => 'rest',
         admit: (arrival) => agents.admit(arrival, id),
-        perform: (admission, input, options) => agents.perform(admission, id, input, options),
+        perform: (admission, call) => agents.perform(admission, id, call),
         conclude: (admission, refusal) => agents.conclude(admission, id, refusal),
       },
     });
@@ -59,7 +55,7 @@ export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
         surfaceOf: ({ headers }) =>
           headers['user-agent']?.startsWith('tributary-cli') ? 'cli' : 'desk',
         admit: (arrival) => desk.admit(arrival, id),
-        perform: (admission, input, options) => desk.perform(admission, id, input, options),
+        perform: (admission, call) => desk.perform(admission, id, call),
         conclude: (admission, refusal) => desk.conclude(admission, id, refusal),
       },
     });
@@ -94,7 +90,7 @@ const operationRoute = <C extends Caller>(
       } else sendProblem(reply, admitted, app.origin());
     },
     errorHandler: (error, _request, reply) => {
-      const refusal = refusalFor(error);
+      const refusal = httpRefusal(error);
       if (PROBLEMS[refusal.code].status >= 500) throw error;
       void refused(reply, refusal);
     },
@@ -126,7 +122,8 @@ const handlerFor = <C extends Caller>(
       );
     const input = read(request);
     if (isRefusal(input)) return refused(reply, input);
-    const outcome = await bound.perform(admission, input, {
+    const outcome = await bound.perform(admission, {
+      input,
       file: media !== JSON_TYPE,
       consistencyToken: headerOf(request, 'consistency-token'),
     });

@@ -6,6 +6,23 @@ import { A2A_BASE } from '../a2a/card.ts';
 import { MCP_PATH } from '../mcp/documents.ts';
 import { DOC_PAGES } from './docs.ts';
 
+const useCases = (origin: string): string[] => [
+  ...Object.values(operations).map(
+    (operation) =>
+      `- [${operation.summary}](${origin}/docs/rest.md): \`${operation.id}\`, ` +
+      `${operation.http.method} ${AGENT_BASE}${operation.http.path}, MCP \`${toolName(operation)}\`` +
+      (operation.scope === null ? '' : ` (${operation.scope})`),
+  ),
+  ...Object.values(outreachOperations).map(
+    (operation) =>
+      `- [${operation.summary}](${origin}/docs/outreach.md): MCP \`${toolName(operation)}\`` +
+      ` (${[operation.scope].flat().join(' or ')})`,
+  ),
+  ...Object.values(SKILLS).map(
+    ({ id, name }) => `- [${name}](${origin}/docs/a2a.md): A2A skill \`${id}\``,
+  ),
+];
+
 /** Returns llms.txt: the operation, tool or skill of each use case, the boundaries, and links to everything else. */
 export const llmsText = (origin: string): string => {
   const lines = [
@@ -29,20 +46,7 @@ export const llmsText = (origin: string): string => {
     '',
     '## Use cases',
     '',
-    ...Object.values(operations).map(
-      (operation) =>
-        `- [${operation.summary}](${origin}/docs/rest.md): \`${operation.id}\`, ` +
-        `${operation.http.method} ${AGENT_BASE}${operation.http.path}, MCP \`${toolName(operation)}\`` +
-        (operation.scope === null ? '' : ` (${operation.scope})`),
-    ),
-    ...Object.values(outreachOperations).map(
-      (operation) =>
-        `- [${operation.summary}](${origin}/docs/outreach.md): MCP \`${toolName(operation)}\`` +
-        ` (${[operation.scope].flat().join(' or ')})`,
-    ),
-    ...Object.values(SKILLS).map(
-      ({ id, name }) => `- [${name}](${origin}/docs/a2a.md): A2A skill \`${id}\``,
-    ),
+    ...useCases(origin),
     '',
     '## Boundaries',
     '',

@@ -30,13 +30,6 @@ export const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =
     });
   });
 
-/** What a start costs here before anything is asked: for limits that a busy machine must not break. */
-const startMs = async (): Promise<number> => {
-  const began = performance.now();
-  await ended(start(['serve', '--port', '0'], ['EVENT_LOG_URL=esdb://']));
-  return performance.now() - began;
-};
-
 export const run = (...args: string[]): Promise<Ended> => ended(start(args));
 
 /** The object on the last line; the command must have gone well. */

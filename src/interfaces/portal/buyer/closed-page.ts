@@ -23,7 +23,7 @@ export const closedPage = (view: ReviewView): Page => {
     main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
-<h1>${heading}</h1>${view.told === 'outrun' && late(review)}${body}
+<h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
 <p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
 ${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>
 ${

@@ -23,7 +23,7 @@ export const sendFields = (view: ReviewView, writer: Writer): Html => {
   const { review, token, typed, faults, priced } = view;
   const { buyer } = review.state;
   const fault = faults.get('consent');
-  const isTicked = typed.get('consent') === 'yes' && view.told !== 'outrun';
+  const isTicked = typed.get('consent') === 'yes' && view.notice !== 'outrun';
   return html`<div class="card">
 <p>You ask for a quotation for <strong><span id="line-count">${writer.count(priced.lines.size)}
 ${plural(priced.lines.size, 'line', 'lines')}</span>, ${totalsIn(priced.totals, writer)}</strong>.

@@ -6,7 +6,7 @@ import { type Writer, writerFor } from '../layout/money.ts';
 import { facts, faultSummary, notice, plural } from '../layout/parts.ts';
 import { declineFields, reviewForm, sendFields } from './review-forms.ts';
 import { lineFields, remarksOn } from './review-lines.ts';
-import { ownerOf, type ReviewView, type Told, totalsIn } from './review-view.ts';
+import { ownerOf, type ReviewView, type ReviewNotice, totalsIn } from './review-view.ts';
 
 /** The page of a review link. */
 export const reviewPage = (view: ReviewView): Page =>
@@ -22,7 +22,7 @@ const openPage = (view: ReviewView): Page => {
     locale: state.locale,
     script: 'review.js',
     main: html`${faultSummary('Please check what you typed; nothing was sent or changed', faults)}
-${view.told && tidings(view.told)}
+${view.notice && noticeBox(view.notice)}
 ${ownerOf(review).isTest && testNotice()}
 <article class="review"${isUnopened ? html` data-open="/h/${token}/open"` : ''}>
 ${heading(view, writer)}
@@ -93,7 +93,7 @@ since this list was prepared. Each says below what is new.</p>`,
 const testNotice = (): Html =>
   notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`);
 
-const TIDINGS: Record<Told, { tone: string; heading: string; body: string }> = {
+const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: string }> = {
   outrun: {
     tone: 'warn',
     heading: 'The list has changed',
@@ -131,8 +131,8 @@ const TIDINGS: Record<Told, { tone: string; heading: string; body: string }> = {
   },
 };
 
-const tidings = (told: Told): Html => {
-  const { tone, heading, body } = TIDINGS[told];
+const noticeBox = (notice: ReviewNotice): Html => {
+  const { tone, heading, body } = NOTICES[notice];
   return html`<div class="notice ${tone}" role="${tone === 'good' ? 'status' : 'alert'}" tabindex="-1"
  autofocus><h2>${heading}</h2><p>${body}</p></div>`;
 };

@@ -8,7 +8,7 @@ import type { Admission } from '#src/app/pipeline/admission.ts';
 import type { BuyerCaller } from '#src/app/pipeline/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
-import { refusalFor, sendProblem, refuseMethod } from '../../http/http.ts';
+import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
@@ -27,7 +27,7 @@ import {
 } from './review-form-fields.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
-import type { ReviewView, Told } from './review-view.ts';
+import type { ReviewView, ReviewNotice } from './review-view.ts';
 
 type ByToken = { Params: { token: string } };
 type BuyerAdmission = Admission<BuyerCaller>;
@@ -57,22 +57,20 @@ const buttonOf = ({ routeOptions }: FastifyRequest): string => {
   return Object.entries(BUTTONS).find(([button]) => button === name)?.[1] ?? 'reviewHandoff';
 };
 
-/** The pages behind a review link. The holder of the link is the buyer; GET changes nothing. */
-export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { buyers, origin } = app;
+type Admissions = {
+  /** The admission of a request; throws when the request has none. */
+  of(request: FastifyRequest): BuyerAdmission;
+  /** Audits the refusal of a request that ends without an operation. */
+  conclude(request: FastifyRequest, refusal: Refusal): void;
+};
+
+/** Admits every request of the scope; refuses agents and forms of other sites. */
+const admitBuyers = (scope: FastifyInstance, { buyers, origin }: App): Admissions => {
   const admissions = new WeakMap<FastifyRequest, BuyerAdmission>();
   const conclude = (request: FastifyRequest, refusal: Refusal): void => {
     const admission = admissions.get(request);
     if (admission) buyers.conclude(admission, buttonOf(request), refusal);
   };
-  const admissionOf = (request: FastifyRequest): BuyerAdmission => {
-    const admission = admissions.get(request);
-    if (!admission) throw new Error('a review page was reached without an admission');
-    return admission;
-  };
-  // Forms only: a program would send JSON.
-  scope.removeAllContentTypeParsers();
-  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers(PRIVATE_HEADERS);
     const { token } = request.params as Partial<ByToken['Params']>;
@@ -88,26 +86,45 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     conclude(request, refuse('origin_not_allowed', FOREIGN.detail));
     return sendErrorPage(reply, 403, FOREIGN);
   });
-  scope.addHook('onError', async (request, _reply, error) => conclude(request, refusalFor(error)));
+  scope.addHook('onError', async (request, _reply, error) => conclude(request, httpRefusal(error)));
+  return {
+    conclude,
+    of(request) {
+      const admission = admissions.get(request);
+      if (!admission) throw new Error('a review page was reached without an admission');
+      return admission;
+    },
+  };
+};
+
+/** The pages behind a review link. The holder of the link is the buyer; GET changes nothing. */
+export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
+  const { buyers, origin } = app;
+  // Forms only: a program would send JSON.
+  scope.removeAllContentTypeParsers();
+  await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
+  const admissions = admitBuyers(scope, app);
   scope.setNotFoundHandler(
     (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
   );
 
   scope.get<ByToken>('/:token', async (request, reply) => {
     const quantities = new Map();
-    const shown = await buyers.perform(admissionOf(request), 'reviewHandoff', { quantities });
+    const shown = await buyers.perform(admissions.of(request), 'reviewHandoff', {
+      input: { quantities },
+    });
     if (!shown.ok) return sendRefusal(reply, shown);
     return sendPage(reply, 200, reviewPage(viewOf(request.params.token, shown.value)));
   });
 
   scope.post<ByToken>('/:token/open', async (request, reply) => {
-    const admission = admissionOf(request);
+    const admission = admissions.of(request);
     const overLimit = buyers.charge(admission, 'buyer');
     if (overLimit) {
-      conclude(request, overLimit);
+      admissions.conclude(request, overLimit);
       return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
     }
-    const outcome = await buyers.perform(admission, 'openHandoff', {});
+    const outcome = await buyers.perform(admission, 'openHandoff', { input: {} });
     // The list may have been closed meanwhile; the page need not say so here.
     if (!outcome.ok && outcome.code !== 'state_conflict') return sendRefusal(reply, outcome);
     return reply.code(204).send();
@@ -121,9 +138,9 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     scope.post<ByToken>(`/:token/${name}`, async (request, reply) => {
       const fields = fieldsOf(request.body);
       const { token } = request.params;
-      const admission = admissionOf(request);
+      const admission = admissions.of(request);
       const overLimit = buyers.charge(admission, 'buyer');
-      if (overLimit) conclude(request, overLimit);
+      if (overLimit) admissions.conclude(request, overLimit);
       const outcome = overLimit ?? (await act(admission, fields));
       if (!outcome.ok) return showAgain(app, reply, { admission, fields, refusal: outcome });
       const kept = besideQuantities(fields);
@@ -131,20 +148,21 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
       if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
         return reply.redirect(`/h/${token}`, 303);
       const view = viewOf(token, outcome.value, kept);
-      return sendPage(reply, 200, reviewPage({ ...view, told: 'saved' }));
+      return sendPage(reply, 200, reviewPage({ ...view, notice: 'saved' }));
     });
   }
 };
 
 const actsOf = ({ buyers }: App): Record<Exclude<keyof typeof BUTTONS, 'open'>, Act> => {
   const quantities: Act = (admission, fields) =>
-    buyers.perform(admission, 'reviseList', quantitiesInput(fields));
-  const send: Act = (admission, fields) => buyers.perform(admission, 'submitRfq', rfqInput(fields));
+    buyers.perform(admission, 'reviseList', { input: quantitiesInput(fields) });
+  const send: Act = (admission, fields) =>
+    buyers.perform(admission, 'submitRfq', { input: rfqInput(fields) });
   return {
     quantities,
     send,
     decline: (admission, fields) =>
-      buyers.perform(admission, 'declineHandoff', declineInput(fields)),
+      buyers.perform(admission, 'declineHandoff', { input: declineInput(fields) }),
     // The browser does not say in which field Enter was pressed, so changed quantities are shown priced first.
     async enter(admission, fields) {
       const shown = await lookAt(buyers, admission, quantitiesOf(fields));
@@ -193,14 +211,14 @@ const showAgain = async (
   withRetryAfter(reply, refusal);
   if (open && revisionOf(fields) === state.list_revision) {
     const view = viewOf(token, shown.value, fields);
-    return sendPage(reply, status, reviewPage({ ...view, told: toldOf(refusal) }));
+    return sendPage(reply, status, reviewPage({ ...view, notice: noticeFor(refusal) }));
   }
   // Quantities for another revision are dropped, so that the buyer sees the current list.
   const view = viewOf(token, { ...shown.value, entered: state }, besideQuantities(fields));
-  return sendPage(reply, status, reviewPage({ ...view, told: 'outrun' }));
+  return sendPage(reply, status, reviewPage({ ...view, notice: 'outrun' }));
 };
 
-const toldOf = ({ code, extra }: Refusal): Told => {
+const noticeFor = ({ code, extra }: Refusal): ReviewNotice => {
   if (code === 'rate_limited') return 'too_often';
   return extra?.['rejected'] === 'too_many_revisions' ? 'spent' : 'other_total';
 };

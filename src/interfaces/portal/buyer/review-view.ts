@@ -13,11 +13,11 @@ export type ReviewView = {
   faults: Faults;
   /** Lines as they would be sent now, by id, with the entered quantities that can be priced. */
   priced: { lines: ReadonlyMap<string, Line>; totals: Totals };
-  told?: Told;
+  notice?: ReviewNotice;
 };
 
 /** Notice at the top of a page that answers a form. */
-export type Told =
+export type ReviewNotice =
   /** The list was changed or closed after the page was loaded. */
   | 'outrun'
   /** The total is no longer the one that the page showed. */

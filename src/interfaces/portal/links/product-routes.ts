@@ -21,9 +21,7 @@ export const productRoutes = (scope: FastifyInstance, app: App): void => {
     const viewed = await visitors.perform(
       admitVisitor(app, request, 'viewProduct'),
       'viewProduct',
-      {
-        product_id,
-      },
+      { input: { product_id } },
     );
     if (!viewed.ok) return sendRefusal(reply, viewed);
     const { product, withdrawn, crumbs } = viewed.value;
@@ -38,7 +36,7 @@ export const productRoutes = (scope: FastifyInstance, app: App): void => {
     const listed = await visitors.perform(
       admitVisitor(app, request, 'viewCategory'),
       'viewCategory',
-      input,
+      { input },
     );
     return sendListing(reply, listed, {
       heading: category.split(' > ').at(-1) ?? category,
@@ -51,11 +49,9 @@ export const productRoutes = (scope: FastifyInstance, app: App): void => {
     const words = wordsIn(request.query.q);
     reply.header('x-robots-tag', 'noindex');
     const input = { words, page: pageIn(request.query.page) };
-    const listed = await visitors.perform(
-      admitVisitor(app, request, 'viewSearch'),
-      'viewSearch',
+    const listed = await visitors.perform(admitVisitor(app, request, 'viewSearch'), 'viewSearch', {
       input,
-    );
+    });
     return sendListing(reply, listed, {
       heading: words === '' ? 'Products' : `Products for “${words}”`,
       words,

@@ -36,7 +36,7 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
         const followed = await visitors.perform(
           admitVisitor(app, request, 'visitLink'),
           'visitLink',
-          input,
+          { input },
         );
         if (!followed.ok) return sendRefusal(reply, followed);
         const { target } = followed.value;
@@ -51,9 +51,7 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
       const located = await visitors.perform(
         admitVisitor(app, request, 'locateLink'),
         'locateLink',
-        {
-          code,
-        },
+        { input: { code } },
       );
       if (!located.ok) return sendRefusal(reply.headers(LINK_HEADERS), located);
       // Promoters embed the picture in their own pages.
