@@ -62,7 +62,7 @@ describe('a refusal', () => {
     async (words) => {
       const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
       expect(found).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
-      expect(detailOf(found)).toEqual(['/q must hold a letter or a digit']);
+      expect(detailOf(found)).toEqual(['/q must contain a letter or a digit']);
     },
   );
 
