@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations, operations } from '#contracts/index.ts';
 import { exportedNames, functionsOf } from './support/source/shapes.ts';
+import { layerTable } from './support/source/layer-table.ts';
 import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tree.ts';
 
 const product = sourceFiles('contracts', 'src', 'projections');
@@ -82,6 +83,11 @@ describe('the house', () => {
       { path: 'src/anywhere/planted.ts', text: '' },
     ];
     expect(layerFaults(planted)).toHaveLength(planted.length);
+  });
+
+  it('has the table of import rules that AGENTS.md shows', () => {
+    const text = readFileSync(join(ROOT, 'AGENTS.md'), 'utf8');
+    expect(text).toContain(`\n${layerTable()}\n`);
   });
 
   it('has none of the banned words', () => {
