@@ -43,7 +43,7 @@ const NAMED: readonly [BoundaryId, RegExp][] = [
 
 /**
  * Returns the forbidden act that a name (of a path, tool, skill, method or action) means; undefined for any other
- * name. An agent that tries such an act is told what to do instead.
+ * name. The refusal of such an act says what to do instead.
  */
 export const boundaryOf = (name: string): BoundaryId | undefined => {
   const words = name

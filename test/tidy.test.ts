@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations, operations } from '#contracts/index.ts';
 import { exportedNames, functionsOf } from './support/source/shapes.ts';
+import { idiomsIn } from './support/source/idioms.ts';
 import { layerTable } from './support/source/layer-table.ts';
 import { bannedWords, layerFaults, ROOT, sourceFiles } from './support/source/tree.ts';
 
 const product = sourceFiles('contracts', 'src', 'projections');
 const everything = [...product, ...sourceFiles('test', 'infra/scripts')];
 
-// Data of the contract and of the house, where length is not complexity.
+// Files of data, where length is not complexity.
 const LONG_BY_NATURE = ['contracts/problems.ts', 'test/requirements.ts'];
 const LINES_MAX = 250;
 const TEST_LINES_MAX = 400;
@@ -18,16 +19,16 @@ const FOLDER_FILES_MAX = 24;
 const FUNCTION_LINES_MAX = 60;
 const PARAMETERS_MAX = 3;
 
-describe('the house', () => {
-  it('is seen: the rules below judge real files', () => {
+describe('the repository', () => {
+  it('has the source files that the rules below check', () => {
     expect(product.length).toBeGreaterThan(100);
   });
 
-  it('keeps its layers', () => {
+  it('has no import that the rules of its layer forbid', () => {
     expect(layerFaults(product)).toEqual([]);
   });
 
-  it('catches a wrong import of every layer', () => {
+  it('finds a forbidden import in every layer', () => {
     const planted = [
       { path: 'contracts/planted.ts', text: "import { x } from '#src/app/events/hash.ts';" },
       { path: 'src/domain/planted.ts', text: "import { z } from 'zod';" },
@@ -90,7 +91,7 @@ describe('the house', () => {
     expect(text).toContain(`\n${layerTable()}\n`);
   });
 
-  it('has none of the banned words', () => {
+  it('has none of the banned constructs', () => {
     expect(
       bannedWords(
         everything.filter(
@@ -100,7 +101,7 @@ describe('the house', () => {
     ).toEqual([]);
   });
 
-  it('catches each banned word', () => {
+  it('finds each banned construct', () => {
     const words = [
       'export enum A { B }',
       'namespace A { }',
@@ -118,7 +119,35 @@ describe('the house', () => {
     expect(bannedWords(planted)).toHaveLength(words.length);
   });
 
-  it('keeps its rooms small', () => {
+  it('has none of the banned idioms in code and documents', () => {
+    const documents = ['README.md', 'AGENTS.md', 'contracts/README.md'].map((path) => ({
+      path,
+      text: readFileSync(join(ROOT, path), 'utf8'),
+    }));
+    expect(idiomsIn([...product, ...documents])).toEqual([]);
+  });
+
+  it('finds each banned idiom', () => {
+    const texts = [
+      '// Whoever folds it.',
+      '// A key of which nobody knows.',
+      '// It stands in the log.',
+      '// What is over goes.',
+      '// The answer is told.',
+      '// Kept for ever.',
+      '// The same road.',
+      '// The read goes on.',
+      '// Else it waits.',
+      '// On record.',
+      '// Folded afresh.',
+      '// A space is born.',
+      '// Of the house.',
+    ];
+    const planted = texts.map((text, i) => ({ path: `src/planted-${i}.ts`, text }));
+    expect(idiomsIn(planted)).toHaveLength(texts.length);
+  });
+
+  it('has no file of more than 250 lines, and no test of more than 400', () => {
     const crowded = everything
       .filter(({ path }) => !LONG_BY_NATURE.includes(path))
       .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
@@ -126,7 +155,7 @@ describe('the house', () => {
     expect(crowded).toEqual([]);
   });
 
-  it('keeps at most 24 source files in a folder', () => {
+  it('has at most 24 source files in a folder', () => {
     const files = Map.groupBy(everything, ({ path }) => dirname(path));
     const crowded = [...files].filter(([, { length }]) => length > FOLDER_FILES_MAX);
     expect(crowded.map(([folder, { length }]) => `${folder}: ${length}`)).toEqual([]);
@@ -161,7 +190,7 @@ describe('the house', () => {
     expect([...filesByName].filter(([, paths]) => paths.length > 1)).toEqual([]);
   });
 
-  it('speaks of no machine', () => {
+  it('names no path of a machine', () => {
     const paths = everything.filter(
       ({ path, text }) => path !== 'test/tidy.test.ts' && /\/work\/|\/root\//.test(text),
     );
@@ -173,7 +202,7 @@ const fileName = (id: string): string =>
   id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 describe('the registries', () => {
-  it('have one contract file and one handler file per operation, named alike', () => {
+  it('have one contract file and one handler file for each operation, with the same name', () => {
     for (const id of Object.keys(operations)) {
       expect(existsSync(join(ROOT, `contracts/operations/${fileName(id)}.ts`)), id).toBe(true);
       const handler = new RegExp(`^src/app/[^/]+/${fileName(id)}\\.ts$`);

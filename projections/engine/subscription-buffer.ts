@@ -32,7 +32,7 @@ export class SubscriptionBuffer {
   async take(): Promise<Arrivals | undefined> {
     while (!this.#hasArrivals() && !this.#isWoken && !this.#isEnded)
       await new Promise<void>((resolve) => (this.#wakeTaker = resolve));
-    // Checked before `#isWoken`, because wakes can arrive for ever.
+    // Checked before `#isWoken`, because wakes may never stop.
     if (this.#isEnded && !this.#hasArrivals()) {
       if (this.#failure) throw this.#failure.error;
       return undefined;

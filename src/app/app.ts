@@ -40,7 +40,7 @@ export type AppDeps = DeskDeps &
     counts?: SharedCount;
   };
 
-/** What every interface may ask, whoever calls. */
+/** What every interface may use. */
 type Common = {
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;

@@ -102,7 +102,7 @@ const verifyNow = async (
   state.rows = result.rows;
   state.mismatches = result.mismatches.map(({ partition, checkpoint, live, fresh }) => ({
     partition,
-    detail: `at ${checkpoint}: ${live.rows} rows live, ${fresh.rows} afresh, digests differ`,
+    detail: `at ${checkpoint}: ${live.rows} rows live, ${fresh.rows} rows rebuilt, digests differ`,
   }));
 };
 

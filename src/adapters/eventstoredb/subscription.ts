@@ -127,7 +127,7 @@ export class Subscription {
     for (const record of records.filter(isLogRecord)) {
       try {
         const event = toFoldEvent(this.#options.upcasts, record);
-        // A server can send again the record after which it was told to start.
+        // A server can repeat the record after which the subscription starts.
         if (event.position > (events.at(-1)?.position ?? this.#lastEvent)) events.push(event);
       } catch (cause) {
         failure = new UnreadableEvent('unreadable', { cause });

@@ -189,7 +189,7 @@ const informLeads = async (deps: Deps, call: Call, handoffId: string): Promise<v
   }
 };
 
-/** The handler of each operation behind a review link, one line each. */
+/** The handlers of buyers' operations, one line each. */
 export const buyerHandlers: BuyerHandlers = {
   reviewHandoff,
   openHandoff,

@@ -37,7 +37,7 @@ export type AuditDeps = {
   onLost(error: unknown): void;
   /** True to record the calls of agents only: processes of an earlier version do not know `CallsAudited`. */
   holdsCalls?: boolean;
-  /** Finds the handoff behind the hash of a review token. */
+  /** Finds the handoff of a review token by the token's hash. */
   handoffOf(tokenHash: string): Promise<ReviewTokenRow | undefined>;
 };
 

@@ -85,7 +85,7 @@ const newerRecord = (hasWritten: boolean): Refusal =>
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
     case 'full':
-      return refuse('storage_full', 'The log has no room.', {
+      return refuse('storage_full', 'The disk of the log is full.', {
         retryAfterS: 5,
         extra: { outcome: 'none' },
       });

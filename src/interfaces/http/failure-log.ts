@@ -6,7 +6,7 @@ import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 const codes = new WeakMap<FastifyRequest, ProblemCode>();
 const errors = new WeakMap<FastifyRequest, Error>();
 
-/** Remembers the problem that a request is answered with, and the error behind it, for its log line. */
+/** Remembers the problem that a request is answered with, and its error, for the log line. */
 export const rememberFailure = (
   request: FastifyRequest,
   code: ProblemCode,

@@ -50,7 +50,7 @@ const endingOf = ({ review }: ReviewView, writer: Writer): Ending => {
     case 'declined':
       return {
         heading: 'You declined this list',
-        body: html`<p class="lede">Nothing was sent, and nothing is ordered. Whoever prepared the
+        body: html`<p class="lede">Nothing was sent, and nothing is ordered. The person who prepared the
 list learns that you declined.</p>${because}`,
         showsList: false,
       };
@@ -59,7 +59,7 @@ list learns that you declined.</p>${because}`,
         return {
           heading: 'This list was closed',
           body: html`<p class="lede">Personal data in it was erased, and the list was closed with it.
-Nothing was sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`,
+Nothing was sent, and nothing is ordered. Ask the person who sent you the link for a new list.</p>`,
           showsList: false,
         };
       return {
@@ -80,7 +80,7 @@ ordered.</p>${because}`,
       return {
         heading: 'This list has expired',
         body: html`<p class="lede">It was open until ${writer.moment(state.expires_at)}. Nothing was
-sent, and nothing is ordered. Ask whoever sent you the link for a new list.</p>`,
+sent, and nothing is ordered. Ask the person who sent you the link for a new list.</p>`,
         showsList: true,
       };
   }

@@ -80,7 +80,7 @@ not.</p>
 export const declineFields = ({ token, typed, faults }: ReviewView): Html => {
   const isOpen = (typed.get('reason') ?? '') !== '';
   return html`<details class="card"${isOpen ? html` open` : ''}><summary>Decline this list</summary>
-<p>The list is closed, and whoever prepared it learns that you declined, with your reason if you
+<p>The list is closed, and the person who prepared it learns that you declined, with your reason if you
 give one.</p>
 ${field({
   name: 'reason',

@@ -86,12 +86,12 @@ const changes = ({ review }: ReviewView): Html | '' => {
     : notice(
         'warn',
         html`<p><strong>${count} ${plural(count, 'line has', 'lines have')} changed</strong>
-since this list was prepared. Each says below what is new.</p>`,
+since this list was prepared. Each line below says what is new.</p>`,
       );
 };
 
 const testNotice = (): Html =>
-  notice('warn', html`<p>This is a test list. Sending it asks nobody.</p>`);
+  notice('warn', html`<p>This is a test list. Nobody receives it when you send it.</p>`);
 
 const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: string }> = {
   outrun: {
@@ -99,30 +99,30 @@ const NOTICES: Record<ReviewNotice, { tone: string; heading: string; body: strin
     heading: 'The list has changed',
     body:
       'It was changed after you opened this page, so nothing was sent or changed now. Below is the ' +
-      'list as it is: please look at it once more, and then go on.',
+      'current list: please check it, and then continue.',
   },
   other_total: {
     tone: 'warn',
     heading: 'Please look at the total',
     body:
-      'With your quantities, and prices as they are now, the list comes to another total than you ' +
-      'were shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
+      'With your quantities and the current prices the total differs from the one that you were ' +
+      'shown, so nothing was sent yet. Below is the list as it would be sent: if it is right, ' +
       'press “Ask for a quotation” again.',
   },
   spent: {
     tone: 'warn',
     heading: 'No more changes can be saved',
     body:
-      'This list was changed as often as it can be, so nothing was sent or changed now. Below is ' +
-      'what it comes to with your quantities: send it like this with “Ask for a quotation”, decline ' +
-      'it, or ask whoever sent you the link for a new one.',
+      'This list has reached its limit of changes, so nothing was sent or changed now. Below is ' +
+      'the list with your quantities: send it like this with “Ask for a quotation”, decline ' +
+      'it, or ask the person who sent you the link for a new one.',
   },
   too_often: {
     tone: 'warn',
     heading: 'Please wait a moment',
     body:
-      'So much came from this link that it has to wait, so nothing was sent or changed now. What you ' +
-      'typed stands below: please press the button again in a minute.',
+      'This link was used too often within a minute, so nothing was sent or changed now. Your ' +
+      'entries are below: please press the button again in a minute.',
   },
   saved: {
     tone: 'good',

@@ -40,7 +40,7 @@ const FOREIGN = {
 };
 const TOO_OFTEN = {
   title: 'Too much at once',
-  detail: 'So much came from this link that it has to wait a moment. Nothing was changed.',
+  detail: 'This link was used too often within a minute. Nothing was changed.',
 };
 
 /** Operation that a refusal is audited as, by the last segment of the path. */

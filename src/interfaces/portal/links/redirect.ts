@@ -68,7 +68,7 @@ export const linkRoutes = (scope: FastifyInstance, app: App, options: LinkOption
 const gone = (reply: FastifyReply): Promise<FastifyReply> =>
   sendErrorPage(reply, 410, {
     title: 'This link has ended',
-    detail: 'Whoever shared it has ended it, or its time is over. The products may still be here.',
+    detail: 'Its promoter ended it, or it has expired. The products may still be available.',
   });
 
 const first = (value: string | string[] | undefined): string | undefined =>
