@@ -98,7 +98,7 @@ describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', ()
     for (const one of atOnce) if (one.status >= 300) expectFull(one);
     // Until the read models have failed to write to the full disk themselves.
     const { log } = service;
-    const isWaiting = () => log().includes('read models wait for their file');
+    const isWaiting = () => log().includes('the file of the read models cannot be written');
     while (!isWaiting()) expect(await reads(run)).toEqual(ALL_WELL);
     expect(service.child.exitCode, service.log()).toBeNull();
 

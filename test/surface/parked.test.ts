@@ -56,7 +56,7 @@ describe('leads that cannot be folded', () => {
       headers: { 'retry-after': '60' },
       body: {
         code: 'read_model_rebuilding',
-        detail: expect.stringContaining('until its operator has mended it') as string,
+        detail: expect.stringContaining('an operator must repair it') as string,
         recovery: { action: 'wait', retryable: true, retry_after_s: 60 },
       },
     };

@@ -134,7 +134,7 @@ describe('Commands beside a running server', () => {
     const denied = await run('access', 'deny', agent, ...why);
     expect(denied.stdout).toMatch(/^name +Tester$/m);
     expect(denied.stdout).toMatch(/^status +approved$/m);
-    expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend it');
+    expect((await run('access', 'deny', agent, ...why)).stderr).toContain('suspend the agent');
   });
 
   it('list all agents, whatever the number of pages', async () => {

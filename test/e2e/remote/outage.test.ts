@@ -72,7 +72,7 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
       // After that time the key could have been revoked.
       const isClosed = async () => (await leads()).status === UNAVAILABLE;
       expect(await until(isClosed, LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX + SOON_MS)).toBe(true);
-      expect((await leads()).body['detail']).toContain('whether the credential is still good');
+      expect((await leads()).body['detail']).toContain('whether the credential is still valid');
     } finally {
       world.log.thaw();
     }
