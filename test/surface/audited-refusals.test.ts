@@ -1,6 +1,6 @@
 /*
  * Requests that are refused before their operation runs: each leaves exactly one audit record, on every
- * surface. What a review link is refused is summed over a minute, so that the link cannot grow the log.
+ * surface. Refusals of a review link are counted over a minute, so that the link cannot grow the log.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** What happens during `work` that is not audited yet, with the number of events that hold it. */
+/** Returns the audit entries of `work`, and the number of events that contain them. */
 const auditedDuring = async (
   work: () => Promise<void>,
 ): Promise<{ entries: Entry[]; events: number }> => {
@@ -44,7 +44,7 @@ const auditedDuring = async (
 type Fault = { code: string; status: number; headers: Record<string, string>; payload: string };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const OVER_ANY_LIMIT = 1_100_000;
-/** Faults that a server finds before it knows an input. */
+/** Faults that are detected before an input is read. */
 const FAULTS: Fault[] = [
   { code: 'malformed_json', status: 400, headers: JSON_TYPE, payload: '{"a":' },
   {
@@ -81,37 +81,42 @@ const send = (surface: string, url: string, { headers, payload }: Omit<Fault, 'c
     headers: { ...headers, 'idempotency-key': freshKey() },
   });
 
-describe.each(['rest', 'desk'])('a request that the %s surface refuses unread', (surface) => {
-  const base = surface === 'rest' ? AGENT_BASE : DESK_BASE;
-  const writes = ROUTES.filter(
-    (route) => route.surface === surface && route.http.method === 'POST',
-  );
+describe.each(['rest', 'desk'])(
+  'A request to the %s surface whose input is not read',
+  (surface) => {
+    const base = surface === 'rest' ? AGENT_BASE : DESK_BASE;
+    const writes = ROUTES.filter(
+      (route) => route.surface === surface && route.http.method === 'POST',
+    );
 
-  it.each([...FAULTS, NOT_ACCEPTABLE])(
-    'is audited once as $code of its operation',
-    async (fault) => {
-      expect(writes.length).toBeGreaterThan(0);
-      for (const { id, http } of writes) {
-        const { entries } = await auditedDuring(async () => {
-          const { status, text } = await send(
-            surface,
-            base + http.path.replace(/\{.*?\}/g, 'x'),
-            fault,
-          );
-          expect(status, `${id}: ${text}`).toBe(fault.status);
-        });
-        expect(entries, id).toMatchObject([{ operation: id, surface, code: fault.code, count: 1 }]);
-        expect(entries, id).toHaveLength(1);
-      }
-    },
-  );
-});
+    it.each([...FAULTS, NOT_ACCEPTABLE])(
+      'is audited once with $code and its operation',
+      async (fault) => {
+        expect(writes.length).toBeGreaterThan(0);
+        for (const { id, http } of writes) {
+          const { entries } = await auditedDuring(async () => {
+            const { status, text } = await send(
+              surface,
+              base + http.path.replace(/\{.*?\}/g, 'x'),
+              fault,
+            );
+            expect(status, `${id}: ${text}`).toBe(fault.status);
+          });
+          expect(entries, id).toMatchObject([
+            { operation: id, surface, code: fault.code, count: 1 },
+          ]);
+          expect(entries, id).toHaveLength(1);
+        }
+      },
+    );
+  },
+);
 
 describe.each([
   ['mcp', '/api/affiliate/mcp'],
   ['a2a', A2A],
-])('a message that the %s surface refuses unread', (surface, url) => {
-  it.each(FAULTS)('is audited once as $code', async (fault) => {
+])('A message to the %s surface whose input is not read', (surface, url) => {
+  it.each(FAULTS)('is audited once with $code', async (fault) => {
     const { entries } = await auditedDuring(async () => {
       await send(surface, url, { ...fault, headers: { ...fault.headers, ...VERSION } });
     });
@@ -120,8 +125,8 @@ describe.each([
   });
 });
 
-describe('what a review link is refused', () => {
-  it('is one event for any number of refusals within a minute', async () => {
+describe('The refusals of a review link', () => {
+  it('are one event for any number of refusals within a minute', async () => {
     const { id, path } = await buyer.handoff();
     const json = { 'content-type': 'application/json' };
     const times = 5;
@@ -143,11 +148,11 @@ describe('what a review link is refused', () => {
       ({ type }) => type === 'CallsAudited',
     );
     expect(stored?.data).toMatchObject({ actor: 'buyer', handoff_id: id });
-    // The token opens the list: it is a credential.
+    // The token gives access to the list: it is a credential.
     expect(JSON.stringify(stored)).not.toContain(path.split('/').at(-1));
   });
 
-  it('is audited for no link that does not exist', async () => {
+  it('are not audited if the link does not exist', async () => {
     const { entries } = await auditedDuring(async () => {
       const { status } = await buyer.post('/h/no-such-link-at-all/send', {});
       expect(status).toBe(404);
@@ -156,7 +161,7 @@ describe('what a review link is refused', () => {
   });
 });
 
-describe('a person at the desk', () => {
+describe('A person at the desk', () => {
   it('is audited for each read of personal data, and for no other read', async () => {
     const { id, path } = await buyer.handoff();
     await buyer.post(`${path}/send`, {

@@ -21,7 +21,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
 const here = (url: string): string => url.slice(ORIGIN.length) || '/';
 
 describe('llms.txt', () => {
-  it('routes every use case, states the bounds, and keeps to the form', async () => {
+  it('names every use case, states the boundaries, and has the form of llmstxt.org', async () => {
     verifies('service.7', 'service.8.llms', 'endpoints.rules.9');
     const { text, headers } = await get('/llms.txt');
     expect(headers['content-type']).toContain('text/plain');
@@ -31,7 +31,7 @@ describe('llms.txt', () => {
       expect(text).toContain(`\`${toolName(operation)}\``);
     for (const id of Object.keys(SKILLS)) expect(text).toContain(`\`${id}\``);
     for (const { statement } of BOUNDARIES) expect(text).toContain(statement);
-    // llmstxt.org: one H1, a quote, then sections that hold nothing but links.
+    // llmstxt.org: one H1, a quote, then sections that contain only links.
     const [head = '', ...sections] = text.split(/^## /m);
     expect(head).toMatch(/^# Tributary\n\n> /);
     for (const section of sections) {
@@ -41,15 +41,15 @@ describe('llms.txt', () => {
     }
   });
 
-  it('leads nowhere that is not there', async () => {
+  it('links only to pages that exist', async () => {
     const { text } = await get('/llms.txt');
     const links = new Set([...text.matchAll(/\]\((https:[^)]+)\)/g)].map(([, url = '']) => url));
     for (const url of links) expect((await get(here(url))).status, url).toBe(200);
   });
 });
 
-describe('the policy of versions', () => {
-  it('says how long things last, and of what the headers speak, for people and for agents', async () => {
+describe('The versioning policy', () => {
+  it('is stated in the documentation and in llms.txt', async () => {
     verifies('versioning.4');
     const { text } = await get('/docs/rest.md');
     for (const statement of VERSIONING) expect(text).toContain(statement);
@@ -57,8 +57,8 @@ describe('the policy of versions', () => {
   });
 });
 
-describe('the api-catalog', () => {
-  it('names every interface with its description, documentation and status', async () => {
+describe('The API catalog', () => {
+  it('names each interface with its description, documentation and status', async () => {
     const { body, headers } = await get('/.well-known/api-catalog');
     expect(headers['content-type']).toContain('application/linkset+json');
     const head = await app.send({ method: 'HEAD', url: '/.well-known/api-catalog' });
@@ -81,8 +81,8 @@ describe('the api-catalog', () => {
   });
 });
 
-describe('the documentation', () => {
-  it('is there for people and, word for word the same, for programs', async () => {
+describe('The documentation', () => {
+  it('exists as HTML and as the same text in Markdown', async () => {
     for (const { slug, title } of DOC_PAGES) {
       const page = await get(`/docs/${slug}`);
       expect(page.headers['content-type'], slug).toContain('text/html');
@@ -97,7 +97,7 @@ describe('the documentation', () => {
     expect((await get('/docs/nothing')).status).toBe(404);
   });
 
-  it('says of every field where it travels over REST, of those inside another too', async () => {
+  it('shows where each field is sent over REST, also of nested fields', async () => {
     const { text } = await get('/docs/rest.md');
     const row = (path: string, place: string) =>
       expect(text).toMatch(
@@ -114,7 +114,7 @@ describe('the documentation', () => {
     expect(text).not.toContain('"idempotency_key"');
   });
 
-  it('leads nowhere that is not there', async () => {
+  it('links only to pages that exist', async () => {
     const pages = await Promise.all(DOC_PAGES.map(({ slug }) => get(`/docs/${slug}.md`)));
     const links = new Set(
       pages.flatMap(({ text }) =>

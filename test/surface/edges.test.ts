@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppendTooLarge } from '#src/ports/event-log.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
-/* What a careful reader found once: each a case of its own, so that it stays found. */
+/* Regression tests for faults that reviews found. */
 
 const V1 = '/api/affiliate/v1';
 let app: TestApp;
@@ -36,11 +36,11 @@ const claimable = async (email: string): Promise<boolean> => {
   return state === 'submitted';
 };
 
-describe('a refusal', () => {
+describe('A refusal', () => {
   const detailOf = ({ body }: { body: { errors: { pointer: string; detail: string }[] } }) =>
     body.errors.map(({ pointer, detail }) => `${pointer} ${detail}`);
 
-  it('of an end in the past says so, and of one too far how far it may be', async () => {
+  it('of an expiry in the past or too far in the future states the limit', async () => {
     const list = { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
     const ends = (expires_at: string) => post(acme, '/handoffs', { ...list, expires_at });
     const past = await ends('2026-11-20T09:59:59Z');
@@ -50,7 +50,7 @@ describe('a refusal', () => {
     expect((await ends('2027-02-18T10:00:00Z')).status).toBe(201);
   });
 
-  it('of two keys in one request speaks of one key', async () => {
+  it('of two idempotency keys in one request describes a single key', async () => {
     const twice = await post(acme, '/leads', { external_id: 'two', company }, 'one, one');
     expect(twice).toMatchObject({ status: 400, body: { code: 'idempotency_key_invalid' } });
     const { detail } = twice.body as { detail: string };
@@ -58,7 +58,7 @@ describe('a refusal', () => {
   });
 
   it.each(['%20', '!!!', '%E3%80%80', '%CC%81'])(
-    'of a search for %s does not look like an empty shop',
+    'of a search for %s is an error and not an empty result',
     async (words) => {
       const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
       expect(found).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
@@ -67,7 +67,7 @@ describe('a refusal', () => {
   );
 
   it.each(['7', '%C3%BC', '%E7%BC%B6', '%C2%BD', '%E3%8E%8F'])(
-    'is not the answer to %s',
+    'does not answer a search for %s, which contains a letter or a digit',
     async (words) => {
       const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
       expect(found.status).toBe(200);
@@ -75,8 +75,8 @@ describe('a refusal', () => {
   );
 });
 
-describe('a connection', () => {
-  it('names every way in, and each leads somewhere', async () => {
+describe('getConnection', () => {
+  it('links to every interface, and each link exists', async () => {
     const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key: acme });
     const { links } = body as { links: Record<string, string> };
     expect(links).toMatchObject({
@@ -91,8 +91,8 @@ describe('a connection', () => {
   });
 });
 
-describe('a lead', () => {
-  it('shows the time of its consent in UTC, as all times', async () => {
+describe('A lead', () => {
+  it('has the time of its consent in UTC, like all times', async () => {
     const { contact } = person('zone@buyer.example');
     const consent = { basis: 'consent', obtained_at: '2026-11-19T11:00:00+02:00' };
     const fields = { external_id: 'zone', company, contact, consent };
@@ -111,8 +111,8 @@ describe('a lead', () => {
   });
 });
 
-describe('an owner at the desk', () => {
-  it('reads no stream of another owner under its own name', async () => {
+describe('The desk', () => {
+  it('does not let an owner read a stream of another owner under its own name', async () => {
     const issued = await app.desk('POST', '/desk-tokens', {
       name: 'Acme',
       roles: ['owner'],
@@ -131,7 +131,7 @@ describe('an owner at the desk', () => {
     expect((await peek('desk-token_abc')).status).toBe(404);
   });
 
-  it('spends a key once, whomever it is for', async () => {
+  it('refuses an idempotency key that was used for another owner', async () => {
     const ask = (owner: string) =>
       app.send({
         method: 'POST',
@@ -147,7 +147,7 @@ describe('an owner at the desk', () => {
     });
   });
 
-  it('asks for no access for an agent that is suspended, which would free it', async () => {
+  it('refuses an access request for a suspended agent, which would reinstate it', async () => {
     const { agentId, key } = await app.agent('odd');
     await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
     const asked = { owner_id: 'odd', agent_id: agentId, name: 'A', purpose: 'P' };
@@ -156,7 +156,7 @@ describe('an owner at the desk', () => {
     expect((await post(key, '/links', {})).body).toMatchObject({ code: 'agent_suspended' });
   });
 
-  it('renames an approved agent by approval only', async () => {
+  it('renames an approved agent only with an approval', async () => {
     const { agentId, key } = await app.agent('named', ['leads:read']);
     const wish = {
       owner_id: 'named',
@@ -187,8 +187,8 @@ describe('an owner at the desk', () => {
   });
 });
 
-describe('a contact', () => {
-  it('is claimed by no lead that was refused', async () => {
+describe('A contact', () => {
+  it('is not claimed by a lead that was refused', async () => {
     await post(acme, '/leads', { external_id: 'gone', company });
     await post(acme, '/leads', { external_id: 'gone', withdraw: true });
     const late = await post(acme, '/leads', {
@@ -209,7 +209,7 @@ describe('a contact', () => {
     expect(await claimable('reused@x.example')).toBe(true);
   });
 
-  it('is given back when a lead goes on with another', async () => {
+  it('is released when its lead is amended with another contact', async () => {
     await post(acme, '/leads', { external_id: 'moved', company, ...person('old@x.example') });
     await post(acme, '/leads', { external_id: 'moved', company, ...person('new@x.example') });
     expect(await claimable('old@x.example')).toBe(true);
@@ -217,8 +217,8 @@ describe('a contact', () => {
   });
 });
 
-describe('a log that takes less than we do', () => {
-  it('is answered as a body that is too large, to agents and at the desk', async () => {
+describe('A log that accepts less than our own limit', () => {
+  it('is answered with payload_too_large, to agents and at the desk', async () => {
     const { log } = app.service.deps;
     const { append } = log;
     log.append = () => Promise.reject(new AppendTooLarge('1 MiB at most'));
@@ -233,8 +233,8 @@ describe('a log that takes less than we do', () => {
   });
 });
 
-describe('a key', () => {
-  it('is spent by a write that changes nothing, too', async () => {
+describe('A key', () => {
+  it('for idempotency is also used up by a write that changes nothing', async () => {
     await post(acme, '/leads', { external_id: 'noop', company });
     await post(acme, '/leads', { external_id: 'noop', withdraw: true });
     expect((await post(acme, '/leads', { external_id: 'noop', withdraw: true }, 'w1')).status).toBe(
@@ -244,7 +244,7 @@ describe('a key', () => {
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
   });
 
-  it('of a rotation counts among the live ones', async () => {
+  it('of a rotation counts as a live API key', async () => {
     const { keyId } = await app.agent('rotor');
     const rotated = await app.desk('POST', `/keys/${keyId}/rotate`, {});
     const { id } = rotated.body as { id: string };
@@ -256,8 +256,8 @@ describe('a key', () => {
   });
 });
 
-describe('an erasure', () => {
-  it('is final for a handoff, before and after', async () => {
+describe('An erasure', () => {
+  it('is final for a handoff: neither a retry nor its buyer can use it', async () => {
     const body = {
       title: 'L',
       buyer: { email: 'b@x.example' },
@@ -279,7 +279,7 @@ describe('an erasure', () => {
     expect(sent.status).toBe(409);
   });
 
-  it('holds for a lead that had nothing to erase yet', async () => {
+  it('is final for a lead without personal data', async () => {
     const made = await post(acme, '/leads', { external_id: 'bare', company });
     const { id } = made.body as { id: string };
     const erased = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
@@ -293,8 +293,8 @@ describe('an erasure', () => {
   });
 });
 
-describe('a source', () => {
-  it('is named by its own id', async () => {
+describe('The source of a lead', () => {
+  it('is refused if its reference is not an id of its kind', async () => {
     const ref = `lnk_${'0'.repeat(24)}`;
     for (const source of [
       { kind: 'handoff', ref },
@@ -309,8 +309,8 @@ describe('a source', () => {
   });
 });
 
-describe('a file of numbers', () => {
-  it('says where the log stood and where the rest is', async () => {
+describe('A performance file', () => {
+  it('has headers with its position and the next page', async () => {
     const answer = await app.send({
       method: 'GET',
       url: `${V1}/performance?limit=2&as_of=3`,

@@ -1,14 +1,14 @@
-/** /readyz: whether a process can do its work, also where positions of the log are bytes. */
+/** /readyz: whether a process can work, also when positions of the log are byte offsets. */
 import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { healthRoutes } from '#src/interfaces/http/health.ts';
 import { type EventLog, type FoldEvent, LogUnavailable } from '#src/ports/event-log.ts';
 
 const BYTES = 900;
-/** Events are of the time 0. */
+/** Events have the time 0. */
 const clock = { now: () => 2_000, monotonic: () => 0 };
 
-/** So many events, of which each takes `size` positions. */
+/** A log of `events` events, each `size` positions long. */
 const logOf = (events: number, size: number): EventLog =>
   ({
     head: async () => ({ position: events * size, at: 0 }),
@@ -47,7 +47,7 @@ describe('/readyz', () => {
   it.each([
     ['numbers', 1],
     ['bytes', BYTES],
-  ])('counts events, where positions are %s', async (_what, size) => {
+  ])('counts the lag in events when positions are %s', async (_what, size) => {
     const at = (behind: number) => readyz(logOf(50_000, size), (50_000 - behind) * size);
     expect(await at(0)).toMatchObject({ status: 200, body: { events_behind: 0 } });
     expect(await at(300)).toMatchObject({ status: 200, body: { events_behind: 300 } });
@@ -61,24 +61,24 @@ describe('/readyz', () => {
     });
   });
 
-  it('does not count what is not ours, and lies between', async () => {
+  it('does not count positions between events as lag', async () => {
     const log = { ...logOf(0, 1), head: async () => ({ position: 5_000_000, at: 0 }) };
     expect(await readyz(log, 1_000)).toMatchObject({ status: 200, body: { events_behind: 0 } });
   });
 
-  it('names what is parked, and stays ready: the rest works', async () => {
+  it('names parked read models and stays ready, because everything else works', async () => {
     expect(await readyz(logOf(1, 1), 1)).toMatchObject({ status: 200, body: { parked: [] } });
     const body = { status: 'ready', parked: ['leads'], waiting: [] };
     expect(await readyz(logOf(1, 1), 1, { parked: [{}] })).toMatchObject({ status: 200, body });
   });
 
-  it('names what nobody folds, and stays ready: writes and redirects work', async () => {
+  it('names read models that no process folds and stays ready, because writes and redirects work', async () => {
     expect(await readyz(logOf(9, 1), 9)).toMatchObject({ status: 200, body: { waiting: [] } });
     const body = { status: 'ready', events_behind: 0, waiting: ['leads'] };
     expect(await readyz(logOf(9, 1), 9, { lagEvents: 3 })).toMatchObject({ status: 200, body });
   });
 
-  it('says that it does not know, while the log is away', async () => {
+  it('reports unknown values while the log is unavailable', async () => {
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
     const { status, body } = await readyz({ ...logOf(1, 1), head: away }, 1);
     expect(status).toBe(503);

@@ -9,7 +9,7 @@ import type { Metrics } from '#src/ports/metrics.ts';
 import type { RemoteStore } from '#src/ports/read-model.ts';
 import { testApp, type TestApp } from '../support/world/app.ts';
 
-/** The sample of this name with these labels; NaN when there is none. */
+/** Returns the sample with this name and these labels, or NaN. */
 const sample = (text: string, name: string, labels: Record<string, string> = {}): number => {
   for (const line of text.split('\n')) {
     const [, found, held = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
@@ -42,7 +42,7 @@ const scrape = async (): Promise<string> => {
 };
 
 describe('/metrics', () => {
-  it('counts requests by surface, operation and outcome, and appends by theirs', async () => {
+  it('counts requests by surface, operation and outcome, and appends by outcome', async () => {
     const { key, keyId, agentId } = await app.agent('acme');
     const headers = { authorization: `Bearer ${key}` };
     const before = await scrape();
@@ -65,7 +65,7 @@ describe('/metrics', () => {
     expect(sample(text, 'tributary_request_seconds_count', { surface: 'rest' })).toBe(3);
     const appends = (from: string): number =>
       sample(from, 'tributary_appends_total', { outcome: 'appended' }) || 0;
-    // The lead, and the claim on its buyer.
+    // Two appends: the lead, and the claim of its key.
     expect(appends(text) - appends(before)).toBe(2);
     expect(sample(text, 'tributary_log_up')).toBe(1);
     expect(sample(text, 'tributary_projection_lag_events', { projection: 'leads' })).toBe(0);
@@ -74,7 +74,7 @@ describe('/metrics', () => {
       expect(text).not.toContain(secret);
   });
 
-  it('keeps its labels few, whatever strangers ask for', async () => {
+  it('has few label values, regardless of the paths that clients request', async () => {
     for (const path of ['/l/made-up', '/made-up', '/another/made-up', '/api/affiliate/v1/made-up'])
       await server.inject({ method: 'GET', url: path });
     const text = await scrape();
@@ -82,7 +82,7 @@ describe('/metrics', () => {
     expect(sample(text, 'tributary_requests_total', { surface: 'none' })).toBeGreaterThan(1);
   });
 
-  it('counts what is called over MCP', async () => {
+  it('counts calls over MCP', async () => {
     const { key } = await app.agent('beta');
     await server.inject({
       method: 'POST',
@@ -103,7 +103,7 @@ describe('/metrics', () => {
     expect(sample(await scrape(), 'tributary_calls_total', labels)).toBe(1);
   });
 
-  it('is made once for all who ask meanwhile, and anew for the next', async () => {
+  it('is generated once for concurrent requests, and again for the next request', async () => {
     const made = vi.spyOn(metrics, 'text');
     const ask = () => server.inject({ method: 'GET', url: '/metrics' });
     const texts = await Promise.all(Array.from({ length: 50 }, ask));
@@ -115,7 +115,7 @@ describe('/metrics', () => {
     made.mockRestore();
   });
 
-  it('answers without the lag while the log gives no answer, and says so', async () => {
+  it('reports tributary_log_up 0 and no lag while the log is unavailable', async () => {
     const { deps } = app.service;
     const away = async () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
     const log = { ...deps.log, head: away };
@@ -130,7 +130,7 @@ describe('/metrics', () => {
 const clock = { now: () => 100_000, monotonic: () => 0 };
 const status = { version: 1, space: 'leads@1.1', parked: [] };
 
-/** A log whose positions are bytes, 100 to an event, one event a second. */
+/** A log with byte positions, 100 for each event, and one event a second. */
 const bytesLog = (events: number): Pick<EventLog, 'head' | 'readFold'> => ({
   head: async () => ({ position: events * 100, at: events * 1_000 }),
   readFold: async ({ after, limit }) => {
@@ -141,7 +141,7 @@ const bytesLog = (events: number): Pick<EventLog, 'head' | 'readFold'> => ({
   },
 });
 
-describe('lag', () => {
+describe('The lag of a read model', () => {
   const lag = async (events: number, checkpoint: number) => {
     const lagEvents = events * 100 - checkpoint;
     const projections = {
@@ -151,7 +151,7 @@ describe('lag', () => {
     return found;
   };
 
-  it('is in events and in seconds, where positions are bytes', async () => {
+  it('is in events and in seconds when positions are bytes', async () => {
     expect(await lag(10, 1_000)).toEqual({
       projection: 'leads',
       parked: 0,
@@ -161,12 +161,12 @@ describe('lag', () => {
     expect(await lag(10, 700)).toMatchObject({ events: 3, seconds: 92 });
   });
 
-  it('is estimated from what was counted, when it is long', async () => {
+  it('is estimated from a counted part when it is long', async () => {
     expect(await lag(90_000, 1_000)).toMatchObject({ events: 89_990, seconds: 89 });
   });
 });
 
-describe('what is observed', () => {
+describe('The observed log and store', () => {
   const heard: unknown[] = [];
   const metricsOf = {
     countAppend: (outcome: string, seconds: number) => heard.push([outcome, seconds]),
@@ -174,7 +174,7 @@ describe('what is observed', () => {
     countRoundTrip: (trip: object, seconds: number) => heard.push([trip, seconds]),
   };
 
-  it('is every append with its outcome and time, and what became of sendings', async () => {
+  it('report each append with its outcome and duration, and the outcome of deliveries', async () => {
     heard.length = 0;
     let now = 0;
     const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
@@ -201,7 +201,7 @@ describe('what is observed', () => {
     ]);
   });
 
-  it('is every round trip of reads and folds', async () => {
+  it('report each round trip of reads and writes of read models', async () => {
     heard.length = 0;
     const store = observedStore(
       {

@@ -1,4 +1,4 @@
-/** A poison event parks a part of a read model: what stands in it is shown to nobody. */
+/** A poison event parks a partition of a read model: rows of the partition are shown to nobody. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** What a fault of ours, or a newer version, could leave behind: no fold can take it. */
+/** Appends an event that no fold accepts, like a bug or a newer version could. */
 const poison = async (stream: string, type: string, data: object): Promise<void> => {
   const { log, ids, following } = app.service.deps;
   const meta = { at: 1, actor: 'x', surface: 'cli', operation: 'x', request: 'x', v: 1 } as const;
@@ -38,8 +38,8 @@ const first = (accepts: (n: number) => boolean): number => {
 
 const share = (one: string, other: string): boolean => partitionOf(one) === partitionOf(other);
 
-describe('leads that cannot be folded', () => {
-  it('answer 503 for their owners, with and without a token, and stop nobody else', async () => {
+describe('Leads in a parked partition', () => {
+  it('answer 503 for the owners of the partition, with and without a token, and 200 for all others', async () => {
     const { agentId, key } = await app.agent('acme');
     const neighbour = await app.agent(`own${first((n) => share(`own${n}`, 'acme'))}`);
     const rival = await app.agent(`own${first((n) => !share(`own${n}`, 'acme'))}`);
@@ -74,7 +74,7 @@ describe('leads that cannot be folded', () => {
   });
 });
 
-describe('credentials that cannot be folded', () => {
+describe('Credentials in a parked partition', () => {
   const park = async (id: string): Promise<void> => {
     const idOf = (n: number): string => n.toString(36).padStart(12, '0');
     const token_id = idOf(first((n) => share(idOf(n), id)));
@@ -95,7 +95,7 @@ describe('credentials that cannot be folded', () => {
     }
   };
 
-  it('are refused, whatever they were, and that is no failed attempt of anybody', async () => {
+  it('answer 503, and do not count as failed attempts', async () => {
     const root = app.deskToken.slice('trbd_'.length).slice(0, 12);
     const held = await agentApart([root]);
     const good = await agentApart([root, held.keyId]);

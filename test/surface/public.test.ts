@@ -13,13 +13,13 @@ afterAll(() => app.close());
 
 const get = (url: string, headers = {}) => app.send({ method: 'GET', url, headers });
 
-describe('a public document', () => {
+describe('A public document', () => {
   it.each([
     '/api/affiliate/openapi.json',
     '/llms.txt',
     '/api/affiliate/llms.txt',
     '/api/desk/openapi.json',
-  ])('%s is served without a credential, and the same with an invalid one', async (url) => {
+  ])('%s is served without a credential, and identically with an invalid one', async (url) => {
     verifies('service.8.openapi', 'service.8.llms', 'endpoints.rules.1', 'authentication.6');
     const plain = await get(url);
     const odd = await get(url, { authorization: 'Bearer nonsense' });
@@ -29,7 +29,7 @@ describe('a public document', () => {
     expect(cached.status).toBe(304);
   });
 
-  it('at an address without a version describes paths with the version', async () => {
+  it('without a version in its address describes paths with the version', async () => {
     verifies('versioning.2');
     const { body } = await get('/api/affiliate/openapi.json');
     const { paths, servers } = body as {
@@ -41,7 +41,7 @@ describe('a public document', () => {
   });
 });
 
-describe('an unknown route below v1', () => {
+describe('An unknown route below v1', () => {
   it('answers a problem with a stable code, recovery and links', async () => {
     verifies('errors.1', 'errors.2', 'errors.3', 'errors.4', 'resources.problem', 'versioning.3');
     const answer = await get('/api/affiliate/v1/quotations');
@@ -77,7 +77,7 @@ describe('an unknown route below v1', () => {
   });
 });
 
-describe('a credential', () => {
+describe('A credential', () => {
   it('that is refused is answered with a problem whose code says why', async () => {
     verifies('errors.5', 'authentication.2', 'authentication.7');
     const { key, keyId } = await app.agent('acme', ['products:read']);
@@ -162,7 +162,7 @@ describe('a credential', () => {
     expect(answer).toMatchObject({ status: 401, body: { code: 'credential_invalid' } });
   });
 
-  it('of the environment test reads and writes another space than live ones', async () => {
+  it('of the environment test reads and writes another space than live credentials', async () => {
     const live = await app.agent('twin');
     const test = await app.agent('twin', undefined, 'test');
     const lead = { external_id: 'x', company: { name: 'A', country: 'GB' } };
@@ -179,8 +179,8 @@ describe('a credential', () => {
   });
 });
 
-describe('a rate limit', () => {
-  it('is shown in every answer, and once it is reached, Retry-After is, too', async () => {
+describe('A rate limit', () => {
+  it('is in every answer, with Retry-After once it is reached', async () => {
     const small = await testApp({ READS_PER_MINUTE: '3' });
     const { key } = await small.agent('acme', ['products:read']);
     const connect = () => small.send({ method: 'GET', url: '/api/affiliate/v1/connection', key });
@@ -196,8 +196,8 @@ describe('a rate limit', () => {
   });
 });
 
-describe('the published limits', () => {
-  it('are those of the server in getConnection, both contracts, the MCP resource and the page', async () => {
+describe('The published limits', () => {
+  it('are equal in getConnection, both contracts, the MCP resource and the documentation', async () => {
     verifies('limits');
     const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
     const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates });
@@ -222,15 +222,15 @@ describe('the published limits', () => {
     await small.close();
   });
 
-  it('of facets are equal to those that the search enforces', () => {
+  it('of facets equal those that the search enforces', () => {
     const { FACET_VALUES_MAX, FACET_CATEGORIES_MAX } = LIMITS;
     expect(facetValuesMax('brand')).toBe(FACET_VALUES_MAX);
     expect(facetValuesMax('category')).toBe(FACET_CATEGORIES_MAX);
   });
 });
 
-describe('consistency', () => {
-  it('reads what was written before, by a token that fits this log only', async () => {
+describe('A consistency token', () => {
+  it('lets a read see the write that returned it, and is refused by another log', async () => {
     const { key } = await app.agent('ryw');
     const sent = await app.send({
       method: 'POST',
@@ -260,8 +260,8 @@ describe('consistency', () => {
   });
 });
 
-describe('the record', () => {
-  it('holds denials, refusals and reads, also those that never reached the operation', async () => {
+describe('The audit log', () => {
+  it('has denials, refusals and reads, also of requests that never reached their operation', async () => {
     const { key, agentId } = await app.agent('audited', ['links:write']);
     const url = '/api/affiliate/v1/links';
     await app.send({ method: 'GET', url: '/api/affiliate/v1/leads', key });

@@ -1,4 +1,4 @@
-/** Statements of the specification that no test of a part shows whole: seen from outside. */
+/** Statements of the specification that need several parts of the service. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,8 +37,8 @@ type Operation = { operationId: string; requestBody?: { content: Record<string, 
 type Body = { schema: { required?: string[] } };
 type Contract = { openapi: string; paths: Record<string, Record<string, Operation>> };
 
-describe('the contract', () => {
-  it('is answered to whoever asks, and is the one that is published', async () => {
+describe('The REST contract', () => {
+  it('is served without a credential and equals the published file', async () => {
     verifies('endpoints.1', 'endpoints.rules.5', 'service.8.openapi');
     const { status, text } = await app.send({ method: 'GET', url: '/api/affiliate/openapi.json' });
     expect(status).toBe(200);
@@ -54,7 +54,7 @@ describe('the contract', () => {
     expect(ids.toSorted()).toEqual(Object.keys(operations).toSorted());
   });
 
-  it('names methods, paths and payloads as they are', async () => {
+  it('names the methods, paths and payloads that the service accepts', async () => {
     verifies('endpoints.rules.8', 'versioning.1');
     const { body } = await app.send({ method: 'GET', url: '/api/affiliate/openapi.json' });
     const { paths } = body as Contract;
@@ -78,8 +78,8 @@ describe('the contract', () => {
   });
 });
 
-describe('a key', () => {
-  it('is asked for and issued by the owner, and goes out as a bearer token only', async () => {
+describe('An API key', () => {
+  it('is requested and issued by the owner after a review, and works as a bearer token only', async () => {
     verifies('authentication.1', 'authentication.3');
     const wish = { owner_id: 'acme', name: 'Own', purpose: 'Sell', scopes: ['products:read'] };
     const asked = await post(`${DESK}/agents`, wish, owner);
@@ -101,7 +101,7 @@ describe('a key', () => {
     expect(await answer({ 'x-api-key': api_key })).toBe(401);
   });
 
-  it('may have nine scopes, and each says what it is for', async () => {
+  it('can have nine scopes, each with its meaning', async () => {
     verifies('authentication.5', 'authentication.5.outbound');
     const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key });
     const { scopes } = body as { scopes: { name: string; group: string; meaning: string }[] };
@@ -125,8 +125,8 @@ describe('a key', () => {
   });
 });
 
-describe('what the staff decide', () => {
-  it('is prices, stock and the state of a lead: no agent can, and no owner', async () => {
+describe('Prices, stock and the state of a lead', () => {
+  it('are changed by staff only, not by an agent or an owner', async () => {
     verifies('service.6.staff');
     const lead = { external_id: 'crm-1', company: { name: 'Shop', country: 'GB' } };
     const { id } = (await post(`${V1}/leads`, lead, key)).body as { id: string };

@@ -17,8 +17,8 @@ import {
 import { negotiate } from '#src/interfaces/rest/accept.ts';
 import { performanceCsv } from '#src/interfaces/rest/formats.ts';
 
-describe('names and fingerprints', () => {
-  it('are functions of their parts, and of nothing else', () => {
+describe('Names and fingerprints', () => {
+  it('depend on their parts only, not on the order of members', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
         expect(nameOf(...a) === nameOf(...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
@@ -31,14 +31,14 @@ describe('names and fingerprints', () => {
     expect(fingerprintOf('op', { a: 1 })).not.toBe(fingerprintOf('other', { a: 1 }));
   });
 
-  it('of a credential carry their checksum', () => {
+  it('are joined by credentials that end with a checksum', () => {
     const key = mintCredential('trb_live', 'a1B2c3D4e5F6', 'x'.repeat(43));
     expect(key).toMatch(/^trb_live_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
   });
 });
 
-describe('the limiter', () => {
-  it('lets exactly the quota through in a burst, and refills evenly', () => {
+describe('The rate limiter', () => {
+  it('allows exactly the limit in a burst, and refills evenly', () => {
     let now = 0;
     const limit = limiter(60, () => now);
     const burst = Array.from({ length: 70 }, () => limit.take('a').allowed);
@@ -49,7 +49,7 @@ describe('the limiter', () => {
     expect(limit.take('a')).toMatchObject({ allowed: false, retryAfterS: 1 });
   });
 
-  it('tells the truth: a client that obeys what is left never meets a refusal', () => {
+  it('allows a call exactly if its remaining count was at least one', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 80 }), (steps) => {
         let now = 0;
@@ -64,13 +64,13 @@ describe('the limiter', () => {
   });
 });
 
-describe('the calendar', () => {
-  it('knows the zones of the world, and nothing else', () => {
+describe('The calendar', () => {
+  it('accepts the IANA time zones only', () => {
     expect(isTimeZone('Europe/London')).toBe(true);
     expect(isTimeZone('Mars/Base')).toBe(false);
   });
 
-  it('cuts a day in which the clock changes where the wall does', () => {
+  it('changes the day at local midnight, also when the clock changes', () => {
     // London: on 2026-10-25 at 01:00 UTC the clock goes back from 02:00 to 01:00.
     const day = dayOf('2026-10-24');
     const london = calendarOf('Europe/London').localDays(day);
@@ -81,7 +81,7 @@ describe('the calendar', () => {
     expect(dateOf(after(95))).toBe('2026-10-25');
   });
 
-  it('agrees with Intl for every quarter of random days in odd zones', () => {
+  it('agrees with Intl for every quarter hour of random days in unusual zones', () => {
     const zones = [
       'Asia/Kathmandu',
       'Australia/Lord_Howe',
@@ -105,7 +105,7 @@ describe('the calendar', () => {
     );
   });
 
-  it('starts weeks on Monday, months on the first, and knows leap years', () => {
+  it('starts weeks on Monday and months on the first, and handles leap years', () => {
     expect(dateOf(bucketOf(dayOf('2026-11-22'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-16'), 'week', 0))).toBe('2026-11-16');
     expect(dateOf(bucketOf(dayOf('2026-11-30'), 'month', 0))).toBe('2026-11-01');
@@ -114,7 +114,7 @@ describe('the calendar', () => {
   });
 });
 
-describe('money in a file', () => {
+describe('An amount of money in a file', () => {
   const answer = getPerformance.output.parse(performanceExample);
   const csv = (rfq_value: { amount: number; currency: string }[]): string | undefined => {
     const metrics = { ...answer.totals, rfq_value };
@@ -141,7 +141,7 @@ describe('money in a file', () => {
     expect(csv(amounts)).toBe(shown);
   });
 
-  it('reads back as what it was', () => {
+  it('is read back as the same amount', () => {
     const currencies = fc.constantFrom(...Intl.supportedValuesOf('currency'));
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), currencies, (amount, currency) => {
@@ -151,7 +151,7 @@ describe('money in a file', () => {
   });
 });
 
-describe('negotiation', () => {
+describe('Content negotiation', () => {
   it.each([
     [undefined, 'application/json'],
     ['*/*', 'application/json'],
@@ -160,7 +160,7 @@ describe('negotiation', () => {
     ['text/*', 'text/csv'],
     ['image/png', undefined],
     ['application/json;q=0', undefined],
-  ])('of %s answers %s', (accept, media) => {
+  ])('answers the Accept header %s with %s', (accept, media) => {
     expect(negotiate(accept, ['application/json', 'text/csv'])).toBe(media);
   });
 });

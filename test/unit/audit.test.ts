@@ -61,7 +61,7 @@ const world = ({ holdsCalls = false } = {}) => {
   };
 };
 
-describe('the audit log', () => {
+describe('The audit log', () => {
   it('stores the calls of agents only while `CallsAudited` is held', async () => {
     for (const holdsCalls of [false, true]) {
       const { audit, note, noteAtDesk, recorded } = world({ holdsCalls });
@@ -73,7 +73,7 @@ describe('the audit log', () => {
     }
   });
 
-  it('stores a batch that found no room together with the later calls', async () => {
+  it('stores a batch that did not fit together with the later calls', async () => {
     const { audit, turn, note, recorded, lost } = world();
     note('listLeads');
     turn('full', () => {
@@ -101,7 +101,7 @@ describe('the audit log', () => {
       turn(how);
       note('listLeads');
       await audit.flush();
-      // Also when the next try says that itself did nothing.
+      // Also when the retry reports that it appended nothing.
       turn('full');
       note('listLeads');
       note('listLeads', 'agt_2');
@@ -116,7 +116,7 @@ describe('the audit log', () => {
     },
   );
 
-  it('loses only the batch that a bug keeps from being written', async () => {
+  it('loses only the batch that a bug prevents from being written', async () => {
     const { audit, ids, note, recorded, lost } = world();
     const bug = new TypeError('a bug');
     vi.spyOn(ids, 'uuid').mockImplementationOnce(() => {

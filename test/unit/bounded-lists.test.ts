@@ -1,4 +1,4 @@
-/** What a list asks its store, however long the history behind it is. */
+/** How often a list reads its store, regardless of the length of the history. */
 import { describe, expect, it } from 'vitest';
 import { nameOf } from '#src/app/events/hash.ts';
 import { issueKey } from '#src/app/access/keys.ts';
@@ -10,7 +10,7 @@ import { historyBlockOf } from '#src/ports/rows.ts';
 
 const EVENTS = 20_000;
 
-/** The history of an owner who has every n-th event of a log whose events take `size` positions. */
+/** The history of an owner with each n-th event of a log whose events are `size` positions long. */
 const historyOf = (size: number, nth = 1) => {
   const blocks = new Map<number, (number | string)[]>();
   for (let i = 1; i <= EVENTS; i++) {
@@ -40,30 +40,33 @@ const historyOf = (size: number, nth = 1) => {
   return { page, last: EVENTS * size * nth };
 };
 
-describe('a page of the history', () => {
+describe('A page of the history', () => {
   it.each([
     ['numbers', 1, 1],
     ['numbers, among many owners', 1, 1_000],
     ['bytes', 900, 1],
-  ])('begins where it begins, where positions are %s', async (_what, size, nth) => {
-    const { page, last } = historyOf(size, nth);
-    const downFrom = (revision: number) => Array.from({ length: 100 }, (_, i) => revision - i);
-    const each = last / EVENTS;
-    for (const from of [EVENTS, 10_000, 101]) {
-      const revisions = downFrom(from);
-      const next_before = (from - 99) * each;
-      for (const at of [{ before: (from + 1) * each }, { as_of: from * each }])
-        expect(await page(at)).toMatchObject({ revisions, next_before });
-      expect((await page({ before: (from + 1) * each })).asked).toBeLessThanOrEqual(3);
-    }
-    expect((await page({})).revisions).toEqual(downFrom(EVENTS));
-    expect(await page({ before: 2 * each })).toMatchObject({ revisions: [1], next_before: null });
-    expect(await page({ before: 1 })).toMatchObject({ revisions: [], next_before: null });
-  });
+  ])(
+    'starts at the requested place and reads at most three times when positions are %s',
+    async (_what, size, nth) => {
+      const { page, last } = historyOf(size, nth);
+      const downFrom = (revision: number) => Array.from({ length: 100 }, (_, i) => revision - i);
+      const each = last / EVENTS;
+      for (const from of [EVENTS, 10_000, 101]) {
+        const revisions = downFrom(from);
+        const next_before = (from - 99) * each;
+        for (const at of [{ before: (from + 1) * each }, { as_of: from * each }])
+          expect(await page(at)).toMatchObject({ revisions, next_before });
+        expect((await page({ before: (from + 1) * each })).asked).toBeLessThanOrEqual(3);
+      }
+      expect((await page({})).revisions).toEqual(downFrom(EVENTS));
+      expect(await page({ before: 2 * each })).toMatchObject({ revisions: [1], next_before: null });
+      expect(await page({ before: 1 })).toMatchObject({ revisions: [], next_before: null });
+    },
+  );
 });
 
-describe('keys of an agent', () => {
-  it('are counted behind however many others of its owner', async () => {
+describe('The keys of an agent', () => {
+  it('are counted regardless of how many other keys the owner has', async () => {
     const keys = (count: number, status: string) =>
       Array.from({ length: count }, () => ({ agent_id: 'agt_1', environment: 'live', status }));
     const rows = [...keys(12_000, 'revoked'), ...keys(2, 'active')].map((key, i) => ({
@@ -84,8 +87,8 @@ describe('keys of an agent', () => {
   });
 });
 
-describe('all pages of a list of the desk', () => {
-  it('are asked for from the first to the last', async () => {
+describe('All pages of a list of the desk', () => {
+  it('are read from the first to the last', async () => {
     const asked: unknown[] = [];
     const all = await everyPage(async (before = 6) => {
       asked.push(before);
@@ -97,8 +100,8 @@ describe('all pages of a list of the desk', () => {
   });
 });
 
-describe('leads by external_id', () => {
-  it('are one question: the id says which lead it is', async () => {
+describe('A list of leads by external_id', () => {
+  it('reads one row, because the external_id determines the id of the lead', async () => {
     const key = `led_${nameOf('lead', 'acme', 'FIRST')}`;
     const gets: unknown[] = [];
     const deps = {

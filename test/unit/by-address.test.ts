@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { networkOf } from '#src/app/limits/address-limit.ts';
 
-describe('the network of an address', () => {
+describe('The rate limit by address', () => {
   it.each([
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '::ffff:203.0.113.9'],
@@ -12,7 +12,7 @@ describe('the network of an address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::'],
     ['::1', '0:0:0:0::'],
     ['::', '0:0:0:0::'],
-  ])('of %s is %s', (address, network) => {
+  ])('counts the address %s as the network %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 });

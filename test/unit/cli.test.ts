@@ -1,4 +1,4 @@
-/** What the command line says by itself: problems, progress bars, and the banner. */
+/** Output of the command line itself: problems, progress bars and the banner. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ describe('The text of a problem', () => {
   const HTTP =
     /Idempotency-Key|Retry-After|errors\[\]|still free|header|content_sha256|owner's records/;
 
-  it.each([...codes])('of %s names its title and detail, and nothing of HTTP', (code) => {
+  it.each([...codes])('of %s has its title and detail, and nothing about HTTP', (code) => {
     const { title, hint } = PROBLEMS[code];
     const text = formatProblem({ code, title, detail: 'It is so.', recovery: { hint } }, {});
     expect(text).toContain(`${title}: It is so.`);

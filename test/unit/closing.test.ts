@@ -1,4 +1,4 @@
-/** Whatever goes wrong between opening and closing, what was opened is closed, and the directory free. */
+/** Every error between opening and closing a service leaves nothing open and the directory unlocked. */
 import { pino } from 'pino';
 import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '#src/config.ts';
@@ -11,7 +11,7 @@ afterAll(removeAll);
 const log = pino({ level: 'silent' });
 const configOf = (directory: string) => readConfig({ DATA_DIR: directory, PORT: '0' });
 
-it('a service whose interfaces cannot be built leaves nothing open', async () => {
+it('A service whose interfaces cannot be built leaves nothing open', async () => {
   const config = configOf(fresh());
   const broken = openService({ ...config, trustProxy: 'no address' }, { log });
   await expect(broken).rejects.toThrow('no address');
@@ -30,14 +30,17 @@ const BREAKS: [string, (service: Service) => void][] = [
   ],
 ];
 
-it.each(BREAKS)('%s that does not end in order keeps nothing else open', async (_what, break_) => {
-  const config = configOf(fresh());
-  const service = await openService(config, { log });
-  break_(service);
-  const stopped = vi.spyOn(service.dispatcher, 'stop');
-  await expect(service.close()).rejects.toThrow('not in order');
-  expect(stopped).toHaveBeenCalledOnce();
-  await expect(service.deps.log.head()).rejects.toMatchObject({ reason: 'closed' });
-  const again = await openService(config, { log });
-  await again.close();
-});
+it.each(BREAKS)(
+  'A service closes everything else when %s fails to close',
+  async (_what, break_) => {
+    const config = configOf(fresh());
+    const service = await openService(config, { log });
+    break_(service);
+    const stopped = vi.spyOn(service.dispatcher, 'stop');
+    await expect(service.close()).rejects.toThrow('not in order');
+    expect(stopped).toHaveBeenCalledOnce();
+    await expect(service.deps.log.head()).rejects.toMatchObject({ reason: 'closed' });
+    const again = await openService(config, { log });
+    await again.close();
+  },
+);

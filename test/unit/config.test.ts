@@ -1,8 +1,8 @@
-/** Settings: what is taken, and what a refusal says that would be. */
+/** Settings: accepted values, and refusals that name the accepted values. */
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '#src/config.ts';
 
-describe('TRUST_PROXY', () => {
+describe('The setting TRUST_PROXY', () => {
   it.each([
     ['true', true],
     ['false', false],
@@ -10,7 +10,7 @@ describe('TRUST_PROXY', () => {
     ['loopback', 'loopback'],
     ['10.0.0.0/8, ::1', '10.0.0.0/8,::1'],
     ['2001:db8::/32,192.0.2.7,uniquelocal', '2001:db8::/32,192.0.2.7,uniquelocal'],
-  ])('may be %j', (TRUST_PROXY, trustProxy) => {
+  ])('accepts %j', (TRUST_PROXY, trustProxy) => {
     expect(readConfig({ TRUST_PROXY })).toMatchObject({ trustProxy });
   });
 
@@ -23,26 +23,26 @@ describe('TRUST_PROXY', () => {
     '10.0.0.1,',
     'true,::1',
     'fe80::1%a',
-  ])('may not be %j, and the refusal names the forms', (TRUST_PROXY) => {
+  ])('refuses %j and names the accepted forms', (TRUST_PROXY) => {
     expect(() => readConfig({ TRUST_PROXY })).toThrow(
       /^TRUST_PROXY: must be true .*, false, or the addresses .* like 10\.0\.0\.0\/8,::1/,
     );
   });
 });
 
-describe('the URL of a store', () => {
-  it.each(['EVENT_LOG_URL', 'READ_MODEL_URL'])('%s may be left out, and not empty', (name) => {
+describe('The URL of a store', () => {
+  it.each(['EVENT_LOG_URL', 'READ_MODEL_URL'])('in %s can be absent but not empty', (name) => {
     expect(readConfig({})).toMatchObject({ eventLogUrl: 'sqlite:log' });
     expect(() => readConfig({ [name]: '' })).toThrow(`${name}: is empty`);
   });
 });
 
-describe('PUBLIC_URL', () => {
+describe('The setting PUBLIC_URL', () => {
   it.each([
     ['https://shop.example', 'https://shop.example'],
     ['https://shop.example/', 'https://shop.example'],
     ['HTTP://Shop.Example:8080', 'http://shop.example:8080'],
-  ])('may be %s', (PUBLIC_URL, publicUrl) => {
+  ])('accepts %s', (PUBLIC_URL, publicUrl) => {
     expect(readConfig({ PUBLIC_URL })).toMatchObject({ publicUrl });
   });
 
@@ -54,17 +54,17 @@ describe('PUBLIC_URL', () => {
     'https://me:secret@a.example',
     'ftp://a.example',
     'shop.example',
-  ])('may not be %s', (PUBLIC_URL) => {
+  ])('refuses %s', (PUBLIC_URL) => {
     expect(() => readConfig({ PUBLIC_URL })).toThrow(/^PUBLIC_URL: must be an origin like https:/);
   });
 });
 
-describe('a number', () => {
-  it.each(['abc', '1e3', '65536', '-1', '0x10', '3000 '])('may not be %j', (PORT) => {
+describe('A numeric setting', () => {
+  it.each(['abc', '1e3', '65536', '-1', '0x10', '3000 '])('refuses %j', (PORT) => {
     expect(() => readConfig({ PORT })).toThrow('PORT: must be a whole number from 0 to 65535');
   });
 
-  it('has a default, and bounds of its own', () => {
+  it('has a default and its own bounds', () => {
     expect(readConfig({}).port).toBe(3000);
     expect(readConfig({ PORT: '0', READS_PER_MINUTE: '7' })).toMatchObject({
       port: 0,
@@ -76,19 +76,16 @@ describe('a number', () => {
   });
 });
 
-describe('HOLD_EVENT_TYPES', () => {
-  it('names event types that are not written, and none without the setting', () => {
+describe('The setting HOLD_EVENT_TYPES', () => {
+  it('lists event types that are not written, and is empty by default', () => {
     expect(readConfig({}).heldEventTypes).toEqual([]);
     const { heldEventTypes } = readConfig({ HOLD_EVENT_TYPES: 'CallsAudited, ' });
     expect(heldEventTypes).toEqual(['CallsAudited']);
   });
 
-  it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])(
-    'may not be %s',
-    (HOLD_EVENT_TYPES) => {
-      expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
-        /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited/,
-      );
-    },
-  );
+  it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])('refuses %s', (HOLD_EVENT_TYPES) => {
+    expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
+      /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited/,
+    );
+  });
 });

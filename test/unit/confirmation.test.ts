@@ -1,4 +1,4 @@
-/** How long what a process knows of credentials is taken for true, and how the log confirms it. */
+/** How long a process trusts its state of credentials, and how the log confirms the state. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
@@ -6,7 +6,7 @@ import { confirmation } from '#src/app/pipeline/confirmation.ts';
 
 const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
 
-/** A log whose every answer is given by hand, and time that passes by hand. */
+/** A log whose answers the test gives, and a manual clock. */
 const world = () => {
   let now = 0;
   const asked: ((isFolded: boolean | Error) => void)[] = [];
@@ -45,7 +45,7 @@ const world = () => {
       give(isFolded);
       await turn();
     },
-    /** Time passes, and no timer has its turn. */
+    /** Advances the clock without running timers. */
     stand: (ms: number) => void (now += ms),
   };
 };
@@ -57,7 +57,7 @@ const isSettled = async (promise: Promise<void> | undefined): Promise<boolean> =
   return settled;
 };
 
-it('holds for as long as the log answers, and ten seconds more', async () => {
+it('The state of credentials is trusted while the log answers, and for ten more seconds', async () => {
   const known = world();
   for (let n = 0; n < 60; n++) {
     await known.answer();
@@ -69,7 +69,7 @@ it('holds for as long as the log answers, and ten seconds more', async () => {
   expect(known.holds()).toBe(true);
   await known.pass(1);
   expect(known.holds()).toBe(false);
-  // An answer tells what was so when it was asked for.
+  // An answer confirms the state at the time of its request.
   known.stand(500);
   await known.answer();
   expect(known.holds()).toBe(false);
@@ -78,7 +78,7 @@ it('holds for as long as the log answers, and ten seconds more', async () => {
   expect(known.holds()).toBe(true);
 });
 
-it('is not confirmed by a head that the credentials are not folded up to, nor by no answer', async () => {
+it('The state of credentials is not confirmed by a head that is not folded yet, or by an error', async () => {
   const known = world();
   for (let n = 0; n <= BOUND_MS / 500; n++) {
     await known.answer(n % 2 === 0 ? false : new Error('away'));
@@ -89,12 +89,12 @@ it('is not confirmed by a head that the credentials are not folded up to, nor by
   expect(known.holds()).toBe(true);
 });
 
-it('after a pause, lets a request wait for an answer to what was asked after it', async () => {
+it('A request after a pause waits for an answer to a question that was sent after the pause', async () => {
   const known = world();
   known.stand(2_500);
   const first = known.awaited();
   expect(known.awaited()).toBe(first);
-  // Asked before the pause.
+  // Sent before the pause.
   await known.answer();
   expect(await isSettled(first)).toBe(false);
   await known.answer();
@@ -102,7 +102,7 @@ it('after a pause, lets a request wait for an answer to what was asked after it'
   expect(known.awaited()).toBeUndefined();
 });
 
-it('waits a second at most, and once for each time that the log falls silent', async () => {
+it('A request waits at most one second, once for each time that the log stops answering', async () => {
   const known = world();
   await known.answer();
   await known.pass(1_500);
@@ -121,7 +121,7 @@ it('waits a second at most, and once for each time that the log falls silent', a
   expect(known.awaited()).toBeDefined();
 });
 
-it('asks no more after the end', async () => {
+it('A stopped confirmation sends no more questions', async () => {
   const known = world();
   known.end();
   await known.answer(new Error('closed'));

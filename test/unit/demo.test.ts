@@ -31,7 +31,7 @@ const openDemo = async (data: string, begin = true) => {
 const kindsOf = (events: { type: string; owner: string }[]): string[] =>
   events.flatMap(({ owner, type }) => (type === 'ActivityRecorded' ? [] : [`${owner} ${type}`]));
 
-describe('the demo story', () => {
+describe('The demo story', () => {
   it('covers the last thirty days in order, and is the same in every directory', async () => {
     const [one, two] = [await openDemo(directory.fresh()), await openDemo(directory.fresh())];
     const times = one.events.map(({ meta }) => meta.at);
@@ -45,7 +45,7 @@ describe('the demo story', () => {
     await Promise.all([one.service.close(), two.service.close()]);
   });
 
-  it('is performed once; losing demo.json only replaces the key', async () => {
+  it('is written once, and only its key is replaced if demo.json is lost', async () => {
     const data = directory.fresh();
     const first = await openDemo(data);
     await first.service.close();
@@ -94,7 +94,7 @@ describe('the demo story', () => {
     await service.close();
   });
 
-  it('has visitors of every kind', () => {
+  it('has visitors of each kind', () => {
     const visits = plannedVisits(LINKS).map(({ visit }) => visit);
     expect(visits.some(({ method }) => method === 'HEAD')).toBe(true);
     expect(visits.some(({ userAgent }) => /bot/i.test(userAgent ?? ''))).toBe(true);

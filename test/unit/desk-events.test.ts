@@ -1,4 +1,4 @@
-/** What the desk reads of a log whose positions are bytes, not numbers of events. */
+/** What the desk reads of a log whose positions are byte offsets. */
 import { beforeEach, expect, test } from 'vitest';
 import type { DeskCall } from '#src/app/pipeline/call.ts';
 import { readEvents } from '#src/app/events/read-events.ts';
@@ -29,14 +29,14 @@ beforeEach(async () => {
     ]);
 });
 
-test('the newest are so many events, of whatever is asked for', async () => {
+test('readEvents with `last` returns that many of the newest events of the log, an owner or a stream', async () => {
   expect((await read({ last: 3 })).prints).toEqual(['9', '10', '11']);
   expect((await read({ last: 3, owner_id: 'bo' })).prints).toEqual(['6', '8', '10']);
   expect((await read({ last: 2, stream: 'anna-lead_1' })).prints).toEqual(['5', '9']);
   expect((await read({ last: 99 })).prints).toHaveLength(12);
 });
 
-test('the newest are looked for within the bounds, and shown by pages', async () => {
+test('readEvents with `last` stays within `after` and `up_to`, and returns pages', async () => {
   const { positions } = await read({});
   const [after = 0, up_to = 0] = [positions[6], positions[8]];
   for (const place of [{}, { owner_id: 'bo' }, { stream: 'bo-lead_0' }]) {
@@ -47,7 +47,7 @@ test('the newest are looked for within the bounds, and shown by pages', async ()
   expect(await read({ last: 5, limit: 2 })).toMatchObject({ prints: ['7', '8'], more: true });
 });
 
-test('nothing behind a bound is shown, and nothing more is promised', async () => {
+test('readEvents returns nothing after `up_to` and reports no more events', async () => {
   const { positions } = await read({});
   const up_to = positions[2] ?? 0;
   expect(await read({ up_to })).toMatchObject({ prints: ['0', '1', '2'], more: false });

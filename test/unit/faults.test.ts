@@ -10,7 +10,7 @@ const { searchProducts, submitLead } = agentOperations;
 
 type Raw = Record<string, unknown>;
 
-/** Faults as lines: pointer, code, what is said. */
+/** Returns the faults as lines of pointer, code and detail. */
 const said = ({ input }: { input: Parameters<typeof readInput>[0] }, raw: Raw): string[] => {
   const read = readInput(input, raw);
   if (!('faults' in read)) throw new Error('was taken');
@@ -26,7 +26,7 @@ const list = (more: Raw): Raw => ({
 const of = (quantity: unknown): Raw => list({ line_items: [{ sku: 'MUG-1', quantity }] });
 const AT = '/line_items/0/quantity';
 
-describe('a fault', () => {
+describe('A fault', () => {
   it.each<[unknown, string]>([
     [1.5, 'invalid_type: must be a whole number from 1 to 100000000'],
     ['6', 'invalid_type: must be a whole number from 1 to 100000000, not text'],
@@ -34,12 +34,12 @@ describe('a fault', () => {
     [0, 'too_small: must be at least 1'],
     [1e20, 'too_big: must be at most 100000000'],
     [undefined, 'required: is required'],
-  ])('of a quantity of %j says what is allowed, once', (quantity, words) => {
+  ])('of the quantity %j states once what is allowed', (quantity, words) => {
     expect(said(createHandoff, of(quantity))).toEqual([`${AT} ${words}`]);
   });
 
   it.each(['1e3', '99999999999999999999', 'six'])(
-    'of %s in a query, where all is text, does not call it text',
+    'of the query parameter %s does not mention the type text, because all parameters are text',
     (text) => {
       expect(said(searchProducts, { at_quantity: text })).toEqual([
         '/at_quantity invalid_type: must be a whole number from 1 to 100000000',
@@ -50,7 +50,7 @@ describe('a fault', () => {
     },
   );
 
-  it('of a field of another kind is one fault, and counts as one field', () => {
+  it('of a field with another type is one fault and counts as one field', () => {
     const raw = { idempotency_key: 'a', target: { kind: 'product', ref: 'A' }, campaign: [] };
     const words = 'must be text of 1 to 64 characters, not a list';
     expect(said(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
@@ -58,7 +58,7 @@ describe('a fault', () => {
     expect(twice).toMatchObject({ refusal: { detail: '2 fields are not valid.' } });
   });
 
-  it('names choices, forms and lengths', () => {
+  it('names choices, formats and lengths', () => {
     const metadata = { a: {}, b: 'x\ny', 'C!': 1 };
     expect(said(createHandoff, list({ metadata, title: '', expires_at: 'soon' }))).toEqual([
       '/title too_small: must not be empty',
@@ -92,7 +92,7 @@ describe('a fault', () => {
   });
 });
 
-describe('a field that stays in clear for ever', () => {
+describe('A field that is stored in plaintext', () => {
   const link = (more: Raw): Raw => ({
     idempotency_key: 'a',
     target: { kind: 'product', ref: 'MUG-1' },
@@ -108,7 +108,7 @@ describe('a field that stays in clear for ever', () => {
     '+442071838750',
     'tel:+1 (202) 555-0123',
     '＋49 30/1234567',
-  ])('is refused with %s in it', (text) => {
+  ])('refuses %s', (text) => {
     const own = { external_id: text, metadata: { note: text } };
     const mine = ['/external_id', '/metadata/note'];
     expect(said(createLink, link({ ...own, campaign: text, sub_ids: ['a', text] }))).toEqual(
@@ -134,7 +134,7 @@ describe('a field that stays in clear for ever', () => {
     '48 mugs @ 2.50, +10 %',
     '@shop, 48@2.50',
     '2026-11-22T09:00:00+02:00',
-  ])('takes %s', (text) => {
+  ])('accepts %s', (text) => {
     const own = { external_id: text, metadata: { note: text, count: 442_071_838_750 } };
     const taken = [
       readInput(createLink.input, link({ ...own, campaign: text, sub_ids: [text] })),
@@ -144,7 +144,7 @@ describe('a field that stays in clear for ever', () => {
     expect(taken).not.toContainEqual(expect.objectContaining({ faults: expect.anything() }));
   });
 
-  it('is found and shown where an older record has what is refused by now', () => {
+  it('can be read in older records with values that are refused today', () => {
     const mail = 'ada@shop.example';
     expect(readInput(listLeads.input, { external_id: mail })).toHaveProperty('value');
     expect(readInput(getPerformance.input, { campaign: mail })).toHaveProperty('value');
@@ -155,11 +155,11 @@ describe('a field that stays in clear for ever', () => {
   });
 });
 
-describe('no fault of any operation', () => {
+describe('The faults of all operations', () => {
   const ODD = [null, [], {}, '', 'x', 'x'.repeat(9_000), 'a\u0000b', 7, -1, 1.5, 1e20, true, [{}]];
   type Node = { properties?: Record<string, Node>; items?: Node };
 
-  /** The input with each field in turn replaced, those inside others too. */
+  /** Returns the input with each field replaced in turn, including nested fields. */
   const variants = (node: Node): unknown[] => [
     ...ODD,
     ...Object.entries(node.properties ?? {}).flatMap(([name, field]) =>
@@ -168,7 +168,7 @@ describe('no fault of any operation', () => {
     ...(node.items ? variants(node.items).map((value) => [value]) : []),
   ];
 
-  it('speaks the words of the library that found it', async () => {
+  it('contain no message of the validation library', async () => {
     const { z } = await import('zod');
     const inputs = [
       ...Object.values({ ...agentOperations, ...deskOperations }).map(({ input }) => input),

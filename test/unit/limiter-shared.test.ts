@@ -58,7 +58,7 @@ const passed = async (
   return allowed;
 };
 
-describe('a limit shared by several processes', () => {
+describe('A limit shared by several processes', () => {
   it('allows a client of all processes at most a tenth more than the limit', async () => {
     for (const processes of [2, 3, 8]) {
       const at = world(processes);
@@ -117,7 +117,7 @@ describe('a limit shared by several processes', () => {
     }
     at.isAway = false;
     at.now += 30_000;
-    // Half of the budget has refilled; the rest is still used up in both processes.
+    // Half of the budget has refilled; the other half is still used up in both processes.
     const together = await passed(at, limits, { calls: 2_000, every: 4 });
     expect(together).toBeGreaterThanOrEqual(270);
     expect(together).toBeLessThanOrEqual(360);

@@ -1,4 +1,4 @@
-/** What stands where personal data stood says who took it away: a person who asked, or a lost key. */
+/** The text in place of personal data says why it is absent: an erasure, or a key that is lost. */
 import { expect, it } from 'vitest';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { readableHandoff } from '#src/app/handoffs/render-handoff.ts';
@@ -19,7 +19,7 @@ const told = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) =
   return { contact, note: interest?.note, state_reason, note_to_buyer, status_reason };
 };
 
-it('is its words, that it was erased, or that its key is not here', async () => {
+it('Personal data is shown as its text, as erased, or as unreadable if its key is missing', async () => {
   const [ours, older] = [vault(), vault()];
   const sealed = async (subject: string, text: string) => (await ours.seal(subject, text)) ?? '';
   const lead = {
@@ -51,7 +51,7 @@ it('is its words, that it was erased, or that its key is not here', async () => 
     status_reason: 'too dear',
   });
   expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
-  // Whoever writes to such a lead again makes it a key, which opens nothing of before.
+  // A new write of the subject creates a new key, which does not open older texts.
   for (const subject of ['led_1', 'hnd_1']) await older.seal(subject, 'again');
   expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
   for (const subject of ['led_1', 'hnd_1']) await ours.destroy(subject);

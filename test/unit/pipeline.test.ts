@@ -1,6 +1,6 @@
 /*
- * What the pipeline promises of every operation, whoever calls it and over whatever surface. The rules of
- * each actor are the real ones; the handlers answer what the row says.
+ * What the pipeline guarantees for each operation, actor and surface. The rules of each actor are the
+ * real ones; the handlers return the outcome of the row.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buyerOperations } from '#contracts/buyer/index.ts';
@@ -27,11 +27,11 @@ import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
 type Registry = Readonly<Record<string, Declared>>;
-/** A pipeline as the table uses it: of any registry, for any caller. */
+/** A pipeline of any registry, for any caller. */
 type AnyPipeline = Pipeline<Registry, Record<string, () => Promise<Outcome<unknown>>>, Caller>;
 type AuditRecord = Parameters<Audit['record']>;
 
-/** Which actor may call the operations of a registry, and over which surfaces. */
+/** The actor and the surfaces of each registry. */
 const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: Surface[] }> = {
   agent: { registry: agentOperations, actor: 'agent', surfaces: ['rest', 'mcp', 'a2a'] },
   record: { registry: recordOperations, actor: 'agent', surfaces: ['mcp'] },
@@ -119,7 +119,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** A pipeline of one registry, with handlers that do `work`, and the audit records that it makes. */
+/** A pipeline of one registry whose handlers run `work`, with its audit records. */
 const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) => {
   const deps = { ...app.service.deps };
   const clock = () => 0;
@@ -171,7 +171,7 @@ const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> 
     : admitted;
 };
 
-/** How many audit records a refusal of the row leaves: buyers' reads and visitors leave none. */
+/** The number of audit records of a refusal: reads of buyers and visitors leave none. */
 const auditedRefusals = (row: Row): number => {
   if (row.registry === 'visitor') return 0;
   return row.registry === 'buyer' && operationIn(row).kind === 'query' ? 0 : 1;
@@ -180,7 +180,7 @@ const auditedRefusals = (row: Row): number => {
 const codesOf = (records: AuditRecord[]): (string | undefined)[] =>
   records.map(([, , outcome]) => (outcome.ok ? 'ok' : outcome.code));
 
-describe('the pipeline', () => {
+describe('The pipeline', () => {
   it('has operations of every registry, each declared for the actor of its registry', () => {
     for (const { rows } of GROUPS)
       for (const row of rows)
@@ -188,7 +188,7 @@ describe('the pipeline', () => {
   });
 
   it.each(GROUPS)(
-    'answers and audits once what the handler refuses ($registry operations over $surface)',
+    'returns and audits once a refusal of the handler ($registry operations over $surface)',
     checkEach(async (row) => {
       const [code] = [...operationIn(row).problems, ...UNIVERSAL_PROBLEMS];
       const { pipeline, records } = world(row, async () => refuse(code, 'Refused by the test.'));
@@ -213,7 +213,7 @@ describe('the pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'answers what an outage means ($registry operations over $surface)',
+    'returns the problem of an outage ($registry operations over $surface)',
     checkEach(async (row) => {
       const outages = [
         { error: new LogUnavailable('fault', 'no', 'down'), code: 'storage_unavailable' },
@@ -248,7 +248,7 @@ describe('the pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'limits calls before the body, and audits each refusal once ($registry operations over $surface)',
+    'limits calls before the body is read, and audits each refusal once ($registry operations over $surface)',
     checkEach((row) => {
       const { pipeline, records } = world(row, async () => done({}));
       const answers = Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row));
@@ -304,7 +304,7 @@ describe('the pipeline', () => {
   );
 
   it.each(GROUPS)(
-    'audits an allowed call only where no event records it ($registry operations over $surface)',
+    'audits an allowed call only if no event records it ($registry operations over $surface)',
     checkEach(async (row) => {
       const operation = operationIn(row) as Declared & {
         examples?: { output: unknown }[];

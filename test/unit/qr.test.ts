@@ -8,7 +8,7 @@ import { qrPng, qrSvg } from '#src/interfaces/portal/links/qr.ts';
 
 const LINK = 'https://tributary.example/l/spring-bread-bin?via=qr';
 
-/** An independent reader of the PNGs that we write: rows of dark pixels. */
+/** Decodes the PNGs of the service independently: rows of dark pixels. */
 const read = (png: Buffer): boolean[][] => {
   expect(png.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
   const chunks = new Map<string, Buffer>();
@@ -22,7 +22,7 @@ const read = (png: Buffer): boolean[][] => {
   expect([...chunks.keys()]).toEqual(['IHDR', 'IDAT', 'IEND']);
   const header = chunks.get('IHDR') ?? Buffer.alloc(0);
   const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
-  // One bit of grey, no interlacing.
+  // One bit of gray, no interlacing.
   expect([...header.subarray(8)]).toEqual([1, 0, 0, 0, 0]);
   const lines = inflateSync(chunks.get('IDAT') ?? Buffer.alloc(0));
   const stride = 1 + Math.ceil(width / 8);
@@ -35,8 +35,8 @@ const read = (png: Buffer): boolean[][] => {
   );
 };
 
-describe('the QR code of a link', () => {
-  it('has the modules of the code, four of white around them, eight pixels each', () => {
+describe('The QR code of a link', () => {
+  it('has the modules of the code, a border of four, and eight pixels for each module', () => {
     const modules = encode(LINK, { ecc: 'M', boostEcc: true, border: 4 }).data;
     const pixels = read(qrPng(LINK).body);
     expect(pixels).toHaveLength(modules.length * 8);
@@ -47,7 +47,7 @@ describe('the QR code of a link', () => {
     expect(modules.map((row) => row.slice(-4)).flat()).not.toContain(true);
   });
 
-  it('shows the same in SVG', () => {
+  it('is the same in SVG', () => {
     const svg = qrSvg(LINK).body.toString();
     const modules = encode(LINK, { ecc: 'M', boostEcc: true, border: 4 }).data;
     const drawn = modules.map((row) => row.map(() => false));
@@ -56,7 +56,7 @@ describe('the QR code of a link', () => {
     expect(drawn).toEqual(modules);
   });
 
-  it('has these bytes, on every machine and with every zlib', () => {
+  it('has the same bytes on every machine and with every zlib', () => {
     const digests = [qrPng(LINK).body, qrSvg(LINK).body].map((body) => hash('sha256', body, 'hex'));
     expect(digests).toMatchInlineSnapshot(`
       [
@@ -67,8 +67,8 @@ describe('the QR code of a link', () => {
   });
 });
 
-describe('a picture of black and white', () => {
-  it('is read back as it was written, whatever its size', () => {
+describe('A black and white PNG', () => {
+  it('is decoded to the pixels that were encoded, at any size', () => {
     const picture = fc.integer({ min: 1, max: 40 }).chain((width) =>
       fc.array(fc.array(fc.boolean(), { minLength: width, maxLength: width }), {
         minLength: 1,
@@ -83,7 +83,7 @@ describe('a picture of black and white', () => {
     );
   });
 
-  it('may be larger than one block of deflate', () => {
+  it('can be larger than one block of deflate', () => {
     const rows = Array.from({ length: 200 }, (_, y) =>
       Array.from({ length: 200 }, (__, x) => (x ^ y) % 3 === 0),
     );

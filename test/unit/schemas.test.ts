@@ -1,4 +1,4 @@
-/** What is refused whatever is in the catalog or the log, published schemas refuse, too, where they can. */
+/** Published schemas refuse every input that is invalid regardless of the catalog and the log. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { expect, it } from 'vitest';
 import { DEFAULT_RATES } from '#contracts/limits.ts';
@@ -37,19 +37,19 @@ it.each<[string, string, Example, Example]>([
     { price_max: undefined, price_min: 1, currency: undefined },
   ],
   [
-    'a dimension twice',
+    'a duplicate dimension',
     'get_performance',
     { group_by: ['country'] },
     { group_by: ['country', 'country'] },
   ],
-  ['a line of two names', 'create_handoff', { line_items: [byId] }, { line_items: [line] }],
+  ['a line with two ids', 'create_handoff', { line_items: [byId] }, { line_items: [line] }],
   [
-    'a line of no name',
+    'a line without an id',
     'create_handoff',
     { line_items: [byId] },
     { line_items: [{ quantity: 1 }] },
   ],
-  ['21 members', 'create_handoff', { metadata: metadata(20) }, { metadata: metadata(21) }],
+  ['21 metadata members', 'create_handoff', { metadata: metadata(20) }, { metadata: metadata(21) }],
   [
     'a leap second',
     'create_link',
@@ -57,7 +57,7 @@ it.each<[string, string, Example, Example]>([
     { expires_at: '2026-12-31T23:59:60Z' },
   ],
   [
-    'a small t',
+    'a lowercase t',
     'create_link',
     { expires_at: '2026-12-31T23:59:59Z' },
     { expires_at: '2026-12-31t23:59:59z' },
@@ -69,7 +69,7 @@ it.each<[string, string, Example, Example]>([
     { withdraw_reason: 'Gone' },
   ],
   ['a contact without consent', 'submit_lead', {}, { consent: undefined }],
-])('refuse %s', (_what, name, taken, refused) => {
+])('The published schemas refuse %s', (_what, name, taken, refused) => {
   const { entry, operation } = tool(name);
   const { inputSchema } = entry;
   const example = operation.examples[0]?.input ?? {};

@@ -1,4 +1,4 @@
-/** Streams of tasks when the log fails under them: they end, the next ones do not, and it is told. */
+/** Streams of tasks while the log fails: open streams end, later ones work, and the failure is logged. */
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { several } from '../conformance/log-events.ts';
 
 const AWAY = new LogUnavailable('fault', 'no', 'away');
 
-/** A log that fails once, at its head or under its subscription, and is well from then on. */
+/** A log that fails once, at its head or in its subscription, and then works. */
 const failingOnce = (at: 'head' | 'subscription'): EventLog => {
   const log = memoryEventLog();
   let isWell = false;
@@ -37,7 +37,7 @@ const failingOnce = (at: 'head' | 'subscription'): EventLog => {
   };
 };
 
-describe('the watch over tasks', () => {
+describe('The watch of tasks', () => {
   const following = (log: EventLog) => {
     const ends: unknown[] = [];
     let told = (): void => {};
@@ -58,14 +58,14 @@ describe('the watch over tasks', () => {
     return { watch, ends, ended, heard, stop: () => stopping.abort() };
   };
 
-  it('begins again after it could not begin', async () => {
+  it('starts again after a failed start', async () => {
     const { watch, ends, heard } = following(failingOnce('head'));
     await expect(watch.on('acme-lead_1', () => {})).rejects.toBe(AWAY);
     expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
     expect(ends).toEqual([]);
   });
 
-  it('says why it ended, and begins again', async () => {
+  it('reports why it ended, and starts again', async () => {
     const { watch, ends, ended, heard } = following(failingOnce('subscription'));
     await watch.on('acme-lead_1', () => {});
     await ended;
@@ -73,7 +73,7 @@ describe('the watch over tasks', () => {
     expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
   });
 
-  it('has nothing to say about an end in order', async () => {
+  it('reports no error when it is stopped', async () => {
     const { watch, ends, ended, stop } = following(memoryEventLog());
     await watch.on('acme-lead_1', () => {});
     stop();
@@ -82,7 +82,7 @@ describe('the watch over tasks', () => {
   });
 });
 
-describe('a stream that breaks', () => {
+describe('A task stream that fails', () => {
   const linesOf = async (error: Error) => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -107,13 +107,13 @@ describe('a stream that breaks', () => {
     return lines;
   };
 
-  it('has a line as a request that was not served', async () => {
+  it('is logged as a request that was not served', async () => {
     expect(await linesOf(AWAY)).toMatchObject([
       { msg: 'request not served', code: 'storage_unavailable', status: 200 },
     ]);
   });
 
-  it('has its stack where the fault is ours', async () => {
+  it('is logged with a stack if the cause is a bug', async () => {
     expect(await linesOf(new TypeError('a bug'))).toMatchObject([
       { msg: 'request failed', code: 'internal_error', err: { message: 'a bug' } },
     ]);

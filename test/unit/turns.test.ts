@@ -25,7 +25,7 @@ const turnsDuring = async (work: () => Promise<unknown>): Promise<number> => {
   return turns;
 };
 
-describe('a long performance query', () => {
+describe('A long performance query', () => {
   const rows = Array.from(
     { length: 200_000 },
     (_, n): PerformanceRecord => ({
@@ -37,7 +37,7 @@ describe('a long performance query', () => {
 
   it('yields to other callbacks of the event loop', async () => {
     const buckets = await aggregate(rows, query);
-    // Both take more than a few milliseconds on any machine.
+    // Both need more than a few milliseconds on any machine.
     expect(await turnsDuring(() => aggregate(rows, query))).toBeGreaterThanOrEqual(3);
     expect(await turnsDuring(() => inOrder(buckets, query))).toBeGreaterThanOrEqual(1);
   });

@@ -39,30 +39,35 @@ const http = (
     ...(payload && { payload }),
   });
 
-describe('scopes', () => {
+describe('An A2A skill', () => {
   it.each([
     ['prepare_handoff', HANDOFF, 'handoffs:write'],
     ['coordinate_promotion', POST, 'social:write'],
     ['performance_digest', { skill: 'performance_digest' }, 'performance:read'],
     ['attribution_question', { skill: 'attribution_question', position: 1 }, 'performance:read'],
-  ])('%s is rejected without its scope, and on record as denied', async (_skill, data, scope) => {
-    const less = await app.agent(
-      'less',
-      SCOPE_NAMES.filter((name) => name !== scope),
-    );
-    const task = await sent(app, less.key, message(data));
-    expect(task.status.state).toBe('TASK_STATE_REJECTED');
-    expect(detailOf(task)).toMatchObject({ code: 'scope_missing' });
-    const { text } = task.status.message.parts[0];
-    expect(text).toMatch(new RegExp(` needs .*${scope}`));
-    expect(text).toContain('GET /api/affiliate/v1/connection shows what is granted');
-    const denied = (await activityOf(app, 'less')).filter(({ decision }) => decision === 'denied');
-    expect(denied.at(-1)).toMatchObject({ surface: 'a2a', code: 'scope_missing' });
-  });
+  ])(
+    '%s rejects its task without its scope and is audited as denied',
+    async (_skill, data, scope) => {
+      const less = await app.agent(
+        'less',
+        SCOPE_NAMES.filter((name) => name !== scope),
+      );
+      const task = await sent(app, less.key, message(data));
+      expect(task.status.state).toBe('TASK_STATE_REJECTED');
+      expect(detailOf(task)).toMatchObject({ code: 'scope_missing' });
+      const { text } = task.status.message.parts[0];
+      expect(text).toMatch(new RegExp(` needs .*${scope}`));
+      expect(text).toContain('GET /api/affiliate/v1/connection shows what is granted');
+      const denied = (await activityOf(app, 'less')).filter(
+        ({ decision }) => decision === 'denied',
+      );
+      expect(denied.at(-1)).toMatchObject({ surface: 'a2a', code: 'scope_missing' });
+    },
+  );
 });
 
-describe('a scope that was taken away', () => {
-  it('takes away what it opened; the task stays', async () => {
+describe('An A2A task whose agent loses a scope', () => {
+  it('keeps its status and shows no artifacts that need the scope', async () => {
     const { key: by, agentId } = await app.agent('acme', ['handoffs:write', 'products:read']);
     const task = await sent(app, by, message(HANDOFF));
     const scopes = ['products:read'];
@@ -80,8 +85,8 @@ describe('a scope that was taken away', () => {
   });
 });
 
-describe('tasks of others', () => {
-  it('do not exist, for another agent as for another owner, by any method', async () => {
+describe('The A2A tasks of another agent or another owner', () => {
+  it('do not exist for any method of either binding', async () => {
     const mine = await sent(app, key, message(POST));
     const words = await sent(app, key, message('hm'));
     const made = await sent(app, key, message(HANDOFF));
@@ -109,8 +114,8 @@ describe('tasks of others', () => {
   });
 });
 
-describe('the record of calls', () => {
-  it('has each call once, over A2A, under the name of its operation', async () => {
+describe('The audit log', () => {
+  it('has each A2A call once, under the id of its operation', async () => {
     const { key: by, agentId } = await app.agent('audit');
     const said = message(HANDOFF);
     const made = await sent(app, by, said);

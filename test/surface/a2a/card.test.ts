@@ -10,7 +10,7 @@ import { verifies } from '../../support/source/verifies.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  // The client tells of each signature that does not fit.
+  // The client logs each signature that does not match.
   vi.spyOn(globalThis.console, 'debug').mockReturnValue(undefined);
   app = await a2aApp();
 });
@@ -25,8 +25,8 @@ const ORIGIN = 'https://t.example';
 type Jwks = { keys: { kid: string; x: string; kty: string; crv: string }[] };
 type Wire = AgentCard & { signatures: { protected: string; signature: string }[] };
 
-describe('the agent card', () => {
-  it('is public, the same bytes for everyone, and kept by caches', async () => {
+describe('The agent card', () => {
+  it('is public, has the same bytes for every client, and can be cached', async () => {
     verifies('service.8.agent-card', 'authentication.6', 'endpoints.rules.9');
     const { status, text, headers } = await get(CARD);
     expect(status).toBe(200);
@@ -46,7 +46,7 @@ describe('the agent card', () => {
     expect([post.status, post.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('has every member that the standard needs, and none that it does not know', async () => {
+  it('has each member that the A2A standard requires, and no member that it does not define', async () => {
     const card = (await get(CARD)).body as Wire & Record<string, unknown>;
     expect(Object.keys(card).sort()).toEqual(
       [
@@ -89,7 +89,7 @@ describe('the agent card', () => {
     expect(card.skills.map(({ id }) => id)).toEqual(Object.keys(SKILLS));
   });
 
-  it('is signed with our key, as the official client checks it', async () => {
+  it('carries a signature of our key that the official client accepts', async () => {
     const card = (await get(CARD)).body as Wire;
     const jwks = (await get(KEYS)).body as Jwks;
     const [key] = jwks.keys;
@@ -113,7 +113,7 @@ describe('the agent card', () => {
     expect(verify(null, bytes, publicKey, signature)).toBe(true);
   });
 
-  it('shows a key the skills that its scopes open, and no others', async () => {
+  it('shows a key only the skills that its scopes allow', async () => {
     const cardFor = async (scopes: readonly string[]) => {
       const { key } = await app.agent('acme', scopes);
       return (await rpc<Wire>(app, key, 'GetExtendedAgentCard', {})).result;
@@ -144,8 +144,8 @@ describe('the agent card', () => {
   });
 });
 
-describe('skills', () => {
-  it('need what their operations need, and have examples that these take', () => {
+describe('The A2A skills', () => {
+  it('require the scopes of their operations, and have examples that are valid inputs of them', () => {
     for (const { operations, examples, scope } of Object.values(SKILLS)) {
       expect(examples.length).toBeGreaterThan(0);
       expect([scope].flat()).toEqual(
@@ -163,7 +163,7 @@ describe('skills', () => {
     }
   });
 
-  it('are told of in a page that holds no word of a tenant', () => {
+  it('are documented on a page that contains no data of a tenant', () => {
     const page = skillsMarkdown(ORIGIN);
     for (const id of Object.keys(SKILLS)) expect(page).toContain(`\`${id}\``);
     for (const [, json = ''] of page.matchAll(/```json\n([^`]+)```/g))

@@ -1,4 +1,4 @@
-/** What stands on the wire of A2A 1.0, over both bindings, and every word of ours that a model reads. */
+/** Answers of A2A 1.0 over both bindings, and digests of each text that a model reads, as golden files. */
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SKILLS } from '#contracts/skills.ts';
@@ -19,7 +19,7 @@ const said = (messageId: string, part: object, over: object = {}) => ({
   message: { messageId, role: 'ROLE_USER', parts: [part], ...over },
 });
 
-/** Ids, hashes and secrets differ from run to run: named by what they are, in order. */
+/** Replaces ids, hashes and secrets, which differ from run to run, by numbered names. */
 const settled = (shown: string): string => {
   const text = shown.replaceAll(/("nextPageToken": ")[^"]+/g, '$1<page>');
   const names = new Map<string, string>();
@@ -80,7 +80,7 @@ describe('A2A 1.0', () => {
   it.each([
     ['json-rpc', overRpc],
     ['http-json', overHttp],
-  ])('over %s says what it said', async (binding, send) => {
+  ])('answers each request over %s as in its golden file', async (binding, send) => {
     const seen: object[] = [];
     for (const step of steps(binding)) {
       const { status, headers, body } = await send(step);
@@ -93,7 +93,7 @@ describe('A2A 1.0', () => {
     await expect(`${text}\n`).toMatchFileSnapshot(`../../golden/a2a/${binding}.json`);
   });
 
-  it('streams what it streamed', async () => {
+  it('streams the end of a task as in its golden file', async () => {
     const task = await overRpc(['SendMessage', said('stream-1', { data: POST })]);
     const { result } = task.body as {
       result: { task: { id: string; metadata: { record: string } } };
@@ -103,7 +103,7 @@ describe('A2A 1.0', () => {
       url: `${BASE}/tasks/${result.task.id}:subscribe`,
       headers: { ...VERSION, authorization: `Bearer ${key}` },
     });
-    // It has begun when another reader of the same task has its first event; both read the one log.
+    // The stream is open once another reader of the same task has its first event: both read the same log.
     await act(app, 'acme', result.task.metadata.record, approve);
     await act(app, 'acme', result.task.metadata.record, (_sha, at) => ({
       type: 'Cancel',
@@ -116,7 +116,7 @@ describe('A2A 1.0', () => {
     await expect(`${settled(last)}\n`).toMatchFileSnapshot('../../golden/a2a/stream.txt');
   });
 
-  it('says nothing to a model that was not looked at: change these with care', async () => {
+  it('changes no text that a model reads without a change of the golden file', async () => {
     const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'hex');
     const words = {
       card: digest(agentCard('https://t.example')),

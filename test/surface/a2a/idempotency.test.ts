@@ -39,15 +39,15 @@ const conflict = async (said: object) => {
   return data[0]?.reason;
 };
 
-describe('the same message again', () => {
+describe('A repeated A2A message', () => {
   it.each([
     ['a handoff', HANDOFF],
     ['outreach', POST],
     ['a digest', DIGEST],
-    ['words', 'Hello'],
-    ['what lacks fields', { skill: 'prepare_handoff' }],
-    ['what no agent can do', { skill: 'place_order' }],
-  ])('is the same task: %s', async (_what, data) => {
+    ['text only', 'Hello'],
+    ['missing fields', { skill: 'prepare_handoff' }],
+    ['a forbidden act', { skill: 'place_order' }],
+  ])('returns the same task when the message has %s', async (_what, data) => {
     const said = message(data);
     const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: said });
     const before = (await events()).length;
@@ -57,7 +57,7 @@ describe('the same message again', () => {
     expect(await events()).toHaveLength(before);
   });
 
-  it('is the same also when both come at once, and one of two others is refused', async () => {
+  it('creates one task when both copies arrive at once, and one of two different messages with its id is refused', async () => {
     const said = message(HANDOFF);
     const both = await Promise.all([sent(app, key, said), sent(app, key, said)]);
     expect(both[0]?.id).toBe(both[1]?.id);
@@ -76,31 +76,31 @@ describe('the same message again', () => {
   it.each([
     ['other fields', HANDOFF, { ...HANDOFF, title: 'Else' }],
     ['another skill', HANDOFF, POST],
-    ['words after data', HANDOFF, 'Hello'],
-    ['data after words', 'Hello', HANDOFF],
-    ['other words', 'Hello', 'Hello you'],
+    ['text after data', HANDOFF, 'Hello'],
+    ['data after text', 'Hello', HANDOFF],
+    ['another text', 'Hello', 'Hello you'],
     ['a digest of other days', DIGEST, { ...DIGEST, granularity: 'day' }],
     ['a digest after outreach', POST, DIGEST],
-    ['a key of its own', HANDOFF, { ...HANDOFF, idempotency_key: 'its-own' }],
-  ])('is refused with %s', async (_what, first, second) => {
+    ['an idempotency key of its own', HANDOFF, { ...HANDOFF, idempotency_key: 'its-own' }],
+  ])('is refused when the same id comes with %s', async (_what, first, second) => {
     const messageId = freshKey();
     const task = await sent(app, key, message(first, { messageId }));
     expect(await conflict(message(second, { messageId }))).toBe('MESSAGE_ID_CONFLICT');
     expect(await taskOf(app, key, task.id)).toEqual(task);
   });
 
-  it('of another agent is another task', async () => {
+  it('creates another task when another agent sends it', async () => {
     const other = await app.agent('acme');
     const said = message(HANDOFF);
     expect((await sent(app, other.key, said)).id).not.toBe((await sent(app, key, said)).id);
   });
 
-  it('may have any text as its id', async () => {
+  it('can have any text as its id', async () => {
     const said = message(HANDOFF, { messageId: 'größe 1/2 {"a"}' });
     expect((await sent(app, key, said)).id).toBe((await sent(app, key, said)).id);
   });
 
-  it('continues a task once: its id is taken for another one', async () => {
+  it('continues its task once, and its id cannot be used for another task', async () => {
     const one = await sent(app, key, message('one'));
     const two = await sent(app, key, message('two'));
     const said = message(HANDOFF, { taskId: one.id });
@@ -112,8 +112,8 @@ describe('the same message again', () => {
   });
 });
 
-describe('an idempotency_key in the data part', () => {
-  it('is shared with REST, in both orders', async () => {
+describe('An idempotency_key in the data part of an A2A message', () => {
+  it('names the same write as over REST, whichever request comes first', async () => {
     const idempotency_key = freshKey();
     const rest = (body: object) =>
       app.send({
@@ -147,13 +147,13 @@ describe('an idempotency_key in the data part', () => {
     expect(answer.body).toEqual(artifactOf(first, 'handoff'));
   });
 
-  it('leads two messages to one task', async () => {
+  it('maps two messages to one task', async () => {
     const data = { ...HANDOFF, idempotency_key: freshKey() };
     const first = await sent(app, key, message(data));
     expect((await sent(app, key, message(data))).id).toBe(first.id);
   });
 
-  it('makes a task of outreach that was proposed over MCP, and follows it', async () => {
+  it('creates a task for an outreach request that was proposed over MCP', async () => {
     const { skill: _s, kind: _k, ...input } = { ...POST, idempotency_key: freshKey() };
     const proposed = await asAgent(app, key, 'requestSocialPost', input);
     if (!proposed.ok) throw new Error(proposed.code);
@@ -172,8 +172,8 @@ describe('an idempotency_key in the data part', () => {
   });
 });
 
-describe('while the list of tasks is being filled', () => {
-  it('a message makes its task, and once only', async () => {
+describe('While the read model of tasks is rebuilt', () => {
+  it('an A2A message creates its task exactly once', async () => {
     const { deps } = app.service;
     const get = async (name: string, ...rest: [string, string]) => {
       if (name === 'tasks') throw new ReadModelRebuilding('tasks');

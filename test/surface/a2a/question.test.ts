@@ -69,8 +69,8 @@ const ask = async (question: object, by = key): Promise<AttributionAnswer> => {
 };
 const types = ({ chain }: AttributionAnswer) => chain.map(({ type }) => type);
 
-describe('attribution_question', () => {
-  it('leads from a lead over its handoff to the link, event by event', async () => {
+describe('The A2A skill attribution_question', () => {
+  it('answers for a lead with the events from its link over its handoff, in log order', async () => {
     for (const question of [{ lead_id: leadId }, { external_id: 'lead-1' }]) {
       const answer = await ask(question);
       expect(answer.subject).toEqual({ kind: 'lead', id: leadId });
@@ -87,7 +87,7 @@ describe('attribution_question', () => {
     }
   });
 
-  it('tells why a handoff counts, and what came over a link', async () => {
+  it('explains why a handoff counts, and lists the visits and handoffs of a link', async () => {
     const answer = await ask({ handoff_id: handoffId });
     expect(types(answer)).toEqual(['LinkCreated', 'HandoffCreated']);
     expect(answer.statement).toContain(link.id);
@@ -101,7 +101,7 @@ describe('attribution_question', () => {
     expect(over.more).toBe(false);
   });
 
-  it('tells of a click whether it counts as valid', async () => {
+  it('answers whether a click counts as valid', async () => {
     const visits = await visitsOf();
     const said = await Promise.all(visits.map(({ position }) => ask({ position })));
     const valid = said.filter(({ statement }) => statement.includes('clicks_valid'));
@@ -110,7 +110,7 @@ describe('attribution_question', () => {
     for (const one of said) expect(types(one)).toEqual(['LinkCreated', 'VisitRecorded']);
   });
 
-  it('tells nothing of a person', async () => {
+  it('contains no personal data in its answer', async () => {
     const answers = [{ lead_id: leadId }, { handoff_id: handoffId }, { link_id: link.id }];
     for (const question of answers) {
       const text = JSON.stringify(await ask(question));
@@ -119,7 +119,7 @@ describe('attribution_question', () => {
     }
   });
 
-  it("finds no record of others, by its id as by its position, and no agent's own events", async () => {
+  it('finds no record of another owner by id or position, and no audit event', async () => {
     const rival = await app.agent('rival');
     const [first] = await visitsOf();
     for (const question of [
@@ -137,7 +137,7 @@ describe('attribution_question', () => {
     }
   });
 
-  it('takes one question at a time, and one about a lead with its scope', async () => {
+  it('accepts one subject a request, and requires leads:read for a lead', async () => {
     for (const question of [{}, { lead_id: leadId, link_id: link.id }, { position: 0 }]) {
       const said = message({ skill: 'attribution_question', ...question });
       expect((await errorOf(app, key, 'SendMessage', { message: said })).code).toBe(-32602);

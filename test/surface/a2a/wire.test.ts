@@ -64,19 +64,19 @@ const http = (
     ...(payload && { payload }),
   });
 
-describe('a request', () => {
+describe('An A2A request', () => {
   it.each([
-    ['no JSON', '{', -32700],
+    ['invalid JSON', '{', -32700],
     ['a batch', [], -32600],
     ['no version of JSON-RPC', { id: 1, method: 'GetTask' }, -32600],
     ['no id', { jsonrpc: '2.0', method: 'GetTask' }, -32600],
     ['a null id', { jsonrpc: '2.0', id: null, method: 'GetTask' }, -32600],
     ['no method', { jsonrpc: '2.0', id: 1 }, -32600],
-    ['a name twice', '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"GetTask"}', -32600],
-    ['another method', { jsonrpc: '2.0', id: 1, method: 'message/send' }, -32601],
+    ['a duplicate name', '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"GetTask"}', -32600],
+    ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'message/send' }, -32601],
     ['no params', { jsonrpc: '2.0', id: 1, method: 'GetTask' }, -32602],
     ['a list as params', { jsonrpc: '2.0', id: 1, method: 'GetTask', params: [] }, -32602],
-  ])('with %s is an error of JSON-RPC', async (_what, body, code) => {
+  ])('with %s is answered with an error of JSON-RPC', async (_what, body, code) => {
     const { status, body: answer, headers } = await raw(body);
     expect(headers['content-type']).toBe('application/json');
     expect(answer).toMatchObject({ jsonrpc: '2.0', error: { code } });
@@ -86,7 +86,7 @@ describe('a request', () => {
     });
   });
 
-  it('is refused under its id, where that can be taken', async () => {
+  it('is refused under its id if the id is valid', async () => {
     const body = '"jsonrpc":"2.0","method":"GetTask","params":{"id":"\\ud800"}';
     expect((await raw(`{${body},"id":7}`)).body).toMatchObject({
       id: 7,
@@ -96,7 +96,7 @@ describe('a request', () => {
     expect(large.body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  it('answers under its own id, with and without a slash at the end', async () => {
+  it('is answered under its id, with and without a slash at the end of the URL', async () => {
     for (const url of [BASE, `${BASE}/`]) {
       const answer = await app.send({
         method: 'POST',
@@ -120,7 +120,7 @@ describe('a request', () => {
     [{ 'a2a-version': '2.0' }, false],
     [{ 'a2a-version': '1.0' }, true],
     [{ 'a2a-version': '1.0.1' }, true],
-  ])('with headers %j passes: %s', async (headers, passes) => {
+  ])('with the headers %j is accepted: %s', async (headers, passes) => {
     const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} };
     const over = { 'content-type': 'application/json', ...headers };
     const answer = await app.send({ method: 'POST', url: BASE, key, headers: over, payload: body });
@@ -133,34 +133,31 @@ describe('a request', () => {
     });
   });
 
-  it('may name its version in the query', async () => {
+  it('can name its version in the query', async () => {
     const answer = await app.send({ method: 'GET', url: `${BASE}/tasks?A2A-Version=1.0`, key });
     expect(answer.status).toBe(200);
   });
 
   it.each([
     ['no key', undefined, 401, 40100, 'Bearer realm="affiliate"'],
-    ['another key', 'nonsense', 401, 40100, 'Bearer realm="affiliate", error="invalid_token"'],
-  ])(
-    'with %s is turned away before its body is read',
-    async (_what, by, status, code, challenge) => {
-      const { headers, ...answer } = await raw('{', {}, by ?? '');
-      expect(answer.status).toBe(status);
-      if (by) expect(headers['www-authenticate']).toBe(challenge);
-      expect(answer.body).toMatchObject({ error: { code } });
-      const rest = await app.send({
-        method: 'GET',
-        url: `${BASE}/tasks`,
-        key: by,
-        headers: VERSION,
-      });
-      expect(rest.status).toBe(status);
-      expect(rest.headers['www-authenticate']).toBe(challenge);
-      expect(rest.body).toMatchObject({ error: { code: status, status: 'UNAUTHENTICATED' } });
-    },
-  );
+    ['an invalid key', 'nonsense', 401, 40100, 'Bearer realm="affiliate", error="invalid_token"'],
+  ])('with %s is refused before its body is read', async (_what, by, status, code, challenge) => {
+    const { headers, ...answer } = await raw('{', {}, by ?? '');
+    expect(answer.status).toBe(status);
+    if (by) expect(headers['www-authenticate']).toBe(challenge);
+    expect(answer.body).toMatchObject({ error: { code } });
+    const rest = await app.send({
+      method: 'GET',
+      url: `${BASE}/tasks`,
+      key: by,
+      headers: VERSION,
+    });
+    expect(rest.status).toBe(status);
+    expect(rest.headers['www-authenticate']).toBe(challenge);
+    expect(rest.body).toMatchObject({ error: { code: status, status: 'UNAUTHENTICATED' } });
+  });
 
-  it('of a browser of another site is turned away, and GET is no method here', async () => {
+  it('from a browser page of another site is refused, and GET is answered with 405', async () => {
     const { status } = await raw('{}', { origin: 'https://evil.example' });
     expect(status).toBe(403);
     expect((await raw('{}', { origin: 'https://t.example' })).status).toBe(400);
@@ -168,7 +165,7 @@ describe('a request', () => {
     expect([get.status, get.headers['allow']]).toEqual([405, 'POST']);
   });
 
-  it('takes JSON under its own name and the one of the standard, and nothing else', async () => {
+  it('has the media type application/json or application/a2a+json, and any other is refused', async () => {
     const payload = JSON.stringify({ message: message(HANDOFF) });
     const send = (type: string, accept: string) =>
       app.send({
@@ -186,26 +183,26 @@ describe('a request', () => {
   });
 });
 
-describe('a message', () => {
+describe('An A2A message', () => {
   it.each([
     ['no parts', { parts: [] }, -32602],
     ['no role', { role: undefined }, -32602],
     ['the role of the agent', { role: 'ROLE_AGENT' }, -32602],
     ['no id', { messageId: '' }, -32602],
-    ['an id too long', { messageId: 'a'.repeat(256) }, -32602],
+    ['an id that is too long', { messageId: 'a'.repeat(256) }, -32602],
     ['two data parts', { parts: [{ data: {} }, { data: {} }] }, -32602],
     ['data that is a list', { parts: [{ data: [] }] }, -32602],
-    ['a part of nothing', { parts: [{}] }, -32602],
+    ['an empty part', { parts: [{}] }, -32602],
     ['a file', { parts: [{ raw: 'AAAA', mediaType: 'image/png' }] }, -32005],
     ['a file by its address', { parts: [{ url: 'https://x.example/' }] }, -32005],
-    ['a task that is not there', { taskId: 'tsk_000000000000000000000000' }, -32001],
-    ['a task that cannot be', { taskId: '../../x' }, -32001],
+    ['an unknown task', { taskId: 'tsk_000000000000000000000000' }, -32001],
+    ['an invalid task id', { taskId: '../../x' }, -32001],
   ])('with %s is refused', async (_what, over, code) => {
     const error = await errorOf(app, key, 'SendMessage', { message: message(HANDOFF, over) });
     expect(error.code).toBe(code);
   });
 
-  it('with a credential in it is refused, and leaves none in the log or the answer', async () => {
+  it('that contains a credential is refused, and the answer does not repeat the credential', async () => {
     const error = await errorOf(app, key, 'SendMessage', {
       message: message({ ...HANDOFF, title: key }),
     });
@@ -213,7 +210,7 @@ describe('a message', () => {
     expect(JSON.stringify(error)).not.toContain(key);
   });
 
-  it('reads its own writes with the token of its answer', async () => {
+  it('is visible to a read that presents the consistency token of its answer', async () => {
     const { headers, result } = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
       message: message(HANDOFF),
     });
@@ -233,8 +230,8 @@ describe('a message', () => {
   });
 });
 
-describe('push notifications', () => {
-  it('are not offered, by any of their methods', async () => {
+describe('A2A push notifications', () => {
+  it('are refused as not supported by each of their methods', async () => {
     const { id } = await sent(app, key, message(POST));
     for (const method of METHODS.filter((name) => name.includes('Push')))
       expect((await errorOf(app, key, method, { taskId: id, id: 'x' })).code).toBe(-32003);
@@ -257,8 +254,8 @@ describe('push notifications', () => {
   });
 });
 
-describe('ListTasks', () => {
-  it('shows the task that changed last first, page by page, and only what is asked for', async () => {
+describe('The A2A method ListTasks', () => {
+  it('lists tasks by their last change, newest first, in pages and by its filters', async () => {
     const { key: by } = await app.agent('acme');
     const first = await sent(app, by, message(POST));
     const { contextId } = first;

@@ -10,7 +10,7 @@ let rival: string;
 beforeAll(async () => {
   app = await testApp();
   await app.publish([feedProduct('MUG-1')]);
-  // More owners than are asked for at once, and newer than those that are looked for.
+  // More owners than one request reads, all newer than the owners of these tests.
   for (let i = 0; i < 40; i += 1) {
     const asked = {
       owner_id: `other${i}`,
@@ -49,8 +49,8 @@ const lead = async (key: string, email: string) => {
 const erase = (id: string, more = {}) =>
   app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked', ...more });
 
-describe('people who are given an id alone', () => {
-  it('erase a lead of whichever owner, live or test', async () => {
+describe('Staff who have only an id', () => {
+  it('erase a lead of any owner, live or test', async () => {
     for (const [key, space] of [
       [live, 'acme'],
       [test, 'testacme'],
@@ -70,7 +70,7 @@ describe('people who are given an id alone', () => {
     expect((await erase(id, { owner_id: 'rival' })).status).toBe(404);
   });
 
-  it('look at outreach that is at its end, and hear what became of it', async () => {
+  it('read a closed outreach request and its status', async () => {
     const staff = await person(app, ['staff']);
     await configure(app, 'acme', { mode: 'admin_approved' });
     for (const [key, space] of [
@@ -104,8 +104,8 @@ describe('people who are given an id alone', () => {
   });
 });
 
-describe('an owner', () => {
-  it('has nobody else’s streams looked at', async () => {
+describe('A desk token of one owner', () => {
+  it('causes reads of streams of this owner only', async () => {
     const token = await person(app, ['owner'], 'acme');
     const reads = vi.spyOn(app.service.deps.log, 'readStream');
     const url = `/api/desk/v1/approvals/out_${'0'.repeat(24)}`;
@@ -116,8 +116,8 @@ describe('an owner', () => {
   });
 });
 
-describe('an erasure', () => {
-  it('frees the contact by what the log says, though the read model knows nothing', async () => {
+describe('An erasure of a lead', () => {
+  it('releases the contact by the log, although the read model has no row', async () => {
     const { id } = await lead(live, 'freed@buyer.example');
     const { readModels } = app.service.deps;
     const get = readModels.get.bind(readModels);

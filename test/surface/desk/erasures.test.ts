@@ -1,4 +1,4 @@
-/** Erasures that were cut off between the event and the key come to their end by themselves. */
+/** Erasures that stopped between the event and the destruction of the key are completed at the next start. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
@@ -18,7 +18,7 @@ afterAll(() => app.close());
 
 type Line = { msg: string; keys?: number };
 
-/** The service on the directory of `app` once more, and the first line of which it has to warn. */
+/** Opens the service again on the directory of `app`; `first` is the first warning that it logs. */
 const startedAgain = async () => {
   const first = Promise.withResolvers<Line>();
   const write = (line: string): void => first.resolve(JSON.parse(line) as Line);
@@ -42,8 +42,8 @@ const lead = async (key: string): Promise<string> => {
   return (body as { id: string }).id;
 };
 
-describe('an erasure whose key was not destroyed', () => {
-  it('is on record, and the next start of the service destroys the key', async () => {
+describe('An erasure whose key was not destroyed', () => {
+  it('is stored, and the next start of the service destroys the key', async () => {
     const { key } = await app.agent('acme');
     const [erased, kept] = [await lead(key), await lead(key)];
     const noRoom = new LogUnavailable('full', 'unknown', 'no room');
@@ -61,12 +61,12 @@ describe('an erasure whose key was not destroyed', () => {
   });
 });
 
-describe('the erased subjects of a log', () => {
+describe('finishErasures', () => {
   const MANY = 250;
   const subjects = Array.from({ length: MANY }, (_, n) => `led_${n}`);
   const live = new AbortController().signal;
 
-  /** The newest at the end, and a vault that has a key of all but the first two. */
+  /** A read model of erasures, the newest last, and a vault with a key of each subject but the first two. */
   const world = async () => {
     const store = memoryStore();
     await store.goLive('erasures', 'erasures@1.1');
@@ -86,7 +86,7 @@ describe('the erased subjects of a log', () => {
     return { readModels, vault, list, standing };
   };
 
-  it('are gone through to the first, and also who had no key gets none any more', async () => {
+  it('destroys the keys of all erased subjects, and subjects without a key get none', async () => {
     const { readModels, vault, standing } = await world();
     expect(await finishErasures({ readModels, vault }, { signal: live })).toBe(MANY - 2);
     expect(new Set(await standing())).toEqual(new Set(['destroyed']));
@@ -95,14 +95,14 @@ describe('the erased subjects of a log', () => {
     expect(destroy).not.toHaveBeenCalled();
   });
 
-  it('are gone through from the newest on, no further than asked', async () => {
+  it('starts with the newest erasure and stops after the requested number', async () => {
     const { readModels, vault, list, standing } = await world();
     expect(await finishErasures({ readModels, vault }, { newest: 120, signal: live })).toBe(120);
     expect((await standing()).indexOf('destroyed')).toBe(MANY - 120);
     expect(list.mock.calls.map(([, { limit }]) => limit)).toEqual([100, 20]);
   });
 
-  it('wait when the service stops, and for a vault that has no room', async () => {
+  it('stops when the service stops, and rejects when the vault has no disk space', async () => {
     const { readModels, vault, standing } = await world();
     const stopping = new AbortController();
     const destroy = vi.spyOn(vault, 'destroy').mockImplementationOnce(async () => {

@@ -1,4 +1,4 @@
-/** What people write about each other: shown to whom it is for, sealed in the log, gone with an erasure. */
+/** Notes and reasons: shown to their readers, sealed in the log, and unreadable after an erasure. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { awaitOwnWrite } from '#src/app/pipeline/consistency.ts';
 import { reviewTokenHash, reviewTokenOf } from '#src/app/handoffs/review-token.ts';
@@ -68,7 +68,7 @@ const listed = async (id: string): Promise<string> => {
 const rowOf = async (id: string): Promise<string> =>
   JSON.stringify(await app.service.deps.readModels.get(`${kindOf(id)}s`, 'acme', id));
 
-/** Everywhere that a record is shown, and the row that most of it comes from. */
+/** Everything that shows a record, and its row in the read model. */
 const everywhere = async (id: string, path?: string): Promise<string> => {
   const places = [resource(id), shownEvents(id), listed(id), rowOf(id)];
   const page = path === undefined ? '' : (await get(path)).text;
@@ -76,8 +76,8 @@ const everywhere = async (id: string, path?: string): Promise<string> => {
 };
 const wordsIn = (text: string): string[] => WORDS.filter((words) => text.includes(words));
 
-describe('what is written in a list', () => {
-  it('is read by its buyer and by who wrote it, and stands in the log sealed', async () => {
+describe('A note in a list', () => {
+  it('is readable for the buyer and the agent, sealed in the log, and erased with the list', async () => {
     const { id, path } = await handoff(noted);
     expect(wordsIn(await logged(id))).toEqual([]);
     expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
@@ -95,37 +95,43 @@ describe('what is written in a list', () => {
     expect(await resource(id)).toContain('[erased]');
   });
 
-  it.each(['decline', 'withdraw', 'invalidate'])('as reason to %s it is, too', async (verb) => {
-    const { id, path } = await handoff();
-    if (verb === 'decline') await post(`${path}/decline`, { list_revision: '1', reason: WHY });
-    else expect((await close(id, verb)).status).toBe(200);
-    expect(wordsIn(await logged(id))).toEqual([]);
-    for (const place of [(await get(path)).text, await resource(id), await listed(id)])
-      expect(wordsIn(place)).toEqual([WHY]);
-    await erase(id);
-    expect(wordsIn(await everywhere(id, path))).toEqual([]);
-    expect((await get(path)).text).toContain('[erased]');
-  });
+  it.each(['decline', 'withdraw', 'invalidate'])(
+    'and the reason to %s a list are sealed in the log and erased with the list',
+    async (verb) => {
+      const { id, path } = await handoff();
+      if (verb === 'decline') await post(`${path}/decline`, { list_revision: '1', reason: WHY });
+      else expect((await close(id, verb)).status).toBe(200);
+      expect(wordsIn(await logged(id))).toEqual([]);
+      for (const place of [(await get(path)).text, await resource(id), await listed(id)])
+        expect(wordsIn(place)).toEqual([WHY]);
+      await erase(id);
+      expect(wordsIn(await everywhere(id, path))).toEqual([]);
+      expect((await get(path)).text).toContain('[erased]');
+    },
+  );
 });
 
-describe('what is written of a lead', () => {
+describe('The reason of the state of a lead', () => {
   const move = (id: string, to: string, reason?: string) =>
     app.desk('POST', `/leads/${id}/move`, { owner_id: 'acme', to, ...(reason && { reason }) });
 
-  it.each(['withdrawn', 'rejected'])('is why it is %s, until it is erased', async (state) => {
-    const external_id = freshKey();
-    const id = await lead({ external_id });
-    if (state === 'rejected') await move(id, state, WHY);
-    else await lead({ external_id, company: undefined, withdraw: true, withdraw_reason: WHY });
-    expect(wordsIn(await logged(id))).toEqual([]);
-    for (const place of [await resource(id), await listed(id)])
-      expect(wordsIn(place)).toEqual([WHY]);
-    expect(await erase(id)).toMatchObject({ in_clear: 0 });
-    expect(wordsIn(await everywhere(id))).toEqual([]);
-    expect(JSON.parse(await listed(id))).toMatchObject([{ state, state_reason: '[erased]' }]);
-  });
+  it.each(['withdrawn', 'rejected'])(
+    'is shown while the lead is %s, until the lead is erased',
+    async (state) => {
+      const external_id = freshKey();
+      const id = await lead({ external_id });
+      if (state === 'rejected') await move(id, state, WHY);
+      else await lead({ external_id, company: undefined, withdraw: true, withdraw_reason: WHY });
+      expect(wordsIn(await logged(id))).toEqual([]);
+      for (const place of [await resource(id), await listed(id)])
+        expect(wordsIn(place)).toEqual([WHY]);
+      expect(await erase(id)).toMatchObject({ in_clear: 0 });
+      expect(wordsIn(await everywhere(id))).toEqual([]);
+      expect(JSON.parse(await listed(id))).toMatchObject([{ state, state_reason: '[erased]' }]);
+    },
+  );
 
-  it('is kept no more once it is erased, but the lead goes on', async () => {
+  it('is refused after an erasure, while moves without a reason are accepted', async () => {
     const id = await lead({});
     await erase(id);
     expect(await move(id, 'accepted', WHY)).toMatchObject({
@@ -138,8 +144,8 @@ describe('what is written of a lead', () => {
 
 type Made = { type: string; data: object };
 
-describe('what older events say in clear', () => {
-  /** The stream of a new record as an older version would have written it. */
+describe('Plaintext in older events', () => {
+  /** Writes a new record as an older version stored it. */
   const older = async (
     from: string,
     change: (data: object, id: string) => object,
@@ -179,7 +185,7 @@ describe('what older events say in clear', () => {
     );
   };
 
-  it('is shown as ever, is repeated by no new event, and goes with an erasure', async () => {
+  it('is shown, is not repeated by a new event, and is hidden after an erasure', async () => {
     const { id, path } = await olderHandoff();
     const written = await logged(id);
     expect(wordsIn((await get(path)).text)).toEqual([NOTE, LINE_NOTE]);
@@ -193,7 +199,7 @@ describe('what older events say in clear', () => {
     expect(wordsIn(await logged(id))).toEqual([NOTE, LINE_NOTE]);
   });
 
-  it('goes so of a list that was declined', async () => {
+  it('is hidden after an erasure of a declined list', async () => {
     const { id, path } = await olderHandoff([
       { type: 'HandoffDeclinedByBuyer', data: { reason: WHY } },
     ]);
@@ -202,7 +208,7 @@ describe('what older events say in clear', () => {
     expect(wordsIn(await everywhere(id, path))).toEqual([]);
   });
 
-  it('goes so of a lead, but for codes of our own', async () => {
+  it('is hidden after an erasure of a lead, except for our own reason codes', async () => {
     const from = await lead({});
     const lost = await older(from, () => ({}), [{ type: 'LeadRejected', data: { reason: WHY } }]);
     const code = 'already_known';

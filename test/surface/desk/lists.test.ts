@@ -38,8 +38,8 @@ const ask = (path: string) =>
 type Row = { id: string };
 type Page = { data: Record<string, unknown>[]; next_before: number | null };
 
-describe('an owner at the desk', () => {
-  it('sees its links page by page, newest first', async () => {
+describe('A desk token of one owner', () => {
+  it('lists its links in pages, newest first', async () => {
     const first = (await ask('/links?owner_id=acme&limit=2')).body as Page;
     const second = (await ask(`/links?owner_id=acme&limit=2&before=${first.next_before}`))
       .body as Page;
@@ -50,7 +50,7 @@ describe('an owner at the desk', () => {
     expect(second.next_before).toBeNull();
   });
 
-  it('sees its agents and its keys, each page by page, however many there are of the others', async () => {
+  it('lists its agents and keys, each in complete pages', async () => {
     const { agentId } = await app.agent('busy');
     for (const name of ['Second', 'Third']) {
       const asked = { owner_id: 'busy', name, purpose: 'P', scopes: ['leads:read'] };
@@ -71,7 +71,7 @@ describe('an owner at the desk', () => {
     expect(names).toEqual(['Third', 'Second', 'Test agent', 'revoked', 'revoked', 'active']);
   });
 
-  it('sees handoffs without what is the buyer’s', async () => {
+  it('lists handoffs without review links and data of the buyer', async () => {
     const answer = await ask('/handoffs?owner_id=acme');
     expect(answer.body).toMatchObject({
       data: [{ title: 'List', lines: 1, status: 'awaiting_buyer' }],
@@ -80,7 +80,7 @@ describe('an owner at the desk', () => {
     expect(answer.text).not.toContain('buyer@shop');
   });
 
-  it('sees its history, also as it stood at a position', async () => {
+  it('reads its history, also as of a position', async () => {
     const all = (await ask('/history?owner_id=acme&limit=100')).body as Page;
     const positions = all.data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));
@@ -93,7 +93,7 @@ describe('an owner at the desk', () => {
     expect(short).toMatchObject({ data: [all.data[0]], next_before: positions[0] });
   });
 
-  it('sees nothing of other owners', async () => {
+  it('reads nothing of other owners', async () => {
     await app.agent('rival');
     for (const path of ['/links', '/handoffs', '/history', '/agents', '/keys', '/events'])
       expect(await ask(`${path}?owner_id=rival`), path).toMatchObject({

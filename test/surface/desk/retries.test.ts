@@ -1,4 +1,4 @@
-/** A write at the desk, sent again with its key: the same answer, whatever has happened since, and nothing done. */
+/** A repeated write at the desk returns the first answer, regardless of later changes, and appends nothing. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -30,7 +30,7 @@ const sceneOf = async (id: DeskOperationId): Promise<Scene> => {
   return make();
 };
 const head = async (): Promise<number> => (await app.service.deps.log.head()).position;
-/** Who asked for what stands in the log after `position`, but for the record of looks. */
+/** The request ids of the events after `position`, without audit records. */
 const writersSince = async (position: number): Promise<string[]> => {
   const events = await app.service.deps.log.readAll({ after: position, limit: 1_000 });
   return events.flatMap(({ type, meta }) =>
@@ -38,8 +38,8 @@ const writersSince = async (position: number): Promise<string[]> => {
   );
 };
 
-describe.each(WRITES)('%s', (id) => {
-  it('is the same write when it is sent again, after what came since', async () => {
+describe.each(WRITES)('The desk operation %s', (id) => {
+  it('answers a retry like the first call and appends nothing, also after later changes', async () => {
     const { first, later, other } = await sceneOf(id);
     const key = freshKey();
     const answer = await atDesk(app, first, key);
@@ -55,14 +55,14 @@ describe.each(WRITES)('%s', (id) => {
     else {
       expect([again.status, again.text]).toEqual([answer.status, answer.text]);
       expect(again.headers['idempotent-replayed']).toBe('true');
-      // What found it done already found it so, whatever it is now.
+      // A call that had nothing to do also gets its first answer again, whatever the state is now.
       if (idle.status < 300) expect((await atDesk(app, first, idleKey)).text).toBe(idle.text);
     }
     expect((await atDesk(app, other, key)).body).toMatchObject({ code: 'idempotency_key_reused' });
     expect(await writersSince(before)).toEqual([]);
   });
 
-  it('is one write when it comes twice at once', async () => {
+  it('writes once when two calls with one key arrive at once', async () => {
     const { first } = await sceneOf(id);
     const key = freshKey();
     const [one, two] = await Promise.all([atDesk(app, first, key), atDesk(app, first, key)]);
@@ -74,7 +74,7 @@ describe.each(WRITES)('%s', (id) => {
     expect(await writersSince(before)).toEqual([]);
   });
 
-  it('is one of two that come at once with one key', async () => {
+  it('refuses one of two different calls with one key that arrive at once', async () => {
     const { first, other } = await sceneOf(id);
     const key = freshKey();
     const before = await head();

@@ -1,4 +1,4 @@
-/** Discovery, resources, prompts and the public documents. */
+/** Discovery, resources, prompts and public documents of MCP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
@@ -52,8 +52,8 @@ const kinds = Object.keys(NEEDS) as (keyof typeof NEEDS)[];
 const read = (who: McpAgent, uri = '') => who.legacy('resources/read', { uri });
 const contentOf = (answer: McpAnswer) => listIn(answer, 'contents')[0];
 
-describe('server/discover', () => {
-  it('says versions, capabilities and the boundaries, and may be kept', async () => {
+describe('The MCP method server/discover', () => {
+  it('returns versions, capabilities and boundaries with a cache lifetime', async () => {
     const { body } = await agent.modern('server/discover');
     expect(body.result).toMatchObject({
       resultType: 'complete',
@@ -63,35 +63,38 @@ describe('server/discover', () => {
       _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'tributary' } },
     });
     expect(body.result?.['ttlMs']).toBeGreaterThan(0);
-    // What is not built is not promised.
+    // Only the capabilities that exist are announced.
     expect(JSON.stringify(body.result?.['capabilities'])).toBe(
       '{"tools":{},"resources":{},"prompts":{}}',
     );
   });
 });
 
-describe('what may be kept', () => {
+describe('An MCP result', () => {
   it.each([
     ['tools/list', 'private', {}],
     ['resources/list', 'public', {}],
     ['resources/templates/list', 'private', {}],
     ['resources/read', 'public', { uri: 'tributary://boundaries' }],
     ['prompts/list', 'public', {}],
-  ])('%s says for how long and by whom', async (method, cacheScope, params) => {
-    const { body } = await agent.modern(method, params);
-    expect(body.result).toMatchObject({ resultType: 'complete', cacheScope });
-    expect(body.result?.['ttlMs']).toBeGreaterThanOrEqual(0);
-    const { body: legacy } = await agent.legacy(method, params);
-    for (const name of ['resultType', 'ttlMs', 'cacheScope'])
-      expect(legacy.result).not.toHaveProperty(name);
-  });
+  ])(
+    'of %s has a lifetime and the cache scope %s in the modern era only',
+    async (method, cacheScope, params) => {
+      const { body } = await agent.modern(method, params);
+      expect(body.result).toMatchObject({ resultType: 'complete', cacheScope });
+      expect(body.result?.['ttlMs']).toBeGreaterThanOrEqual(0);
+      const { body: legacy } = await agent.legacy(method, params);
+      for (const name of ['resultType', 'ttlMs', 'cacheScope'])
+        expect(legacy.result).not.toHaveProperty(name);
+    },
+  );
 
-  it('a record is the caller own and never kept', async () => {
+  it('that is a record is private to its caller and must not be stored', async () => {
     const { body } = await agent.modern('resources/read', { uri: uris['links'] ?? '' });
     expect(body.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' });
   });
 
-  it('a record says how far the log was known, in a token that a read anywhere takes', async () => {
+  it('that is a record has a consistency token that reads over REST accept', async () => {
     const { body, headers } = await agent.legacy('resources/read', { uri: uris['links'] ?? '' });
     const meta = body.result?.['_meta'] as { consistencyToken: string } | undefined;
     const consistencyToken = meta?.consistencyToken;
@@ -103,7 +106,7 @@ describe('what may be kept', () => {
   });
 
   it.each(['resources/list', 'resources/templates/list', 'prompts/list'])(
-    '%s has one page',
+    'of %s is one page, and any cursor is refused',
     async (method) => {
       const { body } = await agent.legacy(method, { cursor: '2' });
       expect(body.error?.code).toBe(-32602);
@@ -111,8 +114,8 @@ describe('what may be kept', () => {
   );
 });
 
-describe('resources', () => {
-  it('list what every key may read', async () => {
+describe('MCP resources', () => {
+  it('list the documents that each key can read', async () => {
     const { key } = await app.agent('bare', ['products:read']);
     const { body } = await mcpAgent(app, key).legacy('resources/list');
     const listed = body.result?.['resources'] as { uri: string; description: string }[];
@@ -133,25 +136,28 @@ describe('resources', () => {
     for (const scope of SCOPE_NAMES) expect(guide).toContain(`\`${scope}\``);
   });
 
-  it.each(kinds)('%s are listed as a template and read with their scope only', async (kind) => {
-    const shown = async (who: McpAgent): Promise<string[]> => {
-      const answer = await who.legacy('resources/templates/list');
-      const templates = listIn<{ uriTemplate: string }>(answer, 'resourceTemplates');
-      return templates.map(({ uriTemplate }) => uriTemplate);
-    };
-    const template = `tributary://${kind}/{id}`;
-    const narrow = mcpAgent(app, (await app.agent('acme', [NEEDS[kind]])).key);
-    expect(await shown(narrow)).toEqual([template]);
-    expect((await read(narrow, uris[kind])).status).toBe(200);
-    const without = SCOPE_NAMES.filter((scope) => scope !== NEEDS[kind]);
-    const rest = mcpAgent(app, (await app.agent('acme', without)).key);
-    expect(await shown(rest)).not.toContain(template);
-    const denied = await read(rest, uris[kind]);
-    expect([denied.status, denied.body.error?.code]).toEqual([403, 40300]);
-    expect(denied.headers['www-authenticate']).toContain(`scope="${NEEDS[kind]}"`);
-  });
+  it.each(kinds)(
+    'list %s as a template and allow reading them only with their scope',
+    async (kind) => {
+      const shown = async (who: McpAgent): Promise<string[]> => {
+        const answer = await who.legacy('resources/templates/list');
+        const templates = listIn<{ uriTemplate: string }>(answer, 'resourceTemplates');
+        return templates.map(({ uriTemplate }) => uriTemplate);
+      };
+      const template = `tributary://${kind}/{id}`;
+      const narrow = mcpAgent(app, (await app.agent('acme', [NEEDS[kind]])).key);
+      expect(await shown(narrow)).toEqual([template]);
+      expect((await read(narrow, uris[kind])).status).toBe(200);
+      const without = SCOPE_NAMES.filter((scope) => scope !== NEEDS[kind]);
+      const rest = mcpAgent(app, (await app.agent('acme', without)).key);
+      expect(await shown(rest)).not.toContain(template);
+      const denied = await read(rest, uris[kind]);
+      expect([denied.status, denied.body.error?.code]).toEqual([403, 40300]);
+      expect(denied.headers['www-authenticate']).toContain(`scope="${NEEDS[kind]}"`);
+    },
+  );
 
-  it('are the records as the tools answer them', async () => {
+  it('equal the records that the tools return', async () => {
     const lead = JSON.parse(contentOf(await read(agent, uris['leads']))?.text ?? '') as object;
     const { data } = (await agent.done('list_leads')) as { data: object[] };
     expect(lead).toEqual(data[0]);
@@ -162,7 +168,7 @@ describe('resources', () => {
     });
   });
 
-  it('of another owner are not found, like ones that never were', async () => {
+  it('of another owner are not found, like ids that do not exist', async () => {
     const rival = mcpAgent(app, (await app.agent('rival')).key);
     for (const kind of kinds.filter((name) => name !== 'products')) {
       const [others, none] = [
@@ -188,7 +194,7 @@ describe('resources', () => {
     expect((await read(rival, uris['products'])).status).toBe(200);
   });
 
-  it('that are not there are wrong params in the modern era', async () => {
+  it('that do not exist are invalid params in the modern era', async () => {
     const other = uris['links']?.replace(/.$/, (last) => (last === '0' ? '1' : '0')) ?? '';
     for (const uri of ['test://nothing', other]) {
       const { status, body } = await agent.modern('resources/read', { uri });
@@ -199,8 +205,8 @@ describe('resources', () => {
   });
 });
 
-describe('prompts', () => {
-  it('are described, with every argument', async () => {
+describe('MCP prompts', () => {
+  it('are described, with each argument', async () => {
     const { body } = await agent.legacy('prompts/list');
     const prompts = body.result?.['prompts'] as {
       name: string;
@@ -215,7 +221,7 @@ describe('prompts', () => {
     }
   });
 
-  it('name tools that there are, and take arguments as text of the user', async () => {
+  it('name only tools that exist, and contain arguments as text of the user', async () => {
     const params = {
       name: 'promote_product',
       arguments: { product: 'blue mug', campaign: 'spring' },
@@ -247,7 +253,7 @@ describe('prompts', () => {
   });
 });
 
-describe('the public documents', () => {
+describe('The public documents of MCP', () => {
   const PATHS = [
     '/api/affiliate/mcp/status',
     '/api/affiliate/mcp/server-card',
@@ -255,7 +261,7 @@ describe('the public documents', () => {
     '/.well-known/mcp.json',
   ];
 
-  it.each(PATHS)('%s needs no key, and is the same for everybody', async (url) => {
+  it.each(PATHS)('include %s without a key, with the same bytes for every client', async (url) => {
     verifies('service.8.mcp-status', 'authentication.6', 'endpoints.rules.9');
     const first = await app.send({ method: 'GET', url });
     const again = await app.send({
@@ -274,7 +280,7 @@ describe('the public documents', () => {
     expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('agree with what the server says of itself, and list no tool', async () => {
+  it('match server/discover and list no tool', async () => {
     const status = await app.send({ method: 'GET', url: PATHS[0] ?? '' });
     const card = await app.send({ method: 'GET', url: PATHS[1] ?? '' });
     const { body } = await agent.modern('server/discover');
@@ -293,7 +299,7 @@ describe('the public documents', () => {
     for (const { entry } of TOOLS) expect(status.text + card.text).not.toContain(entry.name);
   });
 
-  it('do not send clients into OAuth', async () => {
+  it('do not direct clients to OAuth', async () => {
     for (const url of ['', '/api/affiliate/mcp'].map(
       (path) => `/.well-known/oauth-protected-resource${path}`,
     ))
@@ -301,8 +307,8 @@ describe('the public documents', () => {
   });
 });
 
-describe('the page of the tools', () => {
-  it('has every tool with its scope, its arguments and an example', () => {
+describe('The page of the MCP tools', () => {
+  it('has each tool with its scope, its arguments and an example', () => {
     const page = toolsMarkdown('https://t.example');
     for (const { entry } of TOOLS) {
       expect(page).toContain(`\n## ${entry.name}\n`);

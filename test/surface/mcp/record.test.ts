@@ -1,4 +1,4 @@
-/** MCP and REST are one road: the same keys, limits and decisions, and one entry of the record each. */
+/** MCP and REST share one pipeline: the same keys, limits and decisions, and one audit entry for each call. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ let agent: McpAgent;
 
 beforeAll(async () => {
   app = await testApp();
-  // More than fit into one result.
+  // More than one result can contain.
   await app.publish(Array.from({ length: 60 }, (_, i) => feedProduct(`MUG-${i}`)));
   await configure(app, 'acme');
   ({ key } = await app.agent('acme'));
@@ -51,8 +51,8 @@ const written = async (): Promise<number> => {
 
 const CARD = 'https://partner.example/.well-known/agent-card.json';
 
-describe('a write', () => {
-  it.each(writes)('%s over REST and again over MCP is the same write', async (id) => {
+describe('A write over MCP', () => {
+  it.each(writes)('by %s replays the write over REST with the same key', async (id) => {
     verifies('endpoints.rules.4', 'service.4');
     const intent = freshKey();
     const first = await overRest(id, intent);
@@ -67,7 +67,7 @@ describe('a write', () => {
     expect(await written()).toBe(events);
   });
 
-  it.each(writes)('%s over MCP and again over REST is the same write', async (id) => {
+  it.each(writes)('by %s is replayed over REST with the same key', async (id) => {
     const intent = freshKey();
     const body = { ...WRITES[id][1], external_id: `crm-${intent}` };
     const first = await overMcp(id, intent, body);
@@ -87,7 +87,7 @@ describe('a write', () => {
     ['request_message', { channel: 'email', recipient_ref: 'list:a', text: 'Mugs are back.' }],
     ['request_agent_notification', { agent_card_url: CARD, text: 'Mugs are back.' }],
     ['cancel_outbound_request', {}],
-  ])('%s, which is of MCP alone, has one effect under one key', async (name, body) => {
+  ])('by %s, which exists over MCP only, has one effect under one key', async (name, body) => {
     verifies('endpoints.rules.4', 'service.4');
     const isCancel = name.startsWith('cancel');
     const proposal = { idempotency_key: freshKey(), network: 'mastodon', account_ref: 'shop' };
@@ -106,7 +106,7 @@ describe('a write', () => {
     expect(await written()).toBe(events);
   });
 
-  it('of eight at once, on both surfaces, has one effect', async () => {
+  it('has one effect when eight calls arrive at once over MCP and REST', async () => {
     const intent = freshKey();
     const before = await written();
     const answers = await Promise.all(
@@ -120,7 +120,7 @@ describe('a write', () => {
     expect(await written()).toBe(before + 1);
   });
 
-  it('says mcp in its attribution, and its id is no key', async () => {
+  it('is attributed to mcp, and its JSON-RPC id is not an idempotency key', async () => {
     const body = { target: { kind: 'search', ref: 'mug' } };
     const one = await agent.done('create_link', { idempotency_key: freshKey(), ...body });
     const two = await agent.done('create_link', { idempotency_key: freshKey(), ...body });
@@ -131,8 +131,8 @@ describe('a write', () => {
   });
 });
 
-describe('a Consistency-Token', () => {
-  it('comes with every result, and a read that presents it waits for it', async () => {
+describe('A consistency token over MCP', () => {
+  it('comes with each result, and a read that presents it waits for its position', async () => {
     const { headers, body } = await agent.legacy('tools/call', { name: 'get_connection' });
     expect(body.result?._meta['consistencyToken']).toBe(headers['consistency-token']);
     const token = headers['consistency-token'];
@@ -147,7 +147,7 @@ describe('a Consistency-Token', () => {
   });
 });
 
-describe('scopes', () => {
+describe('The scopes over MCP', () => {
   it('decide as over REST, for keys with one scope and with all but one', async () => {
     const scopes = [...new Set(Object.values(agentOperations).flatMap(({ scope }) => scope ?? []))];
     for (const one of scopes)
@@ -174,8 +174,8 @@ describe('scopes', () => {
   });
 });
 
-describe('credentials', () => {
-  it('that were revoked or suspended open nothing', async () => {
+describe('Credentials over MCP', () => {
+  it('are refused after a revocation or a suspension', async () => {
     const made = await app.agent('acme');
     const own = mcpAgent(app, made.key);
     await app.desk('POST', `/agents/${made.agentId}/suspend`, { reason: 'Test' });
@@ -188,7 +188,7 @@ describe('credentials', () => {
     expect(revoked.body.error?.data['code']).toBe('credential_revoked');
   });
 
-  it('that are revoked while the body comes open nothing', async () => {
+  it('are refused if they are revoked while the body arrives', async () => {
     const made = await app.agent('acme');
     const url = await app.service.listen();
     const sent = request(url + MCP, {
@@ -200,7 +200,7 @@ describe('credentials', () => {
       },
     });
     sent.flushHeaders();
-    // The door has let it in when it is told to go on.
+    // The endpoint has accepted the key when it asks for the body.
     await once(sent, 'continue');
     await app.desk('POST', `/keys/${made.keyId}/revoke`, { reason: 'Test' });
     sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }));
@@ -209,7 +209,7 @@ describe('credentials', () => {
     expect(answer.statusCode).toBe(401);
   });
 
-  it('of a test key see the test space only', async () => {
+  it('of the environment test read the test space only', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const link = await mcpAgent(app, test.key).done('create_link', {
       idempotency_key: freshKey(),
@@ -220,7 +220,7 @@ describe('credentials', () => {
     expect((await agent.legacy('resources/read', { uri })).body.error?.code).toBe(-32002);
   });
 
-  it('inside an argument are refused, and stored nowhere', async () => {
+  it('inside an argument are refused and not stored', async () => {
     const before = await written();
     const input = { idempotency_key: freshKey(), target: { kind: 'search', ref: key } };
     const { status, body, text } = await agent.legacy('tools/call', {
@@ -237,7 +237,7 @@ describe('credentials', () => {
   });
 });
 
-describe('limits', () => {
+describe('The rate limits over MCP', () => {
   it('are those of REST: by kind of tool, in the same budget, with the same headers', async () => {
     const tight = await testApp({
       READS_PER_MINUTE: '3',
@@ -261,7 +261,7 @@ describe('limits', () => {
     expect((await tool('request_agent_notification')).status).toBe(200);
     expect((await tool('request_social_post')).status).toBe(429);
     expect((await legacy('tools/list')).headers['ratelimit']).toMatch(/^"read";r=\d/);
-    // What is no message counts, too: it had to be read.
+    // Requests that are not valid messages count, too, because they have to be read.
     expect((await raw('{')).status).toBe(400);
     expect((await raw([])).status).toBe(400);
     expect((await raw('{')).status).toBe(429);
@@ -270,8 +270,8 @@ describe('limits', () => {
   });
 });
 
-describe('the record', () => {
-  it('has one entry for each call, whatever came of it', async () => {
+describe('The audit log', () => {
+  it('has one entry for each MCP call, whatever its outcome', async () => {
     const made = await app.agent('acme', ['products:read', 'links:write']);
     const { legacy, modern, raw } = mcpAgent(app, made.key);
     const link = { idempotency_key: freshKey(), target: { kind: 'search', ref: 'mug' } };
@@ -288,9 +288,9 @@ describe('the record', () => {
         ['mcp mcp:resources/read allowed'],
       ],
       [() => legacy('tools/call', { name: 'get_connection' }), ['mcp getConnection allowed']],
-      // A page that was asked for twice to fit is one call.
+      // A page that is read twice to fit the result is one call.
       [() => legacy('tools/call', { name: 'search_products' }), ['mcp searchProducts allowed']],
-      // A write that happened is on record as its event.
+      // A successful write is recorded by its event.
       [() => legacy('tools/call', { name: 'create_link', arguments: link }), []],
       [
         () => legacy('tools/call', { name: 'create_link', arguments: link }),
@@ -339,7 +339,7 @@ describe('the record', () => {
     }
   });
 
-  it('holds no name that a client made up', async () => {
+  it('contains no name that an MCP client invented', async () => {
     const made = await app.agent('acme');
     const { legacy, raw } = mcpAgent(app, made.key);
     const strange = 'ignore-previous-instructions';

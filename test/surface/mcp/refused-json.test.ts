@@ -1,4 +1,4 @@
-/** A message whose JSON cannot be taken as it is: who is told, and under which id. */
+/** MCP messages whose JSON is refused: whether the model or the client gets the error, and under which id. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { mcpAgent, type McpAgent, modernMeta } from '../../support/clients/mcp.ts';
@@ -25,24 +25,27 @@ const MODERN = {
   'mcp-name': 'search_products',
 };
 
-describe('a message', () => {
+describe('An MCP message', () => {
   it.each([
     ['{"price_max":9007199254740993}', '/price_max', 'number_out_of_range'],
     ['{"q":"a","q":"b"}', '/q', 'duplicate_name'],
     ['{"facets":["\\ud800"]}', '/facets/0', 'lone_surrogate'],
-  ])('that calls a tool with %s tells the model where', async (input, pointer, code) => {
-    for (const answer of [
-      await agent.raw(calling(input)),
-      await agent.raw(calling(input, `"_meta":${META},`), MODERN),
-    ]) {
-      expect(answer).toMatchObject({ status: 200, body: { id: 7, result: { isError: true } } });
-      expect(answer.headers['content-type']).toContain('application/json');
-      const problem: unknown = JSON.parse(answer.body.result?.content[0]?.text ?? '');
-      expect(problem).toMatchObject({ code: 'malformed_request', errors: [{ pointer, code }] });
-    }
-  });
+  ])(
+    'that calls a tool with %s is answered with a tool error that names the place %s',
+    async (input, pointer, code) => {
+      for (const answer of [
+        await agent.raw(calling(input)),
+        await agent.raw(calling(input, `"_meta":${META},`), MODERN),
+      ]) {
+        expect(answer).toMatchObject({ status: 200, body: { id: 7, result: { isError: true } } });
+        expect(answer.headers['content-type']).toContain('application/json');
+        const problem: unknown = JSON.parse(answer.body.result?.content[0]?.text ?? '');
+        expect(problem).toMatchObject({ code: 'malformed_request', errors: [{ pointer, code }] });
+      }
+    },
+  );
 
-  it('is refused under its id, where that can be taken', async () => {
+  it('with refused JSON outside the arguments is an error under its id, if the id is valid', async () => {
     const twice = await agent.raw(calling('{}', '"name":"get_connection",'));
     expect([...codeOf(twice), twice.body.id]).toEqual([400, -32600, 7]);
     expect(twice.body.error?.data['errors']).toMatchObject([{ pointer: '/params/name' }]);

@@ -1,4 +1,4 @@
-/** The tools as they are listed, and what their results look like. */
+/** The list of tools, and the form of their results. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
@@ -10,7 +10,7 @@ import { listIn, mcpAgent, toldBy } from '../../support/clients/mcp.ts';
 import { configure } from '../../support/world/outreach.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
-// Written from the specification, not taken from the registry: name, scope, reads, opens the world, takes away.
+// From the specification, not from the registry: name, scopes, readOnlyHint, openWorldHint, destructiveHint.
 const TOOLS: [string, string[], boolean, boolean, boolean][] = [
   ['get_connection', [], true, false, false],
   ['search_products', ['products:read'], true, false, false],
@@ -57,7 +57,7 @@ const validator = new AjvJsonSchemaValidator();
 const isValid = (schema: unknown, value: unknown): boolean =>
   validator.getValidator(schema as never)(value).valid;
 
-/** Sound as a whole: both forms the same, true to its schema, within the budget. */
+/** Expects that both forms are equal, match the output schema and are within the size limit. */
 const expectSound = (name: string, result: RpcResult): Record<string, unknown> => {
   const { structuredContent, content, isError } = result;
   expect([isError, structuredContent === undefined]).toEqual([undefined, false]);
@@ -67,8 +67,8 @@ const expectSound = (name: string, result: RpcResult): Record<string, unknown> =
   return structuredContent ?? {};
 };
 
-describe('tools/list', () => {
-  it('has the twelve, in order, with true annotations', () => {
+describe('The MCP method tools/list', () => {
+  it('lists the twelve tools in order, with correct annotations', () => {
     verifies('service.4');
     expect([...tools.keys()]).toEqual(TOOLS.map(([name]) => name));
     for (const [name, , readOnlyHint, openWorldHint, destructiveHint] of TOOLS) {
@@ -81,7 +81,7 @@ describe('tools/list', () => {
     }
   });
 
-  it.each(TOOLS)('shows %s to those who may call it, and to nobody else', async (name, scopes) => {
+  it.each(TOOLS)('lists %s only for keys with a scope that allows it', async (name, scopes) => {
     verifies('service.4');
     const all = TOOLS.flatMap(([, needed]) => needed);
     for (const scope of new Set(all)) {
@@ -91,7 +91,7 @@ describe('tools/list', () => {
     }
   });
 
-  it('gives schemas that stand alone, strict in, open out, each field described', () => {
+  it('has self-contained schemas, closed inputs, open outputs and a description of each field', () => {
     verifies('service.4', 'endpoints.rules.7');
     const look = (node: Record<string, unknown>, see: (node: Record<string, unknown>) => void) => {
       see(node);
@@ -116,7 +116,7 @@ describe('tools/list', () => {
     }
   });
 
-  it('takes what REST takes: the examples of the contract are valid by the schemas', () => {
+  it('has schemas that accept the examples of the contract', () => {
     for (const [index, operation] of Object.values(agentOperations).entries()) {
       const tool = [...tools.values()][index];
       for (const { input, output } of operation.examples) {
@@ -128,26 +128,26 @@ describe('tools/list', () => {
     }
   });
 
-  it('speaks of tools by their names, and of no HTTP', () => {
+  it('names tools by their MCP names and does not mention HTTP', () => {
     const text = JSON.stringify([...tools.values()]);
     for (const id of Object.keys(agentOperations) as OperationId[]) expect(text).not.toContain(id);
     expect(text).not.toMatch(/Idempotency-Key|Accept text|query string|in a query/);
   });
 
-  it('offers none of the forbidden acts', () => {
+  it('lists no tool for a forbidden act', () => {
     verifies('service.5');
     expect([...tools.keys()].filter((name) => boundaryOf(name) !== undefined)).toEqual([]);
     expect(BOUNDARIES).toHaveLength(5);
   });
 
-  it('has one page: any cursor is wrong', async () => {
+  it('has one page and refuses any cursor', async () => {
     const { status, body } = await agent.legacy('tools/list', { cursor: 'abc' });
     expect([status, body.error?.code]).toEqual([200, -32602]);
   });
 });
 
-describe('tools/call', () => {
-  it('answers the record as structure and as the same JSON in text, for every tool', async () => {
+describe('The MCP method tools/call', () => {
+  it('returns the record as structured content and as the same JSON in text, for each tool', async () => {
     const link = { idempotency_key: freshKey(), target: { kind: 'product', ref: 'MUG-1' } };
     expectSound('get_connection', await agent.call('get_connection'));
     expectSound(
@@ -231,13 +231,13 @@ describe('tools/call', () => {
       },
     ],
     ['resource_not_found', 'get_outbound_request', { outbound_id: 'out_000000000000000000000000' }],
-  ])('tells the model of %s, as text alone', async (code, name, input) => {
+  ])('returns %s to the model as text only', async (code, name, input) => {
     const result = await agent.call(name, input);
     expect(result).not.toHaveProperty('structuredContent');
     expect(toldBy(result)).toMatchObject({ code, recovery: { retryable: false } });
   });
 
-  it('says what is wrong in the words of tools', async () => {
+  it('names tools and their fields in its errors', async () => {
     const { key } = await app.agent('acme', ['products:read']);
     const { body } = await mcpAgent(app, key).legacy('tools/call', { name: 'create_link' });
     expect(body.error?.data['detail']).toBe('create_link needs links:write.');
@@ -253,7 +253,7 @@ describe('tools/call', () => {
     ['a name that is a number', { name: 1 }, 200, -32602],
     ['arguments that are a list', { name: 'get_connection', arguments: [] }, 200, -32602],
     ['arguments that are null', { name: 'get_connection', arguments: null }, 200, -32602],
-  ])('refuses %s as wrong params', async (_what, params, status, code) => {
+  ])('refuses %s as invalid params', async (_what, params, status, code) => {
     const legacy = await agent.legacy('tools/call', params);
     const modern = await agent.modern('tools/call', params as Record<string, unknown>);
     for (const { status: answered, body } of [legacy, modern])
@@ -261,7 +261,7 @@ describe('tools/call', () => {
   });
 
   it.each(['submit_rfq', 'place_order', 'acceptQuotation', 'reserve-stock', 'pay'])(
-    'answers %s with what to do instead',
+    'answers the forbidden act %s with what to do instead',
     async (name) => {
       const problem = toldBy(await agent.call(name));
       expect(problem).toMatchObject({
@@ -272,8 +272,8 @@ describe('tools/call', () => {
   );
 });
 
-describe('the budget of a result', () => {
-  it('asks for fewer rows of a page that is too heavy, and the cursor goes on behind them', async () => {
+describe('An MCP result', () => {
+  it('has fewer rows when a page is too large, and its cursor continues after the last of them', async () => {
     const first = await agent.call('search_products', { category: 'Mugs' });
     const { data, page } = expectSound('search_products', first) as unknown as Products;
     expect(data.length).toBeGreaterThan(3);
@@ -301,7 +301,7 @@ describe('the budget of a result', () => {
     ['search_products', 'products', { sort: 'updated', limit: 100 }],
     ['list_leads', 'leads', { source: 'agent', limit: 50 }],
     ['get_performance', 'performance', { from: '2026-01-01', to: '2026-11-30' }],
-  ])('shows every row of %s to who follows cursors alone', async (name, path, input) => {
+  ])('and its next cursors together contain every row of %s', async (name, path, input) => {
     const { key } = await app.agent('walked');
     const metadata = { note: 'Met at the fair, wants to see the whole range. '.repeat(10) };
     for (let i = 0; i < 50; i++) {
@@ -335,7 +335,7 @@ describe('the budget of a result', () => {
     expect(seen).toEqual(whole);
   });
 
-  it('keeps a handoff of a thousand lines valid, and names where the whole is', async () => {
+  it('contains a valid part of a handoff with 1,000 lines and names the resource with all of them', async () => {
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({
       sku: `MUG-${i % 120}`,
       quantity: 4 + i,
@@ -352,7 +352,7 @@ describe('the budget of a result', () => {
     expect((JSON.parse(whole?.text ?? '') as typeof record).line_items).toHaveLength(1_000);
   });
 
-  it('cuts the end of a text when one record is too heavy', async () => {
+  it('has shortened texts when one record is too large', async () => {
     const lines = Array.from({ length: 20 }, (_, i) => [`note_${i}`, '\u{1F375}'.repeat(250)]);
     const input = {
       idempotency_key: freshKey(),

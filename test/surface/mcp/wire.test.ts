@@ -1,4 +1,4 @@
-/** The envelope: which requests are taken, in which era, and how the others are refused. */
+/** The envelope of MCP: which requests are accepted, in which era, and how the others are refused. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { boundaryOf } from '#contracts/boundaries.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
@@ -26,8 +26,8 @@ const codeOf = ({ body, status }: { body: { error?: { code: number } }; status: 
   body.error?.code,
 ];
 
-describe('initialize', () => {
-  it('takes the empty params and the bare headers of the specification', async () => {
+describe('The MCP method initialize', () => {
+  it('accepts the empty params and the headers of the specification', async () => {
     verifies('endpoints.3', 'endpoints.rules.2', 'endpoints.rules.3', 'endpoints.rules.7');
     const { status, body } = await agent.raw(
       '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}',
@@ -51,13 +51,13 @@ describe('initialize', () => {
     ['2025-03-26', '2025-11-25'],
     ['2026-07-28', '2025-11-25'],
     [7, '2025-11-25'],
-  ])('asked for %s answers %s', async (asked, answered) => {
+  ])('answers the requested version %s with %s', async (asked, answered) => {
     verifies('versioning.4');
     const { body } = await agent.legacy('initialize', { protocolVersion: asked });
     expect(body.result?.['protocolVersion']).toBe(answered);
   });
 
-  it('negotiates whatever version a header names, and mints no session', async () => {
+  it('ignores the version of a header and creates no session', async () => {
     const headers = {
       'mcp-protocol-version': '2024-11-05',
       'mcp-session-id': 'x',
@@ -69,8 +69,8 @@ describe('initialize', () => {
   });
 });
 
-describe('a request', () => {
-  it('without modern header or _meta is legacy, whatever Accept it has or lacks', async () => {
+describe('An MCP request', () => {
+  it('without a modern header or _meta is legacy, regardless of its Accept header', async () => {
     for (const accept of [
       undefined,
       '*/*',
@@ -87,7 +87,7 @@ describe('a request', () => {
     }
   });
 
-  it('that takes an event stream only gets its answer as one event', async () => {
+  it('that accepts only an event stream gets its answer as one event', async () => {
     const { headers, text, status } = await agent.legacy(
       'ping',
       {},
@@ -97,7 +97,7 @@ describe('a request', () => {
     expect(text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
   });
 
-  it('with either a modern header or a version in _meta is modern', async () => {
+  it('with a modern header or a version in _meta is modern', async () => {
     const { body } = await agent.modern('tools/list');
     expect(body.id).toBe('a-1');
     expect(body.result).toMatchObject({ resultType: 'complete', cacheScope: 'private' });
@@ -113,15 +113,15 @@ describe('a request', () => {
     ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }]],
     ['a text', '"ping"'],
     ['null', 'null'],
-    ['id null', { jsonrpc: '2.0', id: null, method: 'ping' }],
-    ['an id that is an object', { jsonrpc: '2.0', id: {}, method: 'ping' }],
-    ['another jsonrpc', { jsonrpc: '1.0', id: 1, method: 'ping' }],
-    ['no jsonrpc', { id: 1, method: 'ping' }],
-    ['params that are a list', { jsonrpc: '2.0', id: 1, method: 'ping', params: [] }],
-    ['no method', { jsonrpc: '2.0', id: 1 }],
+    ['a message with the id null', { jsonrpc: '2.0', id: null, method: 'ping' }],
+    ['a message with an object as id', { jsonrpc: '2.0', id: {}, method: 'ping' }],
+    ['a message of another JSON-RPC version', { jsonrpc: '1.0', id: 1, method: 'ping' }],
+    ['a message without jsonrpc', { id: 1, method: 'ping' }],
+    ['a message with a list as params', { jsonrpc: '2.0', id: 1, method: 'ping', params: [] }],
+    ['a message without method', { jsonrpc: '2.0', id: 1 }],
     ['a response', { jsonrpc: '2.0', id: 1, result: {} }],
-    ['a name twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'],
-  ])('that is %s is no message', async (_what, payload) => {
+    ['a message with a duplicate name', '{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'],
+  ])('that is %s is refused as malformed', async (_what, payload) => {
     verifies('endpoints.rules.2');
     const answer = await agent.raw(payload);
     expect(codeOf(answer)).toEqual([400, -32600]);
@@ -129,7 +129,7 @@ describe('a request', () => {
     expect(answer.body).toHaveProperty('id');
   });
 
-  it('that is not JSON is answered in JSON-RPC: under null, or in the modern era under nothing', async () => {
+  it('that is not JSON is an error of JSON-RPC with the id null, or without an id in the modern era', async () => {
     for (const payload of ['{', '', '{"jsonrpc":"2.0"']) {
       const { status, body } = await agent.raw(payload);
       expect([status, body.id, body.error?.code]).toEqual([400, null, -32700]);
@@ -139,13 +139,13 @@ describe('a request', () => {
     expect(codeOf(modern)).toEqual([400, -32700]);
   });
 
-  it('of another media type, or too large, is answered in JSON-RPC, too', async () => {
+  it('of another media type or above the size limit is an error of JSON-RPC', async () => {
     expect(codeOf(await agent.raw('<a/>', { 'content-type': 'text/xml' }))).toEqual([415, 41500]);
     const large = { jsonrpc: '2.0', id: 1, method: 'ping', params: { a: 'x'.repeat(300_000) } };
     expect(codeOf(await agent.raw(large))).toEqual([413, 41300]);
   });
 
-  it('without an id is a notification: taken, and not executed', async () => {
+  it('without an id is a notification, which is accepted and not executed', async () => {
     const bodies = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', method: 'tools/call', params: { name: 'get_connection' } },
@@ -159,7 +159,7 @@ describe('a request', () => {
   });
 });
 
-describe('the modern era', () => {
+describe('The modern era of MCP', () => {
   it.each([
     'initialize',
     'ping',
@@ -167,14 +167,14 @@ describe('the modern era', () => {
     'resources/subscribe',
     'subscriptions/listen',
     'x/y',
-  ])('does not have %s', async (method) => {
+  ])('does not have the method %s', async (method) => {
     const { body, status } = await agent.modern(method);
     expect([status, body.error?.code, body.id]).toEqual([404, -32601, 'a-1']);
     const bare = await agent.legacy(method, {}, { 'mcp-protocol-version': '2026-07-28' });
     expect(codeOf(bare)).toEqual([404, -32601]);
   });
 
-  it('wants version and capabilities in _meta, and not who the client is', async () => {
+  it('requires version and capabilities in _meta, but not the client info', async () => {
     const info = { 'io.modelcontextprotocol/clientInfo': undefined };
     expect((await agent.modern('tools/list', { _meta: modernMeta(info) })).status).toBe(200);
     for (const name of [VERSION, CAPABILITIES]) {
@@ -208,11 +208,11 @@ describe('the modern era', () => {
     ['spaces around a value', { 'mcp-name': '  get_connection \t', 'mcp-method': ' tools/call' }],
     ['an encoded name', { 'mcp-name': base64('get_connection') }],
     ['names in capitals', { 'mcp-method': undefined, 'MCP-METHOD': 'tools/call' }],
-  ])('takes headers with %s', async (_what, headers) => {
+  ])('accepts headers with %s', async (_what, headers) => {
     expect((await agent.modern('tools/call', call, headers)).status).toBe(200);
   });
 
-  it('mirrors the names of prompts and resources, too', async () => {
+  it('requires the names of prompts and resources in a header, too', async () => {
     const reading = { uri: 'tributary://boundaries' };
     expect(
       codeOf(await agent.modern('resources/read', reading, { 'mcp-name': undefined })),
@@ -226,8 +226,8 @@ describe('the modern era', () => {
   });
 });
 
-describe('an unknown version', () => {
-  it('is refused with those that are spoken', async () => {
+describe('An unknown version of MCP', () => {
+  it('is refused with the list of supported versions', async () => {
     const asked = { [VERSION]: '2099-01-01' };
     const headers = { 'mcp-protocol-version': '2099-01-01' };
     const modern = await agent.modern('tools/list', { _meta: modernMeta(asked) }, headers);
@@ -240,7 +240,7 @@ describe('an unknown version', () => {
     expect(legacy.body.error?.data).toMatchObject({ supported: VERSIONS, requested: '2025-03-26' });
   });
 
-  it('in the body only is a mismatch, and a legacy one in _meta is told the modern one', async () => {
+  it('in the body only is a header mismatch, and a legacy version in _meta is refused with the modern one', async () => {
     const mismatch = await agent.modern('tools/list', { _meta: modernMeta({ [VERSION]: 'v9' }) });
     expect(codeOf(mismatch)).toEqual([400, -32020]);
     const old = await agent.legacy('tools/list', {
@@ -251,8 +251,8 @@ describe('an unknown version', () => {
   });
 });
 
-describe('the legacy era', () => {
-  it('answers an unknown method without failing the transport', async () => {
+describe('The legacy era of MCP', () => {
+  it('answers an unknown method with an error and status 200', async () => {
     for (const method of ['server/discover', 'resources/subscribe', 'tasks/list', 'x']) {
       const { status, body } = await agent.legacy(
         method,
@@ -264,9 +264,9 @@ describe('the legacy era', () => {
   });
 });
 
-describe('a method named like a forbidden act', () => {
+describe('An MCP method named like a forbidden act', () => {
   it.each(['orders/place', 'rfq/submit', 'quotations/accept', 'stock/reserve', 'payments/send'])(
-    '%s says who can do it, and is on record',
+    '%s is refused with who can perform it, and is audited',
     async (method) => {
       verifies('service.5');
       const { body } = await agent.legacy(method);
@@ -278,9 +278,9 @@ describe('a method named like a forbidden act', () => {
   );
 });
 
-describe('the door', () => {
+describe('The MCP endpoint', () => {
   it.each(['GET', 'DELETE', 'PUT', 'PATCH'] as const)(
-    'answers %s with 405 and Allow before it asks for a key',
+    'answers %s with 405 and Allow before it requires a key',
     async (method) => {
       const { status, headers } = await app.send({
         method,
@@ -291,7 +291,7 @@ describe('the door', () => {
     },
   );
 
-  it('answers a preflight without a key, and shares with pages of its own only', async () => {
+  it('answers a preflight without a key, and allows only its own origin', async () => {
     const preflight = (origin: string) =>
       app.send({
         method: 'OPTIONS',
@@ -321,11 +321,11 @@ describe('the door', () => {
 
   it.each<[string, Headers]>([
     ['another site', { origin: 'https://evil.example' }],
-    ['a part of its name', { origin: 'https://t.example.evil.example' }],
+    ['an origin that begins with its name', { origin: 'https://t.example.evil.example' }],
     ['a file', { origin: 'null' }],
-    ['this machine, which is not where it is served', { origin: 'http://localhost:3000' }],
-    ['a rebound name', { host: 'evil.example' }],
-  ])('refuses a request from %s before it looks at the key', async (_what, headers) => {
+    ['the local machine while it is served elsewhere', { origin: 'http://localhost:3000' }],
+    ['another host name', { host: 'evil.example' }],
+  ])('refuses a request from %s before it checks the key', async (_what, headers) => {
     const { status, body } = await mcpAgent(app, undefined).legacy('ping', {}, headers);
     expect([status, body.error?.code]).toEqual([403, 40300]);
     expect(body.error?.data['code']).toBe('origin_not_allowed');
@@ -334,13 +334,13 @@ describe('the door', () => {
   it.each<[string, Headers]>([
     ['its own pages, on any port', { origin: 'https://t.example:8443' }],
     ['its own host', { host: 't.example' }],
-    ['an address', { host: '192.0.2.7:3000' }],
+    ['a host that is an address', { host: '192.0.2.7:3000' }],
     ['a name of the local network', { host: 'tributary:3000' }],
-  ])('takes a request from %s', async (_what, headers) => {
+  ])('accepts a request from %s', async (_what, headers) => {
     expect((await agent.legacy('ping', {}, headers)).status).toBe(200);
   });
 
-  it('tells pages of this machine from others when it is served there', async () => {
+  it('accepts origins of the local machine when it is served there', async () => {
     const local = await testApp({ PUBLIC_URL: '' });
     const { key } = await local.agent('acme');
     const { legacy } = mcpAgent(local, key);
@@ -350,7 +350,7 @@ describe('the door', () => {
     await local.close();
   });
 
-  it('wants a key, and says how', async () => {
+  it('requires a key, and challenges with Bearer', async () => {
     verifies('errors.5');
     const none = await mcpAgent(app, undefined).legacy('ping');
     expect([codeOf(none), none.body.id]).toEqual([[401, 40100], null]);
@@ -361,7 +361,7 @@ describe('the door', () => {
     expect(bad.text).not.toContain('resource_metadata');
   });
 
-  it('refuses a key in the URL, in JSON-RPC', async () => {
+  it('refuses a key in the URL with an error of JSON-RPC', async () => {
     const { key } = await app.agent('acme');
     const answer = await app.send({ method: 'POST', url: `${MCP}?api_key=${key}`, payload: {} });
     expect(answer.status).toBe(400);

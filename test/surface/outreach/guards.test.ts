@@ -47,7 +47,7 @@ describe('another agent of the same owner', () => {
   });
 });
 
-describe('a channel that was disabled', () => {
+describe('A channel that was disabled', () => {
   it('accepts no proposals', async () => {
     const { key: promoter } = await app.agent('closed');
     await configure(app, 'closed');
@@ -60,7 +60,7 @@ describe('a channel that was disabled', () => {
   });
 });
 
-describe('an idempotency key of outreach', () => {
+describe('An idempotency key of outreach', () => {
   it('belongs to one request, whether it proposes or revises first', async () => {
     const { id } = await ask('requestSocialPost', post());
     const first = post({ text: 'One' });
@@ -98,7 +98,7 @@ describe('an idempotency key of outreach', () => {
   });
 });
 
-describe('the address of an agent card', () => {
+describe('The address of an agent card', () => {
   it('is refused with invisible characters, a password or plain HTTP', async () => {
     const bad = [
       'https://a.example/\u001b[2Jgone',
@@ -114,7 +114,7 @@ describe('the address of an agent card', () => {
   });
 });
 
-describe('a disclosure', () => {
+describe('A disclosure', () => {
   const said = (text: string) => codeOf('requestSocialPost', post({ text }));
 
   it('must be a whole word anywhere in the text', async () => {
@@ -144,7 +144,7 @@ describe('a disclosure', () => {
   });
 });
 
-describe('a webhook', () => {
+describe('A webhook', () => {
   const secretOf = async (channel: object): Promise<string | undefined> => {
     const channels = [{ kind: 'message', ...channel }];
     const { body } = await app.desk('POST', '/outreach/hooked', {

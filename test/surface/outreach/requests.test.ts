@@ -41,7 +41,7 @@ const decide = (verb: string, id: string, body: object, token = owner) =>
 const show = (id: string, token = owner) =>
   app.send({ method: 'GET', url: `/api/desk/v1/approvals/${id}`, key: token });
 
-describe('an outreach proposal', () => {
+describe('An outreach proposal', () => {
   it('waits for the owner, shows its exact bytes, and is approved by their hash', async () => {
     verifies('authentication.5.outbound', 'service.6.commitments');
     const request = await ask('requestSocialPost', post());
@@ -279,7 +279,7 @@ describe('people who decide on outreach', () => {
   });
 });
 
-describe('a halt of outreach', () => {
+describe('A halt of outreach', () => {
   const turn = (verb: string, body: object, token: string) =>
     app.send({
       method: 'POST',

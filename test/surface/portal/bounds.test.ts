@@ -1,4 +1,4 @@
-/** What a link takes: how often its list is changed, what that writes, and how much comes in a minute. */
+/** Limits of a review link: changes of a list, the events that they append, and requests a minute. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
@@ -28,8 +28,8 @@ const lastOf = async (id: string) => {
   return stored.at(-1)?.data;
 };
 
-describe('a list that its buyer changes', () => {
-  it('writes what is other than before, and is read once for each act', async () => {
+describe('A list that its buyer changes', () => {
+  it('appends only the difference, and reads its stream once for each request', async () => {
     const { id, path } = await many();
     await post(`${path}/open`, {});
     const { log } = app.service.deps;
@@ -44,7 +44,7 @@ describe('a list that its buyer changes', () => {
     expect((await get(path)).text).toMatch(/id="quantity\.7"[^>]+value="50"/);
   });
 
-  it('takes no more changes at its bound, says so with what was typed, and can be sent with it', async () => {
+  it('accepts no more changes at its limit, shows what was typed, and can still be sent', async () => {
     const { id, path } = await many();
     const times = LIMITS.HANDOFF_REVISED_LINES_MAX / LINES;
     for (let i = 1; i <= times; i++) {
@@ -68,8 +68,8 @@ describe('a list that its buyer changes', () => {
   });
 });
 
-describe('a link that sends too much', () => {
-  it('has to wait, alone, and loses nothing that was typed', async () => {
+describe('A review link with too many requests', () => {
+  it('is refused with Retry-After, shows what was typed, and does not affect other links', async () => {
     const [{ id, path }, other] = [await handoff(), await handoff()];
     const tooMuch = async () => {
       for (let opened = 0; ; opened++) {

@@ -19,8 +19,8 @@ afterAll(() => app.close());
 
 const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
 
-describe('the forms of the review page', () => {
-  it('change quantities, take lines off, and price anew', async () => {
+describe('The forms of the review page', () => {
+  it('change quantities, remove lines, and compute new prices', async () => {
     const { id, path } = await handoff();
     const answer = await post(`${path}/quantities`, {
       list_revision: '1',
@@ -39,7 +39,7 @@ describe('the forms of the review page', () => {
     ]);
   });
 
-  it('say beside the field what is wrong, and keep what was typed', async () => {
+  it('show each fault beside its field and keep what was typed', async () => {
     const { id, path } = await handoff();
     const wrong = { list_revision: '1', 'quantity.1': 'many', 'quantity.2': '6' };
     const { status, text } = await post(`${path}/quantities`, wrong);
@@ -95,7 +95,7 @@ describe('the forms of the review page', () => {
     expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
   });
 
-  it('send the list that was seen, and no other', async () => {
+  it('send only the list that the buyer saw', async () => {
     const { id, path } = await handoff();
     await post(`${path}/quantities`, { list_revision: '1', 'quantity.1': '48' });
     for (const list_revision of ['1', '3', 'x', '']) {
@@ -115,13 +115,13 @@ describe('the forms of the review page', () => {
     expect(text).toContain('<strong>Nothing is ordered.</strong>');
     expect(text).toContain('20 November 2026 at 10:00 UTC');
     expect(text).toContain('£95.52');
-    // Whoever prepared the list has this link, too.
+    // The promoter's agent has this link, too.
     expect(text).not.toMatch(/bea@|Bea Buyer/);
     expect((await post(`${path}/send`, { list_revision: '2', ...CONTACT })).status).toBe(303);
     expect((await events(id)).filter((type) => type === 'RfqSubmittedByBuyer')).toHaveLength(1);
   });
 
-  it('send what was typed over the list, in one act; pressed twice it is one, too', async () => {
+  it('send the typed quantities in one request, once even if the buyer presses twice', async () => {
     const { id, path } = await handoff({ buyer: { company: 'Corner Shop' } });
     const totals = 'GBP:9552';
     const typed = { list_revision: '1', totals, ...CONTACT, 'quantity.1': '48', 'quantity.2': '0' };
@@ -142,10 +142,10 @@ describe('the forms of the review page', () => {
     });
   });
 
-  it('take Enter for what it can only mean: to save what changed, and else to send', async () => {
+  it('save changed quantities on Enter, and send the request if nothing changed', async () => {
     const { id, path } = await handoff({ buyer: { company: 'Corner Shop' } });
     const bare = { list_revision: '1', 'quantity.1': '48', company: 'Corner Shop' };
-    // Nothing was typed that a redirect would lose.
+    // The buyer typed nothing that a redirect would lose.
     expect((await post(`${path}/enter`, bare)).status).toBe(303);
     const typed = { ...CONTACT, list_revision: '2', 'quantity.1': '50' };
     for (let i = 0; i < 2; i++) {
@@ -161,7 +161,7 @@ describe('the forms of the review page', () => {
     expect(await events(id)).toContain('RfqSubmittedByBuyer');
   });
 
-  it('decline, with a reason or without', async () => {
+  it('decline a list with or without a reason', async () => {
     const { id, path } = await handoff();
     const said = { reason: 'Too\r\n<dear>', 'quantity.1': 'many' };
     expect((await post(`${path}/decline`, said)).status).toBe(303);
@@ -179,7 +179,7 @@ describe('the forms of the review page', () => {
     ]);
   });
 
-  it('tell once that a person has opened the list', async () => {
+  it('record once that a person opened the list', async () => {
     const { id, path } = await handoff();
     for (let i = 0; i < 2; i++) {
       const answer = await app.send({ method: 'POST', url: `${path}/open` });
@@ -189,7 +189,7 @@ describe('the forms of the review page', () => {
     expect((await get(path)).text).not.toContain('data-open');
   });
 
-  it('are gone when the time is over, or when the list was taken back', async () => {
+  it('are absent when the list has expired or was withdrawn', async () => {
     const [expiring, withdrawn] = [await handoff(), await handoff()];
     const taken = `/handoffs/${withdrawn.id}/withdraw`;
     expect((await app.desk('POST', taken, { owner_id: 'acme', reason: 'An error' })).status).toBe(

@@ -44,8 +44,8 @@ const visits = async (): Promise<Record<string, unknown>[]> =>
     .filter(({ type }) => type === 'VisitRecorded')
     .map(({ data }) => data as Record<string, unknown>);
 
-describe('a short link', () => {
-  it('leads on once the visit is on record', async () => {
+describe('A short link', () => {
+  it('redirects after its visit is stored', async () => {
     const { code, destination_url } = await link();
     const before = (await visits()).length;
     const answer = await visit(`/l/${code}`, {
@@ -72,7 +72,7 @@ describe('a short link', () => {
     expect(recorded.at(-1)).not.toHaveProperty('signals');
   });
 
-  it('folds the case of its code, and tells a scan from a click', async () => {
+  it('ignores the case of its code, and distinguishes a scan from a click', async () => {
     await link({ slug: 'spring-mugs' });
     expect((await visit('/l/SPRING-Mugs?via=qr', { 'x-country': 'Germany' })).status).toBe(302);
     const recorded = (await visits()).at(-1);
@@ -80,13 +80,13 @@ describe('a short link', () => {
     expect(recorded).not.toHaveProperty('country');
   });
 
-  it('leads on whatever some mailer has put behind its address', async () => {
+  it('redirects regardless of what a mailer appended to its address', async () => {
     const { code, destination_url } = await link();
     for (const query of ['?via=qr&utm_term=50%off', '?r=%e9', '/', '/?via=qr'])
       expect((await visit(`/l/${code}${query}`)).headers['location']).toBe(destination_url);
   });
 
-  it('marks what no person did', async () => {
+  it('marks visits of programs with a signal', async () => {
     const { code } = await link();
     const signals = async () => (await visits()).at(-1)?.['signals'];
     expect((await visit(`/l/${code}`, {}, 'HEAD')).status).toBe(302);
@@ -105,7 +105,7 @@ describe('a short link', () => {
     expect(await signals()).toBeUndefined();
   });
 
-  it('that has expired leads to its other target, or says so', async () => {
+  it('that has expired redirects to its other target, or says that it has ended', async () => {
     const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
     const plain = await link({ expires_at });
     const other = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
@@ -121,7 +121,7 @@ describe('a short link', () => {
     app.clock.advance(-2 * DAY_MS);
   });
 
-  it('leads to where the service is now, whatever its address was when the link was made', async () => {
+  it('redirects to the current origin of the service, regardless of the origin when it was created', async () => {
     const { deps } = app.service;
     const { origin } = deps;
     const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
@@ -158,7 +158,7 @@ describe('a short link', () => {
     }
   });
 
-  it('whose product is withdrawn leads to its other target, or to a page with a way on', async () => {
+  it('whose product is withdrawn redirects to its other target, or to a page with alternatives', async () => {
     await app.publish([feedProduct('CUP-1', { title: 'Cup <1>' }), feedProduct('CUP-2')]);
     const product = { kind: 'product', ref: 'CUP-1' };
     const plain = await link({ target: product });
@@ -182,7 +182,7 @@ describe('a short link', () => {
     expect((await visit(new URL(plain.destination_url).pathname)).status).toBe(200);
   });
 
-  it('that was disabled leads nowhere, and its picture stays', async () => {
+  it('that was disabled answers 410, and its QR code is still served', async () => {
     const { id, code } = await link();
     const asked = { owner_id: 'acme', reason: 'Season over' };
     expect((await app.desk('POST', `/links/${id}/disable`, asked)).status).toBe(200);
@@ -190,7 +190,7 @@ describe('a short link', () => {
     expect((await visit(`/l/${code}/qr.svg`)).status).toBe(200);
   });
 
-  it('that there is not, is not found, and nothing is recorded', async () => {
+  it('that does not exist answers 404 and stores no visit', async () => {
     const before = (await visits()).length;
     for (const path of [
       '/l/nothing-here',
@@ -209,7 +209,7 @@ describe('a short link', () => {
     expect(await visits()).toHaveLength(before);
   });
 
-  it('does not lead on when the visit cannot be written down', async () => {
+  it('does not redirect when the visit cannot be stored', async () => {
     const { code } = await link();
     const { log } = app.service.deps;
     const append = log.append;
@@ -226,8 +226,8 @@ describe('a short link', () => {
   });
 });
 
-describe('the QR code of a short link', () => {
-  it('has the same bytes every time, and need not be sent twice', async () => {
+describe('The QR code of a short link', () => {
+  it('has the same bytes every time, and can be cached', async () => {
     const { qr_svg_url, qr_png_url } = await link({ slug: 'winter-mugs' });
     for (const [url, type] of [
       [qr_svg_url, 'image/svg+xml; charset=utf-8'],

@@ -29,12 +29,12 @@ const search = async (url: string) => {
   return [...text.matchAll(/<li><a href="(\/p\/[^"]+)"/g)].map(([, href]) => href ?? '');
 };
 
-describe('every page', () => {
+describe('Every page', () => {
   const POLICY =
     "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-  it('is whole, and holds no script or style of its own', async () => {
+  it('is a complete document without inline scripts or styles', async () => {
     const pages = ['/', '/s', '/s?q=cup', '/c/Home', '/problems', '/problems/scope_missing'];
     for (const path of [...pages, '/p/none', `/h/${'0'.repeat(40)}`, '/l/none']) {
       const { text, headers } = await get(path);
@@ -52,7 +52,7 @@ describe('every page', () => {
     }
   });
 
-  it('leads only to pages that are there', async () => {
+  it('links only to pages that exist', async () => {
     const seen = new Set<string>();
     for (const path of ['/', '/s', '/problems']) {
       const { text } = await get(path);
@@ -63,8 +63,8 @@ describe('every page', () => {
   });
 });
 
-describe('the page of a product', () => {
-  it('shows what is offered, escaped, and binds nobody', async () => {
+describe('The page of a product', () => {
+  it('shows the offer with escaped text and indicative prices', async () => {
     const [path = ''] = await search('/s?q=lamp');
     const { status, text } = await get(`${path}?utm_source=mail`);
     expect(status).toBe(200);
@@ -78,7 +78,7 @@ describe('the page of a product', () => {
     expect((await get(category)).text).toContain('<h1>Lamps/Light</h1>');
   });
 
-  it('is not there for what is not published', async () => {
+  it('answers 404 for products and categories that are not published', async () => {
     for (const path of [
       '/p/prd_000000000000000000000000',
       '/p/%00',
@@ -89,8 +89,8 @@ describe('the page of a product', () => {
   });
 });
 
-describe('a list of products', () => {
-  it('shows every match once, page by page', async () => {
+describe('A list of products', () => {
+  it('shows every match once, in pages', async () => {
     const first = await search('/s?q=CUP');
     const second = await search('/s?q=CUP&page=2');
     expect([first.length, second.length]).toEqual([24, 6]);
@@ -99,7 +99,7 @@ describe('a list of products', () => {
     expect((await get('/c/Home?page=2')).text).toContain('Page 2 of 2');
   });
 
-  it('takes any words', async () => {
+  it('accepts any search text', async () => {
     const words = [
       '',
       '   ',
@@ -121,8 +121,8 @@ describe('a list of products', () => {
   });
 });
 
-describe('the pages of problems', () => {
-  it('are there for every code, for people and for programs', async () => {
+describe('The pages of problems', () => {
+  it('exist for every code, as HTML and as Markdown', async () => {
     const list = (await get('/problems')).text;
     for (const code of PROBLEM_CODES) {
       expect(list).toContain(`href="/problems/${code}"`);
@@ -138,8 +138,8 @@ describe('the pages of problems', () => {
   });
 });
 
-describe('what pages are dressed in', () => {
-  it('is kept for good under an address that names it', async () => {
+describe('The style sheet', () => {
+  it('has an immutable address with its hash', async () => {
     const [, href = ''] = /rel="stylesheet" href="([^"]+)"/.exec((await get('/')).text) ?? [];
     const sheet = await get(href);
     expect(sheet.headers).toMatchObject({

@@ -21,8 +21,8 @@ afterAll(() => app.close());
 
 const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
 
-describe('the review page', () => {
-  it('says who prepared the list, what it costs, and that nothing is ordered', async () => {
+describe('The review page', () => {
+  it('names the preparer and the costs, and says that nothing is ordered', async () => {
     const { path } = await handoff({
       note_to_buyer: 'Line 1\n<script>',
       buyer: { company: 'Corner Shop' },
@@ -54,17 +54,17 @@ describe('the review page', () => {
     expect(text).toContain('20 December 2026 at 10:00 UTC');
   });
 
-  it('writes amounts and days as the reader does', async () => {
+  it('formats amounts and dates in the locale of the handoff', async () => {
     const { path } = await handoff({ locale: 'de-DE' });
     const { text } = await get(path);
     expect(text).toContain('<html lang="de-DE">\n');
-    // Our own words are English, whatever the reader's language.
+    // The text of the page is English in every locale.
     expect(text).toContain('<body lang="en">');
     expect(text).toContain('22,50\u00a0£');
     expect(text).toContain('20. Dezember 2026 um 10:00 UTC');
   });
 
-  it('changes nothing when it is looked at, by whatever', async () => {
+  it('appends no event when it is read, with any method', async () => {
     const { id, path } = await handoff();
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'] as const)
       await app.send({ method, url: path });
@@ -99,7 +99,7 @@ describe('the review page', () => {
     expect(text).toContain('promoter <strong>acme</strong>');
   });
 
-  it('stays usable and small with a thousand lines', async () => {
+  it('is usable and small with a thousand lines', async () => {
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({ sku: 'MUG-2', quantity: i + 1 }));
     const { id, path } = await handoff({ line_items });
     await get(path);
@@ -113,8 +113,8 @@ describe('the review page', () => {
   });
 });
 
-describe('a review link', () => {
-  it('takes no credential', async () => {
+describe('A review link', () => {
+  it('refuses every credential', async () => {
     const { id, path } = await handoff();
     const headers = { authorization: `Bearer ${key}` };
     for (const answer of [
@@ -133,7 +133,7 @@ describe('a review link', () => {
     expect(await events(id)).toEqual(['HandoffCreated']);
   });
 
-  it('takes no form from another site', async () => {
+  it('refuses a form from another site', async () => {
     const { id, path } = await handoff();
     const fields = { list_revision: '1', ...CONTACT };
     const foreign: Record<string, string>[] = [
@@ -156,7 +156,7 @@ describe('a review link', () => {
     for (const headers of own) expect((await post(`${path}/open`, {}, headers)).status).toBe(204);
   });
 
-  it('that is not one, is not found', async () => {
+  it('that does not exist answers 404', async () => {
     for (const token of [
       '0'.repeat(40),
       'x',
@@ -174,7 +174,7 @@ describe('a review link', () => {
       expect((await post(`/h/${'0'.repeat(40)}/${act}`, CONTACT)).status).toBe(404);
   });
 
-  it('answers a body that is no form of ours with a page, and changes nothing', async () => {
+  it('answers a body that is not one of its forms with an error page, and changes nothing', async () => {
     const { id, path } = await handoff();
     const send = (payload: string, type: string) =>
       app.send({ method: 'POST', url: `${path}/send`, payload, headers: { 'content-type': type } });
@@ -212,8 +212,8 @@ describe('a review link', () => {
   });
 });
 
-describe('a fault of ours', () => {
-  it('is a page for a reader, and told to who logs it', async () => {
+describe('An internal error', () => {
+  it('is an HTML page for a browser and a problem for a program, without the text of the error', async () => {
     const { path } = await handoff();
     const { log } = app.service.deps;
     const readStream = log.readStream;

@@ -1,4 +1,4 @@
-/** What a buyer sends is what the page showed, and what is new of it is told to all who read it. */
+/** A buyer sends exactly what the page showed, and every reader of the RFQ sees what changed since. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { CONTACT, reviews } from '../../support/world/reviews.ts';
@@ -15,7 +15,7 @@ afterAll(() => app.close());
 
 const { handoff, get, post, events } = reviews({ app: () => app, key: () => key });
 
-/** A product of its own for each test, as the others change theirs. */
+/** A new product for each test, because the tests change their products. */
 const product = (price: number, currency = 'GBP', sku = `SKU-${(products += 1)}`) => {
   const price_tiers = [
     { min_quantity: 1, unit_price: price + 200 },
@@ -38,15 +38,15 @@ const listOf = (...lines: [sku: string, quantity: number][]) =>
 const totalsIn = (text: string) => /name="totals"[^>]+value="([^"]*)"/.exec(text)?.[1] ?? '';
 const rfqOf = (id: string) => app.desk('GET', `/handoffs/${id}/rfq?owner_id=acme`);
 
-describe('a list that comes to another total than was shown', () => {
-  it('is not sent: the page comes again with the new total and what was typed', async () => {
+describe('A list whose total differs from the total that the page showed', () => {
+  it('is not sent, and the page shows the new total and what was typed', async () => {
     const sku = await publish(800);
     const { id, path } = await listOf([sku, 48], [sku, 60]);
     const seen = totalsIn((await get(path)).text);
     expect(seen).toBe('GBP:86400');
     await publish(950, 'GBP', sku);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '54', 'quantity.2': '60' };
-    // What a script would show that prices one line anew, or none, or a total that nobody can read.
+    // Totals of a script that computes a wrong price, and totals that are not valid.
     for (const totals of ['GBP:99300', seen, 'GBP:108300 EUR:1', 'a lot', '']) {
       const { status, text } = await post(`${path}/send`, { ...typed, totals });
       expect([totals, status]).toEqual([totals, 409]);
@@ -64,7 +64,7 @@ describe('a list that comes to another total than was shown', () => {
     expect((await get(path)).text).toContain('£1,083.00');
   });
 
-  it('is shown once to a buyer without script, who then sends it', async () => {
+  it('is shown again to a buyer without scripts, who can then send it', async () => {
     const { id, path } = await listOf([await publish(800), 48], [await publish(300, 'EUR'), 48]);
     const { text } = await get(path);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '0', 'quantity.2': '50' };
@@ -77,14 +77,14 @@ describe('a list that comes to another total than was shown', () => {
     expect(await events(id)).toContain('RfqSubmittedByBuyer');
   });
 
-  it('shows with a fault in another field, too', async () => {
+  it('shows the new total also when another field has a fault', async () => {
     const { path } = await listOf([await publish(800), 48]);
     const typed = { list_revision: '1', ...CONTACT, email: 'nope', 'quantity.1': '50' };
     const { status, text } = await post(`${path}/send`, { ...typed, totals: 'GBP:38400' });
     expect([status, totalsIn(text)]).toEqual([422, 'GBP:40000']);
   });
 
-  it('names a currency that has changed, and mixes it with no other', async () => {
+  it('shows a changed currency and keeps the totals of currencies separate', async () => {
     const sku = await publish(500, 'EUR');
     const { path } = await listOf([sku, 48], [await publish(800), 48]);
     await publish(500, 'GBP', sku);
@@ -99,8 +99,8 @@ describe('a list that comes to another total than was shown', () => {
   });
 });
 
-describe('a product that was withdrawn from the catalog', () => {
-  it('is told with its reason; its quantity may fall and not rise', async () => {
+describe('A product that was withdrawn from the catalog', () => {
+  it('is shown with the reason, and its quantity can decrease but not increase', async () => {
     const sku = await publish(800);
     const { id, path } = await listOf([sku, 4], [await publish(800), 4]);
     await withdraw(sku);
@@ -118,13 +118,13 @@ describe('a product that was withdrawn from the catalog', () => {
     expect((await post(`${path}/quantities`, less)).status).toBe(303);
   });
 
-  it('is named in the RFQ and on the receipt, as a price that changed is', async () => {
+  it('is named in the RFQ and on the receipt, like a changed price', async () => {
     const [gone, dearer, same] = [await publish(800), await publish(800), await publish(800)];
     const { id, path } = await listOf([gone, 48], [dearer, 48], [same, 48]);
     await withdraw(gone);
     await publish(950, 'GBP', dearer);
     expect((await post(`${path}/send`, { list_revision: '1', ...CONTACT })).status).toBe(303);
-    // What happens later is no news of the request.
+    // Later changes are not part of the request.
     await withdraw(same);
     const { text } = await get(path);
     expect(text).toContain('<li>The product is no longer offered.</li>');
@@ -143,12 +143,12 @@ describe('a product that was withdrawn from the catalog', () => {
   });
 });
 
-describe('how an RFQ came', () => {
+describe('The evidence of an RFQ', () => {
   const evidenceOf = async (id: string) =>
     ((await rfqOf(id)).body as { evidence: object }).evidence;
   const sent = { list_revision: '1', ...CONTACT };
 
-  it('is told to staff: how soon, and whether the list had been opened before', async () => {
+  it('tells staff how soon it was sent, and whether the list was opened before', async () => {
     const sku = await publish(800);
     const [program, person] = [await listOf([sku, 4]), await listOf([sku, 4])];
     expect((await post(`${program.path}/send`, sent)).status).toBe(303);
@@ -165,7 +165,7 @@ describe('how an RFQ came', () => {
     });
   });
 
-  it('counts a form that was not taken for a look, and a clock that was set back for no time', async () => {
+  it('counts a refused form as an opening, and a clock that was set back as no time', async () => {
     const { id, path } = await listOf([await publish(800), 4]);
     app.clock.advance(-5_000);
     expect((await post(`${path}/send`, { ...sent, email: 'nope' })).status).toBe(422);
@@ -174,8 +174,8 @@ describe('how an RFQ came', () => {
   });
 });
 
-describe('a list that is closed', () => {
-  it('says that other quantities came too late, and takes none', async () => {
+describe('A closed list', () => {
+  it('refuses other quantities with the reason that the request was sent before', async () => {
     const { id, path } = await listOf([await publish(800), 4], [await publish(800), 4]);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '4', 'quantity.2': '0' };
     const first = { ...typed, totals: 'GBP:4000' };
@@ -198,7 +198,7 @@ describe('a list that is closed', () => {
     expect((await events(id)).filter((type) => type === 'RfqSubmittedByBuyer')).toHaveLength(1);
   });
 
-  it('was not taken back by its promoter when its subject was erased', async () => {
+  it('does not say that the promoter withdrew it if its subject was erased', async () => {
     const { id, path } = await listOf([await publish(800), 4]);
     const asked = { owner_id: 'acme', reason: 'Art. 17' };
     expect((await app.desk('POST', `/subjects/${id}/erase`, asked)).status).toBe(200);
@@ -208,7 +208,7 @@ describe('a list that is closed', () => {
     expect(text).not.toMatch(/took it back|The reason given/);
   });
 
-  it('promises no answer to a test', async () => {
+  it('of a test key promises no answer', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const line_items = [{ sku: await publish(800), quantity: 4 }];
     const { path } = await handoff({ line_items }, test.key);

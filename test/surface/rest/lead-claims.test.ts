@@ -1,4 +1,4 @@
-/** Whose a contact is, for how long, and in which space. */
+/** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimContact } from '#src/app/leads/claim-contact.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
@@ -34,7 +34,7 @@ const submit = async (key: string, email: string): Promise<{ state: string }> =>
 };
 const known = { state: 'rejected', state_reason: 'already_known' };
 
-it('a claim ends with its time, and the contact is anybody’s again', async () => {
+it('A claim of a contact ends after 90 days, and any promoter can claim the contact again', async () => {
   const email = 'once@buyer.example';
   expect(await submit(acme, email)).toMatchObject({ state: 'submitted' });
   app.clock.advance(90 * DAY_MS - 1);
@@ -45,7 +45,7 @@ it('a claim ends with its time, and the contact is anybody’s again', async () 
   app.clock.advance(-90 * DAY_MS);
 });
 
-it('test spaces claim among themselves', async () => {
+it('Spaces of test keys claim contacts among themselves only', async () => {
   const tests = await app.agent('acme', undefined, 'test');
   const others = await app.agent('rival', undefined, 'test');
   const email = 'tried@buyer.example';
@@ -55,7 +55,7 @@ it('test spaces claim among themselves', async () => {
   expect(await submit(others.key, email)).toMatchObject(known);
 });
 
-it('a contact over which too many race is another’s', async () => {
+it('A contact whose claim fails by repeated conflicts is answered as known', async () => {
   const { deps } = app.service;
   let races = 0;
   const append: typeof deps.log.append = async () => {

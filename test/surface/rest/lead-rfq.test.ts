@@ -36,7 +36,7 @@ const sendRfq = ({ review_url }: Handoff, deps: AppDeps = app.service.deps) =>
     consent: true,
     contact: { name: 'Bea Buyer', email: 'bea@shop.example' },
   });
-/** The service as it is, but for what the read model of handoffs answers. */
+/** The dependencies of the service, with another answer of the read model of handoffs. */
 const withHandoffs = (answer: () => Promise<undefined>): AppDeps => {
   const { deps } = app.service;
   const get: AppDeps['readModels']['get'] = (name, scope, rowKey) =>
@@ -54,8 +54,8 @@ const typesOf = async (leadId: string): Promise<string[]> => {
   return stored.map(({ type }) => type);
 };
 
-describe('a lead whose buyer sends the RFQ', () => {
-  it('before staff accepted it is rfq_submitted with the acceptance, and can be won', async () => {
+describe('A lead whose buyer sends the RFQ', () => {
+  it('before staff accept the lead becomes rfq_submitted with the acceptance, and can be won', async () => {
     verifies('resources.lead');
     const list = await handoff();
     const leadId = await leadOf(list);
@@ -85,7 +85,7 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
   });
 
-  it('before it was submitted is no other', async () => {
+  it('before the lead is submitted becomes rfq_submitted with the acceptance', async () => {
     const list = await handoff();
     await sendRfq(list);
     const leadId = await leadOf(list);
@@ -94,7 +94,7 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(await move(leadId, 'lost')).toMatchObject({ body: { state: 'lost' } });
   });
 
-  it('learns of it at once when it is accepted, with all that name the same list', async () => {
+  it('becomes rfq_submitted at once if it is accepted, like all leads of the same list', async () => {
     const list = await handoff();
     const leads = [await leadOf(list), await leadOf(list), await leadOf(await handoff())];
     for (const leadId of leads) await move(leadId, 'accepted');
@@ -103,7 +103,7 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(states).toEqual(['rfq_submitted', 'rfq_submitted', 'accepted']);
   });
 
-  it('is told nothing else where its leads cannot be told; they lose nothing, though claims run out', async () => {
+  it('keeps its state while the leads of the list cannot be read, and is updated with its next move', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -116,7 +116,7 @@ describe('a lead whose buyer sends the RFQ', () => {
     app.clock.advance(-91 * 86_400_000);
   });
 
-  it('learns of it when the buyer, who got no answer, sends once more', async () => {
+  it('becomes rfq_submitted when the buyer sends again after a lost answer', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -129,7 +129,7 @@ describe('a lead whose buyer sends the RFQ', () => {
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
   });
 
-  it('can be won, too, when an amendment named the list', async () => {
+  it('becomes rfq_submitted, and can be won, when an amendment named the list', async () => {
     const [early, late] = [await handoff(), await handoff()];
     const company = { name: 'Shop', country: 'GB' };
     const [sent, open] = [freshKey(), freshKey()];
@@ -157,7 +157,7 @@ describe('a lead whose buyer sends the RFQ', () => {
   });
 });
 
-describe('a move that changes nothing', () => {
+describe('A move of a lead that changes nothing', () => {
   const moveBy = (idempotencyKey: string, leadId: string, to: string) =>
     app.send({
       method: 'POST',
@@ -167,7 +167,7 @@ describe('a move that changes nothing', () => {
       headers: { 'idempotency-key': idempotencyKey },
     });
 
-  it('is answered on a retry as it was, whatever has happened since', async () => {
+  it('is answered on a retry like the first time, regardless of later changes', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted', 'qualified']) await move(leadId, to);
@@ -180,7 +180,7 @@ describe('a move that changes nothing', () => {
     expect(await moveBy(freshKey(), leadId, 'qualified')).toMatchObject({ status: 409 });
   });
 
-  it('is so also with the RFQ that came meanwhile', async () => {
+  it('is answered on a retry like the first time, also if the RFQ arrived during the first call', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
@@ -202,7 +202,7 @@ describe('a move that changes nothing', () => {
     expect([retry.status, retry.text]).toEqual([200, first.text]);
   });
 
-  it('is so also when it would have changed something, but came second', async () => {
+  it('is answered on a retry like the first time, also if a concurrent move made the change', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted']) await move(leadId, to);

@@ -35,7 +35,7 @@ const leads = async (key: string, query = '') => {
 };
 
 describe('submitLead', () => {
-  it('submits, amends and withdraws by external_id', async () => {
+  it('submits, amends and withdraws a lead by external_id', async () => {
     verifies('resources.lead');
     const first = await submit(
       acme,
@@ -77,7 +77,7 @@ describe('submitLead', () => {
     expect(await leads(acme, '?external_id=crm-3')).toEqual([]);
   });
 
-  it('takes only countries that there are, once said', async () => {
+  it('accepts only countries of ISO 3166-1, and reports one fault for each other', async () => {
     for (const country of ['ZZ', 'EU', 'gb', 'GBR']) {
       const answer = await submit(acme, { external_id: 'crm-zz', company: { name: 'S', country } });
       expect(answer).toMatchObject({
@@ -92,7 +92,7 @@ describe('submitLead', () => {
       ).toBe(201);
   });
 
-  it('takes no consent from the future, but for clocks that differ', async () => {
+  it('accepts no consent in the future, except within the tolerance for clocks', async () => {
     const consented = (obtained_at: string) => ({
       external_id: 'crm-early',
       company,
@@ -112,7 +112,7 @@ describe('submitLead', () => {
     expect((await submit(acme, consented('2999-01-01T00:00:00Z'))).status).toBe(422);
   });
 
-  it('takes no address as the name of a new lead; an older one that has it goes on', async () => {
+  it('refuses an e-mail address as external_id of a new lead, but amends an older lead that has one', async () => {
     const elder = (await app.agent('elder')).key;
     const mail = 'ada@one.example';
     const refused = await submit(elder, { external_id: mail, company });
@@ -136,7 +136,7 @@ describe('submitLead', () => {
     expect(withdrawn).toMatchObject({ status: 200, body: { state: 'withdrawn' } });
   });
 
-  it('does not spend the key on a refusal', async () => {
+  it('does not use up the key when it refuses', async () => {
     const refused = await submit(
       acme,
       { external_id: 'crm-4', company, contact: person('x@y.example').contact },
@@ -171,7 +171,7 @@ describe('submitLead', () => {
     expect(own).toMatchObject({ status: 201, body: { state: 'duplicate' } });
   });
 
-  it('frees the contact with the withdrawal', async () => {
+  it('releases the contact when the lead is withdrawn', async () => {
     await submit(acme, { external_id: 'crm-7', company, ...person('free@buyer.example') });
     await submit(acme, { external_id: 'crm-7', withdraw: true });
     const next = await submit(rival, {
@@ -182,7 +182,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ status: 201, body: { state: 'submitted' } });
   });
 
-  it('says after an amendment what that says, and frees a contact that it leaves out', async () => {
+  it('replaces the whole content by an amendment, and releases a contact that the amendment omits', async () => {
     const left = person('left-out@buyer.example');
     const first = await submit(acme, {
       external_id: 'crm-10',
@@ -200,7 +200,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('refuses another source than the one it has, and leaves the contact to others', async () => {
+  it('refuses another source than the lead has, and does not claim the contact', async () => {
     const source = { kind: 'manual', ref: 'fair' };
     await submit(acme, { external_id: 'crm-11', company });
     const named = await submit(acme, { external_id: 'crm-11', company, source });
@@ -216,7 +216,7 @@ describe('submitLead', () => {
     expect(next).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('frees the contact that it had, at once or with a retry, and is amended all the same', async () => {
+  it('releases the previous contact at once or on a retry, and amends the lead in both cases', async () => {
     const had = person('had@buyer.example');
     await submit(acme, { external_id: 'crm-12', company, ...had });
     const { log } = app.service.deps;
@@ -241,7 +241,7 @@ describe('submitLead', () => {
     expect(free).toMatchObject({ body: { state: 'submitted' } });
   });
 
-  it('keeps on a retry the contact that came back since', async () => {
+  it('keeps a contact that a later amendment restored when an earlier amendment is retried', async () => {
     const [one, two] = [person('one@back.example'), person('two@back.example')];
     const say = (who: object, key?: string) =>
       submit(acme, { external_id: 'crm-14', company, ...who }, key);
@@ -253,7 +253,7 @@ describe('submitLead', () => {
     expect(clash).toMatchObject({ body: { state_reason: 'already_known' } });
   });
 
-  it('frees the contact when staff mark it as a duplicate, and stays closed itself', async () => {
+  it('releases the contact when staff mark the lead as a duplicate, and the lead stays closed', async () => {
     const same = person('true@buyer.example');
     const lead = await submit(acme, { external_id: 'crm-15', company, ...same });
     const { id } = lead.body as { id: string };
@@ -265,7 +265,7 @@ describe('submitLead', () => {
     expect((again.body as { detail: string }).detail).toContain('an external_id of its own');
   });
 
-  it('is moved by staff only, along its states', async () => {
+  it('does not change the state of a lead, which only staff move along the allowed states', async () => {
     verifies('service.6.staff');
     const lead = (await submit(acme, { external_id: 'crm-8', company })).body as { id: string };
     const move = (to: string, more = {}) =>
@@ -283,7 +283,7 @@ describe('submitLead', () => {
 });
 
 describe('listLeads', () => {
-  it('shows the owner’s leads only, newest first, page by page', async () => {
+  it('lists the leads of the owner only, newest first, in pages', async () => {
     verifies('resources.own-records');
     const all = await leads(acme, '?limit=100');
     expect(all.length).toBeGreaterThan(5);
@@ -305,7 +305,7 @@ describe('listLeads', () => {
     expect(foreign.some(({ id }) => id === first?.['id'])).toBe(false);
   });
 
-  it('filters, and refuses a cursor of another owner', async () => {
+  it('filters by state, and refuses a cursor of another owner', async () => {
     const withdrawn = await leads(acme, '?state=withdrawn');
     expect(withdrawn.map(({ state }) => state)).toEqual(['withdrawn', 'withdrawn']);
     const answer = await app.send({ method: 'GET', url: `${URL}?limit=1`, key: acme });
@@ -318,7 +318,7 @@ describe('listLeads', () => {
     expect(stolen).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } });
   });
 
-  it('lapses a claim that nobody took up in time', async () => {
+  it('shows a lead as lapsed if staff did not accept it in time', async () => {
     await submit(acme, { external_id: 'old', company });
     app.clock.advance(91 * 86_400_000);
     expect(await leads(acme, '?external_id=old')).toMatchObject([{ state: 'lapsed' }]);
@@ -326,8 +326,8 @@ describe('listLeads', () => {
   });
 });
 
-describe('personal data', () => {
-  it('is sealed in the log, and gone everywhere after an erasure', async () => {
+describe('Personal data of a lead', () => {
+  it('is sealed in the log and unreadable after an erasure', async () => {
     const { id } = (
       await submit(acme, { external_id: 'gdpr', company, ...person('erase.me@buyer.example') })
     ).body as {

@@ -27,19 +27,19 @@ const handoff = async (...quantities: number[]): Promise<Handoff> => {
 };
 const warnedOf = ({ line_items }: Handoff) => line_items.map(({ warnings }) => warnings.join());
 
-it('warns of each line of a product when they are together beyond its stock', async () => {
+it('A list warns at each line of a product if the lines together exceed its stock', async () => {
   expect(warnedOf(await handoff(50, 50))).toEqual(['', '', '']);
   expect(warnedOf(await handoff(50, 48, 4))).toEqual([WARNING, WARNING, WARNING, '']);
 });
 
-it('warns, and takes it back, as the buyer changes one of the lines', async () => {
+it('A list adds and removes the stock warning of all lines of a product as the buyer changes one of them', async () => {
   const { review_url } = await handoff(50, 50);
   const token = review_url.slice(review_url.lastIndexOf('/') + 1);
   const revise = async (listRevision: number, quantities: [string, string][]) => {
     const input = { list_revision: listRevision, quantities: new Map(quantities) };
     const outcome = await buyerOver(app.service.deps, review_url).revise(input);
     if (!outcome.ok) throw new Error(outcome.detail);
-    // What stands on the list is what holds now: nothing of it is news.
+    // Warnings describe the current list and are not reported as changes.
     expect(outcome.value.changed).toEqual(new Map());
     return outcome.value.state.lines.map(({ quantity, warnings = [] }) => [quantity, ...warnings]);
   };

@@ -45,8 +45,8 @@ const CONTACT = {
   consent: 'yes',
 };
 
-describe('the main job, end to end', () => {
-  it('goes from search to RFQ, and the owner’s numbers follow', async () => {
+describe('The main job', () => {
+  it('runs from a search over a link, a handoff and a lead to an RFQ, and appears in the performance of the owner', async () => {
     verifies('service.1', 'service.6.buyer', 'resources.performance');
     const found = await app.send({ method: 'GET', url: `${V1}/products?q=mug`, key });
     const [product] = (found.body as { data: { id: string }[] }).data;
@@ -139,7 +139,7 @@ describe('the main job, end to end', () => {
     );
   });
 
-  it('lets nobody but the holder of the link act for the buyer', async () => {
+  it('lets only the holder of the review link act for the buyer', async () => {
     verifies('states.handoff', 'service.6.commitments', 'service.5');
     const handoff = (
       await post('/handoffs', {

@@ -1,4 +1,4 @@
-/** Whatever an answer carries stands in the contract: headers, statuses and members of a problem. */
+/** The contract declares every header, status and problem member that the service sends. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
@@ -15,7 +15,7 @@ type Contract = {
 };
 
 const V1 = '/api/affiliate/v1';
-/** What HTTP itself says of every message. */
+/** Headers that HTTP defines for every message. */
 const OF_HTTP = /^(?:content-(?:type|length|language)|cache-control|date|connection|keep-alive)$/;
 
 let app: TestApp;
@@ -43,7 +43,7 @@ const declared = (path: string, method: string, status: number): Set<string> => 
   return new Set(Object.keys(headers).map((name) => name.toLowerCase()));
 };
 
-it('names every header of every answer, and every member of a problem', async () => {
+it('The OpenAPI contract names every header of every answer and every member of a problem', async () => {
   verifies('errors.4');
   const { key, keyId } = await app.agent('acme');
   const narrow = await app.agent('narrow', ['products:read']);
@@ -92,7 +92,7 @@ it('names every header of every answer, and every member of a problem', async ()
   await tried([200, ['deprecation', 'sunset'], read('/leads')]);
 });
 
-it('says of the desk what the desk sends', async () => {
+it('The OpenAPI contract of the desk names only headers that the desk sends', async () => {
   const { body } = await app.send({ method: 'GET', url: '/api/desk/openapi.json' });
   const { components } = body as Contract;
   expect(components.headers).toHaveProperty('requestId');

@@ -32,7 +32,7 @@ const post = (path: string, body: object, idempotencyKey = freshKey(), headers =
 const list = (body: never) => (body as { data: Record<string, unknown>[] }).data;
 
 describe('getConnection', () => {
-  it('says who the key is, what is granted, what is missing and how to get it', async () => {
+  it('returns the agent, the granted scopes, and how to get the missing ones', async () => {
     verifies(
       'endpoints.2',
       'endpoints.rules.6',
@@ -60,7 +60,7 @@ describe('getConnection', () => {
 });
 
 describe('searchProducts', () => {
-  it('finds by words, filters at a quantity and counts facets', async () => {
+  it('finds products by text, filters at a quantity and counts facets', async () => {
     verifies('resources.product', 'service.1');
     const answer = await get(
       '/products?q=mug&at_quantity=48&price_max=200&currency=GBP&facets=category,stock',
@@ -85,7 +85,7 @@ describe('searchProducts', () => {
     });
   });
 
-  it('pages by an opaque cursor that fits no other query', async () => {
+  it('returns an opaque cursor that is valid for the same query and one day only', async () => {
     const first = await get('/products?limit=2&sort=moq');
     const { next_cursor } = (first.body as { page: { next_cursor: string } }).page;
     const second = await get(`/products?limit=2&sort=moq&cursor=${next_cursor}`);
@@ -99,7 +99,7 @@ describe('searchProducts', () => {
     app.clock.advance(-86_400_001);
   });
 
-  it('goes on behind the last product that was shown, though it was withdrawn', async () => {
+  it('continues after the last product of a page, even if that product was withdrawn', async () => {
     const skus = ['GOES-1', 'GOES-2', 'GOES-3', 'GOES-4'];
     await app.publish(skus.map((sku) => feedProduct(sku, { title: `goes ${sku}` })));
     const query = '/products?q=goes&sort=price&limit=2';
@@ -116,7 +116,7 @@ describe('searchProducts', () => {
     expect(shown.toSorted()).toEqual(skus);
   });
 
-  it('refuses unknown and wrong parameters by name', async () => {
+  it('refuses unknown and invalid parameters by name', async () => {
     const answer = await get('/products?colour=red&limit=500&price_max=2');
     expect(answer.status).toBe(400);
     const { errors } = answer.body as { errors: { pointer: string; code: string }[] };
@@ -129,7 +129,7 @@ describe('searchProducts', () => {
 });
 
 describe('createLink', () => {
-  it('creates an attributed link, and answers a retry byte for byte', async () => {
+  it('creates an attributed link, and answers a retry with the same bytes', async () => {
     verifies('resources.link');
     const body = {
       target: { kind: 'product', ref: 'MUG-1' },
@@ -161,7 +161,7 @@ describe('createLink', () => {
     expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
   });
 
-  it('gives a slug to the first, and to its own retry', async () => {
+  it('gives a slug to the first request and to its retries only', async () => {
     const body = { target: { kind: 'search', ref: 'mugs' }, slug: 'our-mugs' };
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
     expect((await post('/links', body, 'slug-1')).status).toBe(201);
@@ -175,7 +175,7 @@ describe('createLink', () => {
       });
   });
 
-  it('leads nowhere but to the catalog, and not into the past', async () => {
+  it('refuses targets outside the catalog and an expiry in the past', async () => {
     for (const target of [
       { kind: 'product', ref: 'NOPE' },
       { kind: 'category', ref: 'Nope' },
@@ -205,7 +205,7 @@ describe('createLink', () => {
 describe('createHandoff', () => {
   const line = (sku: string, quantity: number) => ({ sku, quantity });
 
-  it('prices and pins each line, warns, and submits nothing', async () => {
+  it('prices and pins each line, adds warnings, and submits no RFQ', async () => {
     verifies('resources.handoff', 'states.handoff');
     const answer = await post('/handoffs', {
       title: 'Autumn shelf',
@@ -232,7 +232,7 @@ describe('createHandoff', () => {
     expect(events.filter((type) => type.includes('Rfq'))).toEqual([]);
   });
 
-  it('names every unknown sku with its pointer, and repeats no text that is no code', async () => {
+  it('names each unknown sku with its pointer, and repeats no text that is not a code', async () => {
     const none = `prd_${'0'.repeat(24)}`;
     const answer = await post('/handoffs', {
       title: 'List',
@@ -257,7 +257,7 @@ describe('createHandoff', () => {
     });
   });
 
-  it('takes a thousand lines, and not one more', async () => {
+  it('accepts 1,000 lines and refuses 1,001', async () => {
     const lines = (count: number) => Array.from({ length: count }, () => line('MUG-1', 4));
     const answer = await post('/handoffs', { title: 'Large', line_items: lines(1_000) });
     expect(answer.status).toBe(201);
@@ -265,7 +265,7 @@ describe('createHandoff', () => {
     expect(more).toMatchObject({ status: 422, body: { errors: [{ pointer: '/line_items' }] } });
   });
 
-  it('takes a link of the owner only', async () => {
+  it('accepts links of its own owner only', async () => {
     const link = await post('/links', { target: { kind: 'search', ref: 'x' }, campaign: 'c1' });
     const { id } = link.body as { id: string };
     const other = await app.agent('rival');
@@ -287,8 +287,8 @@ const history = async (owner: string) => {
   return { events: list(answer.body).map(({ type }) => String(type)) };
 };
 
-describe('a field of the wrong type', () => {
-  it('is told from one that is missing', async () => {
+describe('A field of the wrong type', () => {
+  it('is reported differently from a missing field', async () => {
     const line_items = [{ sku: 'MUG-1', quantity: '48' }, { sku: 'MUG-1' }];
     const { body } = await post('/handoffs', { title: 'List', line_items });
     expect(body).toMatchObject({
@@ -309,8 +309,8 @@ describe('a field of the wrong type', () => {
   });
 });
 
-describe('the seven operations', () => {
-  it('are all routed where the contract says', () => {
+describe('The seven operations', () => {
+  it('have routes at the paths of the contract', () => {
     for (const { http } of Object.values(operations))
       expect(
         app.service.server.hasRoute({ method: http.method, url: V1 + http.path }),

@@ -1,4 +1,4 @@
-/** Numbers as a file: whole, or cut so that nobody can overlook it. */
+/** Performance as a file: complete, or a page that names the next one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
@@ -48,7 +48,7 @@ afterAll(() => app.close());
 const ask = (url: string, accept: string) =>
   app.send({ method: 'GET', url, key, headers: { accept } });
 
-/** The rows of a file, by the names of their cells. */
+/** The rows of a CSV file, as objects by column name. */
 const rowsIn = (text: string): Record<string, string>[] => {
   const [head = '', ...lines] = text.trimEnd().split('\r\n');
   const names = head.split(',');
@@ -59,7 +59,7 @@ const rowsIn = (text: string): Record<string, string>[] => {
 const clicksIn = (rows: Record<string, string>[]): number =>
   rows.reduce((sum, row) => sum + Number(row['clicks_raw']), 0);
 
-describe('a file without limit and cursor', () => {
+describe('A performance file without limit and cursor', () => {
   it('has every row, so that the rows add up to the totals of the JSON answer', async () => {
     const { body } = await ask(ASKED, 'application/json');
     const { totals, data } = body as { totals: Record<string, number>; data: object[] };
@@ -104,8 +104,8 @@ describe('a file without limit and cursor', () => {
   });
 });
 
-describe('a file with limit or cursor', () => {
-  it('is one page whose Link header leads to the next', async () => {
+describe('A performance file with limit or cursor', () => {
+  it('is one page whose Link header names the next one', async () => {
     let clicks = 0;
     const sizes: number[] = [];
     for (let next: string | undefined = `${ASKED}&limit=150`; next !== undefined; ) {
@@ -126,7 +126,7 @@ describe('a file with limit or cursor', () => {
   });
 });
 
-describe('a file of very many rows', () => {
+describe('A performance file of very many rows', () => {
   const fileWith = async (count: number, asked: object = {}) => {
     const rows = Array.from({ length: count }, (_, i) => ({
       row: { day: 20_000, dims: { link_id: `lnk_${i}` }, cells: { '48|GB': [1] } },
@@ -157,7 +157,7 @@ describe('a file of very many rows', () => {
     expect(await fileWith(most)).toMatchObject({ ok: true });
   });
 
-  it('is written in turns, so that other requests are answered meanwhile', async () => {
+  it('yields while it is written, so that other requests are answered meanwhile', async () => {
     const outcome = await fileWith(20_000);
     if (!outcome.ok) throw new Error(outcome.detail);
     let turns = 0;

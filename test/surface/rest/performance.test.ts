@@ -237,7 +237,7 @@ describe('getPerformance', () => {
   });
 });
 
-describe('a visit', () => {
+describe('A visit', () => {
   it('stores neither addresses nor user agents', async () => {
     const { text } = await app.desk('GET', '/events?owner_id=acme&limit=1000');
     expect(text).toContain('VisitRecorded');

@@ -1,4 +1,4 @@
-/** Reads that are repeated: each sees what happened since, and is checked, limited, counted and audited. */
+/** Repeated reads: each sees what changed since, and is checked, limited, counted and audited. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { activityOf } from '../../support/clients/mcp.ts';
@@ -31,12 +31,12 @@ const ask = async (
   return answer;
 };
 
-/** Reads twice. */
+/** Reads a URL twice. */
 const settle = async (key: string, path: string, at = url): Promise<void> => {
   for (let i = 0; i < 2; i++) await ask(key, path, [], at);
 };
 
-/** What differs from one answer to the next whatever it says. */
+/** Headers that differ between two equal answers. */
 const OWN = ['request-id', 'ratelimit', 'date', 'connection', 'keep-alive'];
 const lasting = ({ headers }: RawAnswer): object =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN.includes(name)));
@@ -55,7 +55,7 @@ const lead = (key: string, externalId: string) =>
     headers: { 'idempotency-key': freshKey() },
   });
 
-describe('a repeated read', () => {
+describe('A repeated read', () => {
   it('answers the same bytes and headers under a request id of its own', async () => {
     await app.publish([feedProduct('CUP-1', { title: 'Tässchen, 3 € das Stück' })]);
     const { key } = await app.agent('same');
@@ -125,8 +125,8 @@ describe('a repeated read', () => {
   });
 });
 
-describe('a repeated read is refused or answered without a body', () => {
-  it('when its key was revoked or its agent suspended since', async () => {
+describe('A repeated read', () => {
+  it('is refused when its key was revoked or its agent suspended since', async () => {
     for (const [owner, end, code] of [
       ['revoked', (id: string, _agent: string) => `/keys/${id}/revoke`, 'credential_revoked'],
       ['suspended', (_id: string, agent: string) => `/agents/${agent}/suspend`, 'agent_suspended'],
@@ -139,9 +139,9 @@ describe('a repeated read is refused or answered without a body', () => {
     }
   });
 
-  it('when its agent has lost the scope since', async () => {
+  it('is refused when its agent has lost the scope since', async () => {
     const { key, agentId } = await app.agent('narrowed');
-    // Of the catalog: nothing that happens to its owner makes it another.
+    // Of the catalog, because no event of the owner changes this answer.
     const search = `${V1}/products?q=mug`;
     await settle(key, search);
     const less = { scopes: ['links:write'], reason: 'Less' };
@@ -149,7 +149,7 @@ describe('a repeated read is refused or answered without a body', () => {
     expect(JSON.parse((await ask(key, search)).text)).toMatchObject({ code: 'scope_missing' });
   });
 
-  it('when its headers are not acceptable', async () => {
+  it('is refused when its headers are not acceptable', async () => {
     const { key } = await app.agent('sound');
     await settle(key, LEADS);
     for (const [line, status] of [
@@ -163,7 +163,7 @@ describe('a repeated read is refused or answered without a body', () => {
     }
   });
 
-  it('beyond the limit, and tells when a rotated key ends', async () => {
+  it('is refused above the rate limit, and has the end of a rotated key', async () => {
     const small = await testApp({ READS_PER_MINUTE: '4' });
     const at = await small.service.listen();
     const { key, keyId } = await small.agent('limited');
@@ -179,7 +179,7 @@ describe('a repeated read is refused or answered without a body', () => {
     await small.close();
   });
 
-  it('as a HEAD request', async () => {
+  it('has no body as a HEAD request', async () => {
     const { key } = await app.agent('head');
     await settle(key, LEADS);
     const answer = await fetch(url + LEADS, {

@@ -18,7 +18,7 @@ const GOOD = { id: '1', title: 'Mug', price: '0.85 GBP', availability: 'in stock
 const reasonOf = (items: ProductFeedItem[]): string =>
   items.map((item) => ('reason' in item ? `${item.column ?? '-'} ${item.reason}` : '')).join();
 
-describe('a file that is not a feed', () => {
+describe('A file that is not a feed', () => {
   it.each([
     ['csv', HEADER.replaceAll(',', ';'), 'semicolons: save it with commas'],
     ['csv', '"ID";"Title";"Price"', 'semicolons: save it with commas'],
@@ -52,7 +52,7 @@ describe('a file that is not a feed', () => {
   );
 });
 
-describe('an object of an NDJSON feed', () => {
+describe('An object of an NDJSON feed', () => {
   it.each([
     ['"price":"9 GBP"', 'price is given twice'],
     ['"\\u0070rice":"9 GBP"', 'price is given twice'],

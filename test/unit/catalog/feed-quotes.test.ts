@@ -20,7 +20,7 @@ const brief = (items: ProductFeedItem[]): string[] =>
     return 'reason' in item ? `${item.line} ${item.column ?? '-'}: ${item.reason}` : '';
   });
 
-describe('a CSV file with quotes', () => {
+describe('A CSV file with quotes', () => {
   it('loses no line after a stray quote and reports the lines that the quote would include', async () => {
     const rows = [
       HEADER,

@@ -37,7 +37,7 @@ const productOf = async (over: object) => {
   return item.product;
 };
 
-describe('a valid row', () => {
+describe('A valid row', () => {
   it('becomes a product without the members of absent columns', async () => {
     expect(await read('csv', table({}))).toEqual([
       {
@@ -131,7 +131,7 @@ describe('minorUnits', () => {
   });
 });
 
-describe('a fault of a value names line, column and reason', () => {
+describe('A fault of a value names line, column and reason', () => {
   it.each([
     [{ id: '' }, '2 id: is missing'],
     [{ title: ' ' }, '2 title: is missing'],
@@ -200,7 +200,7 @@ describe('a fault of a value names line, column and reason', () => {
       { product_type: 'x'.repeat(101) },
       '2 product_type: has 101 characters; at most 100 are allowed',
     ],
-  ] as [Record<string, string>, string][])('%j', async (over, expected) => {
+  ] as [Record<string, string>, string][])('for %j', async (over, expected) => {
     expect(await faultsOf(over)).toEqual([expected]);
   });
 
@@ -209,7 +209,7 @@ describe('a fault of a value names line, column and reason', () => {
   });
 });
 
-describe('a feed', () => {
+describe('A feed', () => {
   const HEADER = 'id,title,price,availability';
   const brief = (items: ProductFeedItem[]) =>
     items.map((item) => {

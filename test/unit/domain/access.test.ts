@@ -42,7 +42,7 @@ const reinstated = {
 };
 const spec = specify(agent);
 
-describe('access of an agent', () => {
+describe('The access of an agent', () => {
   it('has a version, times and the reason of the last decision', () => {
     expect(spec.given(requested).state).toEqual({
       agent_id: 'agt_1',
@@ -75,7 +75,7 @@ describe('access of an agent', () => {
     expect(() => agent.evolve(undefined, { ...approved, at: 1 })).toThrow(/never requested/);
   });
 
-  it('is rejected with the state that prevents the command', () => {
+  it('rejects a command with the state that prevents it', () => {
     const ask: AgentCommand = { type: 'RequestAccess', request };
     expect(agent.decide(undefined, ask)).toEqual({ accepted: true, events: [requested] });
     const stopped = spec.given(requested, approved, suspended);
@@ -114,13 +114,13 @@ describe('access of an agent', () => {
       .rejected('suspended_by_staff', /staff suspended/);
   });
 
-  it('is asked for, and granted no wider than asked', () => {
+  it('is granted for at most the requested scopes', () => {
     spec.given(requested).when(approve('links:write')).then(approved);
     spec.given(requested).when(approve('social:write')).rejected('scopes_not_requested');
     spec.given().when(approve()).rejected('agent_unknown');
   });
 
-  it('stays as granted while a wider request is open or refused', () => {
+  it('stays as granted while a wider request is open or denied', () => {
     const { state } = spec.given(requested, approved, requested);
     expect(state).toMatchObject({ status: 'approved', granted: ['links:write'] });
     expect(spec.given(requested, approved, requested, denied).state).toMatchObject({
@@ -130,7 +130,7 @@ describe('access of an agent', () => {
     expect(spec.given(requested, denied).state).toMatchObject({ status: 'denied', granted: [] });
   });
 
-  it('is decided once: the rest, or what was refused, is asked for anew', () => {
+  it('is decided once, and scopes that were not granted have to be requested again', () => {
     expect(spec.given(requested, approved).state?.requested).toEqual(['links:write']);
     expect(spec.given(requested, approved, requested, denied).state?.requested).toEqual([
       'links:write',
@@ -138,7 +138,7 @@ describe('access of an agent', () => {
     spec.given(requested, denied).when(approve('links:write')).rejected('agent_not_in_state');
   });
 
-  it('holds as it was approved, after a request with another name was refused', () => {
+  it('stays as approved after a request with another name was denied', () => {
     const refused = spec.given(requested, approved, renamed, denied);
     expect(refused.state).toMatchObject({ name: 'A', status: 'approved' });
     const wider = { ...approved, data: { ...approved.data, scopes: request.scopes } };
@@ -147,7 +147,7 @@ describe('access of an agent', () => {
     expect(refused.state?.pending).toBeUndefined();
   });
 
-  it('changes its name with the approval, also where no scope changes', () => {
+  it('changes its name with the approval, also if no scope changes', () => {
     const same = { ...renamed, data: { ...renamed.data, scopes: ['links:write'] } };
     const asked = spec.given(requested, approved, same);
     expect(asked.state).toMatchObject({ name: 'A', pending: { name: 'Your bank' } });
@@ -156,7 +156,7 @@ describe('access of an agent', () => {
     expect(after?.pending).toBeUndefined();
   });
 
-  it('is refused only where it is asked for, and approved once', () => {
+  it('is denied only while it is requested, and approved once', () => {
     spec.given(requested).when(deny).then(denied);
     spec.given(requested, denied).when(deny).then();
     spec.given(requested, approved).when(deny).rejected('agent_not_in_state');
@@ -169,7 +169,7 @@ describe('access of an agent', () => {
       .then();
   });
 
-  it('of older logs, asked for while suspended, comes back with an approval only', () => {
+  it('that an older log requested during a suspension returns only with an approval', () => {
     const asked = spec.given(requested, approved, suspended, renamed);
     expect(asked.state).toMatchObject({ status: 'suspended', name: 'A' });
     expect(spec.given(requested, approved, suspended, renamed, denied).state).toMatchObject({
@@ -181,7 +181,7 @@ describe('access of an agent', () => {
     expect(state?.suspended_by).toBeUndefined();
   });
 
-  it('is suspended and given back', () => {
+  it('is suspended and reinstated', () => {
     spec.given(requested, approved).when(suspend('staff')).then(suspended);
     spec.given(requested).when(suspend('owner')).rejected('agent_not_in_state');
     spec.given(requested, approved, suspended).when(reinstate('staff')).then(reinstated);
@@ -193,7 +193,7 @@ describe('access of an agent', () => {
     spec.given(requested, approved, suspended).when(ask).rejected('agent_not_in_state');
   });
 
-  it('is given back by an owner only where an owner suspended it', () => {
+  it('is reinstated by an owner only if an owner suspended it', () => {
     const mine = spec.given(requested, approved, suspendedBy('owner'));
     expect(mine.state?.suspended_by).toBe('owner');
     mine.when(reinstate('owner')).then(reinstated);

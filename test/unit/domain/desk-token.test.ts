@@ -11,7 +11,7 @@ const revoked = {
 const revoke = { type: 'RevokeToken' as const, reason: 'Left' };
 const spec = specify(deskToken);
 
-it('a desk token is issued once, and revoked for ever', () => {
+it('A desk token is issued once, and revoked permanently', () => {
   spec.given().when({ type: 'IssueToken', token }).then(issued);
   spec.given(issued).when({ type: 'IssueToken', token }).rejected('token_exists');
   const after = spec.given(issued).when(revoke).then(revoked);

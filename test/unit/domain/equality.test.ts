@@ -30,7 +30,7 @@ it.each([
   expect(isSameValue(one, other)).toBe(false);
 });
 
-it('Two names are one person’s if they differ in case, width or white space only', () => {
+it('Two names denote one person if they differ only in case, width or white space', () => {
   expect(isOneName('Dana Owner', ' ｄａｎａ\u00a0 OWNER\n')).toBe(true);
   expect(isOneName('Dana Owner', 'DanaOwner')).toBe(false);
   expect(isOneName('Dana Owner', 'Dana Other')).toBe(false);

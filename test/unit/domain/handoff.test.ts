@@ -74,14 +74,14 @@ const send = (listRevision: number, quantity: number, at = 5): Submit => ({
 });
 const spec = specify(handoff);
 
-describe('a handoff', () => {
+describe('A handoff', () => {
   it('is created without an RFQ', () => {
     const after = spec.given().when({ type: 'CreateHandoff', handoff: facts }).then(created);
     expect(after).toMatchObject({ status: 'awaiting_buyer', list_revision: 1 });
     expect(after?.rfq).toBeUndefined();
   });
 
-  it('is opened, changed and sent by its buyer, with the list that was seen', () => {
+  it('is opened, changed and sent by its buyer, with the list that the buyer saw', () => {
     verifies('service.6.buyer', 'service.6.commitments', 'states.handoff');
     spec.given(created).when({ type: 'OpenHandoff', at: 1 }).then(opened);
     const after = spec.given(created, opened).when(revise(1, 5)).then(revised(5));
@@ -91,7 +91,7 @@ describe('a handoff', () => {
     expect(done).toMatchObject({ status: 'rfq_submitted', rfq: { submitted_at: 1_000 } });
   });
 
-  it('is sent with quantities that were typed and not saved, both or neither', () => {
+  it('is sent together with quantities that were not saved, both or neither', () => {
     const both = [revised(5), sent(2, 500)] as const;
     const done = spec
       .given(created)
@@ -101,7 +101,7 @@ describe('a handoff', () => {
     spec.given(created, revised(5)).when(send(1, 7)).rejected('list_changed');
   });
 
-  it('is sent with the totals that were shown, whatever their order, and no others', () => {
+  it('is sent only with the totals that the buyer saw, in any order', () => {
     spec
       .given(created)
       .when({ ...send(1, 5), shown: GBP(200) })
@@ -120,7 +120,7 @@ describe('a handoff', () => {
     expect(decided).toMatchObject({ accepted: true, events: [{ data: { totals } }, {}] });
   });
 
-  it('is sent with what is new of its lines, which stay as they were priced', () => {
+  it('is sent with the changes of its lines, which keep their prices', () => {
     const price = { amount: 120, currency: 'GBP' };
     const news = [{ line_id: '1', price, warnings: ['below_moq'] }];
     const event = sent(1, 200);
@@ -137,13 +137,13 @@ describe('a handoff', () => {
     expect(told?.lines).toEqual([{ ...line(2), warnings: ['withdrawn'] }]);
   });
 
-  it('takes the same quantities for no change, whichever list was seen', () => {
+  it('records no event for equal quantities, regardless of the revision that the buyer saw', () => {
     spec.given(created).when(revise(1, 2)).then();
     spec.given(created, revised(5)).when(revise(1, 5)).then();
     spec.given(created, revised(5)).when(revise(1, 2)).rejected('list_changed');
   });
 
-  it('tells of a change what is other than before, and folds it like the whole list of older events', () => {
+  it('records the difference of a change, which folds like the complete list of older events', () => {
     const [first, second, third, fourth] = ['1', '2', '3', '4'].map((line_id) => ({
       ...line(2),
       line_id,
@@ -169,7 +169,7 @@ describe('a handoff', () => {
     expect(spec.given(four, less).state?.lines).toEqual(before.slice(1));
   });
 
-  it('is changed so often, or in so many lines, and after that only with the request', () => {
+  it('accepts a limited number of changes and changed lines, and later changes only with the RFQ', () => {
     const changes = [revised(3), revised(4), revised(5)] as const;
     spec
       .given(created, ...changes.slice(1))
@@ -190,7 +190,7 @@ describe('a handoff', () => {
       .rejected('too_many_revisions');
   });
 
-  it('closes with the buyer’s answer, and with its time', () => {
+  it('closes with the answer of the buyer, and when it expires', () => {
     spec.given(created).when({ type: 'OpenHandoff', at: DUE }).rejected('handoff_expired');
     spec
       .given(created)
@@ -209,7 +209,7 @@ describe('a handoff', () => {
       });
   });
 
-  it('forgets its buyer and nothing else', () => {
+  it('loses the data of its buyer and nothing else by an erasure', () => {
     const erase: HandoffCommand = { type: 'EraseSubject', subject: 'hnd_1', reason: 'Asked' };
     const event = { type: 'SubjectErased' as const, data: { subject: 'hnd_1', reason: 'Asked' } };
     const after = spec.given(created, sent(1, 200)).when(erase).then(event);
@@ -217,7 +217,7 @@ describe('a handoff', () => {
     expect(after?.buyer.email).toBeUndefined();
   });
 
-  it('never comes to an RFQ by anything that is not the buyer’s, whatever the order', () => {
+  it('gets an RFQ only from its buyer, regardless of the order of other commands', () => {
     verifies('service.5');
     const notBuyer = fc.constantFrom<HandoffCommand>(
       { type: 'CreateHandoff', handoff: facts },

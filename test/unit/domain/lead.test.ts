@@ -38,8 +38,8 @@ const amending = (from: LeadSource): LeadCommand => ({
 });
 const spec = specify(lead);
 
-describe('a lead', () => {
-  it('is submitted, or judged at once when its contact is known', () => {
+describe('A lead', () => {
+  it('is submitted, and rejected or marked as a duplicate at once if its contact is claimed', () => {
     const submit = (clash: 'none' | 'known' | 'own'): LeadCommand => ({
       type: 'SubmitLead',
       lead: facts,
@@ -58,7 +58,7 @@ describe('a lead', () => {
     spec.given(submitted).when(submit('none')).rejected('lead_exists');
   });
 
-  it('goes its way by staff, step by step', () => {
+  it('moves from submitted to won step by step', () => {
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')] as const;
     spec.given(submitted).when(move('accepted')).then(path[0]);
     spec.given(submitted, path[0]).when(move('contacted')).then(path[1]);
@@ -99,7 +99,7 @@ describe('a lead', () => {
     }
   });
 
-  it('can be withdrawn until staff decide about it, and once', () => {
+  it('can be withdrawn once, until it has an RFQ or a final state', () => {
     const withdraw: LeadCommand = { type: 'WithdrawLead', at: 1, sealedReason: 's1.led_1.w' };
     const event = step('LeadWithdrawn', { sealed_reason: 's1.led_1.w' });
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
@@ -156,13 +156,13 @@ describe('a lead', () => {
   });
 
   it.each(['contacted', 'qualified', 'won', 'lost', 'unqualified'] as const)(
-    'does not jump from submitted to %s',
+    'does not move from submitted to %s',
     (to) => {
       spec.given(submitted).when(move(to)).rejected('move_not_allowed');
     },
   );
 
-  it('is amended while it is submitted or accepted, and withdrawn while nothing is final', () => {
+  it('is amended while it is submitted or accepted, and withdrawn until its state is final', () => {
     const amend = amending(AGENT);
     for (const history of [[submitted], [submitted, step('LeadAccepted')]])
       expect(lead.decide(spec.given(...history).state, amend)).toMatchObject({ accepted: true });
@@ -174,7 +174,7 @@ describe('a lead', () => {
       .rejected('lead_closed');
   });
 
-  it('says after an amendment what that says, and nothing else', () => {
+  it('has exactly the content of its last amendment', () => {
     const event = amended({ left_out: ['contact', 'interest'] });
     const state = spec.given(submitted).when(amending(AGENT)).then(event);
     expect(state).toMatchObject({ company, source: facts.source });
@@ -182,12 +182,12 @@ describe('a lead', () => {
     for (const member of event.data.left_out ?? []) expect(state).not.toHaveProperty(member);
   });
 
-  it('keeps what an amendment of an older log left out', () => {
+  it('keeps what an amendment of an older log omitted', () => {
     const { state } = spec.given(submitted, amended({}));
     expect(state).toMatchObject({ company, contact: facts.contact, interest: facts.interest });
   });
 
-  it('takes a source while it has none but its agent, and keeps it then', () => {
+  it('accepts a source while its only source is the agent, and then keeps that source', () => {
     const from = {
       source: { kind: 'handoff' as const, ref: 'hnd_1' },
       handoff_id: 'hnd_1',
@@ -213,7 +213,7 @@ describe('a lead', () => {
       .then(step('LeadAccepted', { dims: from.dims, handoff_id: 'hnd_1' }));
   });
 
-  it('has the reason of the state it is in, and of no other', () => {
+  it('has the reason of its current state only', () => {
     const accepted = step('LeadAccepted', { reason: 'Good fit' });
     expect(spec.given(submitted, accepted).state).toMatchObject({ state_reason: 'Good fit' });
     for (const next of [step('LeadContacted'), step('LeadWithdrawn')])
@@ -223,7 +223,7 @@ describe('a lead', () => {
     });
   });
 
-  it('lapses when nobody took it up in time', () => {
+  it('lapses if staff do not accept it in time', () => {
     const { state } = spec.given(submitted);
     expect(state && stateAt(state, DUE - 1)).toBe('submitted');
     expect(state && stateAt(state, DUE)).toBe('lapsed');
@@ -232,7 +232,7 @@ describe('a lead', () => {
     expect(contacted && stateAt(contacted, DUE)).toBe('contacted');
   });
 
-  it('forgets the person and keeps the company', () => {
+  it('loses the person and keeps the company by an erasure', () => {
     const after = spec
       .given(submitted)
       .when({ type: 'EraseSubject', subject: 'led_1', reason: 'Asked' })
@@ -245,7 +245,7 @@ describe('a lead', () => {
     });
   });
 
-  it('once forgotten takes in nothing more of a person', () => {
+  it('accepts no personal data after an erasure', () => {
     const erased = {
       type: 'SubjectErased' as const,
       data: { subject: 'led_1', reason: 'Asked' },

@@ -19,13 +19,13 @@ const disabled = {
 };
 const spec = specify(link);
 
-describe('a link', () => {
+describe('A link', () => {
   it('is created once', () => {
     spec.given().when({ type: 'CreateLink', link: facts }).then(created);
     spec.given(created).when({ type: 'CreateLink', link: facts }).rejected('link_exists');
   });
 
-  it('is disabled once, and only when it exists', () => {
+  it('is disabled once, and only if it exists', () => {
     const after = spec
       .given(created)
       .when({ type: 'DisableLink', reason: 'Recalled' })
@@ -34,7 +34,7 @@ describe('a link', () => {
     spec.given().when({ type: 'DisableLink', reason: 'x' }).rejected('link_unknown');
   });
 
-  it('believes no event that cannot have happened', () => {
+  it('rejects an event that is impossible', () => {
     expect(() => link.evolve(undefined, { ...disabled, at: 1 })).toThrow(/never created/);
   });
 });

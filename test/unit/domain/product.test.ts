@@ -30,8 +30,8 @@ const publish = (over: Partial<Published['product']> = {}, stock = STOCK) => ({
 const withdraw = { type: 'WithdrawProduct' as const, reason: 'Gone' };
 const spec = specify(product);
 
-describe('a product', () => {
-  it('is published once, and revised where it is another one', () => {
+describe('A product', () => {
+  it('is published once, and revised if its content differs', () => {
     spec.given().when(publish()).then(published);
     spec.given(published).when(publish()).then();
     const data = { product: { ...MUG, title: 'Cup' }, stock: STOCK };
@@ -41,7 +41,7 @@ describe('a product', () => {
       .then({ type: 'ProductRevised', data });
   });
 
-  it('is no other one for the order of its members, or for what is absent', () => {
+  it('is equal regardless of the order of its members and of undefined members', () => {
     const reversed = Object.fromEntries(Object.entries(MUG).reverse()) as Published['product'];
     spec
       .given(published)
@@ -51,7 +51,7 @@ describe('a product', () => {
     spec.given(published).when(turned).then();
   });
 
-  it('of which only the stock moved is observed', () => {
+  it('records an observation if only its stock changed', () => {
     const stock = { level: 'low' as const, available_quantity: 1 };
     const observed = {
       type: 'ProductStockObserved' as const,
@@ -68,14 +68,14 @@ describe('a product', () => {
       });
   });
 
-  it('is withdrawn once, if it is there, and comes back as it is sent', () => {
+  it('is withdrawn once, only if it exists, and published again by the next feed', () => {
     spec.given(published).when(withdraw).then(withdrawn);
     spec.given(published, withdrawn).when(withdraw).then();
     spec.given().when(withdraw).rejected('product_unknown');
     spec.given(published, withdrawn).when(publish()).then(published);
   });
 
-  it('believes no event that cannot have happened', () => {
+  it('rejects an event that is impossible', () => {
     expect(() => product.evolve(undefined, { ...withdrawn, at: 1 })).toThrow(/never published/);
   });
 });

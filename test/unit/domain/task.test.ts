@@ -14,12 +14,12 @@ const rejected = { type: 'TaskRejected' as const, data: { ...named, code: 'scope
 const canceled = { type: 'TaskCanceled' as const, data: named };
 const linked = { type: 'TaskReceived' as const, data: { ...named, record: 'out_1' } };
 const { given } = specify(task);
-// A message is new each time: what holds a retry back is the hash in its event, not the decider.
+// Each message is new here: the handler detects a retry by the hash in its event, not the decider.
 const decided = (history: Parameters<typeof given>, command: Parameters<typeof task.decide>[1]) =>
   task.decide(given(...history).state, command);
 
-describe('a task', () => {
-  it('begins with a message, asks again, and ends once', () => {
+describe('A task', () => {
+  it('starts with a message, receives further messages, and ends once', () => {
     const receive = { type: 'Receive', task: received.data } as const;
     expect(decided([], receive)).toEqual({ accepted: true, events: [received] });
     expect(decided([received], receive)).toEqual({ accepted: true, events: [received] });
@@ -35,7 +35,7 @@ describe('a task', () => {
     given(received).when({ type: 'Cancel' }).then(canceled);
   });
 
-  it.each([[completed], [rejected], [canceled], [linked]])('takes nothing after %j', (end) => {
+  it.each([[completed], [rejected], [canceled], [linked]])('accepts no command after %j', (end) => {
     for (const command of [
       { type: 'Receive', task: received.data },
       { type: 'Complete', task: completed.data },
@@ -47,11 +47,11 @@ describe('a task', () => {
     else cancel.rejected('task_ended');
   });
 
-  it('cannot be canceled where there is none', () => {
+  it('cannot be canceled if it does not exist', () => {
     given().when({ type: 'Cancel' }).rejected('task_unknown');
   });
 
-  it('keeps its skill, and forgets what was missing', () => {
+  it('keeps its skill and removes the missing fields when it ends', () => {
     const skilled = { ...received, data: { ...received.data, skill: 'prepare_handoff' } };
     expect(given(skilled, canceled).state).toEqual({
       ...named,
@@ -70,7 +70,7 @@ describe('a task', () => {
     });
   });
 
-  it('waits for people, and is at an end, as the outreach request is', () => {
+  it('waits for people and ends like its outreach request', () => {
     const ends = (Object.keys(TASK_STATUS_OF) as OutboundStatus[]).filter((status) =>
       isTerminal(TASK_STATUS_OF[status]),
     );
@@ -82,7 +82,7 @@ describe('a task', () => {
   });
 });
 
-describe('the list of tasks', () => {
+describe('The list of tasks', () => {
   const proposed = (id: string, more = {}) =>
     happened('OutboundProposed', `outbound_${id}`, {
       outbound_id: `out_${id}`,
@@ -98,7 +98,7 @@ describe('the list of tasks', () => {
       ...more,
     });
 
-  it('has what came over A2A, by agent, and moves a task with each of its events', () => {
+  it('has the tasks of A2A by agent, and updates a task with each of its events', () => {
     const ref = { task_id: 'tsk_1', context_id: 'ctx_1' };
     const canceledOut = { outbound_id: 'out_1', agent_id: 'agt_1', task_id: 'tsk_1', by: 'x' };
     const rows = rowsAfter(tasks, [
@@ -137,7 +137,7 @@ describe('the list of tasks', () => {
     });
   });
 
-  it('is one record for ever, when two claim to be the task', () => {
+  it('keeps the first record if two records claim to be the task', () => {
     const ref = { task_id: 'tsk_1', context_id: 'ctx_1' };
     const rows = rowsAfter(tasks, [proposed('1', ref), handoffCreated('2', ref)]);
     expect(rows['anna/agt_1/tsk_1']?.row).toMatchObject({ record: 'out_1', changed: 1 });

@@ -7,7 +7,7 @@ import { randomFrom } from '../../support/clients/journal.ts';
 import { tally } from '../../support/world/engine.ts';
 import { type FarProcess, farWorld, type FarWorld } from '../../support/world/far-world.ts';
 
-/** Repeats one seed of a failure, which the failure prints. */
+/** SEED repeats the seed of a failure, which the failure names. */
 const ONLY_SEED = env['SEED'];
 const SEEDS = ONLY_SEED ? [Number(ONLY_SEED)] : Array.from({ length: 60 }, (_, i) => i + 1);
 const CONCURRENCY = 12;
@@ -113,7 +113,7 @@ const runSeed = async (seed: number): Promise<string | undefined> => {
 };
 
 describe('Engines over a store that loses rows, stalls and is unavailable', () => {
-  test('heal without further events, whichever process died, and count no event twice', async () => {
+  test('recover without further events, regardless of which process stopped, and count no event twice', async () => {
     const pending = [...SEEDS];
     const errors: string[] = [];
     const runPending = async (): Promise<void> => {

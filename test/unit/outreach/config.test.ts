@@ -3,7 +3,7 @@ import { ConfigError, readConfig } from '#src/config.ts';
 
 const hosts = (value: string) => readConfig({ OUTREACH_PRIVATE_HOSTS: value }).outreachPrivateHosts;
 
-describe('OUTREACH_PRIVATE_HOSTS', () => {
+describe('The setting OUTREACH_PRIVATE_HOSTS', () => {
   it('lists hosts with their port, normalized as in a URL', () => {
     expect(readConfig({}).outreachPrivateHosts).toEqual([]);
     expect(hosts('Hook.Internal:080, [::1]:8443,127.1:9000')).toEqual([
@@ -20,5 +20,5 @@ describe('OUTREACH_PRIVATE_HOSTS', () => {
     'u@hook:80',
     'hook:99999',
     '*:80x',
-  ])('rejects %s', (value) => expect(() => hosts(value)).toThrow(ConfigError));
+  ])('refuses %s', (value) => expect(() => hosts(value)).toThrow(ConfigError));
 });

@@ -37,7 +37,7 @@ const running = async (via: Parameters<World['configure']>[1], log?: EventLog): 
   return made;
 };
 
-describe('an approved request', () => {
+describe('An approved request', () => {
   it('is sent once with the approved bytes, and every event is attributed', async () => {
     const w = await running(FILE);
     const id = await w.propose('acme', FILE);
@@ -144,7 +144,7 @@ describe('an approved request', () => {
   });
 });
 
-describe('a halt', () => {
+describe('A halt', () => {
   it.each(['acme', EVERYBODY])(
     'of %s stops all requests until outreach is resumed',
     async (whose) => {
@@ -205,7 +205,7 @@ describe('a halt', () => {
   });
 });
 
-describe('several dispatchers on one log', () => {
+describe('Several dispatchers on one log', () => {
   it('send each request once', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
@@ -219,7 +219,7 @@ describe('several dispatchers on one log', () => {
   });
 });
 
-describe('an attempt without effect', () => {
+describe('An attempt without effect', () => {
   it('is repeated with the same id up to ten attempts over three days', async () => {
     const w = await running(HOOK);
     const at: number[] = [];
@@ -269,7 +269,7 @@ describe('an attempt without effect', () => {
   });
 });
 
-describe('an attempt that may have had an effect', () => {
+describe('An attempt that may have had an effect', () => {
   it('is never repeated when the receiver does not ignore repeated ids', async () => {
     const w = await running(HOOK);
     w.play(() => UNKNOWN);
@@ -323,7 +323,7 @@ describe('an attempt that may have had an effect', () => {
   });
 });
 
-describe('a refused attempt', () => {
+describe('A refused attempt', () => {
   it('ends the request and disables the channel only when the receiver is gone', async () => {
     const w = await running(HOOK);
     w.play(() => ({ outcome: 'refused', reason: 'http_404' }));
@@ -341,7 +341,7 @@ describe('a refused attempt', () => {
   });
 });
 
-describe('a channel that fails', () => {
+describe('A channel that fails', () => {
   const failing = async (w: World): Promise<void> => {
     w.play(() => RETRY);
     const id = await w.approved('acme', HOOK);
@@ -375,7 +375,7 @@ describe('a channel that fails', () => {
   });
 });
 
-describe('the secrets that sign a webhook', () => {
+describe('The secrets that sign a webhook', () => {
   it('are the current one and, during a rotation, the previous one', async () => {
     const w = await world();
     const until = w.time.clock.now() + DAY_MS;

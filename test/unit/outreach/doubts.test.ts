@@ -18,7 +18,7 @@ afterEach(async () => {
   await w.end();
 });
 
-describe('a request that may have been delivered', () => {
+describe('A request that may have been delivered', () => {
   it('has an unknown outcome when there is no time for another attempt', async () => {
     await w.configure('acme', FILE);
     w.start();
@@ -58,7 +58,7 @@ describe('a request that may have been delivered', () => {
   });
 });
 
-describe('a receiver that is gone', () => {
+describe('A receiver that is gone', () => {
   it('does not disable the receiver that replaced it', async () => {
     const other = { ...HOOK, url: 'https://hook.example/new' };
     const { configure } = outreachActs({ ...w.deps, now: w.time.clock.now });

@@ -35,7 +35,7 @@ const OTHERS: [string, Partial<Request>][] = [
   ['destination', { via: { ...via, url: 'https://hook.example/in/' } }],
 ];
 
-describe('the envelope of a request', () => {
+describe('The envelope of a request', () => {
   it('has the same bytes and hash as before an upgrade', () => {
     const envelope = envelopeOf(OWNER, REQUEST);
     expect(envelope).toBe(

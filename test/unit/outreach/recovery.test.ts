@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const DELIVERED: DeliveryResult = { outcome: 'delivered', evidence: 'e' };
 
-describe('an attempt whose sender stopped', () => {
+describe('An attempt whose sender stopped', () => {
   /** Dispatches a request as another process that stops; its attempt may take one more minute. */
   const orphan = async (w: World, via: typeof FILE | typeof HOOK): Promise<string> => {
     const id = await w.approved('acme', via);
@@ -105,7 +105,7 @@ describe('an attempt whose sender stopped', () => {
   });
 });
 
-describe('a channel', () => {
+describe('A channel', () => {
   it('that does not answer or throws leaves an unknown outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
@@ -147,7 +147,7 @@ describe('a channel', () => {
   });
 });
 
-describe('a write-ahead event', () => {
+describe('A write-ahead event', () => {
   it('that took too long to append is not followed by a delivery', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
@@ -211,7 +211,7 @@ describe('a write-ahead event', () => {
   });
 });
 
-describe('the result of a delivery', () => {
+describe('The result of a delivery', () => {
   it('is appended again while the log is unavailable', async () => {
     const log = memoryEventLog();
     let failures = 2;
@@ -235,7 +235,7 @@ describe('the result of a delivery', () => {
   });
 });
 
-describe('a dispatcher that stops', () => {
+describe('A dispatcher that stops', () => {
   it('waits for deliveries, aborts them after a grace period, and records their outcome', async () => {
     const w = await world();
     await w.configure('acme', HOOK);
@@ -263,7 +263,7 @@ describe('a dispatcher that stops', () => {
   });
 });
 
-describe('the wait between attempts', () => {
+describe('The wait between attempts', () => {
   it('differs between requests and ends after the tenth attempt', () => {
     const waits = Array.from({ length: 100 }, (_, n) => backOffMs(`out_${n}`, 1) ?? 0);
     expect(new Set(waits).size).toBeGreaterThan(90);

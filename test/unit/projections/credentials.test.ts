@@ -65,8 +65,8 @@ const TOKEN_ROW = {
   sort: 4,
 };
 
-describe('credentials', () => {
-  test('have all that an authentication needs, by id and kind', () => {
+describe('The read model of credentials', () => {
+  test('has everything that authentication needs, by id and kind', () => {
     expect(rowsAfter(credentials, STORY)).toEqual({
       'agt_1/agent': { row: AGENT_ROW, sort: null },
       'key1/key': { row: KEY_ROW, sort: null },
@@ -74,7 +74,7 @@ describe('credentials', () => {
     });
   });
 
-  test('end with what ends them', () => {
+  test('has the end of an agent, key or token', () => {
     const rows = rowsAfter(credentials, [
       ...STORY,
       happened('AgentSuspended', 'agent_1', { agent_id: 'agt_1', reason: 'abuse' }),
@@ -94,7 +94,7 @@ describe('credentials', () => {
     expect(rows['tok1/desk']?.row).toEqual({ ...TOKEN_ROW, status: 'revoked' });
   });
 
-  test('stop at an event that cannot have happened', () => {
+  test('rejects an event that is impossible', () => {
     const revoked = happened('DeskTokenRevoked', 'desk-token_1', {
       token_id: 'tok1',
       reason: 'left',
@@ -103,8 +103,8 @@ describe('credentials', () => {
   });
 });
 
-describe('access', () => {
-  test('lists the same rows per owner and kind, in the order of their creation', () => {
+describe('The read model of access', () => {
+  test('has the same rows by owner and kind, in the order of their creation', () => {
     expect(rowsAfter(access, STORY)).toEqual({
       'anna/agent/agt_1': { row: AGENT_ROW, sort: 1 },
       'anna/key/key1': { row: KEY_ROW, sort: 3 },

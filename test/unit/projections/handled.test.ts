@@ -1,4 +1,4 @@
-/** An event that a projection forgot compiles, and is silently not folded: here it is told. */
+/** A projection that omits an event type compiles and silently skips the events: these tests detect it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { ROOT } from '../../support/source/tree.ts';
 
 const { EVENTS } = events;
 
-/** Nobody's story: claims of a name, bindings of a key, and what is on record only. */
+/** Event types outside of all groups: claims, visits and audit records. */
 const ALONE: EventType[] = [
   'CodeClaimed',
   'LeadClaimed',
@@ -33,7 +33,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.TASK_EVENTS,
 ];
 
-/** Which stories each of them must know from end to end. */
+/** The event types that each of these read models has to fold. */
 const FOLDED: Record<string, readonly EventType[]> = {
   links: events.LINK_EVENTS,
   codes: events.LINK_EVENTS,
@@ -46,16 +46,19 @@ const FOLDED: Record<string, readonly EventType[]> = {
   tasks: events.TASK_EVENTS,
 };
 
-describe('every type of event', () => {
-  test('belongs to a story, or to none on purpose', () => {
+describe('The event types', () => {
+  test('are all in a group, or listed as separate', () => {
     const placed = new Set([...ALONE, ...STORIES.flat()]);
     expect([...placed].toSorted()).toEqual(Object.keys(EVENTS).toSorted());
   });
 
-  test.each(Object.entries(FOLDED))('of its stories is folded by %s', (name, story) => {
-    const handles = new Set(PROJECTIONS.find((one) => one.name === name)?.handles);
-    expect(story.filter((type) => !handles.has(type))).toEqual([]);
-  });
+  test.each(Object.entries(FOLDED))(
+    'of its groups are all folded by the read model %s',
+    (name, story) => {
+      const handles = new Set(PROJECTIONS.find((one) => one.name === name)?.handles);
+      expect(story.filter((type) => !handles.has(type))).toEqual([]);
+    },
+  );
 });
 
 describe('A version of a read model', () => {
@@ -63,7 +66,7 @@ describe('A version of a read model', () => {
     readFileSync(join(ROOT, 'test/golden/upgrade/handled-types.json'), 'utf8'),
   ) as Record<string, EventType[]>;
 
-  // Processes of two versions of the service share a space: the older one skips what it does not know.
+  // Processes of two versions of the service share a space: the older one skips types that it does not know.
   test.each(
     PROJECTIONS.map(({ name, version, handles }) => [`${name}@${version}`, handles] as const),
   )('handles the same event types in every version of the service: %s', (space, handles) => {

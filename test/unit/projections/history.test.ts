@@ -6,7 +6,7 @@ import { BLOCK_POSITIONS, historyEntries } from '#src/ports/rows.ts';
 import { happened, inLog, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
 import { erased, leadSubmitted, linkCreated, linkDisabled } from '../../support/world/stories.ts';
 
-test('has an owner’s events in log order, a block per so many positions', () => {
+test('The history has the events of an owner in log order, in blocks of a fixed number of positions', () => {
   const given = [
     linkCreated('1'),
     happened('CodeClaimed', 'codes-code_1', { code: '1', link_id: 'lnk_1', owner_id: 'anna' }),
@@ -23,7 +23,7 @@ test('has an owner’s events in log order, a block per so many positions', () =
   ]);
 });
 
-test('loses nothing of a full block', () => {
+test('The history keeps all events of a full block', () => {
   const given = Array.from({ length: BLOCK_POSITIONS - 1 }, (_, i) => leadSubmitted(String(i)));
   const block = rowsAfter(history, given)['anna/0']?.row;
   expect(block && historyEntries(block).map(({ stream }) => stream)).toEqual(
@@ -31,7 +31,7 @@ test('loses nothing of a full block', () => {
   );
 });
 
-test('starts a block where the last one ends', () => {
+test('The history starts a new block at the first position after the previous one', () => {
   const places = inLog([erased('lead_1'), erased('lead_1')], BLOCK_POSITIONS - 1).map(
     history.place,
   );
@@ -41,14 +41,14 @@ test('starts a block where the last one ends', () => {
   ]);
 });
 
-test('all projections together have a name each, and miss no event of an owner', () => {
+test('The projections have different names, and together fold each event type except the listed ones', () => {
   expect(new Set(PROJECTIONS.map(({ name }) => name)).size).toBe(PROJECTIONS.length);
   const handled = new Set(PROJECTIONS.flatMap(({ handles }) => handles));
   const passedOver = Object.keys(EVENTS).filter(
     (type) => !handled.has(type as keyof typeof EVENTS),
   );
   expect(passedOver.toSorted()).toEqual([
-    // Read from the log: no read model lists the refusals of the desk and of buyers yet.
+    // Read from the log: no read model lists the refusals of desk tokens and of buyers yet.
     'CallsAudited',
     'CodeClaimed',
     'LeadClaimReleased',

@@ -32,13 +32,13 @@ const only = (given: Given[]): DayCounts => {
   return rows[0]?.row as DayCounts;
 };
 
-describe('performance', () => {
+describe('The read model of performance', () => {
   test('counts in the order of METRICS', () => {
     expect(Object.keys(CELL)).toEqual([...METRICS]);
     expect(Object.values(CELL)).toEqual(METRICS.map((_, i) => i));
   });
 
-  test('has a row per day and link, with the dimensions of its events', () => {
+  test('has a row for each day and link, with the dimensions of its events', () => {
     const given = [
       linkCreated('1'),
       visit('1', 'v1', { country: 'DE' }, MIDNIGHT + 5 * QUARTER_MS),
@@ -70,7 +70,7 @@ describe('performance', () => {
     });
   });
 
-  test('counts every click raw, clean ones valid, and each visitor once per link and day', () => {
+  test('counts every click as raw, clicks without signals as valid, and each visitor once for each link and day', () => {
     const visitors = ['m', 'a', 'z', 'm', 'b', 'a', 'z'];
     const row = only([
       ...visitors.map((visitor) => visit('1', visitor)),
@@ -82,7 +82,7 @@ describe('performance', () => {
     expect(rowOf([visit('1', 'v'), visit('2', 'v')], 'lnk_2')?.cells).toEqual({ '0|': [1, 1, 1] });
   });
 
-  test('counts a visitor who came as a bot first', () => {
+  test('counts a visitor whose first visit had a signal', () => {
     const row = only([visit('1', 'v', { signals: ['head'] }), visit('1', 'v')]);
     expect(row.cells).toEqual({ '0|': [2, 1, 1] });
   });
@@ -96,7 +96,7 @@ describe('performance', () => {
     expect(cells['95|GB']).toEqual([1, 1]);
   });
 
-  test('counts what becomes of a handoff, and its totals per currency', () => {
+  test('counts the outcomes of a handoff, and its totals for each currency', () => {
     const row = only([
       handoffCreated('1', { link_id: 'lnk_9' }),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
@@ -113,7 +113,7 @@ describe('performance', () => {
     expect(row).not.toHaveProperty('won_value');
   });
 
-  test('counts leads under what they pin, and never two sources in one row', () => {
+  test('counts leads with their dimensions, and keeps different sources in different rows', () => {
     const value = { amount: 900, currency: 'GBP' };
     const given = [
       leadSubmitted('1'),
@@ -142,7 +142,7 @@ describe('performance', () => {
     expect(Object.keys(rowsAfter(performance, apart))).toHaveLength(6);
   });
 
-  test('sorts rows by day, then by first event, with no two in one place', () => {
+  test('sorts rows by day, then by first event, without equal sort values', () => {
     const given = [visit('1', 'v', {}, MIDNIGHT + DAY_MS), visit('2', 'v'), visit('3', 'v')];
     const sorts = Object.values(rowsAfter(performance, given)).map(({ sort }) => sort ?? 0);
     expect(sorts.toSorted((a, b) => a - b)).toEqual([
@@ -153,7 +153,7 @@ describe('performance', () => {
     expect(Number.isSafeInteger(65_000 * DAY_SORT + DAY_SORT - 1)).toBe(true);
   });
 
-  test('folds an owner’s events to the same rows at once', () => {
+  test('folds the events of an owner to the same rows in one batch', () => {
     const given = [
       linkCreated('1'),
       visit('1', 'v1', { country: 'DE' }),

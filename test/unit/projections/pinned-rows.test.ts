@@ -1,7 +1,7 @@
 /**
- * What each version of a read model makes of one fixed log. Rows that a fold of before has left are
- * replaced only where the version is another: an upgrade would keep them, and "projections verify" of
- * the operator would fail.
+ * The rows that each version of a read model makes of one fixed log. An upgrade replaces rows of an older
+ * fold only if the version differs: otherwise it would keep them, and the operator's "projections verify"
+ * would fail.
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ const PINNED: Readonly<Record<string, string>> = {
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
 
-/** After each event: what a later one covers up is somebody's last. */
+/** Hashes the rows after each event, because a later event can replace the rows of an earlier one. */
 const digestOf = (projection: Projection): string => {
   const hash = createHash('sha256');
   for (let upTo = 1; upTo <= PINNED_LOG.length; upTo += 1)
@@ -44,12 +44,15 @@ const whatToDo = ({ name, version }: Projection): string =>
   'the new name and digest in place of the old line. If it was not to change, mend the fold. Only ' +
   'if test/support/world/pinned-log.ts itself was added to, pin the same version anew.';
 
-describe('the rows of a fixed log', () => {
-  test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))('of %s', (name, each) => {
-    expect(digestOf(each), whatToDo(each)).toBe(PINNED[name]);
-  });
+describe('The pinned rows of a fixed log', () => {
+  test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))(
+    'equal the rows of %s',
+    (name, each) => {
+      expect(digestOf(each), whatToDo(each)).toBe(PINNED[name]);
+    },
+  );
 
-  test('are pinned for what there is, and of every type that is folded', () => {
+  test('exist for each read model, and the log has each event type that is folded', () => {
     expect(Object.keys(PINNED)).toEqual(PROJECTIONS.map(nameOf));
     const told = new Set(PINNED_LOG.map(({ type }) => type));
     const folded = new Set(PROJECTIONS.flatMap(({ handles }) => handles));

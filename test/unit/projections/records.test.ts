@@ -16,8 +16,8 @@ import {
   rfqSubmitted,
 } from '../../support/world/stories.ts';
 
-describe('links', () => {
-  test('are the state of each link, placed where it was created', () => {
+describe('The read model of links', () => {
+  test('has the state of each link, in the order of creation', () => {
     const rows = rowsAfter(links, [
       linkCreated('1'),
       linkCreated('2'),
@@ -38,13 +38,13 @@ describe('links', () => {
     expect(rows['anna/lnk_2']).toMatchObject({ row: { status: 'active', version: 0 }, sort: 2 });
   });
 
-  test('stop at an event that cannot have happened', () => {
+  test('rejects an event that is impossible', () => {
     expect(() => rowsAfter(links, [linkDisabled('1')])).toThrow('never created');
   });
 });
 
-describe('codes', () => {
-  test('say where they lead, and when no more', () => {
+describe('The read model of codes', () => {
+  test('has the destination of each code, and its end', () => {
     const until = { expires_at: MIDNIGHT + 9, expired_url: 'https://shop.example/over' };
     const rows = rowsAfter(codes, [linkCreated('1', until), linkCreated('2'), linkDisabled('2')]);
     const row = {
@@ -63,8 +63,8 @@ describe('codes', () => {
   });
 });
 
-describe('handoffs', () => {
-  test('are the state of each handoff', () => {
+describe('The read models of handoffs', () => {
+  test('have the state of each handoff', () => {
     const rows = rowsAfter(handoffs, [
       handoffCreated('1'),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
@@ -88,7 +88,7 @@ describe('handoffs', () => {
     });
   });
 
-  test('forget the buyer of an erased one, by its stream', () => {
+  test('remove the buyer of an erased handoff, found by its stream', () => {
     const rows = rowsAfter(handoffs, [
       handoffCreated('1'),
       erased('handoff_1'),
@@ -104,7 +104,7 @@ describe('handoffs', () => {
     expect(rows['anna/hnd_1']?.row.buyer).not.toHaveProperty('email');
   });
 
-  test('have beside them the first hundred leads that name them, and no other', () => {
+  test('have the first hundred leads that name a handoff, and no others', () => {
     const handoff_id = 'hnd_1';
     const many = Array.from({ length: 101 }, (_, i) => leadSubmitted(`${i}`, { handoff_id }));
     const rows = rowsAfter(handoffLeads, [leadSubmitted('of none'), ...many]);
@@ -114,7 +114,7 @@ describe('handoffs', () => {
     );
   });
 
-  test('have beside them leads that name them in an amendment, once', () => {
+  test('have a lead that names the handoff in an amendment, once', () => {
     const company = { name: 'Buyer Ltd', country: 'GB' };
     const said = { lead_id: 'led_1', company };
     const rows = rowsAfter(handoffLeads, [
@@ -125,15 +125,15 @@ describe('handoffs', () => {
     expect(rows).toEqual({ 'anna/hnd_1': { row: { leads: ['led_1'] }, sort: null } });
   });
 
-  test('are found by the hash of the token in the buyer’s link', () => {
+  test('have the handoff by the hash of the token of its review link', () => {
     expect(rowsAfter(reviewTokens, [handoffCreated('1')])).toEqual({
       'hash1/': { row: { owner: 'anna', handoff_id: 'hnd_1' }, sort: null },
     });
   });
 });
 
-describe('leads', () => {
-  test('are the state of each lead', () => {
+describe('The read model of leads', () => {
+  test('has the state of each lead', () => {
     const rows = rowsAfter(leads, [
       leadSubmitted('1'),
       leadSubmitted('2'),
@@ -154,7 +154,7 @@ describe('leads', () => {
     expect(rows['anna/led_2']).toMatchObject({ row: { state: 'submitted' }, sort: 2 });
   });
 
-  test('say when they last changed, in whatever order calls were timed', () => {
+  test('has the latest time of a change, regardless of the order of the times', () => {
     const rows = rowsAfter(leads, [
       leadSubmitted('1'),
       happened('LeadAccepted', 'lead_1', leadNamed('1'), MIDNIGHT + 9),
@@ -163,7 +163,7 @@ describe('leads', () => {
     expect(rows['anna/led_1']?.row).toMatchObject({ version: 2, updated_at: MIDNIGHT + 9 });
   });
 
-  test('forget the contact of an erased one, by its stream', () => {
+  test('removes the contact of an erased lead, found by its stream', () => {
     const rows = rowsAfter(leads, [leadSubmitted('1'), erased('lead_1')]);
     expect(rows['anna/led_1']?.row).toMatchObject({ erased: true, contact: '' });
   });
