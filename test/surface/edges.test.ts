@@ -60,17 +60,17 @@ describe('A refusal', () => {
   it.each(['%20', '!!!', '%E3%80%80', '%CC%81'])(
     'of a search for %s is an error and not an empty result',
     async (words) => {
-      const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
-      expect(found).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
-      expect(detailOf(found)).toEqual(['/q must contain a letter or a digit']);
+      const answer = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'parameter_invalid' } });
+      expect(detailOf(answer)).toEqual(['/q must contain a letter or a digit']);
     },
   );
 
   it.each(['7', '%C3%BC', '%E7%BC%B6', '%C2%BD', '%E3%8E%8F'])(
     'does not answer a search for %s, which contains a letter or a digit',
     async (words) => {
-      const found = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
-      expect(found.status).toBe(200);
+      const answer = await app.send({ method: 'GET', url: `${V1}/products?q=${words}`, key: acme });
+      expect(answer.status).toBe(200);
     },
   );
 });
@@ -150,8 +150,8 @@ describe('The desk', () => {
   it('refuses an access request for a suspended agent, which would reinstate it', async () => {
     const { agentId, key } = await app.agent('odd');
     await app.desk('POST', `/agents/${agentId}/suspend`, { reason: 'Odd' });
-    const asked = { owner_id: 'odd', agent_id: agentId, name: 'A', purpose: 'P' };
-    const again = await app.desk('POST', '/agents', { ...asked, scopes: ['links:write'] });
+    const request = { owner_id: 'odd', agent_id: agentId, name: 'A', purpose: 'P' };
+    const again = await app.desk('POST', '/agents', { ...request, scopes: ['links:write'] });
     expect(again).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     expect((await post(key, '/links', {})).body).toMatchObject({ code: 'agent_suspended' });
   });
@@ -225,8 +225,8 @@ describe('A log that accepts less than our own limit', () => {
     try {
       const tooLarge = { status: 413, body: { code: 'payload_too_large' } };
       expect(await post(acme, '/leads', { external_id: 'big', company })).toMatchObject(tooLarge);
-      const asked = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
-      expect(await app.desk('POST', '/agents', asked)).toMatchObject(tooLarge);
+      const request = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
+      expect(await app.desk('POST', '/agents', request)).toMatchObject(tooLarge);
     } finally {
       log.append = append;
     }
@@ -263,8 +263,8 @@ describe('An erasure', () => {
       buyer: { email: 'b@x.example' },
       line_items: [{ sku: 'MUG-1', quantity: 4 }],
     };
-    const made = await post(acme, '/handoffs', body, 'erased-1');
-    const { id, review_url } = made.body as { id: string; review_url: string };
+    const created = await post(acme, '/handoffs', body, 'erased-1');
+    const { id, review_url } = created.body as { id: string; review_url: string };
     await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
     expect(await post(acme, '/handoffs', body, 'erased-1')).toMatchObject({
       status: 410,
@@ -280,8 +280,8 @@ describe('An erasure', () => {
   });
 
   it('is final for a lead without personal data', async () => {
-    const made = await post(acme, '/leads', { external_id: 'bare', company });
-    const { id } = made.body as { id: string };
+    const created = await post(acme, '/leads', { external_id: 'bare', company });
+    const { id } = created.body as { id: string };
     const erased = await app.desk('POST', `/subjects/${id}/erase`, { reason: 'Asked' });
     expect(erased.body).toMatchObject({ key: 'never' });
     const later = await post(acme, '/leads', {

@@ -12,9 +12,11 @@ import { testApp, type TestApp } from '../support/world/app.ts';
 /** Returns the sample with this name and these labels, or NaN. */
 const sample = (text: string, name: string, labels: Record<string, string> = {}): number => {
   for (const line of text.split('\n')) {
-    const [, found, held = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    const fits = Object.entries(labels).every(([label, is]) => held.includes(`${label}="${is}"`));
-    if (found === name && fits) return Number(value);
+    const [, sampleName, sampleLabels = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    const fits = Object.entries(labels).every(([label, is]) =>
+      sampleLabels.includes(`${label}="${is}"`),
+    );
+    if (sampleName === name && fits) return Number(value);
   }
   return Number.NaN;
 };
@@ -104,15 +106,15 @@ describe('/metrics', () => {
   });
 
   it('is generated once for concurrent requests, and again for the next request', async () => {
-    const made = vi.spyOn(metrics, 'text');
+    const generated = vi.spyOn(metrics, 'text');
     const ask = () => server.inject({ method: 'GET', url: '/metrics' });
     const texts = await Promise.all(Array.from({ length: 50 }, ask));
     expect(new Set(texts.map(({ body }) => body)).size).toBeLessThan(5);
-    const calls = made.mock.calls.length;
+    const calls = generated.mock.calls.length;
     expect(calls).toBeLessThan(5);
     await scrape();
-    expect(made).toHaveBeenCalledTimes(calls + 1);
-    made.mockRestore();
+    expect(generated).toHaveBeenCalledTimes(calls + 1);
+    generated.mockRestore();
   });
 
   it('reports tributary_log_up 0 and no lag while the log is unavailable', async () => {
@@ -134,10 +136,10 @@ const status = { version: 1, space: 'leads@1.1', parked: [] };
 const bytesLog = (events: number): Pick<EventLog, 'head' | 'readFold'> => ({
   head: async () => ({ position: events * 100, at: events * 1_000 }),
   readFold: async ({ after, limit }) => {
-    const found: FoldEvent[] = [];
-    for (let n = Math.floor(after / 100) + 1; n <= events && found.length < limit; n++)
-      found.push({ position: n * 100, at: n * 1_000 } as FoldEvent);
-    return found;
+    const rows: FoldEvent[] = [];
+    for (let n = Math.floor(after / 100) + 1; n <= events && rows.length < limit; n++)
+      rows.push({ position: n * 100, at: n * 1_000 } as FoldEvent);
+    return rows;
   },
 });
 
@@ -147,8 +149,8 @@ describe('The lag of a read model', () => {
     const projections = {
       status: async () => [{ ...status, name: 'leads', checkpoint, lagEvents }],
     };
-    const [found] = await measureLags({ log: bytesLog(events), clock, projections });
-    return found;
+    const [lagOfLeads] = await measureLags({ log: bytesLog(events), clock, projections });
+    return lagOfLeads;
   };
 
   it('is in events and in seconds when positions are bytes', async () => {
@@ -167,15 +169,15 @@ describe('The lag of a read model', () => {
 });
 
 describe('The observed log and store', () => {
-  const heard: unknown[] = [];
+  const observed: unknown[] = [];
   const metricsOf = {
-    countAppend: (outcome: string, seconds: number) => heard.push([outcome, seconds]),
-    countSending: (outcome: string) => heard.push(outcome),
-    countRoundTrip: (trip: object, seconds: number) => heard.push([trip, seconds]),
+    countAppend: (outcome: string, seconds: number) => observed.push([outcome, seconds]),
+    countSending: (outcome: string) => observed.push(outcome),
+    countRoundTrip: (trip: object, seconds: number) => observed.push([trip, seconds]),
   };
 
   it('report each append with its outcome and duration, and the outcome of deliveries', async () => {
-    heard.length = 0;
+    observed.length = 0;
     let now = 0;
     const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
     const log = observedLog(
@@ -193,7 +195,7 @@ describe('The observed log and store', () => {
     await log.append('a-b', -1, events);
     await log.append('a-b', -1, events);
     await expect(log.append('a-b', -1, events)).rejects.toThrow('away');
-    expect(heard).toEqual([
+    expect(observed).toEqual([
       'confirmed',
       ['appended', 0.02],
       ['conflict', 0.02],
@@ -202,7 +204,7 @@ describe('The observed log and store', () => {
   });
 
   it('report each round trip of reads and writes of read models', async () => {
-    heard.length = 0;
+    observed.length = 0;
     const store = observedStore(
       {
         find: async () => ({ space: null, checkpoint: 0, value: undefined }),
@@ -213,7 +215,7 @@ describe('The observed log and store', () => {
     );
     await store.find('leads', 'acme', 'x');
     await expect(store.commit('leads@1.1', [])).rejects.toThrow('away');
-    expect(heard).toEqual([
+    expect(observed).toEqual([
       [{ kind: 'read', outcome: 'ok' }, 0],
       [{ kind: 'write', outcome: 'failed' }, 0],
     ]);

@@ -51,7 +51,7 @@ describe('Leads in a parked partition', () => {
     const written = await submit(key, 'two');
     expect(written).toMatchObject({ status: 201 });
     const token = written.headers['consistency-token'] ?? '';
-    const told = {
+    const unavailable = {
       status: 503,
       headers: { 'retry-after': '60' },
       body: {
@@ -62,9 +62,9 @@ describe('Leads in a parked partition', () => {
     };
     const list = (asking: string, headers = {}) =>
       app.send({ method: 'GET', url: LEADS, key: asking, headers });
-    expect(await list(key)).toMatchObject(told);
-    expect(await list(key, { 'consistency-token': token })).toMatchObject(told);
-    expect(await list(neighbour.key)).toMatchObject(told);
+    expect(await list(key)).toMatchObject(unavailable);
+    expect(await list(key, { 'consistency-token': token })).toMatchObject(unavailable);
+    expect(await list(neighbour.key)).toMatchObject(unavailable);
     expect(await list(rival.key)).toMatchObject({ status: 200 });
     const links = await app.desk('GET', '/links?owner_id=acme');
     expect(links).toMatchObject({ status: 200 });
@@ -80,7 +80,7 @@ describe('Credentials in a parked partition', () => {
     const token_id = idOf(first((n) => share(idOf(n), id)));
     await poison(`desk-token_${token_id}`, 'DeskTokenRevoked', { token_id, reason: 'x' });
   };
-  const told = {
+  const unavailable = {
     status: 503,
     headers: { 'retry-after': '60' },
     body: {
@@ -90,26 +90,26 @@ describe('Credentials in a parked partition', () => {
   };
   const agentApart = async (ids: readonly string[]) => {
     for (;;) {
-      const made = await app.agent('anna');
-      if (!ids.some((id) => share(id, made.keyId) || share(id, made.agentId))) return made;
+      const created = await app.agent('anna');
+      if (!ids.some((id) => share(id, created.keyId) || share(id, created.agentId))) return created;
     }
   };
 
   it('answer 503, and do not count as failed attempts', async () => {
     const root = app.deskToken.slice('trbd_'.length).slice(0, 12);
-    const held = await agentApart([root]);
-    const good = await agentApart([root, held.keyId]);
+    const parkedAgent = await agentApart([root]);
+    const good = await agentApart([root, parkedAgent.keyId]);
     const ask = (key: string) => app.send({ method: 'GET', url: CONNECTION, key });
     const atDesk = () => app.desk('GET', '/links?owner_id=anna');
-    expect(await ask(held.key)).toMatchObject({ status: 200 });
+    expect(await ask(parkedAgent.key)).toMatchObject({ status: 200 });
 
-    await park(held.keyId);
+    await park(parkedAgent.keyId);
     for (let n = 0; n <= LIMITS.FAILED_CREDENTIALS_PER_MINUTE; n++)
-      expect(await ask(held.key)).toMatchObject(told);
+      expect(await ask(parkedAgent.key)).toMatchObject(unavailable);
     expect(await ask(good.key)).toMatchObject({ status: 200 });
     expect(await atDesk()).toMatchObject({ status: 200 });
 
     await park(root);
-    expect(await atDesk()).toMatchObject(told);
+    expect(await atDesk()).toMatchObject(unavailable);
   });
 });

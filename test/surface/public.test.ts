@@ -109,13 +109,13 @@ describe('A credential', () => {
 
   it('is issued only after an access review', async () => {
     verifies('authentication.3');
-    const asked = await app.desk('POST', '/agents', {
+    const requested = await app.desk('POST', '/agents', {
       owner_id: 'newcomer',
       name: 'Eager',
       purpose: 'Sell',
       scopes: ['links:write'],
     });
-    const { id } = asked.body as { id: string };
+    const { id } = requested.body as { id: string };
     const early = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(early).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     await app.desk('POST', `/agents/${id}/approve`, { reason: 'Fine' });

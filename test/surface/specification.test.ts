@@ -82,9 +82,9 @@ describe('An API key', () => {
   it('is requested and issued by the owner after a review, and works as a bearer token only', async () => {
     verifies('authentication.1', 'authentication.3');
     const wish = { owner_id: 'acme', name: 'Own', purpose: 'Sell', scopes: ['products:read'] };
-    const asked = await post(`${DESK}/agents`, wish, owner);
-    expect(asked.status).toBe(201);
-    const { id } = asked.body as { id: string };
+    const requested = await post(`${DESK}/agents`, wish, owner);
+    expect(requested.status).toBe(201);
+    const { id } = requested.body as { id: string };
     const early = await post(`${DESK}/agents/${id}/keys`, {}, owner);
     expect(early).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
     const alone = await post(`${DESK}/agents/${id}/approve`, { reason: 'Mine' }, owner);

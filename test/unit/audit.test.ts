@@ -13,16 +13,16 @@ const world = ({ holdsCalls = false } = {}) => {
   const log = memoryEventLog();
   let illness: Illness = 'well';
   let meanwhile = (): void => {};
-  const append: EventLog['append'] = async (...asked) => {
+  const append: EventLog['append'] = async (...args) => {
     meanwhile();
-    if (illness === 'well') return log.append(...asked);
+    if (illness === 'well') return log.append(...args);
     if (illness === 'full') throw new LogUnavailable('full', 'no', 'no room');
-    if (illness === 'lost answer') await log.append(...asked);
+    if (illness === 'lost answer') await log.append(...args);
     throw new LogUnavailable('fault', 'unknown', 'no answer');
   };
   const lost: unknown[] = [];
-  let made = 0;
-  const uuid = () => `00000000-0000-7000-8000-${(made += 1).toString(16).padStart(12, '0')}`;
+  let idCount = 0;
+  const uuid = () => `00000000-0000-7000-8000-${(idCount += 1).toString(16).padStart(12, '0')}`;
   const ids = { uuid, base62: () => 'x' };
   const audit = auditLog({
     recorder: recorder({ ...log, append }, 'p'),

@@ -22,20 +22,20 @@ const historyOf = (size: number, nth = 1) => {
   const rows = [...blocks]
     .map(([block, entries]) => ({ sort: block, key: String(block), row: { block, entries } }))
     .toReversed();
-  let asked = 0;
+  let reads = 0;
   const list = async (_name: string, { before = Infinity, limit }: ListQuery) => {
-    asked += 1;
+    reads += 1;
     return rows.filter(({ sort }) => sort < before).slice(0, limit);
   };
   const deps = { following: { asOf: () => ({ position: 1, at: 1 }) }, readModels: { list } };
   const page = async (at: { before?: number; as_of?: number }) => {
-    asked = 0;
+    reads = 0;
     const call = { caller: { roles: new Set(['staff']) } };
     const input = { owner_id: 'acme', limit: 100, ...at };
     const outcome = await listHistory(deps as never, input, call as never);
     if (!outcome.ok) throw new Error(outcome.detail);
     const { data, next_before } = outcome.value;
-    return { revisions: data.map(({ revision }) => revision), next_before, asked };
+    return { revisions: data.map(({ revision }) => revision), next_before, asked: reads };
   };
   return { page, last: EVENTS * size * nth };
 };
@@ -89,14 +89,14 @@ describe('The keys of an agent', () => {
 
 describe('All pages of a list of the desk', () => {
   it('are read from the first to the last', async () => {
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const all = await everyPage(async (before = 6) => {
-      asked.push(before);
+      requests.push(before);
       const data = [before - 1, before - 2];
       return { data, next_before: before > 2 ? before - 2 : null, as_of: before };
     });
     expect(all).toEqual({ data: [5, 4, 3, 2, 1, 0], next_before: null, as_of: 2 });
-    expect(asked).toEqual([6, 4, 2]);
+    expect(requests).toEqual([6, 4, 2]);
   });
 });
 
@@ -106,7 +106,7 @@ describe('A list of leads by external_id', () => {
     const gets: unknown[] = [];
     const deps = {
       following: { asOf: () => ({ position: 1, at: 1 }) },
-      readModels: { get: async (...asked: unknown[]) => void gets.push(asked) },
+      readModels: { get: async (...args: unknown[]) => void gets.push(args) },
     };
     const caller = { ownerId: 'acme' };
     const input = { external_id: 'FIRST', limit: 20 };

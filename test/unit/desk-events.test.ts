@@ -10,13 +10,13 @@ import { bound } from '../conformance/log-events.ts';
 const { log: open } = onStandIn();
 
 type Asked = Partial<DeskInput<'readEvents'>>;
-let read: (asked: Asked) => Promise<{ prints: unknown[]; more: boolean; positions: number[] }>;
+let read: (query: Asked) => Promise<{ prints: unknown[]; more: boolean; positions: number[] }>;
 
 beforeEach(async () => {
   const log = await open();
   const call = { caller: {} } as DeskCall;
-  read = async (asked) => {
-    const input = { after: 0, limit: 100, ...asked };
+  read = async (query) => {
+    const input = { after: 0, limit: 100, ...query };
     const outcome = await readEvents({ log } as unknown as DeskDeps, input, call);
     if (!outcome.ok) throw new Error(outcome.code);
     const { data, more } = outcome.value;

@@ -11,7 +11,7 @@ const { searchProducts, submitLead } = agentOperations;
 type Raw = Record<string, unknown>;
 
 /** Returns the faults as lines of pointer, code and detail. */
-const said = ({ input }: { input: Parameters<typeof readInput>[0] }, raw: Raw): string[] => {
+const faultsOf = ({ input }: { input: Parameters<typeof readInput>[0] }, raw: Raw): string[] => {
   const read = readInput(input, raw);
   if (!('faults' in read)) throw new Error('was taken');
   return read.faults.map(({ pointer, code, detail }) => `${pointer} ${code}: ${detail}`);
@@ -35,16 +35,16 @@ describe('A fault', () => {
     [1e20, 'too_big: must be at most 100000000'],
     [undefined, 'required: is required'],
   ])('of the quantity %j states once what is allowed', (quantity, words) => {
-    expect(said(createHandoff, of(quantity))).toEqual([`${AT} ${words}`]);
+    expect(faultsOf(createHandoff, of(quantity))).toEqual([`${AT} ${words}`]);
   });
 
   it.each(['1e3', '99999999999999999999', 'six'])(
     'of the query parameter %s does not mention the type text, because all parameters are text',
     (text) => {
-      expect(said(searchProducts, { at_quantity: text })).toEqual([
+      expect(faultsOf(searchProducts, { at_quantity: text })).toEqual([
         '/at_quantity invalid_type: must be a whole number from 1 to 100000000',
       ]);
-      expect(said(getPerformance, { as_of: text })).toEqual([
+      expect(faultsOf(getPerformance, { as_of: text })).toEqual([
         '/as_of invalid_type: must be a whole number of at least 0',
       ]);
     },
@@ -53,14 +53,14 @@ describe('A fault', () => {
   it('of a field with another type is one fault and counts as one field', () => {
     const raw = { idempotency_key: 'a', target: { kind: 'product', ref: 'A' }, campaign: [] };
     const words = 'must be text of 1 to 64 characters, not a list';
-    expect(said(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
+    expect(faultsOf(createLink, raw)).toEqual([`/campaign invalid_type: ${words}`]);
     const twice = parseInput(createLink, { ...raw, campaign: 'a\n\u0000', slug: '-' });
     expect(twice).toMatchObject({ refusal: { detail: '2 fields are not valid.' } });
   });
 
   it('names choices, formats and lengths', () => {
     const metadata = { a: {}, b: 'x\ny', 'C!': 1 };
-    expect(said(createHandoff, list({ metadata, title: '', expires_at: 'soon' }))).toEqual([
+    expect(faultsOf(createHandoff, list({ metadata, title: '', expires_at: 'soon' }))).toEqual([
       '/title too_small: must not be empty',
       '/expires_at invalid_format: must be a time like 2026-11-21T09:30:00Z',
       '/metadata/a invalid_type: must be text of 1 to 500 characters or a number or true or false',
@@ -75,7 +75,7 @@ describe('A fault', () => {
       consent: { basis: 'trust', obtained_at: '2026-01-20T09:00:00Z' },
       withdraw: false,
     };
-    expect(said(submitLead, lead)).toEqual([
+    expect(faultsOf(submitLead, lead)).toEqual([
       '/external_id too_big: must have at most 128 characters',
       '/company/website invalid_format: must be an http or https URL',
       '/contact/email invalid_format: must be an e-mail address',
@@ -84,7 +84,7 @@ describe('A fault', () => {
       '/withdraw invalid_value: must be true',
     ]);
     expect(
-      said(getPerformance, { from: 'x', group_by: ['country', 'link_id', 'channel'] }),
+      faultsOf(getPerformance, { from: 'x', group_by: ['country', 'link_id', 'channel'] }),
     ).toEqual([
       '/from invalid_format: must be a day like 2026-11-21',
       '/group_by too_big: must have at most 2 items',
@@ -111,18 +111,18 @@ describe('A field that is stored in plaintext', () => {
   ])('refuses %s', (text) => {
     const own = { external_id: text, metadata: { note: text } };
     const mine = ['/external_id', '/metadata/note'];
-    expect(said(createLink, link({ ...own, campaign: text, sub_ids: ['a', text] }))).toEqual(
+    expect(faultsOf(createLink, link({ ...own, campaign: text, sub_ids: ['a', text] }))).toEqual(
       ['/external_id', '/campaign', '/sub_ids/1', '/metadata/note'].map((at) => `${at} ${REFUSED}`),
     );
-    expect(said(createHandoff, list({ ...own, title: text }))).toEqual(
+    expect(faultsOf(createHandoff, list({ ...own, title: text }))).toEqual(
       ['/title', ...mine].map((at) => `${at} ${REFUSED}`),
     );
-    expect(said(submitLead, { idempotency_key: 'a', ...own })).toEqual([
+    expect(faultsOf(submitLead, { idempotency_key: 'a', ...own })).toEqual([
       `/metadata/note ${REFUSED}`,
     ]);
     const message = { idempotency_key: 'a', channel: 'email', text: 'Hello' };
     expect(
-      said(requestMessage, { ...message, recipient_ref: text, external_id: text }).sort(),
+      faultsOf(requestMessage, { ...message, recipient_ref: text, external_id: text }).sort(),
     ).toEqual(['/external_id', '/recipient_ref'].map((at) => `${at} ${REFUSED}`));
   });
 
@@ -136,12 +136,12 @@ describe('A field that is stored in plaintext', () => {
     '2026-11-22T09:00:00+02:00',
   ])('accepts %s', (text) => {
     const own = { external_id: text, metadata: { note: text, count: 442_071_838_750 } };
-    const taken = [
+    const results = [
       readInput(createLink.input, link({ ...own, campaign: text, sub_ids: [text] })),
       readInput(createHandoff.input, list({ ...own, title: text })),
       readInput(submitLead.input, { idempotency_key: 'a', ...own }),
     ];
-    expect(taken).not.toContainEqual(expect.objectContaining({ faults: expect.anything() }));
+    expect(results).not.toContainEqual(expect.objectContaining({ faults: expect.anything() }));
   });
 
   it('can be read in older records with values that are refused today', () => {

@@ -63,8 +63,8 @@ const happenings = fc.record({
 });
 type Happening = typeof happenings extends fc.Arbitrary<infer Made> ? Made : never;
 
-const rowsOf = (made: Happening[], to: number): PerformanceRecord[] =>
-  made.map(({ ago, quarter, country, link, campaign, amount, currency }) => {
+const rowsOf = (generated: Happening[], to: number): PerformanceRecord[] =>
+  generated.map(({ ago, quarter, country, link, campaign, amount, currency }) => {
     const cell = `${quarter}|${country}`;
     const dims = { link_id: link, ...(campaign !== undefined && { campaign }) };
     const rfq_value = { [cell]: { [currency]: amount } };
@@ -88,8 +88,8 @@ describe('A performance comparison', () => {
         fc.constantFrom('previous_period', 'previous_year'),
         fc.constantFrom(...GROUPS),
         fc.constantFrom(...ZONES),
-        async (made, to, days, compare_to, group_by, time_zone) => {
-          const rows = rowsOf(made, to);
+        async (generated, to, days, compare_to, group_by, time_zone) => {
+          const rows = rowsOf(generated, to);
           const asked = { from: dateOf(to - days + 1), to: dateOf(to), group_by, time_zone };
           for (const granularity of GRANULARITIES) {
             const answer = await ask(rows, { ...asked, compare_to, granularity });

@@ -10,7 +10,7 @@ import type { KeyVault } from '#src/ports/system.ts';
 const vault = () => sqliteKeyVault(':memory:', Buffer.alloc(32, 7));
 const CONTACT = { name: 'Ada', email: 'ada@shop.example' };
 
-const told = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) => {
+const shownTexts = async (opening: KeyVault, lead: LeadState, handoff: HandoffState) => {
   const { contact, interest, state_reason } = await showLead({ vault: opening }, lead, {
     ownerId: 'anna',
     at: 0,
@@ -43,17 +43,17 @@ it('Personal data is shown as its text, as erased, or as unreadable if its key i
     note_to_buyer: text,
     status_reason: text,
   });
-  expect(await told(ours, lead, handoff)).toEqual({
+  expect(await shownTexts(ours, lead, handoff)).toEqual({
     contact: CONTACT,
     note: 'mugs',
     state_reason: 'no time',
     note_to_buyer: 'dear Ada',
     status_reason: 'too dear',
   });
-  expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
+  expect(await shownTexts(older, lead, handoff)).toEqual(all('[unreadable]'));
   // A new write of the subject creates a new key, which does not open older texts.
   for (const subject of ['led_1', 'hnd_1']) await older.seal(subject, 'again');
-  expect(await told(older, lead, handoff)).toEqual(all('[unreadable]'));
+  expect(await shownTexts(older, lead, handoff)).toEqual(all('[unreadable]'));
   for (const subject of ['led_1', 'hnd_1']) await ours.destroy(subject);
-  expect(await told(ours, lead, handoff)).toEqual(all('[erased]'));
+  expect(await shownTexts(ours, lead, handoff)).toEqual(all('[erased]'));
 });

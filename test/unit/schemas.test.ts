@@ -19,9 +19,9 @@ const takes = (schema: object, value: unknown): boolean =>
   validator.getValidator(schema)(value).valid;
 
 const tool = (name: string) => {
-  const found = TOOLS.find(({ entry }) => entry.name === name);
-  if (!found) throw new Error(`no tool is called ${name}`);
-  return found;
+  const match = TOOLS.find(({ entry }) => entry.name === name);
+  if (!match) throw new Error(`no tool is called ${name}`);
+  return match;
 };
 const metadata = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
@@ -69,22 +69,22 @@ it.each<[string, string, Example, Example]>([
     { withdraw_reason: 'Gone' },
   ],
   ['a contact without consent', 'submit_lead', {}, { consent: undefined }],
-])('The published schemas refuse %s', (_what, name, taken, refused) => {
+])('The published schemas refuse %s', (_what, name, accepted, refused) => {
   const { entry, operation } = tool(name);
   const { inputSchema } = entry;
   const example = operation.examples[0]?.input ?? {};
-  const asked = (more: Example): unknown => JSON.parse(JSON.stringify({ ...example, ...more }));
-  const parsed = (more: Example) => operation.input.safeParse(asked(more)).success;
-  expect(takes(inputSchema, asked(taken))).toBe(true);
-  expect(takes(inputSchema, asked(refused))).toBe(false);
-  expect(parsed(taken)).toBe(true);
+  const inputOf = (more: Example): unknown => JSON.parse(JSON.stringify({ ...example, ...more }));
+  const parsed = (more: Example) => operation.input.safeParse(inputOf(more)).success;
+  expect(takes(inputSchema, inputOf(accepted))).toBe(true);
+  expect(takes(inputSchema, inputOf(refused))).toBe(false);
+  expect(parsed(accepted)).toBe(true);
   const path = `/api/affiliate/v1/${name === 'submit_lead' ? 'leads' : 'handoffs'}`;
   if (name !== 'submit_lead' && name !== 'create_handoff') return;
   const { schema } = paths[path]?.post.requestBody.content['application/json'] ?? {};
   if (!schema) throw new Error(`no body is sent to ${path}`);
   const body = (more: Example) => {
-    const { idempotency_key: _key, ...fields } = asked(more) as Example;
+    const { idempotency_key: _key, ...fields } = inputOf(more) as Example;
     return takes(schema, fields);
   };
-  expect([body(taken), body(refused)]).toEqual([true, false]);
+  expect([body(accepted), body(refused)]).toEqual([true, false]);
 });

@@ -40,37 +40,37 @@ const failingOnce = (at: 'head' | 'subscription'): EventLog => {
 describe('The watch of tasks', () => {
   const following = (log: EventLog) => {
     const ends: unknown[] = [];
-    let told = (): void => {};
-    const ended = new Promise<void>((resolve) => (told = resolve));
+    let resolveEnd = (): void => {};
+    const ended = new Promise<void>((resolve) => (resolveEnd = resolve));
     const stopping = new AbortController();
     const { signal } = stopping;
     const onEnd = (error?: unknown): void => {
       ends.push(error);
-      told();
+      resolveEnd();
     };
-    const heard = async (): Promise<FoldEvent> => {
+    const nextEvent = async (): Promise<FoldEvent> => {
       const first = Promise.withResolvers<FoldEvent>();
       await watch.on('acme-lead_1', first.resolve);
       await log.append('acme-lead_1', NO_STREAM, several(1));
       return first.promise;
     };
     const watch = taskWatch({ log }, { signal, onEnd });
-    return { watch, ends, ended, heard, stop: () => stopping.abort() };
+    return { watch, ends, ended, heard: nextEvent, stop: () => stopping.abort() };
   };
 
   it('starts again after a failed start', async () => {
-    const { watch, ends, heard } = following(failingOnce('head'));
+    const { watch, ends, heard: nextEvent } = following(failingOnce('head'));
     await expect(watch.on('acme-lead_1', () => {})).rejects.toBe(AWAY);
-    expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
+    expect(await nextEvent()).toMatchObject({ stream: 'acme-lead_1' });
     expect(ends).toEqual([]);
   });
 
   it('reports why it ended, and starts again', async () => {
-    const { watch, ends, ended, heard } = following(failingOnce('subscription'));
+    const { watch, ends, ended, heard: nextEvent } = following(failingOnce('subscription'));
     await watch.on('acme-lead_1', () => {});
     await ended;
     expect(ends).toEqual([AWAY]);
-    expect(await heard()).toMatchObject({ stream: 'acme-lead_1' });
+    expect(await nextEvent()).toMatchObject({ stream: 'acme-lead_1' });
   });
 
   it('reports no error when it is stopped', async () => {

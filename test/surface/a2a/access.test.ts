@@ -71,8 +71,8 @@ describe('An A2A task whose agent loses a scope', () => {
     const { key: by, agentId } = await app.agent('acme', ['handoffs:write', 'products:read']);
     const task = await sent(app, by, message(HANDOFF));
     const scopes = ['products:read'];
-    const asked = { owner_id: 'acme', agent_id: agentId, name: 'Test', purpose: 'Tests', scopes };
-    expect((await app.desk('POST', '/agents', asked)).status).toBe(201);
+    const request = { owner_id: 'acme', agent_id: agentId, name: 'Test', purpose: 'Tests', scopes };
+    expect((await app.desk('POST', '/agents', request)).status).toBe(201);
     const approval = { reason: 'Less', scopes };
     expect((await app.desk('POST', `/agents/${agentId}/approve`, approval)).status).toBe(200);
     const { result } = await rpc<WireTask>(app, by, 'GetTask', { id: task.id });
@@ -89,20 +89,20 @@ describe('The A2A tasks of another agent or another owner', () => {
   it('do not exist for any method of either binding', async () => {
     const mine = await sent(app, key, message(POST));
     const words = await sent(app, key, message('hm'));
-    const made = await sent(app, key, message(HANDOFF));
+    const handoffTask = await sent(app, key, message(HANDOFF));
     for (const owner of ['acme', 'rival']) {
       const other = await app.agent(owner);
       const test = await app.agent(owner, SCOPE_NAMES, 'test');
       for (const by of [other.key, test.key])
-        for (const { id } of [mine, words, made, { id: 'tsk_000000000000000000000000' }]) {
+        for (const { id } of [mine, words, handoffTask, { id: 'tsk_000000000000000000000000' }]) {
           for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask'])
             expect((await errorOf(app, by, method, { id })).code).toBe(-32001);
           for (const method of ['SendMessage', 'SendStreamingMessage'])
             expect(
               (await errorOf(app, by, method, { message: message(POST, { taskId: id }) })).code,
             ).toBe(-32001);
-          const said = await http('GET', `/tasks/${id}`, undefined, {}, by);
-          expect(said.status).toBe(404);
+          const response = await http('GET', `/tasks/${id}`, undefined, {}, by);
+          expect(response.status).toBe(404);
           expect((await http('POST', `/tasks/${id}:cancel`, undefined, {}, by)).status).toBe(404);
           expect((await http('GET', `/tasks/${id}:subscribe`, undefined, {}, by)).status).toBe(404);
         }
@@ -117,19 +117,19 @@ describe('The A2A tasks of another agent or another owner', () => {
 describe('The audit log', () => {
   it('has each A2A call once, under the id of its operation', async () => {
     const { key: by, agentId } = await app.agent('audit');
-    const said = message(HANDOFF);
-    const made = await sent(app, by, said);
-    await sent(app, by, said);
+    const repeated = message(HANDOFF);
+    const created = await sent(app, by, repeated);
+    await sent(app, by, repeated);
     await sent(app, by, message('words'));
     await sent(app, by, message({ skill: 'performance_digest' }));
     await sent(app, by, message({ skill: 'place_order' }));
     await errorOf(app, by, 'SubmitRfq', {});
     await errorOf(app, by, 'Nonsense', {});
-    await rpc(app, by, 'GetTask', { id: made.id });
+    await rpc(app, by, 'GetTask', { id: created.id });
     await rpc(app, by, 'GetTask', { id: freshKey() });
     await rpc(app, by, 'ListTasks', {});
     await rpc(app, by, 'ListTasks', { pageSize: 0 });
-    await rpc(app, by, 'CancelTask', { id: made.id });
+    await rpc(app, by, 'CancelTask', { id: created.id });
     await rpc(app, by, 'GetExtendedAgentCard', {});
     const seen = (await activityOf(app, 'audit')).map(
       ({ surface, operation, decision, code = '-', count }) =>
@@ -152,9 +152,9 @@ describe('The audit log', () => {
       ].sort(),
     );
     const written = await app.service.deps.log.readOwner('audit', { after: 0, limit: 1_000 });
-    const made2 = written.filter(
+    const handoffEvents = written.filter(
       ({ type, meta }) => type === 'HandoffCreated' && meta.actor === agentId,
     );
-    expect(made2).toHaveLength(1);
+    expect(handoffEvents).toHaveLength(1);
   });
 });

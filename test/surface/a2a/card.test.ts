@@ -36,8 +36,8 @@ describe('The agent card', () => {
     const withKey = await app.send({ method: 'GET', url: CARD, key: 'trb_live_wrong' });
     expect(withKey.text).toBe(text);
     for (const tag of [headers['etag'], `W/${headers['etag']}`, `"x", ${headers['etag']}`, '*']) {
-      const kept = await get(CARD, { 'if-none-match': tag ?? '' });
-      expect([kept.status, kept.text]).toEqual([304, '']);
+      const cached = await get(CARD, { 'if-none-match': tag ?? '' });
+      expect([cached.status, cached.text]).toEqual([304, '']);
     }
     expect((await get(CARD, { 'if-none-match': '"x"' })).status).toBe(200);
     const head = await app.service.server.inject({ method: 'HEAD', url: CARD });
@@ -74,7 +74,7 @@ describe('The agent card', () => {
       pushNotifications: false,
       extendedAgentCard: true,
     });
-    const known = new Set([
+    const allowedNames = new Set([
       'id',
       'name',
       'description',
@@ -85,7 +85,7 @@ describe('The agent card', () => {
       'securityRequirements',
     ]);
     for (const skill of card.skills)
-      expect(Object.keys(skill).filter((name) => !known.has(name))).toEqual([]);
+      expect(Object.keys(skill).filter((name) => !allowedNames.has(name))).toEqual([]);
     expect(card.skills.map(({ id }) => id)).toEqual(Object.keys(SKILLS));
   });
 
@@ -93,13 +93,13 @@ describe('The agent card', () => {
     const card = (await get(CARD)).body as Wire;
     const jwks = (await get(KEYS)).body as Jwks;
     const [key] = jwks.keys;
-    const asked: (string | undefined)[] = [];
+    const keyRequests: (string | undefined)[] = [];
     const check = verifyAgentCardSignature(async (kid, jku) => {
-      asked.push(kid, jku);
+      keyRequests.push(kid, jku);
       return key as never;
     });
     await check(card);
-    expect(asked).toEqual([key?.kid, ORIGIN + KEYS]);
+    expect(keyRequests).toEqual([key?.kid, ORIGIN + KEYS]);
     await expect(check({ ...card, name: 'Tributory' })).rejects.toThrow();
     await expect(
       check({ ...card, capabilities: { ...card.capabilities, pushNotifications: true } } as never),

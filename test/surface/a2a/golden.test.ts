@@ -15,33 +15,35 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const said = (messageId: string, part: object, over: object = {}) => ({
+const messageParams = (messageId: string, part: object, over: object = {}) => ({
   message: { messageId, role: 'ROLE_USER', parts: [part], ...over },
 });
 
 /** Replaces ids, hashes and secrets, which differ from run to run, by numbered names. */
-const settled = (shown: string): string => {
-  const text = shown.replaceAll(/("nextPageToken": ")[^"]+/g, '$1<page>');
+const settled = (output: string): string => {
+  const text = output.replaceAll(/("nextPageToken": ")[^"]+/g, '$1<page>');
   const names = new Map<string, string>();
   const pattern =
     /(tsk|ctx|hnd|out|agt|prd)_[0-9a-z]{24}|[0-9a-f]{8}-[0-9a-f-]{27}|\/h\/[0-9a-f]{40}|"[0-9a-f]{64}"/g;
-  return text.replaceAll(pattern, (found, prefix: string | undefined) => {
-    const known = names.get(found) ?? `<${prefix ?? 'random'} ${names.size + 1}>`;
-    names.set(found, known);
-    return known.startsWith('<random') && found.startsWith('"') ? `"${known}"` : known;
+  return text.replaceAll(pattern, (id, prefix: string | undefined) => {
+    const placeholder = names.get(id) ?? `<${prefix ?? 'random'} ${names.size + 1}>`;
+    names.set(id, placeholder);
+    return placeholder.startsWith('<random') && id.startsWith('"')
+      ? `"${placeholder}"`
+      : placeholder;
   });
 };
 
 type Step = [method: string, params: object];
 
 const steps = (binding: string): Step[] => [
-  ['SendMessage', said(`${binding}-1`, { text: 'Promote the mugs' })],
-  ['SendMessage', said(`${binding}-2`, { data: HANDOFF })],
-  ['SendMessage', said(`${binding}-2`, { data: { ...HANDOFF, title: 'Else' } })],
-  ['SendMessage', said(`${binding}-3`, { data: POST })],
-  ['SendMessage', said(`${binding}-4`, { data: { skill: 'place_order' } })],
-  ['SendMessage', said(`${binding}-5`, { data: { ...POST, text: 5, price: 1 } })],
-  ['SendMessage', said(`${binding}-6`, { url: 'https://x.example/' })],
+  ['SendMessage', messageParams(`${binding}-1`, { text: 'Promote the mugs' })],
+  ['SendMessage', messageParams(`${binding}-2`, { data: HANDOFF })],
+  ['SendMessage', messageParams(`${binding}-2`, { data: { ...HANDOFF, title: 'Else' } })],
+  ['SendMessage', messageParams(`${binding}-3`, { data: POST })],
+  ['SendMessage', messageParams(`${binding}-4`, { data: { skill: 'place_order' } })],
+  ['SendMessage', messageParams(`${binding}-5`, { data: { ...POST, text: 5, price: 1 } })],
+  ['SendMessage', messageParams(`${binding}-6`, { url: 'https://x.example/' })],
   ['GetTask', { id: 'tsk_000000000000000000000000' }],
   ['ListTasks', { pageSize: 2 }],
   ['ListTasks', { pageSize: 0 }],
@@ -84,17 +86,17 @@ describe('A2A 1.0', () => {
     const seen: object[] = [];
     for (const step of steps(binding)) {
       const { status, headers, body } = await send(step);
-      const told = JSON.parse(JSON.stringify(body)) as { signatures?: object; result?: object };
-      for (const card of [told, told.result ?? {}])
+      const answer = JSON.parse(JSON.stringify(body)) as { signatures?: object; result?: object };
+      for (const card of [answer, answer.result ?? {}])
         if ('signatures' in card) card.signatures = ['signed'];
-      seen.push({ asked: step, status, type: headers['content-type'], body: told });
+      seen.push({ asked: step, status, type: headers['content-type'], body: answer });
     }
     const text = settled(JSON.stringify(seen, null, 2));
     await expect(`${text}\n`).toMatchFileSnapshot(`../../golden/a2a/${binding}.json`);
   });
 
   it('streams the end of a task as in its golden file', async () => {
-    const task = await overRpc(['SendMessage', said('stream-1', { data: POST })]);
+    const task = await overRpc(['SendMessage', messageParams('stream-1', { data: POST })]);
     const { result } = task.body as {
       result: { task: { id: string; metadata: { record: string } } };
     };

@@ -33,8 +33,8 @@ const events = async () =>
     ({ type }) => type !== 'ActivityRecorded',
   );
 
-const conflict = async (said: object) => {
-  const { code, data } = await errorOf(app, key, 'SendMessage', { message: said });
+const conflict = async (sentMessage: object) => {
+  const { code, data } = await errorOf(app, key, 'SendMessage', { message: sentMessage });
   expect(code).toBe(-32602);
   return data[0]?.reason;
 };
@@ -48,18 +48,18 @@ describe('A repeated A2A message', () => {
     ['missing fields', { skill: 'prepare_handoff' }],
     ['a forbidden act', { skill: 'place_order' }],
   ])('returns the same task when the message has %s', async (_what, data) => {
-    const said = message(data);
-    const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: said });
+    const sentMessage = message(data);
+    const first = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: sentMessage });
     const before = (await events()).length;
-    const again = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: said });
+    const again = await rpc<{ task: WireTask }>(app, key, 'SendMessage', { message: sentMessage });
     expect(again.result).toEqual(first.result);
     expect(again.headers['idempotent-replayed']).toBe('true');
     expect(await events()).toHaveLength(before);
   });
 
   it('creates one task when both copies arrive at once, and one of two different messages with its id is refused', async () => {
-    const said = message(HANDOFF);
-    const both = await Promise.all([sent(app, key, said), sent(app, key, said)]);
+    const sentMessage = message(HANDOFF);
+    const both = await Promise.all([sent(app, key, sentMessage), sent(app, key, sentMessage)]);
     expect(both[0]?.id).toBe(both[1]?.id);
     const messageId = freshKey();
     const two = await Promise.all(
@@ -91,23 +91,25 @@ describe('A repeated A2A message', () => {
 
   it('creates another task when another agent sends it', async () => {
     const other = await app.agent('acme');
-    const said = message(HANDOFF);
-    expect((await sent(app, other.key, said)).id).not.toBe((await sent(app, key, said)).id);
+    const sentMessage = message(HANDOFF);
+    expect((await sent(app, other.key, sentMessage)).id).not.toBe(
+      (await sent(app, key, sentMessage)).id,
+    );
   });
 
   it('can have any text as its id', async () => {
-    const said = message(HANDOFF, { messageId: 'größe 1/2 {"a"}' });
-    expect((await sent(app, key, said)).id).toBe((await sent(app, key, said)).id);
+    const sentMessage = message(HANDOFF, { messageId: 'größe 1/2 {"a"}' });
+    expect((await sent(app, key, sentMessage)).id).toBe((await sent(app, key, sentMessage)).id);
   });
 
   it('continues its task once, and its id cannot be used for another task', async () => {
     const one = await sent(app, key, message('one'));
     const two = await sent(app, key, message('two'));
-    const said = message(HANDOFF, { taskId: one.id });
-    const done = await sent(app, key, said);
-    expect(done.id).toBe(one.id);
-    expect(await sent(app, key, said)).toEqual(done);
-    expect(await conflict({ ...said, taskId: two.id })).toBe('MESSAGE_ID_CONFLICT');
+    const sentMessage = message(HANDOFF, { taskId: one.id });
+    const completed = await sent(app, key, sentMessage);
+    expect(completed.id).toBe(one.id);
+    expect(await sent(app, key, sentMessage)).toEqual(completed);
+    expect(await conflict({ ...sentMessage, taskId: two.id })).toBe('MESSAGE_ID_CONFLICT');
     expect((await taskOf(app, key, two.id)).status.state).toBe('TASK_STATE_INPUT_REQUIRED');
   });
 });
@@ -123,12 +125,12 @@ describe('An idempotency_key in the data part of an A2A message', () => {
         headers: { 'idempotency-key': idempotency_key },
         payload: body,
       });
-    const made = await rest(handoff);
-    const said = message({ ...HANDOFF, idempotency_key });
-    const task = await sent(app, key, said);
+    const created = await rest(handoff);
+    const sentMessage = message({ ...HANDOFF, idempotency_key });
+    const task = await sent(app, key, sentMessage);
     expect(task.status.state).toBe('TASK_STATE_COMPLETED');
-    expect(artifactOf(task, 'handoff')).toEqual(made.body);
-    expect(await sent(app, key, said)).toEqual(task);
+    expect(artifactOf(task, 'handoff')).toEqual(created.body);
+    expect(await sent(app, key, sentMessage)).toEqual(task);
     expect(await taskOf(app, key, task.id)).toEqual(task);
     expect(await conflict(message({ ...HANDOFF, title: 'Else', idempotency_key }))).toBe(
       'IDEMPOTENCY_KEY_REUSED',
@@ -187,10 +189,10 @@ describe('While the read model of tasks is rebuilt', () => {
       return { status: answer.statusCode, body: answer.json<{ task: WireTask }>() };
     };
     for (const data of [HANDOFF, POST, DIGEST, 'Hello']) {
-      const said = { message: message(data) };
-      const first = await send(said);
+      const sentMessage = { message: message(data) };
+      const first = await send(sentMessage);
       expect(first.status).toBe(200);
-      expect(await send(said)).toEqual(first);
+      expect(await send(sentMessage)).toEqual(first);
       const { id } = first.body.task;
       expect((await send({}, `/tasks/${id}:cancel`)).status).toBe(503);
     }

@@ -103,11 +103,11 @@ describe('The A2A skill attribution_question', () => {
 
   it('answers whether a click counts as valid', async () => {
     const visits = await visitsOf();
-    const said = await Promise.all(visits.map(({ position }) => ask({ position })));
-    const valid = said.filter(({ statement }) => statement.includes('clicks_valid'));
-    const raw = said.filter(({ statement }) => statement.includes('clicks_raw only: bot'));
+    const answers = await Promise.all(visits.map(({ position }) => ask({ position })));
+    const valid = answers.filter(({ statement }) => statement.includes('clicks_valid'));
+    const raw = answers.filter(({ statement }) => statement.includes('clicks_raw only: bot'));
     expect([valid.length, raw.length]).toEqual([1, 1]);
-    for (const one of said) expect(types(one)).toEqual(['LinkCreated', 'VisitRecorded']);
+    for (const one of answers) expect(types(one)).toEqual(['LinkCreated', 'VisitRecorded']);
   });
 
   it('contains no personal data in its answer', async () => {
@@ -131,24 +131,24 @@ describe('The A2A skill attribution_question', () => {
       { position: 1 },
       { position: 999_999 },
     ]) {
-      const said = message({ skill: 'attribution_question', ...question });
-      const { code, data } = await errorOf(app, rival.key, 'SendMessage', { message: said });
+      const sentMessage = message({ skill: 'attribution_question', ...question });
+      const { code, data } = await errorOf(app, rival.key, 'SendMessage', { message: sentMessage });
       expect([code, data[0]?.reason]).toEqual([-32602, 'RESOURCE_NOT_FOUND']);
     }
   });
 
   it('accepts one subject a request, and requires leads:read for a lead', async () => {
     for (const question of [{}, { lead_id: leadId, link_id: link.id }, { position: 0 }]) {
-      const said = message({ skill: 'attribution_question', ...question });
-      expect((await errorOf(app, key, 'SendMessage', { message: said })).code).toBe(-32602);
+      const sentMessage = message({ skill: 'attribution_question', ...question });
+      expect((await errorOf(app, key, 'SendMessage', { message: sentMessage })).code).toBe(-32602);
     }
     const less = await app.agent(
       'acme',
       SCOPE_NAMES.filter((name) => name !== 'leads:read'),
     );
     await ask({ link_id: link.id }, less.key);
-    const said = message({ skill: 'attribution_question', lead_id: leadId });
-    const task = await sent(app, less.key, said);
+    const sentMessage = message({ skill: 'attribution_question', lead_id: leadId });
+    const task = await sent(app, less.key, sentMessage);
     expect(detailOf(task)).toMatchObject({ code: 'scope_missing' });
     expect(task.artifacts).toBeUndefined();
   });

@@ -48,14 +48,14 @@ describe('The A2A skill coordinate_promotion', () => {
     await act(app, 'acme', recordOf(task), dispatched);
     expect(await state()).toBe('TASK_STATE_WORKING');
     await act(app, 'acme', recordOf(task), confirmed);
-    const done = await taskOf(app, key, task.id);
-    expect(done.status.state).toBe('TASK_STATE_COMPLETED');
-    expect(artifactOf(done, 'receipt')).toMatchObject({
+    const completed = await taskOf(app, key, task.id);
+    expect(completed.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(artifactOf(completed, 'receipt')).toMatchObject({
       outbound_id: recordOf(task),
       content_sha256: detail['content_sha256'],
       evidence: 'outbox/1',
     });
-    expect(done.artifacts?.[0]?.metadata).toEqual({ untrusted: true });
+    expect(completed.artifacts?.[0]?.metadata).toEqual({ untrusted: true });
   });
 
   it('creates an outreach request that names its task', async () => {
@@ -67,11 +67,11 @@ describe('The A2A skill coordinate_promotion', () => {
   it('accepts changes as a message of the same task and keeps the fields that the message omits', async () => {
     const task = await sent(app, key, message(POST));
     await act(app, 'acme', recordOf(task), requestChanges);
-    const asked = await taskOf(app, key, task.id);
-    expect(asked.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
-    expect(detailOf(asked)).toMatchObject({ code: 'changes_requested' });
-    expect(JSON.stringify(asked.status)).not.toContain('IGNORE');
-    expect(artifactOf(asked, 'decision')).toMatchObject({ decision: 'request_changes' });
+    const inputTask = await taskOf(app, key, task.id);
+    expect(inputTask.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    expect(detailOf(inputTask)).toMatchObject({ code: 'changes_requested' });
+    expect(JSON.stringify(inputTask.status)).not.toContain('IGNORE');
+    expect(artifactOf(inputTask, 'decision')).toMatchObject({ decision: 'request_changes' });
 
     const change = message({ text: 'Mugs again.' }, { taskId: task.id });
     const revised = await sent(app, key, change);
@@ -211,22 +211,22 @@ describe('The A2A skill prepare_handoff', () => {
     const before = (await app.service.deps.log.head()).position;
     await sent(app, key, message(HANDOFF));
     const events = await app.service.deps.log.readAll({ after: before, limit: 10 });
-    const made = events.filter(({ type }) => type !== 'ActivityRecorded');
-    expect(made.map(({ type }) => type)).toEqual(['HandoffCreated']);
-    expect(made[0]?.meta).toMatchObject({ surface: 'a2a', operation: 'createHandoff' });
+    const appended = events.filter(({ type }) => type !== 'ActivityRecorded');
+    expect(appended.map(({ type }) => type)).toEqual(['HandoffCreated']);
+    expect(appended[0]?.meta).toMatchObject({ surface: 'a2a', operation: 'createHandoff' });
   });
 
   it('asks for missing fields in the same task, and refuses invalid fields by their path', async () => {
-    const asked = await sent(app, key, message({ skill: 'prepare_handoff' }));
-    expect(asked.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
-    expect(detailOf(asked)).toMatchObject({
+    const inputTask = await sent(app, key, message({ skill: 'prepare_handoff' }));
+    expect(inputTask.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    expect(detailOf(inputTask)).toMatchObject({
       missing: ['title', 'line_items'],
       schema: { required: ['title', 'line_items'] },
     });
     const { skill: _skill, ...rest } = HANDOFF;
-    const done = await sent(app, key, message(rest, { taskId: asked.id }));
-    expect(done).toMatchObject({ id: asked.id, contextId: asked.contextId });
-    expect(done.status.state).toBe('TASK_STATE_COMPLETED');
+    const completed = await sent(app, key, message(rest, { taskId: inputTask.id }));
+    expect(completed).toMatchObject({ id: inputTask.id, contextId: inputTask.contextId });
+    expect(completed.status.state).toBe('TASK_STATE_COMPLETED');
 
     const wrong = { ...HANDOFF, line_items: [{ sku: 'MUG-1', quantity: 0 }], price: 1 };
     const error = await errorOf(app, key, 'SendMessage', { message: message(wrong) });
@@ -256,9 +256,9 @@ describe('An A2A message with text only', () => {
     const stored = await app.service.deps.log.readOwner('acme', { after: 0, limit: 10_000 });
     expect(JSON.stringify(stored)).not.toContain('555 0199');
 
-    const done = await sent(app, key, message(POST, { taskId: task.id }));
-    expect(done.id).toBe(task.id);
-    expect(done.status.state).toBe('TASK_STATE_AUTH_REQUIRED');
+    const completed = await sent(app, key, message(POST, { taskId: task.id }));
+    expect(completed.id).toBe(task.id);
+    expect(completed.status.state).toBe('TASK_STATE_AUTH_REQUIRED');
   });
 
   it('is answered with examples that are accepted unchanged', async () => {
@@ -271,13 +271,13 @@ describe('An A2A message with text only', () => {
 
 describe('The A2A skill performance_digest', () => {
   it('completes at once, and its artifact does not change later', async () => {
-    const said = message({ skill: 'performance_digest', granularity: 'total' });
-    const task = await sent(app, key, said);
+    const sentMessage = message({ skill: 'performance_digest', granularity: 'total' });
+    const task = await sent(app, key, sentMessage);
     const digest = artifactOf(task, 'digest');
     expect(digest).toMatchObject({ period: { granularity: 'total' } });
     await sent(app, key, message(HANDOFF));
     expect(artifactOf(await taskOf(app, key, task.id), 'digest')).toEqual(digest);
-    expect(artifactOf(await sent(app, key, said), 'digest')).toEqual(digest);
+    expect(artifactOf(await sent(app, key, sentMessage), 'digest')).toEqual(digest);
   });
 
   it('returns fewer rows when the result is too large, marks it as truncated, and continues by its cursor', async () => {
@@ -328,11 +328,11 @@ describe('The A2A method CancelTask', () => {
       });
       expect(result.status.state).toBe('TASK_STATE_CANCELED');
     }
-    const gone = await sent(app, key, message(POST));
-    await act(app, 'acme', recordOf(gone), approve);
-    await act(app, 'acme', recordOf(gone), dispatched);
+    const dispatchedTask = await sent(app, key, message(POST));
+    await act(app, 'acme', recordOf(dispatchedTask), approve);
+    await act(app, 'acme', recordOf(dispatchedTask), dispatched);
     const handoff = await sent(app, key, message(HANDOFF));
-    for (const { id } of [gone, handoff])
+    for (const { id } of [dispatchedTask, handoff])
       expect((await errorOf(app, key, 'CancelTask', { id })).code).toBe(-32002);
     const words = await sent(app, key, message('hm'));
     const { result } = await rpc<{ status: object }>(app, key, 'CancelTask', { id: words.id });
@@ -355,8 +355,8 @@ describe('An A2A context', () => {
       [key, 'ctx_000000000000000000000000'],
       [key, freshKey()],
     ] as const) {
-      const said = message(HANDOFF, { contextId: context });
-      expect((await errorOf(app, by, 'SendMessage', { message: said })).code).toBe(-32602);
+      const sentMessage = message(HANDOFF, { contextId: context });
+      expect((await errorOf(app, by, 'SendMessage', { message: sentMessage })).code).toBe(-32602);
     }
     const third = await sent(app, key, message('hm'));
     const mixed = message(HANDOFF, { contextId, taskId: third.id });

@@ -12,13 +12,13 @@ beforeAll(async () => {
   await app.publish([feedProduct('MUG-1')]);
   // More owners than one request reads, all newer than the owners of these tests.
   for (let i = 0; i < 40; i += 1) {
-    const asked = {
+    const request = {
       owner_id: `other${i}`,
       name: 'Agent',
       purpose: 'Tests',
       scopes: ['leads:read'],
     };
-    await app.desk('POST', '/agents', asked);
+    await app.desk('POST', '/agents', request);
     if (i === 2) {
       live = (await app.agent('acme')).key;
       test = (await app.agent('acme', undefined, 'test')).key;

@@ -45,7 +45,7 @@ const lead = async (key: string): Promise<string> => {
 describe('An erasure whose key was not destroyed', () => {
   it('is stored, and the next start of the service destroys the key', async () => {
     const { key } = await app.agent('acme');
-    const [erased, kept] = [await lead(key), await lead(key)];
+    const [erased, other] = [await lead(key), await lead(key)];
     const noRoom = new LogUnavailable('full', 'unknown', 'no room');
     vi.spyOn(app.service.deps.vault, 'destroy').mockRejectedValueOnce(noRoom);
     const refused = await app.desk('POST', `/subjects/${erased}/erase`, { reason: 'Asked' });
@@ -56,7 +56,7 @@ describe('An erasure whose key was not destroyed', () => {
     const { service, first } = await startedAgain();
     expect(await first).toMatchObject({ msg: 'keys of erased subjects destroyed', keys: 1 });
     const { vault } = service.deps;
-    expect([await vault.knows(erased), await vault.knows(kept)]).toEqual(['destroyed', 'key']);
+    expect([await vault.knows(erased), await vault.knows(other)]).toEqual(['destroyed', 'key']);
     await service.close();
   });
 });

@@ -210,13 +210,17 @@ describe('Plaintext in older events', () => {
 
   it('is hidden after an erasure of a lead, except for our own reason codes', async () => {
     const from = await lead({});
-    const lost = await older(from, () => ({}), [{ type: 'LeadRejected', data: { reason: WHY } }]);
+    const withText = await older(from, () => ({}), [
+      { type: 'LeadRejected', data: { reason: WHY } },
+    ]);
     const code = 'already_known';
-    const known = await older(from, () => ({}), [{ type: 'LeadRejected', data: { reason: code } }]);
-    expect(wordsIn(await everywhere(lost.id))).toEqual([WHY]);
-    expect(await erase(lost.id)).toMatchObject({ in_clear: 1 });
-    expect(wordsIn(await everywhere(lost.id))).toEqual([]);
-    expect(await erase(known.id)).toMatchObject({ in_clear: 0 });
-    expect(await everywhere(known.id)).toContain(`"state_reason":"${code}"`);
+    const withCode = await older(from, () => ({}), [
+      { type: 'LeadRejected', data: { reason: code } },
+    ]);
+    expect(wordsIn(await everywhere(withText.id))).toEqual([WHY]);
+    expect(await erase(withText.id)).toMatchObject({ in_clear: 1 });
+    expect(wordsIn(await everywhere(withText.id))).toEqual([]);
+    expect(await erase(withCode.id)).toMatchObject({ in_clear: 0 });
+    expect(await everywhere(withCode.id)).toContain(`"state_reason":"${code}"`);
   });
 });

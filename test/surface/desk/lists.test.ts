@@ -53,8 +53,8 @@ describe('A desk token of one owner', () => {
   it('lists its agents and keys, each in complete pages', async () => {
     const { agentId } = await app.agent('busy');
     for (const name of ['Second', 'Third']) {
-      const asked = { owner_id: 'busy', name, purpose: 'P', scopes: ['leads:read'] };
-      await app.desk('POST', '/agents', asked);
+      const request = { owner_id: 'busy', name, purpose: 'P', scopes: ['leads:read'] };
+      await app.desk('POST', '/agents', request);
       const key = { environment: 'test', expires_in_days: 1 };
       const { id } = (await app.desk('POST', `/agents/${agentId}/keys`, key)).body as Row;
       await app.desk('POST', `/keys/${id}/revoke`, { reason: 'Tests' });

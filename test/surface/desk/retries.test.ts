@@ -78,7 +78,7 @@ describe.each(WRITES)('The desk operation %s', (id) => {
     const { first, other } = await sceneOf(id);
     const key = freshKey();
     const before = await head();
-    const answers = await Promise.all([first, other].map((asked) => atDesk(app, asked, key)));
+    const answers = await Promise.all([first, other].map((call) => atDesk(app, call, key)));
     const refused = answers.filter(({ status }) => status >= 300);
     expect(refused.map(({ body }) => body)).toMatchObject([{ code: 'idempotency_key_reused' }]);
     const [{ request_id = '' } = {}] = refused.map(({ body }) => body as { request_id?: string });

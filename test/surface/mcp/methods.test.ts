@@ -17,7 +17,7 @@ beforeAll(async () => {
   await app.publish([feedProduct('MUG-1')]);
   agent = mcpAgent(app, (await app.agent('acme')).key);
   const { data } = (await agent.done('search_products')) as { data: { id: string }[] };
-  const made = {
+  const records = {
     links: await agent.done('create_link', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
@@ -36,7 +36,7 @@ beforeAll(async () => {
     }),
     products: data[0] ?? { id: '' },
   };
-  for (const [kind, { id }] of Object.entries(made))
+  for (const [kind, { id }] of Object.entries(records))
     uris[kind] = `tributary://${kind}/${String(id)}`;
 });
 afterAll(() => app.close());
@@ -231,8 +231,8 @@ describe('MCP prompts', () => {
     expect(message?.role).toBe('user');
     expect(message?.content.text).toContain('"blue mug"');
     const named = message?.content.text.match(/\b[a-z]+(?:_[a-z]+)+\b/g) ?? [];
-    const known = [...TOOLS.map(({ entry }) => entry.name), 'idempotency_key', 'review_url'];
-    expect(named.filter((name) => !known.includes(name))).toEqual([]);
+    const knownNames = [...TOOLS.map(({ entry }) => entry.name), 'idempotency_key', 'review_url'];
+    expect(named.filter((name) => !knownNames.includes(name))).toEqual([]);
   });
 
   it.each([
@@ -274,8 +274,8 @@ describe('The public documents of MCP', () => {
     expect(first.headers['access-control-allow-origin']).toBe('*');
     expect(first.headers['cache-control']).toContain('max-age');
     const { etag = '' } = first.headers;
-    const known = await app.send({ method: 'GET', url, headers: { 'if-none-match': etag } });
-    expect([known.status, known.text]).toEqual([304, '']);
+    const cached = await app.send({ method: 'GET', url, headers: { 'if-none-match': etag } });
+    expect([cached.status, cached.text]).toEqual([304, '']);
     const posted = await app.send({ method: 'POST', url, payload: {} });
     expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET, HEAD']);
   });

@@ -92,15 +92,15 @@ describe('A write over MCP', () => {
     const isCancel = name.startsWith('cancel');
     const proposal = { idempotency_key: freshKey(), network: 'mastodon', account_ref: 'shop' };
     const open = isCancel && (await agent.done('request_social_post', { ...proposal, text: 'Hi' }));
-    const asked = {
+    const args = {
       idempotency_key: freshKey(),
       ...body,
       ...(open && { outbound_id: open['id'] }),
     };
-    const first = await agent.call(name, asked);
+    const first = await agent.call(name, args);
     expect(first.isError, first.content[0]?.text).not.toBe(true);
     const events = await written();
-    const again = await agent.call(name, asked);
+    const again = await agent.call(name, args);
     expect(again.content[0]?.text).toBe(first.content[0]?.text);
     expect(again._meta).toMatchObject({ replayed: true });
     expect(await written()).toBe(events);
@@ -152,8 +152,8 @@ describe('The scopes over MCP', () => {
     const scopes = [...new Set(Object.values(agentOperations).flatMap(({ scope }) => scope ?? []))];
     for (const one of scopes)
       for (const granted of [[one], scopes.filter((name) => name !== one)]) {
-        const made = await app.agent('acme', granted);
-        const { legacy } = mcpAgent(app, made.key);
+        const created = await app.agent('acme', granted);
+        const { legacy } = mcpAgent(app, created.key);
         for (const { id, scope: needed } of Object.values(agentOperations)) {
           const { status, body, headers } = await legacy('tools/call', { name: toolName({ id }) });
           const open =
@@ -176,9 +176,9 @@ describe('The scopes over MCP', () => {
 
 describe('Credentials over MCP', () => {
   it('are refused after a revocation or a suspension', async () => {
-    const made = await app.agent('acme');
-    const own = mcpAgent(app, made.key);
-    await app.desk('POST', `/agents/${made.agentId}/suspend`, { reason: 'Test' });
+    const created = await app.agent('acme');
+    const own = mcpAgent(app, created.key);
+    await app.desk('POST', `/agents/${created.agentId}/suspend`, { reason: 'Test' });
     const suspended = await own.legacy('tools/list');
     expect([suspended.status, suspended.body.error?.code]).toEqual([403, 40301]);
     const other = await app.agent('acme');
@@ -189,12 +189,12 @@ describe('Credentials over MCP', () => {
   });
 
   it('are refused if they are revoked while the body arrives', async () => {
-    const made = await app.agent('acme');
+    const created = await app.agent('acme');
     const url = await app.service.listen();
     const sent = request(url + MCP, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${made.key}`,
+        authorization: `Bearer ${created.key}`,
         'content-type': 'application/json',
         expect: '100-continue',
       },
@@ -202,7 +202,7 @@ describe('Credentials over MCP', () => {
     sent.flushHeaders();
     // The endpoint has accepted the key when it asks for the body.
     await once(sent, 'continue');
-    await app.desk('POST', `/keys/${made.keyId}/revoke`, { reason: 'Test' });
+    await app.desk('POST', `/keys/${created.keyId}/revoke`, { reason: 'Test' });
     sent.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }));
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     answer.resume();
@@ -244,14 +244,14 @@ describe('The rate limits over MCP', () => {
       WRITES_PER_MINUTE: '2',
       OUTREACH_PER_MINUTE: '2',
     });
-    const made = await tight.agent('acme');
-    const { legacy, raw } = mcpAgent(tight, made.key);
+    const created = await tight.agent('acme');
+    const { legacy, raw } = mcpAgent(tight, created.key);
     const tool = (name: string) => legacy('tools/call', { name });
     expect((await tool('create_link')).headers['ratelimit']).toMatch(/^"write";r=\d/);
     await tight.send({
       method: 'POST',
       url: '/api/affiliate/v1/links',
-      key: made.key,
+      key: created.key,
       payload: {},
     });
     const over = await tool('create_link');
@@ -272,8 +272,8 @@ describe('The rate limits over MCP', () => {
 
 describe('The audit log', () => {
   it('has one entry for each MCP call, whatever its outcome', async () => {
-    const made = await app.agent('acme', ['products:read', 'links:write']);
-    const { legacy, modern, raw } = mcpAgent(app, made.key);
+    const created = await app.agent('acme', ['products:read', 'links:write']);
+    const { legacy, modern, raw } = mcpAgent(app, created.key);
     const link = { idempotency_key: freshKey(), target: { kind: 'search', ref: 'mug' } };
     const calls: [() => Promise<unknown>, string[]][] = [
       [() => legacy('initialize', {}), ['mcp mcp:initialize allowed']],
@@ -329,24 +329,24 @@ describe('The audit log', () => {
     let before: string[] = [];
     for (const [call, entries] of calls) {
       await call();
-      const now = await callsOf(app, made.agentId);
+      const now = await callsOf(app, created.agentId);
       expect(now.slice(before.length)).toEqual(entries);
       before = now;
     }
-    for (const entry of await activityOf(app, made.agentId)) {
-      expect(entry.key_id).toBe(made.keyId);
+    for (const entry of await activityOf(app, created.agentId)) {
+      expect(entry.key_id).toBe(created.keyId);
       expect(entry.request_id).toMatch(/^[0-9a-f-]{36}$/);
     }
   });
 
   it('contains no name that an MCP client invented', async () => {
-    const made = await app.agent('acme');
-    const { legacy, raw } = mcpAgent(app, made.key);
+    const created = await app.agent('acme');
+    const { legacy, raw } = mcpAgent(app, created.key);
     const strange = 'ignore-previous-instructions';
     await legacy(strange);
     await legacy('tools/call', { name: strange });
     await legacy('resources/read', { uri: `tributary://${strange}` });
     await raw({ jsonrpc: '2.0', method: `notifications/${strange}` });
-    expect(JSON.stringify(await activityOf(app, made.agentId))).not.toContain(strange);
+    expect(JSON.stringify(await activityOf(app, created.agentId))).not.toContain(strange);
   });
 });

@@ -307,8 +307,8 @@ describe('An MCP result', () => {
     for (let i = 0; i < 50; i++) {
       const headers = { 'idempotency-key': freshKey() };
       const payload = { external_id: `${name}-${i}`, company: { name: 'Shop', country: 'GB' } };
-      const asked = { key, headers, payload: { ...payload, metadata } };
-      await app.send({ method: 'POST', url: '/api/affiliate/v1/leads', ...asked });
+      const request = { key, headers, payload: { ...payload, metadata } };
+      await app.send({ method: 'POST', url: '/api/affiliate/v1/leads', ...request });
     }
     const walker = mcpAgent(app, key);
     const seen: object[] = [];
@@ -324,13 +324,13 @@ describe('An MCP result', () => {
     }
     expect(cut.filter(Boolean).length).toBeGreaterThan(1);
     const whole: object[] = [];
-    const asked = new URLSearchParams(Object.entries(input) as [string, string][]);
-    let url: string | undefined = `/api/affiliate/v1/${path}?${asked.toString()}`;
+    const query = new URLSearchParams(Object.entries(input) as [string, string][]);
+    let url: string | undefined = `/api/affiliate/v1/${path}?${query.toString()}`;
     while (url !== undefined) {
       const { data, page } = (await app.send({ method: 'GET', url, key })).body as Listed;
       whole.push(...data);
-      if (page.next_cursor !== null) asked.set('cursor', page.next_cursor);
-      url = page.next_cursor === null ? undefined : `/api/affiliate/v1/${path}?${asked.toString()}`;
+      if (page.next_cursor !== null) query.set('cursor', page.next_cursor);
+      url = page.next_cursor === null ? undefined : `/api/affiliate/v1/${path}?${query.toString()}`;
     }
     expect(seen).toEqual(whole);
   });
@@ -344,9 +344,9 @@ describe('An MCP result', () => {
     const input = { idempotency_key: freshKey(), title: 'Long', line_items };
     const result = await agent.call('create_handoff', input);
     const record = expectSound('create_handoff', result) as { id: string; line_items: unknown[] };
-    const kept = record.line_items.length;
-    expect(kept).toBeGreaterThan(10);
-    expect(result.content[1]?.text).toContain(`/line_items shows ${kept} of 1000 rows`);
+    const rowCount = record.line_items.length;
+    expect(rowCount).toBeGreaterThan(10);
+    expect(result.content[1]?.text).toContain(`/line_items shows ${rowCount} of 1000 rows`);
     const uri = `tributary://handoffs/${record.id}`;
     const [whole] = listIn(await agent.legacy('resources/read', { uri }), 'contents');
     expect((JSON.parse(whole?.text ?? '') as typeof record).line_items).toHaveLength(1_000);

@@ -12,9 +12,9 @@ let agentId: string;
 
 beforeAll(async () => {
   app = await testApp();
-  const made = await app.agent('acme');
-  agentId = made.agentId;
-  agent = mcpAgent(app, made.key);
+  const created = await app.agent('acme');
+  agentId = created.agentId;
+  agent = mcpAgent(app, created.key);
 });
 afterAll(() => app.close());
 
@@ -51,9 +51,9 @@ describe('The MCP method initialize', () => {
     ['2025-03-26', '2025-11-25'],
     ['2026-07-28', '2025-11-25'],
     [7, '2025-11-25'],
-  ])('answers the requested version %s with %s', async (asked, answered) => {
+  ])('answers the requested version %s with %s', async (requested, answered) => {
     verifies('versioning.4');
-    const { body } = await agent.legacy('initialize', { protocolVersion: asked });
+    const { body } = await agent.legacy('initialize', { protocolVersion: requested });
     expect(body.result?.['protocolVersion']).toBe(answered);
   });
 
@@ -228,9 +228,9 @@ describe('The modern era of MCP', () => {
 
 describe('An unknown version of MCP', () => {
   it('is refused with the list of supported versions', async () => {
-    const asked = { [VERSION]: '2099-01-01' };
+    const unknownVersion = { [VERSION]: '2099-01-01' };
     const headers = { 'mcp-protocol-version': '2099-01-01' };
-    const modern = await agent.modern('tools/list', { _meta: modernMeta(asked) }, headers);
+    const modern = await agent.modern('tools/list', { _meta: modernMeta(unknownVersion) }, headers);
     const legacy = await agent.legacy('tools/list', {}, { 'mcp-protocol-version': '2025-03-26' });
     expect([codeOf(modern), codeOf(legacy)]).toEqual([
       [400, -32022],

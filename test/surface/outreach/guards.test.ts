@@ -53,8 +53,8 @@ describe('A channel that was disabled', () => {
     await configure(app, 'closed');
     const { deps } = app.service;
     const { settings } = outreachActs({ ...deps, now: deps.clock.now });
-    const gone = { type: 'DisableChannel', kind: 'social_post', reason: 'gone' } as const;
-    await settings('closed', gone);
+    const disable = { type: 'DisableChannel', kind: 'social_post', reason: 'gone' } as const;
+    await settings('closed', disable);
     expect(await codeOf('requestSocialPost', post(), promoter)).toBe('channel_not_verified');
     expect(await codeOf('requestAgentNotification', notify(CARD), promoter)).toBe('done');
   });
@@ -115,28 +115,28 @@ describe('The address of an agent card', () => {
 });
 
 describe('A disclosure', () => {
-  const said = (text: string) => codeOf('requestSocialPost', post({ text }));
+  const outcomeOf = (text: string) => codeOf('requestSocialPost', post({ text }));
 
   it('must be a whole word anywhere in the text', async () => {
-    expect(await said('#adventure time #ad https://x.example/')).toBe('done');
-    expect(await said('look #adé https://x.example/')).toBe('disclosure_missing');
-    expect(await said('look #ad_x https://x.example/')).toBe('disclosure_missing');
+    expect(await outcomeOf('#adventure time #ad https://x.example/')).toBe('done');
+    expect(await outcomeOf('look #adé https://x.example/')).toBe('disclosure_missing');
+    expect(await outcomeOf('look #ad_x https://x.example/')).toBe('disclosure_missing');
   });
 
   it('is required for a link without a scheme', async () => {
-    expect(await said('see www.shop.example')).toBe('disclosure_missing');
-    expect(await said('see t.example/l/abc')).toBe('disclosure_missing');
-    expect(await said('Mugs at 2.50/piece, e.g. blue. Yes/no?')).toBe('done');
+    expect(await outcomeOf('see www.shop.example')).toBe('disclosure_missing');
+    expect(await outcomeOf('see t.example/l/abc')).toBe('disclosure_missing');
+    expect(await outcomeOf('Mugs at 2.50/piece, e.g. blue. Yes/no?')).toBe('done');
   });
 
   it('does not count for a longer link that begins with the same text', async () => {
-    const made = await asAgent(app, key, 'createLink', {
+    const created = await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
       slug: 'mugs-one',
     });
-    if (!made.ok) throw new Error(made.code);
-    const { id, short_url } = made.value as { id: string; short_url: string };
+    if (!created.ok) throw new Error(created.code);
+    const { id, short_url } = created.value as { id: string; short_url: string };
     const text = `${short_url}-two #ad`;
     expect(await codeOf('requestSocialPost', post({ text, link_ids: [id] }))).toBe(
       'validation_failed',

@@ -103,11 +103,11 @@ describe('An outreach proposal', () => {
   });
 
   it('must disclose its links, which must be the owner’s and appear in the text', async () => {
-    const made = (await asAgent(app, key, 'createLink', {
+    const created = (await asAgent(app, key, 'createLink', {
       idempotency_key: freshKey(),
       target: { kind: 'product', ref: 'MUG-1' },
     })) as unknown as { value: { id: string; short_url: string } };
-    const { id, short_url } = made.value;
+    const { id, short_url } = created.value;
     const said = (text: string) => post({ text, link_ids: [id] });
     expect(await refused('requestSocialPost', said(`Mugs: ${short_url}`))).toMatchObject({
       code: 'disclosure_missing',

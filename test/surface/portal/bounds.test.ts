@@ -38,9 +38,9 @@ describe('A list that its buyer changes', () => {
     expect((await post(`${path}/quantities`, typed)).status).toBe(303);
     expect(reads).toHaveBeenCalledTimes(1);
     reads.mockRestore();
-    const told = await lastOf(id);
-    expect(told).toMatchObject({ changed: [{ line_id: '7', quantity: 50 }], removed: ['9'] });
-    expect(told).not.toHaveProperty('lines');
+    const lastData = await lastOf(id);
+    expect(lastData).toMatchObject({ changed: [{ line_id: '7', quantity: 50 }], removed: ['9'] });
+    expect(lastData).not.toHaveProperty('lines');
     expect((await get(path)).text).toMatch(/id="quantity\.7"[^>]+value="50"/);
   });
 
@@ -78,10 +78,10 @@ describe('A review link with too many requests', () => {
           return { opened, status, headers };
       }
     };
-    const { opened, status: refused, headers: told } = await tooMuch();
+    const { opened, status: refused, headers: refusalHeaders } = await tooMuch();
     expect(opened).toBeGreaterThanOrEqual(LIMITS.BUYER_ACTS_PER_MINUTE);
     expect(refused).toBe(429);
-    expect(Number(told['retry-after'])).toBeGreaterThan(0);
+    expect(Number(refusalHeaders['retry-after'])).toBeGreaterThan(0);
     const typed = { list_revision: '1', ...CONTACT, 'quantity.1': '48', 'quantity.2': '5' };
     for (const act of ['quantities', 'send', 'decline', 'enter']) {
       await tooMuch();

@@ -87,10 +87,10 @@ describe('The forms of the review page', () => {
     expect(declined.text).toMatch(/id="name"[^>]+value="Bea"/);
     const both = { list_revision: '1', ...CONTACT, email: 'nope', 'quantity.1': 'many' };
     for (const act of ['send', 'enter']) {
-      const { text: told } = await post(`${path}/${act}`, both);
-      expect(told).toContain('<a href="#quantity.1">');
-      expect(told.includes('<a href="#email">')).toBe(act === 'send');
-      expect(told).toMatch(/id="email"[^>]+value="nope"/);
+      const { text: page } = await post(`${path}/${act}`, both);
+      expect(page).toContain('<a href="#quantity.1">');
+      expect(page.includes('<a href="#email">')).toBe(act === 'send');
+      expect(page).toMatch(/id="email"[^>]+value="nope"/);
     }
     expect(await events(id)).toEqual(['HandoffCreated', 'HandoffOpenedByBuyer']);
   });
@@ -163,8 +163,8 @@ describe('The forms of the review page', () => {
 
   it('decline a list with or without a reason', async () => {
     const { id, path } = await handoff();
-    const said = { reason: 'Too\r\n<dear>', 'quantity.1': 'many' };
-    expect((await post(`${path}/decline`, said)).status).toBe(303);
+    const reason = { reason: 'Too\r\n<dear>', 'quantity.1': 'many' };
+    expect((await post(`${path}/decline`, reason)).status).toBe(303);
     const { text } = await get(path);
     expect(text).toContain('<h1>You declined this list</h1>');
     expect(text).toContain('Too &lt;dear&gt;');
@@ -191,10 +191,10 @@ describe('The forms of the review page', () => {
 
   it('are absent when the list has expired or was withdrawn', async () => {
     const [expiring, withdrawn] = [await handoff(), await handoff()];
-    const taken = `/handoffs/${withdrawn.id}/withdraw`;
-    expect((await app.desk('POST', taken, { owner_id: 'acme', reason: 'An error' })).status).toBe(
-      200,
-    );
+    const withdrawPath = `/handoffs/${withdrawn.id}/withdraw`;
+    expect(
+      (await app.desk('POST', withdrawPath, { owner_id: 'acme', reason: 'An error' })).status,
+    ).toBe(200);
     expect((await get(withdrawn.path)).text).toContain('<h1>This list was withdrawn</h1>');
     app.clock.advance(31 * DAY_MS);
     const { status, text } = await get(expiring.path);

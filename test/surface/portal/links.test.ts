@@ -111,9 +111,9 @@ describe('A short link', () => {
     const other = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
     app.clock.advance(2 * DAY_MS);
     const before = (await visits()).length;
-    const gone = await visit(`/l/${plain.code}`);
-    expect(gone.status).toBe(410);
-    expect(gone.text).toContain('<h1>This link has ended</h1>');
+    const expired = await visit(`/l/${plain.code}`);
+    expect(expired.status).toBe(410);
+    expect(expired.text).toContain('<h1>This link has ended</h1>');
     expect(await visits()).toHaveLength(before);
     const led = await visit(`/l/${other.code}`);
     expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=mugs' } });
@@ -126,11 +126,11 @@ describe('A short link', () => {
     const { origin } = deps;
     const expires_at = new Date(app.clock.now() + DAY_MS).toISOString();
     const utm = { source: 'a & b', campaign: 'it’s' };
-    const made: { path: string; to: string }[] = [];
+    const createdLinks: { path: string; to: string }[] = [];
     const from = async (address: string, body: object): Promise<void> => {
       deps.origin = () => address;
       const { code, destination_url } = await link(body);
-      made.push({ path: `/l/${code}`, to: destination_url.slice(address.length) });
+      createdLinks.push({ path: `/l/${code}`, to: destination_url.slice(address.length) });
     };
     try {
       for (const address of [
@@ -147,7 +147,7 @@ describe('A short link', () => {
       deps.origin = () => 'http://old.example';
       const ended = await link({ expires_at, expired_target: { kind: 'search', ref: 'mugs' } });
       deps.origin = origin;
-      for (const { path, to } of made)
+      for (const { path, to } of createdLinks)
         expect((await visit(path)).headers['location']).toBe(`https://t.example${to}`);
       app.clock.advance(2 * DAY_MS);
       const { headers } = await visit(`/l/${ended.code}`);
@@ -164,8 +164,8 @@ describe('A short link', () => {
     const plain = await link({ target: product });
     const other = await link({ target: product, expired_target: { kind: 'search', ref: 'cups' } });
     expect((await visit(`/l/${other.code}`)).headers['location']).toBe(plain.destination_url);
-    const asked = { sku: 'CUP-1', reason: 'Sold out' };
-    expect((await app.desk('POST', '/products/withdraw', asked)).status).toBe(200);
+    const request = { sku: 'CUP-1', reason: 'Sold out' };
+    expect((await app.desk('POST', '/products/withdraw', request)).status).toBe(200);
     const before = (await visits()).length;
     const led = await visit(`/l/${other.code}`);
     expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=cups' } });
@@ -184,8 +184,8 @@ describe('A short link', () => {
 
   it('that was disabled answers 410, and its QR code is still served', async () => {
     const { id, code } = await link();
-    const asked = { owner_id: 'acme', reason: 'Season over' };
-    expect((await app.desk('POST', `/links/${id}/disable`, asked)).status).toBe(200);
+    const request = { owner_id: 'acme', reason: 'Season over' };
+    expect((await app.desk('POST', `/links/${id}/disable`, request)).status).toBe(200);
     expect((await visit(`/l/${code}`)).status).toBe(410);
     expect((await visit(`/l/${code}/qr.svg`)).status).toBe(200);
   });
@@ -244,8 +244,8 @@ describe('The QR code of a short link', () => {
         'content-type': type,
         'cache-control': 'public, max-age=86400',
       });
-      const held = await visit(path, { 'if-none-match': `W/${String(headers['etag'])}, "x"` });
-      expect(held).toMatchObject({ status: 304, text: '' });
+      const cached = await visit(path, { 'if-none-match': `W/${String(headers['etag'])}, "x"` });
+      expect(cached).toMatchObject({ status: 304, text: '' });
       expect((await visit(path, { 'if-none-match': '"other"' })).status).toBe(200);
     }
     expect((await visit('/l/no-such-link/qr.png')).status).toBe(404);

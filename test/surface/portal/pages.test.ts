@@ -71,8 +71,8 @@ describe('The page of a product', () => {
     expect(text).toContain(
       '<h1>Table &amp; &quot;lamp&quot; &lt;script&gt;alert(1)&lt;/script&gt;</h1>',
     );
-    for (const said of ['£12.50', '£9.99', 'In stock, 100', 'Prices are indicative'])
-      expect(text).toContain(said);
+    for (const phrase of ['£12.50', '£9.99', 'In stock, 100', 'Prices are indicative'])
+      expect(text).toContain(phrase);
     expect(text).toContain('<a href="/c/Home">Home</a>');
     const category = /href="(\/c\/Home%20[^"]+)"/.exec(text)?.[1] ?? '';
     expect((await get(category)).text).toContain('<h1>Lamps/Light</h1>');
@@ -131,8 +131,8 @@ describe('The pages of problems', () => {
       expect(twin.headers['content-type']).toBe('text/markdown; charset=utf-8');
       expect(twin.text).toContain(`"type": "https://t.example/problems/${code}"`);
     }
-    const asked = await get('/problems/scope_missing', { accept: 'text/markdown' });
-    expect(asked.text.startsWith('# The key lacks the scope\n')).toBe(true);
+    const markdown = await get('/problems/scope_missing', { accept: 'text/markdown' });
+    expect(markdown.text.startsWith('# The key lacks the scope\n')).toBe(true);
     for (const path of ['/problems/none', '/problems/toString', '/problems/.md'])
       expect((await get(path)).status).toBe(404);
   });

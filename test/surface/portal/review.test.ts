@@ -34,7 +34,7 @@ describe('The review page', () => {
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex, nofollow',
     });
-    for (const said of [
+    for (const phrase of [
       '<html lang="en-GB">',
       'A list for Corner Shop to review',
       '>Autumn &amp; co</h1>',
@@ -50,7 +50,7 @@ describe('The review page', () => {
       RFQ_CONSENT,
       ...BOUNDARIES.map(({ statement }) => statement),
     ])
-      expect(text).toContain(said);
+      expect(text).toContain(phrase);
     expect(text).toContain('20 December 2026 at 10:00 UTC');
   });
 
@@ -81,8 +81,8 @@ describe('The review page', () => {
     await app.publish([
       feedProduct('OLD-1', { price_tiers: [{ min_quantity: 4, unit_price: 300 }] }),
     ]);
-    const gone = { sku: 'OLD-2', reason: 'Sold out' };
-    expect((await app.desk('POST', '/products/withdraw', gone)).status).toBe(200);
+    const withdrawal = { sku: 'OLD-2', reason: 'Sold out' };
+    expect((await app.desk('POST', '/products/withdraw', withdrawal)).status).toBe(200);
     const { text } = await get(path);
     expect(text).toMatch(/<strong>2 lines have changed<\/strong>\s+since/);
     expect(text).toContain('The price is now £3.00; it was £2.50 when this line was priced.');

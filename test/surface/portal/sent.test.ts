@@ -25,9 +25,9 @@ const product = (price: number, currency = 'GBP', sku = `SKU-${(products += 1)}`
   return { sku, feed: feedProduct(sku, { currency, price_tiers, moq: 1, increment: 1 }, stock) };
 };
 const publish = async (price: number, currency?: string, sku?: string): Promise<string> => {
-  const made = product(price, currency, sku);
-  await app.publish([made.feed]);
-  return made.sku;
+  const created = product(price, currency, sku);
+  await app.publish([created.feed]);
+  return created.sku;
 };
 const withdraw = async (sku: string): Promise<void> => {
   const answer = await app.desk('POST', '/products/withdraw', { sku, reason: 'Supplier stopped' });
@@ -119,9 +119,9 @@ describe('A product that was withdrawn from the catalog', () => {
   });
 
   it('is named in the RFQ and on the receipt, like a changed price', async () => {
-    const [gone, dearer, same] = [await publish(800), await publish(800), await publish(800)];
-    const { id, path } = await listOf([gone, 48], [dearer, 48], [same, 48]);
-    await withdraw(gone);
+    const [withdrawn, dearer, same] = [await publish(800), await publish(800), await publish(800)];
+    const { id, path } = await listOf([withdrawn, 48], [dearer, 48], [same, 48]);
+    await withdraw(withdrawn);
     await publish(950, 'GBP', dearer);
     expect((await post(`${path}/send`, { list_revision: '1', ...CONTACT })).status).toBe(303);
     // Later changes are not part of the request.
@@ -200,8 +200,8 @@ describe('A closed list', () => {
 
   it('does not say that the promoter withdrew it if its subject was erased', async () => {
     const { id, path } = await listOf([await publish(800), 4]);
-    const asked = { owner_id: 'acme', reason: 'Art. 17' };
-    expect((await app.desk('POST', `/subjects/${id}/erase`, asked)).status).toBe(200);
+    const request = { owner_id: 'acme', reason: 'Art. 17' };
+    expect((await app.desk('POST', `/subjects/${id}/erase`, request)).status).toBe(200);
     const { text } = await get(path);
     expect(text).toContain('<h1>This list was closed</h1>');
     expect(text).toContain('Personal data in it was erased');

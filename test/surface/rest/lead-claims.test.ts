@@ -32,16 +32,16 @@ const submit = async (key: string, email: string): Promise<{ state: string }> =>
   expect(answer.status).toBe(201);
   return answer.body;
 };
-const known = { state: 'rejected', state_reason: 'already_known' };
+const alreadyKnown = { state: 'rejected', state_reason: 'already_known' };
 
 it('A claim of a contact ends after 90 days, and any promoter can claim the contact again', async () => {
   const email = 'once@buyer.example';
   expect(await submit(acme, email)).toMatchObject({ state: 'submitted' });
   app.clock.advance(90 * DAY_MS - 1);
-  expect(await submit(rival, email)).toMatchObject(known);
+  expect(await submit(rival, email)).toMatchObject(alreadyKnown);
   app.clock.advance(1);
   expect(await submit(rival, email)).toMatchObject({ state: 'submitted' });
-  expect(await submit(acme, email)).toMatchObject(known);
+  expect(await submit(acme, email)).toMatchObject(alreadyKnown);
   app.clock.advance(-90 * DAY_MS);
 });
 
@@ -51,8 +51,8 @@ it('Spaces of test keys claim contacts among themselves only', async () => {
   const email = 'tried@buyer.example';
   expect(await submit(tests.key, email)).toMatchObject({ state: 'submitted' });
   expect(await submit(acme, email)).toMatchObject({ state: 'submitted' });
-  expect(await submit(rival, email)).toMatchObject(known);
-  expect(await submit(others.key, email)).toMatchObject(known);
+  expect(await submit(rival, email)).toMatchObject(alreadyKnown);
+  expect(await submit(others.key, email)).toMatchObject(alreadyKnown);
 });
 
 it('A contact whose claim fails by repeated conflicts is answered as known', async () => {

@@ -144,9 +144,9 @@ describe('A lead whose buyer sends the RFQ', () => {
           source: { kind: 'handoff', ref },
         })
       ).id;
-    const known = await amend(sent, early);
+    const earlyLead = await amend(sent, early);
     const leadId = await amend(open, late);
-    expect(await move(known, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
+    expect(await move(earlyLead, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
     await move(leadId, 'accepted');
     await sendRfq(late);
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });

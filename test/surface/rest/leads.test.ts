@@ -64,8 +64,8 @@ describe('submitLead', () => {
     expect(replay.text).toBe(first.text);
     expect(replay.status).toBe(201);
     expect(replay.headers['idempotent-replayed']).toBe('true');
-    const gone = await submit(acme, { external_id: 'crm-1', withdraw: true });
-    expect(gone).toMatchObject({ status: 200, body: { state: 'withdrawn' } });
+    const withdrawn = await submit(acme, { external_id: 'crm-1', withdraw: true });
+    expect(withdrawn).toMatchObject({ status: 200, body: { state: 'withdrawn' } });
     const after = await submit(acme, { external_id: 'crm-1', company });
     expect(after).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
   });
@@ -234,8 +234,8 @@ describe('submitLead', () => {
       status: 200,
       body: { contact: { email: 'has@buyer.example' } },
     });
-    const taken = await submit(rival, { external_id: 'r-12', company, ...had });
-    expect(taken).toMatchObject({ body: { state_reason: 'already_known' } });
+    const clash = await submit(rival, { external_id: 'r-12', company, ...had });
+    expect(clash).toMatchObject({ body: { state_reason: 'already_known' } });
     expect(await amend()).toMatchObject({ status: 200, text: amended.text });
     const free = await submit(rival, { external_id: 'r-13', company, ...had });
     expect(free).toMatchObject({ body: { state: 'submitted' } });

@@ -48,8 +48,8 @@ const CONTACT = {
 describe('The main job', () => {
   it('runs from a search over a link, a handoff and a lead to an RFQ, and appears in the performance of the owner', async () => {
     verifies('service.1', 'service.6.buyer', 'resources.performance');
-    const found = await app.send({ method: 'GET', url: `${V1}/products?q=mug`, key });
-    const [product] = (found.body as { data: { id: string }[] }).data;
+    const results = await app.send({ method: 'GET', url: `${V1}/products?q=mug`, key });
+    const [product] = (results.body as { data: { id: string }[] }).data;
     const link = (
       await post('/links', { target: { kind: 'product', ref: product?.id }, campaign: 'autumn' })
     ).body as { id: string; short_url: string; destination_url: string };

@@ -78,9 +78,9 @@ it('The OpenAPI contract names every header of every answer and every member of 
     expect(answer.status, at).toBe(status);
     const names = Object.keys(answer.headers).filter((name) => !OF_HTTP.test(name));
     for (const name of shown) expect(names, at).toContain(name);
-    const known = declared(path, method.toLowerCase(), status);
+    const declaredNames = declared(path, method.toLowerCase(), status);
     expect(
-      names.filter((name) => !known.has(name)),
+      names.filter((name) => !declaredNames.has(name)),
       at,
     ).toEqual([]);
     if (status < 400) return;

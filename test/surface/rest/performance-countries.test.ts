@@ -23,18 +23,18 @@ const query = (more: Partial<Query>): Query => ({
 });
 const uniquesBy = async (
   rows: PerformanceRecord[],
-  asked: Query,
+  input: Query,
 ): Promise<Record<string, number>> => {
-  const found: Record<string, number> = {};
-  for (const { group, sum } of await aggregate(rows, asked)) {
-    const name = String(group[asked.groupBy.indexOf('country')]);
-    found[name] = (found[name] ?? 0) + (sum.counts[UNIQUE] ?? 0);
+  const uniques: Record<string, number> = {};
+  for (const { group, sum } of await aggregate(rows, input)) {
+    const name = String(group[input.groupBy.indexOf('country')]);
+    uniques[name] = (uniques[name] ?? 0) + (sum.counts[UNIQUE] ?? 0);
   }
-  return found;
+  return uniques;
 };
-const totalOf = async (rows: PerformanceRecord[], asked: Query) => {
+const totalOf = async (rows: PerformanceRecord[], input: Query) => {
   const total = emptySum();
-  for (const { sum } of await aggregate(rows, asked)) addTo(total, sum);
+  for (const { sum } of await aggregate(rows, input)) addTo(total, sum);
   return total.counts;
 };
 
@@ -48,8 +48,8 @@ const clicks = fc.array(
   }),
   { maxLength: 40 },
 );
-const rowsOf = (made: { day: number; link: number; country: string; quarter: number }[]) =>
-  made.map(
+const rowsOf = (generated: { day: number; link: number; country: string; quarter: number }[]) =>
+  generated.map(
     ({ day, link, country, quarter }): PerformanceRecord => ({
       day,
       dims: { link_id: `lnk_${link}` },
@@ -60,13 +60,13 @@ const rowsOf = (made: { day: number; link: number; country: string; quarter: num
 describe('The countries of a performance query', () => {
   it('are hidden by their visitors in the whole query, so that all groupings have equal sums', async () => {
     await fc.assert(
-      fc.asyncProperty(clicks, async (made) => {
-        const rows = rowsOf(made);
+      fc.asyncProperty(clicks, async (generated) => {
+        const rows = rowsOf(generated);
         const byCountry = query({ groupBy: ['country'], granularity: 'total' });
         const whole = await uniquesBy(rows, byCountry);
         const { other = 0, null: none = 0, ...named } = whole;
         for (const count of Object.values(named)) expect(count).toBeGreaterThanOrEqual(3);
-        expect(none).toBe(made.filter(({ country }) => country === '').length);
+        expect(none).toBe(generated.filter(({ country }) => country === '').length);
         for (const granularity of ['day', 'week', 'month'] as const) {
           expect(await uniquesBy(rows, { ...byCountry, granularity })).toEqual(whole);
           expect(
@@ -75,9 +75,9 @@ describe('The countries of a performance query', () => {
         }
         for (const country of ['GB', 'DE', 'FR', 'MT'])
           for (const granularity of ['day', 'week', 'month', 'total'] as const) {
-            const asked = query({ granularity, filters: { country } });
-            expect((await totalOf(rows, asked))[UNIQUE]).toBe(named[country] ?? 0);
-            expect((await totalOf(rows, { ...asked, groupBy: ['link_id'] }))[UNIQUE]).toBe(
+            const filtered = query({ granularity, filters: { country } });
+            expect((await totalOf(rows, filtered))[UNIQUE]).toBe(named[country] ?? 0);
+            expect((await totalOf(rows, { ...filtered, groupBy: ['link_id'] }))[UNIQUE]).toBe(
               named[country] ?? 0,
             );
           }
@@ -117,10 +117,10 @@ describe('getPerformance', () => {
   });
   afterAll(() => app.close());
 
-  const ask = (asked: string) =>
+  const ask = (parameters: string) =>
     app.send({
       method: 'GET',
-      url: `${V1}/performance?from=2026-11-20&to=2026-11-21&${asked}`,
+      url: `${V1}/performance?from=2026-11-20&to=2026-11-21&${parameters}`,
       key,
     });
 

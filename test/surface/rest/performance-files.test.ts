@@ -127,7 +127,7 @@ describe('A performance file with limit or cursor', () => {
 });
 
 describe('A performance file of very many rows', () => {
-  const fileWith = async (count: number, asked: object = {}) => {
+  const fileWith = async (count: number, parameters: object = {}) => {
     const rows = Array.from({ length: count }, (_, i) => ({
       row: { day: 20_000, dims: { link_id: `lnk_${i}` }, cells: { '48|GB': [1] } },
       sort: 0,
@@ -140,7 +140,7 @@ describe('A performance file of very many rows', () => {
       classifierVersion: 1,
     };
     const days = { from: '2024-10-04', to: '2024-10-04' };
-    const input = contract.input.parse({ ...days, group_by: ['link_id'], ...asked });
+    const input = contract.input.parse({ ...days, group_by: ['link_id'], ...parameters });
     const call = { caller: { ownerId: 'acme' }, at: 0, file: true };
     return getPerformance(deps as unknown as Deps, input, call as never);
   };

@@ -128,8 +128,8 @@ describe('getPerformance', () => {
   });
 
   it('has a row for a group that only the previous period has', async () => {
-    const asked = 'from=2026-11-01&to=2026-11-01&compare_to=previous_period&group_by=campaign';
-    const { data } = await ask(asked);
+    const request = 'from=2026-11-01&to=2026-11-01&compare_to=previous_period&group_by=campaign';
+    const { data } = await ask(request);
     expect(
       data.map(({ dimensions, metrics, comparison }) => [
         dimensions['campaign'],
@@ -192,17 +192,17 @@ describe('getPerformance', () => {
   });
 
   it('repeats no row when another row is added between two pages', async () => {
-    const asked = 'from=2026-10-31&to=2026-11-02&granularity=total&group_by=campaign&limit=1';
-    const first = await ask(asked);
+    const request = 'from=2026-10-31&to=2026-11-02&granularity=total&group_by=campaign&limit=1';
+    const first = await ask(request);
     const { body } = await post('/links', {
       target: { kind: 'product', ref: 'MUG-1' },
       campaign: '!new',
     });
     await visit((body as { code: string }).code, '10.0.0.1');
-    const second = await ask(`${asked}&cursor=${first.page.next_cursor}`);
+    const second = await ask(`${request}&cursor=${first.page.next_cursor}`);
     const campaigns = [first, second].map(({ data }) => data[0]?.dimensions['campaign']);
     expect(campaigns).toEqual(['=HYPERLINK("x")', 'plain']);
-    expect((await ask(asked)).data[0]?.dimensions['campaign']).toBe('!new');
+    expect((await ask(request)).data[0]?.dimensions['campaign']).toBe('!new');
     expect(second.page.next_cursor).toBeNull();
   });
 

@@ -149,9 +149,9 @@ describe('The access of an agent', () => {
 
   it('changes its name with the approval, also if no scope changes', () => {
     const same = { ...renamed, data: { ...renamed.data, scopes: ['links:write'] } };
-    const asked = spec.given(requested, approved, same);
-    expect(asked.state).toMatchObject({ name: 'A', pending: { name: 'Your bank' } });
-    const after = asked.when(approve('links:write')).then(approved);
+    const pending = spec.given(requested, approved, same);
+    expect(pending.state).toMatchObject({ name: 'A', pending: { name: 'Your bank' } });
+    const after = pending.when(approve('links:write')).then(approved);
     expect(after).toMatchObject({ name: 'Your bank', granted: ['links:write'] });
     expect(after?.pending).toBeUndefined();
   });
@@ -170,8 +170,8 @@ describe('The access of an agent', () => {
   });
 
   it('that an older log requested during a suspension returns only with an approval', () => {
-    const asked = spec.given(requested, approved, suspended, renamed);
-    expect(asked.state).toMatchObject({ status: 'suspended', name: 'A' });
+    const whileSuspended = spec.given(requested, approved, suspended, renamed);
+    expect(whileSuspended.state).toMatchObject({ status: 'suspended', name: 'A' });
     expect(spec.given(requested, approved, suspended, renamed, denied).state).toMatchObject({
       status: 'suspended',
       granted: ['links:write'],

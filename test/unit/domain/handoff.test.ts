@@ -87,17 +87,17 @@ describe('A handoff', () => {
     const after = spec.given(created, opened).when(revise(1, 5)).then(revised(5));
     expect(after).toMatchObject({ status: 'in_review', list_revision: 2 });
     spec.given(created, revised(5)).when(send(1, 5)).rejected('list_changed');
-    const done = spec.given(created, revised(5)).when(send(2, 5)).then(sent(2, 500));
-    expect(done).toMatchObject({ status: 'rfq_submitted', rfq: { submitted_at: 1_000 } });
+    const submitted = spec.given(created, revised(5)).when(send(2, 5)).then(sent(2, 500));
+    expect(submitted).toMatchObject({ status: 'rfq_submitted', rfq: { submitted_at: 1_000 } });
   });
 
   it('is sent together with quantities that were not saved, both or neither', () => {
     const both = [revised(5), sent(2, 500)] as const;
-    const done = spec
+    const after = spec
       .given(created)
       .when(send(1, 5))
       .then(...both);
-    expect(done).toMatchObject({ status: 'rfq_submitted', list_revision: 2, lines: [line(5)] });
+    expect(after).toMatchObject({ status: 'rfq_submitted', list_revision: 2, lines: [line(5)] });
     spec.given(created, revised(5)).when(send(1, 7)).rejected('list_changed');
   });
 
@@ -124,17 +124,17 @@ describe('A handoff', () => {
     const price = { amount: 120, currency: 'GBP' };
     const news = [{ line_id: '1', price, warnings: ['below_moq'] }];
     const event = sent(1, 200);
-    const done = spec
+    const after = spec
       .given(created)
       .when({ ...send(1, 2), news })
       .then({ ...event, data: { ...event.data, news } });
-    expect(done?.lines).toEqual([{ ...line(2), warnings: ['below_moq'], price_when_sent: price }]);
-    const gone = [{ line_id: '1', warnings: ['withdrawn'] }];
-    const told = spec
+    expect(after?.lines).toEqual([{ ...line(2), warnings: ['below_moq'], price_when_sent: price }]);
+    const withdrawn = [{ line_id: '1', warnings: ['withdrawn'] }];
+    const afterWithdrawal = spec
       .given(created)
-      .when({ ...send(1, 2), news: gone })
-      .then({ ...event, data: { ...event.data, news: gone } });
-    expect(told?.lines).toEqual([{ ...line(2), warnings: ['withdrawn'] }]);
+      .when({ ...send(1, 2), news: withdrawn })
+      .then({ ...event, data: { ...event.data, news: withdrawn } });
+    expect(afterWithdrawal?.lines).toEqual([{ ...line(2), warnings: ['withdrawn'] }]);
   });
 
   it('records no event for equal quantities, regardless of the revision that the buyer saw', () => {
@@ -156,11 +156,11 @@ describe('A handoff', () => {
     ];
     const lines = [first, ...changed];
     const { data } = revised(0);
-    const made = { ...revised(0), data: { ...data, changed, removed: ['4'] } };
+    const difference = { ...revised(0), data: { ...data, changed, removed: ['4'] } };
     const after = spec
       .given(four)
       .when({ ...revise(1, 0), lines })
-      .then(made);
+      .then(difference);
     const { changed: _none, ...older } = data;
     const whole = spec.given(four, { ...revised(0), data: { ...older, lines } }).state;
     expect(after?.lines).toEqual([first, { ...changed[0], note: 'in clear' }, changed[1]]);

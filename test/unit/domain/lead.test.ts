@@ -46,11 +46,11 @@ describe('A lead', () => {
       clash,
     });
     spec.given().when(submit('none')).then(submitted);
-    const known = spec
+    const rejected = spec
       .given()
       .when(submit('known'))
       .then(submitted, step('LeadRejected', { reason: 'already_known' }));
-    expect(known).toMatchObject({ state: 'rejected', state_reason: 'already_known' });
+    expect(rejected).toMatchObject({ state: 'rejected', state_reason: 'already_known' });
     spec
       .given()
       .when(submit('own'))
@@ -193,11 +193,14 @@ describe('A lead', () => {
       handoff_id: 'hnd_1',
       dims: { campaign: 'autumn' },
     };
-    const decide = (state: LeadState | undefined, said: LeadSource) =>
-      lead.decide(state, amending(said));
-    const taken = amended({ left_out: ['contact', 'interest'], ...from });
-    expect(decide(spec.given(submitted).state, from)).toEqual({ accepted: true, events: [taken] });
-    const { state } = spec.given(submitted, taken);
+    const decide = (state: LeadState | undefined, from: LeadSource) =>
+      lead.decide(state, amending(from));
+    const withSource = amended({ left_out: ['contact', 'interest'], ...from });
+    expect(decide(spec.given(submitted).state, from)).toEqual({
+      accepted: true,
+      events: [withSource],
+    });
+    const { state } = spec.given(submitted, withSource);
     expect(state).toMatchObject(from);
     for (const same of [from, AGENT])
       expect(decide(state, same)).toEqual({ accepted: true, events: [] });
@@ -208,7 +211,7 @@ describe('A lead', () => {
     ])
       expect(decide(state, { source, dims: {} })).toMatchObject({ reason: 'source_fixed' });
     spec
-      .given(submitted, taken)
+      .given(submitted, withSource)
       .when(move('accepted'))
       .then(step('LeadAccepted', { dims: from.dims, handoff_id: 'hnd_1' }));
   });

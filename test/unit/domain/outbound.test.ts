@@ -268,8 +268,8 @@ describe('For random commands in any order', () => {
           at: 0,
         });
         let left = 0;
-        for (const [i, asked] of commands.entries()) {
-          const decision = outbound.decide(state, asked);
+        for (const [i, next] of commands.entries()) {
+          const decision = outbound.decide(state, next);
           if (!decision.accepted) continue;
           for (const event of decision.events) {
             if (event.type === 'OutboundDispatched') {

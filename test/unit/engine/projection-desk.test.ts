@@ -53,7 +53,7 @@ beforeEach(async () => {
 });
 afterEach(() => end());
 
-const done = async (name: string, run: string) => {
+const finishedRun = async (name: string, run: string) => {
   for (;;) {
     const state = desk.verify(name, run);
     if (state.done) return state;
@@ -67,21 +67,21 @@ describe('Verify', () => {
     async (name) => {
       const first = desk.verify(name, 'run-0');
       for (let n = 1; n < 60; n++) expect(desk.verify(name, `run-${n}`)).toBe(first);
-      expect(await done(name, 'run-59')).toBe(first);
+      expect(await finishedRun(name, 'run-59')).toBe(first);
       expect(first).toMatchObject({ done: true, position: 3, mismatches: [] });
       expect(readings.max).toBe(1);
       expect(desk.verify(name, 'run-59')).toBe(first);
       const second = desk.verify(name, 'another');
       expect(second).not.toBe(first);
-      expect(await done(name, 'another')).toBe(second);
+      expect(await finishedRun(name, 'another')).toBe(second);
     },
   );
 
   test('reports a failed run, and can run again after it', async () => {
     isFailing = true;
-    expect(await done('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
+    expect(await finishedRun('catalog', 'bad')).toMatchObject({ done: true, failure: 'no answer' });
     isFailing = false;
-    const good = await done('catalog', 'good');
+    const good = await finishedRun('catalog', 'good');
     expect(good).toMatchObject({ done: true, mismatches: [] });
     expect(good).not.toHaveProperty('failure');
   });

@@ -18,9 +18,9 @@ const UNKNOWN = { outcome: 'unknown', reason: 'connection_lost' } as const;
 
 const open: World[] = [];
 const world = async (log?: EventLog): Promise<World> => {
-  const made = await dispatching(log);
-  open.push(made);
-  return made;
+  const created = await dispatching(log);
+  open.push(created);
+  return created;
 };
 afterEach(async () => {
   for (const one of open.splice(0)) {
@@ -31,10 +31,10 @@ afterEach(async () => {
 
 /** Starts a dispatcher that sends the messages of acme through `via`. */
 const running = async (via: Parameters<World['configure']>[1], log?: EventLog): Promise<World> => {
-  const made = await world(log);
-  await made.configure('acme', via);
-  made.start();
-  return made;
+  const created = await world(log);
+  await created.configure('acme', via);
+  created.start();
+  return created;
 };
 
 describe('An approved request', () => {
@@ -107,10 +107,10 @@ describe('An approved request', () => {
     await w.settings('acme', { type: 'DisableChannel', kind: 'message', reason: 'x' });
     const stranger = await w.approved('nobody', HOOK);
     await w.settings('acme', { type: 'Resume', reason: 'on' });
-    const said = async (owner: string, id: string) => (await w.state(owner, id)).status_reason;
-    expect(await said('acme', moved)).toBe('channel_disabled');
-    expect(await said('acme', closed)).toBe('channel_disabled');
-    expect(await said('nobody', stranger)).toBe('channel_changed');
+    const reasonOf = async (owner: string, id: string) => (await w.state(owner, id)).status_reason;
+    expect(await reasonOf('acme', moved)).toBe('channel_disabled');
+    expect(await reasonOf('acme', closed)).toBe('channel_disabled');
+    expect(await reasonOf('nobody', stranger)).toBe('channel_changed');
     await w.configure('acme', HOOK);
     const other = await w.approved('acme', { ...HOOK, url: 'https://old.example/in' });
     expect(await w.state('acme', other)).toMatchObject({
@@ -163,11 +163,11 @@ describe('A halt', () => {
   it('applies to the requests of a suspended agent until the agent is reinstated', async () => {
     const w = await running(FILE);
     const agent_id = 'agt_1';
-    const asked = { agent_id, name: 'A', purpose: 'P', scopes: ['messages:write'] };
+    const request = { agent_id, name: 'A', purpose: 'P', scopes: ['messages:write'] };
     await w.judge(
       'acme',
-      { type: 'RequestAccess', request: asked },
-      { type: 'ApproveAccess', scopes: asked.scopes, reason: 'known' },
+      { type: 'RequestAccess', request: request },
+      { type: 'ApproveAccess', scopes: request.scopes, reason: 'known' },
       { type: 'SuspendAgent', role: 'staff', reason: 'odd' },
     );
     await w.approved('acme', FILE);

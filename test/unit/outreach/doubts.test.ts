@@ -48,10 +48,10 @@ describe('A request that may have been delivered', () => {
     await w.sending(1);
     const { content_sha256: contentSha256 } = await w.state('acme', id);
     const at = w.time.clock.now();
-    const gone = { attempt: 1, reason: 'sender_gone' };
-    await w.command('acme', id, { type: 'Defer', ...gone, retryAt: at, uncertain: true });
+    const senderGone = { attempt: 1, reason: 'sender_gone' };
+    await w.command('acme', id, { type: 'Defer', ...senderGone, retryAt: at, uncertain: true });
     await w.command('acme', id, { type: 'Dispatch', at, contentSha256, until: at + 60_000 });
-    await w.command('acme', id, { type: 'LoseTrack', ...gone, attempt: 2 });
+    await w.command('acme', id, { type: 'LoseTrack', ...senderGone, attempt: 2 });
     answer(DELIVERED);
     await stalled.idle();
     expect(await w.state('acme', id)).toMatchObject({ status: 'outcome_unknown', attempts: 2 });

@@ -15,9 +15,9 @@ const HALT = { type: 'Halt' as const, reason: 'stop' };
 
 const open: World[] = [];
 const world = async (log?: EventLog): Promise<World> => {
-  const made = await dispatching(log);
-  open.push(made);
-  return made;
+  const created = await dispatching(log);
+  open.push(created);
+  return created;
 };
 afterEach(async () => {
   for (const one of open.splice(0)) await one.end();

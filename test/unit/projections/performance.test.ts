@@ -160,9 +160,9 @@ describe('The read model of performance', () => {
       erased('lead_1'),
       visit('1', 'v2'),
     ];
-    const kept = Object.values(rowsAfter(performance, given)).map(({ row }) => row);
+    const expected = Object.values(rowsAfter(performance, given)).map(({ row }) => row);
     const fold = performanceFold();
     for (const event of inLog(given)) fold.take(event);
-    expect(JSON.parse(JSON.stringify(fold.rows()))).toEqual(kept);
+    expect(JSON.parse(JSON.stringify(fold.rows()))).toEqual(expected);
   });
 });

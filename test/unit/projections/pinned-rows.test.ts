@@ -54,8 +54,8 @@ describe('The pinned rows of a fixed log', () => {
 
   test('exist for each read model, and the log has each event type that is folded', () => {
     expect(Object.keys(PINNED)).toEqual(PROJECTIONS.map(nameOf));
-    const told = new Set(PINNED_LOG.map(({ type }) => type));
+    const types = new Set(PINNED_LOG.map(({ type }) => type));
     const folded = new Set(PROJECTIONS.flatMap(({ handles }) => handles));
-    expect([...folded.difference(told)]).toEqual([]);
+    expect([...folded.difference(types)]).toEqual([]);
   });
 });

@@ -116,11 +116,11 @@ describe('The read models of handoffs', () => {
 
   test('have a lead that names the handoff in an amendment, once', () => {
     const company = { name: 'Buyer Ltd', country: 'GB' };
-    const said = { lead_id: 'led_1', company };
+    const amendment = { lead_id: 'led_1', company };
     const rows = rowsAfter(handoffLeads, [
       leadSubmitted('1'),
-      happened('LeadAmended', 'lead_1', { ...said, handoff_id: 'hnd_1' }),
-      happened('LeadAmended', 'lead_1', said),
+      happened('LeadAmended', 'lead_1', { ...amendment, handoff_id: 'hnd_1' }),
+      happened('LeadAmended', 'lead_1', amendment),
     ]);
     expect(rows).toEqual({ 'anna/hnd_1': { row: { leads: ['led_1'] }, sort: null } });
   });
