@@ -1,4 +1,4 @@
-/** Who may do what: decisions against a table of its own, written from the specification. */
+/** Authorization decisions, compared with a table that was written from the specification. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations, type RestOperationId } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
@@ -7,7 +7,7 @@ import { person } from '../support/world/outreach.ts';
 import { expectProblem, type Problem } from '../support/world/problems.ts';
 import { verifies } from '../support/source/verifies.ts';
 
-// Not taken from the registry: the registry is what is judged here.
+// Independent of the registry, which is under test here.
 const NEEDS: Record<RestOperationId, string | null> = {
   getConnection: null,
   searchProducts: 'products:read',
@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 let intents = 0;
-/** A right input of each operation, each time another intent. */
+/** Returns a valid input of the operation, with another intent in each call. */
 const bodyOf = (id: RestOperationId): Record<string, unknown> => {
   intents += 1;
   switch (id) {
@@ -78,11 +78,11 @@ const call = (id: RestOperationId, key: string | undefined, over: object = {}) =
   });
 };
 
-/** What is left of a problem when the parts that differ from request to request are gone. */
+/** Removes the fields of a problem that differ from request to request. */
 const stable = ({ request_id: _id, instance: _instance, ...problem }: Problem) => problem;
 
-describe('scopes', () => {
-  it('decide over every operation under each of the 512 sets of scopes', async () => {
+describe('Scopes', () => {
+  it('decide on every operation in each of their 512 combinations', async () => {
     expect(Object.keys(operations).sort()).toEqual([...IDS].sort());
     const { agentId, keyId } = acme;
     let decisions = 0;
@@ -121,7 +121,7 @@ describe('scopes', () => {
     expect(decisions).toBe(512 * 7);
   });
 
-  it('decide alike over REST, for keys with one scope and with all but one', async () => {
+  it('decide in the same way over REST, for keys with one scope and with all but one', async () => {
     verifies('errors.5');
     for (const scope of SCOPES) {
       const one = await app.agent('narrow', [scope]);
@@ -150,7 +150,7 @@ describe('scopes', () => {
     }
   });
 
-  it('denied is denied whatever the body, and says nothing of the body', async () => {
+  it('deny a write whatever its body is, and nothing is written', async () => {
     const reader = await app.agent('reader', ['products:read']);
     for (const payload of ['{', '[]', '{"surprise":1}', JSON.stringify(bodyOf('createLink'))]) {
       const headers = { 'content-type': 'application/json' };
@@ -169,13 +169,13 @@ describe('scopes', () => {
     expect(events.map(({ type }) => type)).not.toContain('LinkCreated');
   });
 
-  it('leave each denial on record, with agent, key, operation and code', async () => {
+  it('that are missing leave an audit record with key, operation, code and request', async () => {
     const reader = await app.agent('watched', ['products:read']);
     const ids = IDS.filter((id) => NEEDS[id] !== null && NEEDS[id] !== 'products:read');
-    const asked = new Map<string, string>();
+    const requestIds = new Map<string, string>();
     for (const id of ids) {
       const answer = await call(id, reader.key);
-      asked.set(id, String(answer.headers['request-id']));
+      requestIds.set(id, String(answer.headers['request-id']));
     }
     await app.service.deps.audit.flush();
     const events = await app.service.deps.log.readOwner('watched', { after: 0, limit: 1_000 });
@@ -189,7 +189,7 @@ describe('scopes', () => {
           decision: 'denied',
           code: 'scope_missing',
           key_id: reader.keyId,
-          request_id: asked.get(id),
+          request_id: requestIds.get(id),
         }),
       );
     expect(JSON.stringify(entries)).not.toContain(reader.key);
@@ -198,10 +198,10 @@ describe('scopes', () => {
 
 const idOf = (answer: { body: never }): string => (answer.body as { id: string }).id;
 
-describe('records of other owners', () => {
+describe('Records of other owners', () => {
   const MISSING = { lnk: `lnk_${'0'.repeat(24)}`, hnd: `hnd_${'0'.repeat(24)}` };
 
-  it('answer as records that there are not, wherever an id can be named', async () => {
+  it('get the same answer as missing records wherever an operation accepts an id', async () => {
     verifies('resources.own-records');
     const own = {
       lnk: idOf(await call('createLink', acme.key)),
@@ -241,11 +241,11 @@ describe('records of other owners', () => {
     const page = await get('/leads?limit=1', rival.key);
     const { next_cursor } = (page.body as { page: { next_cursor: string } }).page;
     expect((await get(`/leads?limit=1&cursor=${next_cursor}`, rival.key)).status).toBe(200);
-    const stolen = await get(`/leads?limit=1&cursor=${next_cursor}`, acme.key);
-    expect(expectProblem(stolen).code).toBe('cursor_invalid');
+    const foreign = await get(`/leads?limit=1&cursor=${next_cursor}`, acme.key);
+    expect(expectProblem(foreign).code).toBe('cursor_invalid');
   });
 
-  it('share no idempotency keys', async () => {
+  it('can have the same idempotency key', async () => {
     const sent = { payload: bodyOf('createLink'), headers: { 'idempotency-key': 'the-same' } };
     const of = (key: string) => app.send({ method: 'POST', url: `${V1}/links`, key, ...sent });
     const [one, other] = [await of(acme.key), await of(rival.key)];
@@ -254,7 +254,7 @@ describe('records of other owners', () => {
     expect(other.headers['idempotent-replayed']).toBeUndefined();
   });
 
-  it('are not there for the desk token of another owner either', async () => {
+  it('get the same answer as missing records for the desk token of an owner', async () => {
     const issue = (owner: string) =>
       app.desk('POST', '/desk-tokens', { name: owner, roles: ['owner'], owner_id: owner });
     const { token } = (await issue('acme')).body as { token: string };
@@ -301,8 +301,10 @@ describe('records of other owners', () => {
     expect((await read('owner_id=acme')).status).toBe(200);
     expect((await call('getConnection', rival.key)).status).toBe(200);
   });
+});
 
-  it('lift the suspensions that they imposed, and not those of staff', async () => {
+describe('An owner', () => {
+  it('lifts a suspension that an owner imposed, and none that staff imposed', async () => {
     const { agentId, key } = await app.agent('landlord');
     const owner = await person(app, ['owner'], 'landlord');
     const staff = await person(app, ['staff']);

@@ -1,8 +1,9 @@
 /*
- * What no agent can do, tried: by the words of every interface, by fields smuggled into what is
- * allowed, by random stories, and by reading the source. What was found is written into
- * contracts/published/boundaries.json, where a stranger can read it.
+ * Attempts to do what no agent may do: by names of every interface, by additional fields of allowed
+ * operations, by random stories, and by a search of the source. The report is published as
+ * contracts/published/boundaries.json.
  */
+import { env } from 'node:process';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
@@ -32,11 +33,13 @@ import { valid } from '../support/world/schema-arbitrary.ts';
 import { inputSchema } from '../support/world/schema-values.ts';
 import { verifies } from '../support/source/verifies.ts';
 
-const SEED = 20_261_121;
+/** The seed of the published report. Failures print the seed; the variable SEED tries another one. */
+const PUBLISHED_SEED = 20_261_121;
+const SEED = Number(env['SEED'] ?? PUBLISHED_SEED);
 const STORIES = 150;
 const REGISTRY: readonly ToolOperation[] = Object.values(agentOperations);
 
-/** How somebody would try each act, in the words of each interface. */
+/** Paths and names that an agent could guess for each act. */
 const ATTEMPTS: Record<BoundaryId, { paths: string[]; names: string[] }> = {
   accept_quotation: {
     paths: ['/quotations/q_1/accept', '/quotes', '/quotes/accept'],
@@ -59,7 +62,7 @@ const ATTEMPTS: Record<BoundaryId, { paths: string[]; names: string[] }> = {
     names: ['send_payment', 'payInvoice', 'payments/create', 'refund'],
   },
 };
-/** Arguments with which an allowed call might be talked into it. */
+/** Fields that could extend an allowed call to a forbidden act. */
 const SMUGGLED: Record<string, unknown> = {
   submit_rfq: true,
   rfq: { submit: true },
@@ -90,8 +93,8 @@ afterAll(() => app.close());
 
 const allEvents = async () => app.service.deps.log.readAll({ after: 0, limit: 1_000_000 });
 
-/** What the record of the agent has of attempts, by the act. */
-const onRecord = async (boundary: BoundaryId, surface: Surface): Promise<number> => {
+/** Counts the audited attempts at the act on the surface. */
+const countAudited = async (boundary: BoundaryId, surface: Surface): Promise<number> => {
   await app.service.deps.audit.flush();
   const entries = (await allEvents()).flatMap(({ type, data }) =>
     type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],
@@ -107,16 +110,16 @@ const onRecord = async (boundary: BoundaryId, surface: Surface): Promise<number>
     .reduce((sum, { count }) => sum + count, 0);
 };
 
-type Tried = { boundary: BoundaryId; interface: string; attempt: string; answer: string };
-const tried: Tried[] = [];
+type Attempt = { boundary: BoundaryId; interface: string; attempt: string; answer: string };
+const attempts: Attempt[] = [];
 
-describe.each(BOUNDARIES.map(({ id }) => id))('%s', (boundary) => {
+describe.each(BOUNDARIES.map(({ id }) => id))('The forbidden act %s', (boundary) => {
   const { paths, names } = ATTEMPTS[boundary];
   const note = (over: string, attempt: string, answer: string) =>
-    tried.push({ boundary, interface: over, attempt, answer });
+    attempts.push({ boundary, interface: over, attempt, answer });
 
-  it('has no route, under any method, and the attempt is on record', async () => {
-    const before = await onRecord(boundary, 'rest');
+  it('has no REST route under any method, and each attempt is audited', async () => {
+    const before = await countAudited(boundary, 'rest');
     for (const path of paths)
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
         const url = `/api/affiliate/v1${path}`;
@@ -134,11 +137,11 @@ describe.each(BOUNDARIES.map(({ id }) => id))('%s', (boundary) => {
         });
         note('REST', `${method} ${path}`, '403 boundary_forbidden');
       }
-    expect(await onRecord(boundary, 'rest')).toBe(before + paths.length * 4);
+    expect(await countAudited(boundary, 'rest')).toBe(before + paths.length * 4);
   });
 
-  it('has no tool and no method, and the attempt is on record', async () => {
-    const before = await onRecord(boundary, 'mcp');
+  it('has no MCP tool or method, and each attempt is audited', async () => {
+    const before = await countAudited(boundary, 'mcp');
     const mcp = mcpAgent(app, agent.key);
     for (const name of names) {
       const result = await mcp.call(name, { sku: 'MUG-1', idempotency_key: freshKey() });
@@ -155,11 +158,11 @@ describe.each(BOUNDARIES.map(({ id }) => id))('%s', (boundary) => {
       });
       note('MCP', `method ${name}`, '-32601 boundary_forbidden');
     }
-    expect(await onRecord(boundary, 'mcp')).toBe(before + names.length * 2);
+    expect(await countAudited(boundary, 'mcp')).toBe(before + names.length * 2);
   });
 
-  it('has no skill, no action and no method, and the attempt is on record', async () => {
-    const before = await onRecord(boundary, 'a2a');
+  it('has no A2A skill, action or method, and each attempt is audited', async () => {
+    const before = await countAudited(boundary, 'a2a');
     for (const skill of names) {
       for (const data of [{ skill }, { skill: 'prepare_handoff', action: skill }]) {
         const { result } = await rpc<{ task: { status: object } }>(app, agent.key, 'SendMessage', {
@@ -177,12 +180,12 @@ describe.each(BOUNDARIES.map(({ id }) => id))('%s', (boundary) => {
       expect(error, skill).toMatchObject({ code: 40300 });
       note('A2A', `method ${skill}`, '40300 boundary_forbidden');
     }
-    expect(await onRecord(boundary, 'a2a')).toBeGreaterThanOrEqual(before + names.length * 2);
+    expect(await countAudited(boundary, 'a2a')).toBeGreaterThanOrEqual(before + names.length * 2);
   });
 });
 
-describe('what is allowed', () => {
-  it('takes no field that would make more of it', async () => {
+describe('An operation of agents', () => {
+  it('refuses every field that could extend it to a forbidden act', async () => {
     for (const { id, examples, kind } of REGISTRY)
       for (const [field, value] of Object.entries(SMUGGLED)) {
         if (field in (agentOperations[id as OperationId].input as z.ZodObject).shape) continue;
@@ -196,10 +199,10 @@ describe('what is allowed', () => {
       }
   });
 
-  it('leaves only the events that its contract lists, whatever is asked in whatever order', async () => {
+  it('writes only the events that its contract lists, in random stories over all operations', async () => {
     verifies('service.5');
     const surfaces = fc.constantFrom<Surface>('rest', 'mcp', 'a2a');
-    const asked = fc.oneof(
+    const call = fc.oneof(
       ...REGISTRY.map(({ id, input, examples }) => {
         const schema = inputSchema({ input });
         const plausible = fc.constant({ ...examples[0]?.input, ...REAL[id] });
@@ -212,14 +215,14 @@ describe('what is allowed', () => {
     );
     let proposed = '';
     await fc.assert(
-      fc.asyncProperty(fc.array(asked, { minLength: 5, maxLength: 25 }), async (calls) => {
+      fc.asyncProperty(fc.array(call, { minLength: 5, maxLength: 25 }), async (calls) => {
         for (const [id, input, surface] of calls) {
-          const said = {
+          const callInput = {
             ...(input as object),
             ...(agentOperations[id].kind === 'command' && { idempotency_key: freshKey() }),
             ...(id === 'cancelOutboundRequest' && proposed && { outbound_id: proposed }),
           };
-          const outcome = await asAgent(app, agent.key, id, said, surface);
+          const outcome = await asAgent(app, agent.key, id, callInput, surface);
           if (outcome.ok && id.startsWith('request'))
             proposed = (outcome.value as { id: string }).id;
         }
@@ -228,22 +231,22 @@ describe('what is allowed', () => {
     );
     const written = new Map<string, Set<string>>();
     for (const { type, meta } of await allEvents()) {
-      expect(BUYER_EVENTS, `${type} by ${meta.actor}`).not.toContain(type);
+      expect(BUYER_EVENTS, `seed=${SEED} ${type} by ${meta.actor}`).not.toContain(type);
       if (!(meta.operation in agentOperations)) continue;
       written.set(meta.operation, (written.get(meta.operation) ?? new Set()).add(type));
     }
     for (const { id, kind, writes = [] } of REGISTRY) {
-      const found = [...(written.get(id) ?? [])];
+      const types = [...(written.get(id) ?? [])];
       expect(
-        found.filter((type) => !writes.includes(type as EventType)),
-        id,
+        types.filter((type) => !writes.includes(type as EventType)),
+        `seed=${SEED} ${id}`,
       ).toEqual([]);
-      // A story in which nothing ever happens would prove nothing.
-      if (kind === 'command') expect(found.length, id).toBeGreaterThan(0);
+      // Stories without any event would prove nothing.
+      if (kind === 'command') expect(types.length, `seed=${SEED} ${id}`).toBeGreaterThan(0);
     }
   });
 
-  it('could not write more even if its handler tried', () => {
+  it('cannot write other events even if its handler tries to', () => {
     const { deps } = app.service;
     const call = {
       ownerId: 'acme',
@@ -261,7 +264,7 @@ describe('what is allowed', () => {
   });
 });
 
-/** What makes an example speak of what is there. */
+/** Fields that make an example name existing records. */
 const REAL: Record<string, object> = {
   createLink: { target: { kind: 'product', ref: 'MUG-1' }, slug: undefined },
   createHandoff: { line_items: [{ sku: 'MUG-1', quantity: 4 }], link_id: undefined },
@@ -269,7 +272,7 @@ const REAL: Record<string, object> = {
   requestSocialPost: { text: 'Mugs', link_ids: [] },
 };
 
-describe('the source', () => {
+describe('The source of the agent interfaces', () => {
   const ENTRIES = [
     'src/app/pipeline/agent-handlers.ts',
     'src/interfaces/rest/routes.ts',
@@ -277,7 +280,7 @@ describe('the source', () => {
     'src/interfaces/a2a/routes.ts',
   ];
 
-  it('of the agent interfaces reaches nothing that acts for a buyer or at the desk', () => {
+  it('reaches no code that acts for a buyer or at the desk', () => {
     const reached = reachedFrom(ENTRIES);
     expect(reached.length).toBeGreaterThan(50);
     const paths = reached.map(({ path }) => path);
@@ -286,24 +289,24 @@ describe('the source', () => {
     expect(atTheDesk.map(({ path }) => path)).toEqual([]);
     const commands =
       /'(SubmitRfq|ReviseList|DeclineHandoff|OpenHandoff|Approve|Reject|RequestChanges|Observe|Dispatch)'/;
-    const said = reached.filter(
+    const withCommands = reached.filter(
       ({ path, text }) => !/^src\/(domain|app\/tasks)\//.test(path) && commands.test(text),
     );
-    expect(said.map(({ path }) => path)).toEqual([]);
+    expect(withCommands.map(({ path }) => path)).toEqual([]);
     const events = new RegExp(`'(${BUYER_EVENTS.join('|')})'`);
     const named = reached.filter(({ text }) => events.test(text)).map(({ path }) => path);
     expect(named.filter((path) => !EVENT_READERS.test(path))).toEqual([]);
   });
 
-  it('of the agent interfaces can name no operation of a buyer and none of the desk', () => {
+  it('can name no operation of a buyer or of the desk', () => {
     const named = (app: AgentApp) => [
       // @ts-expect-error The interfaces of agents have no pipeline of buyers.
       app.buyers,
-      // @ts-expect-error Nor one of the desk.
+      // @ts-expect-error The interfaces of agents have no pipeline of the desk.
       app.desk,
       // @ts-expect-error The agents' pipeline has no such operation.
       () => app.agents.budgetFor('submitRfq'),
-      // @ts-expect-error Nor has the pipeline of tasks.
+      // @ts-expect-error The pipeline of tasks has no such operation.
       () => app.tasks.budgetFor('approveOutbound'),
     ];
     expect(named).toBeTypeOf('function');
@@ -312,13 +315,13 @@ describe('the source', () => {
       expect(offered).not.toHaveProperty(id);
   });
 
-  it('can see that what acts for a buyer would be found', () => {
+  it('is searched by a function that finds code of buyers where it is reachable', () => {
     expect(reachedFrom(['src/interfaces/portal/routes.ts']).map(({ path }) => path)).toContain(
       'src/app/handoffs/buyer.ts',
     );
   });
 
-  it('knows no event of the other four acts, and no operation, tool or skill is named after any', () => {
+  it('has no operation, tool or skill named after a forbidden act, and events of RFQs only', () => {
     const named = (Object.keys(EVENTS) as EventType[]).filter((type) => boundaryOf(type));
     expect(named).toEqual(['RfqSubmittedByBuyer', 'LeadRfqObserved']);
     const offered = [
@@ -335,8 +338,8 @@ describe('the source', () => {
 const EVENT_READERS =
   /^(contracts\/|src\/domain\/|projections\/)|src\/app\/tasks\/|src\/app\/events\/attribution/;
 
-describe('the report', () => {
-  it('is what is published', async () => {
+describe('The report of forbidden acts', () => {
+  it('equals contracts/published/boundaries.json', async () => {
     const report = {
       title: 'What no agent can do here',
       boundaries: BOUNDARIES,
@@ -345,7 +348,7 @@ describe('the report', () => {
         'What an operation may write is listed in its contract (may_write) and held against every event before it is appended: src/app/events/attribution.ts.',
         'Events of buyers are written only for whoever holds the review link, never for a credential: src/interfaces/portal/buyer/guard.ts.',
         'The source behind the agent interfaces reaches no code that acts for a buyer or at the desk.',
-        `${STORIES} random stories over every operation left no event that is not listed (seed ${SEED}).`,
+        `${STORIES} random stories over every operation left no event that is not listed (seed ${PUBLISHED_SEED}).`,
       ],
       shown_by: 'test/faults/boundaries.test.ts',
       only_by_buyers: BUYER_EVENTS,
@@ -357,9 +360,9 @@ describe('the report', () => {
         may_write: writes,
       })),
       fields_refused: Object.keys(SMUGGLED),
-      attempts: tried,
+      attempts,
     };
-    expect(tried.length).toBeGreaterThan(100);
+    expect(attempts.length).toBeGreaterThan(100);
     await expect(`${JSON.stringify(report, null, 2)}\n`).toMatchFileSnapshot(
       '../../contracts/published/boundaries.json',
     );

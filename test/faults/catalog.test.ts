@@ -1,4 +1,4 @@
-/** The catalog's file is locked, full, damaged or wrong under a service that follows the log. */
+/** Faults of the catalog's file under a service that follows the log: locked, full, damaged, wrong rows. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ const follow = (options: Partial<EngineOptions> = {}) =>
 const fileOf = (): string =>
   join(directory, readdirSync(directory).find((name) => name.endsWith('.db')) ?? '');
 
-const tell = async (key: string, type: string, data: object): Promise<number> => {
+const appendEvent = async (key: string, type: string, data: object): Promise<number> => {
   const revision = revisions.get(key) ?? -1;
   revisions.set(key, revision + 1);
   const id = `00000000-0000-7000-9000-${key.padStart(6, '0')}${`${revision + 1}`.padStart(6, '0')}`;
@@ -71,7 +71,7 @@ const tell = async (key: string, type: string, data: object): Promise<number> =>
     v: 1,
   } as const;
   const result = await log.append(`catalog-product_${key}`, revision, [{ id, type, data, meta }]);
-  if (result.outcome !== 'appended') throw new Error('the stream was taken');
+  if (result.outcome !== 'appended') throw new Error('the stream has another revision');
   return result.position;
 };
 const priced = (key: string, unit_price: number, description = '') => ({
@@ -79,20 +79,20 @@ const priced = (key: string, unit_price: number, description = '') => ({
   stock: MUCH,
 });
 const publish = (key: string, unit_price: number) =>
-  tell(key, 'ProductPublished', priced(key, unit_price));
+  appendEvent(key, 'ProductPublished', priced(key, unit_price));
 const revise = (key: string, unit_price: number, description?: string) =>
-  tell(key, 'ProductRevised', priced(key, unit_price, description));
+  appendEvent(key, 'ProductRevised', priced(key, unit_price, description));
 const priceOf = (key: string): number | undefined =>
   builds.catalog.byId([`prd_${key}`]).get(`prd_${key}`)?.price_tiers[0]?.unit_price;
 
-const until = async (isSo: () => boolean): Promise<void> => {
-  while (!isSo()) await turn();
+const until = async (isReached: () => boolean): Promise<void> => {
+  while (!isReached()) await turn();
 };
 const statusOf = async (engine: LocalEngine) => (await engine.status()).at(-1);
 const ALL: ProductSearch = { sort: 'relevance', limit: 1, offset: 0, facets: [] };
 
-describe('a file that takes nothing', () => {
-  test('is written to later: nothing is parked, tokens are not met, rows and reads go on', async () => {
+describe('A catalog file that cannot be written', () => {
+  test('is updated once it is unlocked; meanwhile nothing is parked, its positions are not reached, and reads continue', async () => {
     open();
     const engine = await follow();
     await awaitPassed(engine, await publish('1', 100));
@@ -122,7 +122,7 @@ describe('a file that takes nothing', () => {
     expect(priceOf('1')).toBe(300);
   });
 
-  test('keeps no process from starting with what it has', async () => {
+  test('does not prevent a start with its older products', async () => {
     open();
     const first = await follow();
     await awaitPassed(first, await publish('1', 100));
@@ -142,7 +142,7 @@ describe('a file that takes nothing', () => {
   });
 
   test.skipIf(!isMounted)(
-    'because its disk is full, likewise (needs the right to mount)',
+    'is updated once its full disk has space (needs the right to mount a tmpfs)',
     async () => {
       directory = mounting;
       open();
@@ -170,10 +170,10 @@ describe('a file that takes nothing', () => {
   );
 });
 
-describe('a damaged file', () => {
+describe('A damaged catalog file', () => {
   const COUNT = 300;
 
-  /** All pages with products; those that the catalog opens with are as they were. */
+  /** Overwrites all pages with products; the pages that the catalog reads when it opens stay intact. */
   const damage = (): void => {
     const bytes = readFileSync(fileOf());
     const file = openSync(fileOf(), 'r+');
@@ -182,7 +182,7 @@ describe('a damaged file', () => {
         writeSync(file, Buffer.alloc(4_096, 0xa5), 0, 4_096, at);
     closeSync(file);
   };
-  const filled = async (): Promise<{ rows: number; digest: string }> => {
+  const damagedCatalog = async (): Promise<{ rows: number; digest: string }> => {
     open();
     const engine = await follow();
     let position = 0;
@@ -196,58 +196,58 @@ describe('a damaged file', () => {
     return digest;
   };
 
-  test('is emptied and filled again; until then it answers nobody, and tokens are not met', async () => {
-    const digest = await filled();
+  test('is rebuilt from the log, and answers no read and reaches no position until then', async () => {
+    const digest = await damagedCatalog();
     expect(builds.catalog.checkpoint()).toBe(COUNT);
-    let isHeld = false;
-    const held: EventLog = {
+    let isBlocked = false;
+    const blockable: EventLog = {
       ...log,
       readFold: async (from) => {
-        if (isHeld) throw new Error('no answer');
+        if (isBlocked) throw new Error('no answer');
         return log.readFold(from);
       },
     };
-    const engine = await follow({ log: held });
-    const known = await append(log, 'anna');
-    await awaitPassed(engine, known);
-    isHeld = true;
+    const engine = await follow({ log: blockable });
+    const foldedPosition = await append(log, 'anna');
+    await awaitPassed(engine, foldedPosition);
+    isBlocked = true;
     expect(() => priceOf('7')).toThrow(ReadModelRebuilding);
     expect(discarded).toEqual([expect.stringContaining('malformed')]);
-    expect(await engine.passed(known, 0)).toBe(false);
+    expect(await engine.passed(foldedPosition, 0)).toBe(false);
     const last = await publish('999', 999);
     expect(await engine.rowsPassed(last, 5_000)).toBe(true);
     expect(() => builds.catalog.search(ALL)).toThrow(ReadModelRebuilding);
     expect(faults.length).toBeGreaterThan(0);
-    isHeld = false;
+    isBlocked = false;
     await awaitPassed(engine, last);
     expect([priceOf('7'), priceOf('999'), builds.catalog.count()]).toEqual([7, 999, COUNT + 1]);
     expect(builds.catalog.digest()).not.toEqual(digest);
     await awaitPassed(
       engine,
-      await tell('999', 'ProductWithdrawn', { product_id: 'prd_999', reason: 'x' }),
+      await appendEvent('999', 'ProductWithdrawn', { product_id: 'prd_999', reason: 'x' }),
     );
     expect(builds.catalog.digest()).toEqual(digest);
     expect([parked, discarded.length]).toEqual([[], 1]);
   });
 
   test.each([
-    ['reading what it changes', '7', 'ProductRevised'],
-    ['writing', '999', 'ProductPublished'],
-  ])('also when a new event finds it in %s', async (_, key, type) => {
-    const { rows } = await filled();
+    ['reading the product that it changes', '7', 'ProductRevised'],
+    ['writing a new product', '999', 'ProductPublished'],
+  ])('is rebuilt when an event meets the damage in %s', async (_, key, type) => {
+    const { rows } = await damagedCatalog();
     const engine = await follow();
-    await awaitPassed(engine, await tell(key, type, priced(key, 7_000)));
+    await awaitPassed(engine, await appendEvent(key, type, priced(key, 7_000)));
     expect([priceOf(key), priceOf('8'), discarded.length, parked]).toEqual([7_000, 8, 1, []]);
     expect(builds.catalog.digest().rows).toBe(key === '7' ? rows : rows + 1);
   });
 });
 
-describe('an event that it cannot take', () => {
-  test('parks it once, and whatever else happens goes on', async () => {
+describe('An event that the catalog cannot fold', () => {
+  test('is parked once, and the other read models continue', async () => {
     open();
     const engine = await follow();
     await publish('1', 100);
-    const position = await tell('2', 'ProductRevised', priced('2', 5));
+    const position = await appendEvent('2', 'ProductRevised', priced('2', 5));
     await publish('3', 100);
     await awaitPassed(engine, await append(log, 'anna'));
     engine.recheck();
@@ -257,7 +257,7 @@ describe('an event that it cannot take', () => {
     expect(await statusOf(engine)).toMatchObject({ checkpoint: position - 1 });
   });
 
-  test('because its file is wrong: once it is rebuilt it is followed again, without a restart', async () => {
+  test('because a row is missing is folded after a rebuild, without a restart', async () => {
     open();
     const engine = await follow();
     await publish('2', 1);

@@ -1,4 +1,4 @@
-/** Keys in every state and in every wrong place. */
+/** Credentials in every state and in every wrong place. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -29,7 +29,7 @@ afterAll(async () => {
   removeAll();
 });
 
-/** From an address of its own: failed credentials of one address are limited, which is not tried here. */
+/** Sends from a new address each time, because failed credentials are limited by address. */
 const send = (options: Parameters<TestApp['send']>[0]) => {
   addresses += 1;
   return app.send({ ...options, remoteAddress: `10.1.${addresses >> 8}.${addresses & 255}` });
@@ -79,7 +79,7 @@ const STATES: Record<string, () => Promise<Made>> = {
       code: 'credential_invalid',
     };
   },
-  'of an id that there is not': async () => ({
+  'with an unknown id': async () => ({
     authorization: `Bearer ${mintCredential('trb_live', 'A'.repeat(12), 'b'.repeat(43))}`,
     code: 'credential_invalid',
   }),
@@ -125,13 +125,13 @@ const STATES: Record<string, () => Promise<Made>> = {
     await app.desk('POST', `/keys/${keyId}/rotate`, {});
     return { authorization: `Bearer ${key}`, code: null, headers: ['deprecation', 'sunset'] };
   },
-  'rotated away': async () => {
+  'rotated, after its overlap': async () => {
     const { key, keyId } = await app.agent('acme');
     await app.desk('POST', `/keys/${keyId}/rotate`, { overlap_hours: 1 });
     app.clock.advance(3_600_000);
     return { authorization: `Bearer ${key}`, code: 'credential_expired' };
   },
-  'for tests': async () => {
+  'of the test environment': async () => {
     const { key } = await app.agent('acme', undefined, 'test');
     return { authorization: `Bearer ${key}`, code: null };
   },
@@ -141,24 +141,27 @@ const STATES: Record<string, () => Promise<Made>> = {
   }),
 };
 
-describe('a key', () => {
-  it.each(Object.entries(STATES))('%s', async (_state, make) => {
-    verifies('authentication.7', 'errors.5');
-    const { authorization, code, headers = [] } = await make();
-    for (const answer of await everyOperation(authorization)) {
-      if (code === null) {
-        expect([200, 201], answer.text).toContain(answer.status);
-        for (const name of headers) expect(answer.headers[name]).toBeDefined();
-        continue;
+describe('A credential', () => {
+  it.each(Object.entries(STATES))(
+    'in the state "%s" gets the same decision from every operation',
+    async (_state, make) => {
+      verifies('authentication.7', 'errors.5');
+      const { authorization, code, headers = [] } = await make();
+      for (const answer of await everyOperation(authorization)) {
+        if (code === null) {
+          expect([200, 201], answer.text).toContain(answer.status);
+          for (const name of headers) expect(answer.headers[name]).toBeDefined();
+          continue;
+        }
+        const problem = expectProblem(answer);
+        expect(problem.code).toBe(code);
+        if (problem.status === 401)
+          expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="affiliate"/);
       }
-      const problem = expectProblem(answer);
-      expect(problem.code).toBe(code);
-      if (problem.status === 401)
-        expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm="affiliate"/);
-    }
-  });
+    },
+  );
 
-  it('of an agent opens nothing at the desk', async () => {
+  it('of an agent is refused at the desk, with a hint where it is valid', async () => {
     const { key } = await app.agent('acme');
     for (const path of ['/agents?owner_id=acme', '/events', '/projections']) {
       const answer = await send({ method: 'GET', url: `/api/desk/v1${path}`, key });
@@ -169,7 +172,7 @@ describe('a key', () => {
     }
   });
 
-  it('is told what it opens instead, where it is a desk token', async () => {
+  it('of the desk is refused to agents, with a hint where it is valid', async () => {
     const url = '/api/affiliate/v1/connection';
     const { detail } = expectProblem(await send({ method: 'GET', url, key: app.deskToken }));
     expect(detail).toBe(
@@ -177,10 +180,10 @@ describe('a key', () => {
     );
   });
 
-  it('is issued after a review, and not before, nor after a refusal', async () => {
+  it('of an agent is not issued before a review, nor after a refusal', async () => {
     verifies('authentication.3');
-    const asked = { owner_id: 'acme', name: 'New', purpose: 'Tests', scopes: ['products:read'] };
-    const { id } = (await app.desk('POST', '/agents', asked)).body as { id: string };
+    const request = { owner_id: 'acme', name: 'New', purpose: 'Tests', scopes: ['products:read'] };
+    const { id } = (await app.desk('POST', '/agents', request)).body as { id: string };
     const before = await app.desk('POST', `/agents/${id}/keys`, {});
     expect(expectProblem(before).code).toBe('state_conflict');
     await app.desk('POST', `/agents/${id}/deny`, { reason: 'Unknown' });
@@ -189,7 +192,7 @@ describe('a key', () => {
     );
   });
 
-  it('that is revoked has no effect from that moment on, however busy it is', async () => {
+  it('that is revoked writes nothing from that moment on, even under load', async () => {
     const { key, keyId } = await app.agent('busy');
     const statuses: number[] = [];
     const underWay = new Set<string | undefined>();
@@ -204,11 +207,11 @@ describe('a key', () => {
           payload: BODIES['createLink'] ?? {},
           headers,
         } as const;
-        const begun = revoked;
-        const { status, headers: told } = await send(sent);
-        if (begun) statuses.push(status);
-        else underWay.add(told['request-id']);
-        // Refusals need no turn of the event loop; without one nothing else would ever run.
+        const wasRevoked = revoked;
+        const { status, headers: answerHeaders } = await send(sent);
+        if (wasRevoked) statuses.push(status);
+        else underWay.add(answerHeaders['request-id']);
+        // Refusals resolve without a turn of the event loop, which would starve all other work.
         await turn();
       }
     });
@@ -227,19 +230,19 @@ describe('a key', () => {
     expect(late.map(({ type }) => type)).toEqual([]);
   });
 
-  it('is asked for so often of one address, on every surface, and no other is kept out', async () => {
+  it('that is missing is limited by address on every surface, without effect on other clients', async () => {
     const { key } = await app.agent('acme');
-    const most = LIMITS.UNAUTHENTICATED_PER_MINUTE;
-    // Of one network of IPv6 each customer has as many addresses as there are stars.
+    const limit = LIMITS.UNAUTHENTICATED_PER_MINUTE;
+    // One customer has all addresses of a /64 network of IPv6.
     const stranger = (n: number) => ({ remoteAddress: `2001:db8:7:8::${n.toString(16)}` });
     const get = (url: string) => ({ method: 'GET', url }) as const;
     const flood = (times: number, options: InjectOptions) =>
       Promise.all(
         Array.from({ length: times }, (_, n) => app.send({ ...options, ...stranger(n + 1) })),
       );
-    const first = await flood(most + 100, get(`${V1}/leads`));
+    const first = await flood(limit + 100, get(`${V1}/leads`));
     const refused = first.filter(({ status }) => status === 429);
-    expect(first.length - refused.length).toBeGreaterThanOrEqual(most);
+    expect(first.length - refused.length).toBeGreaterThanOrEqual(limit);
     expect(refused.length).toBeGreaterThan(0);
     for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     for (const options of [
@@ -248,15 +251,15 @@ describe('a key', () => {
       { method: 'POST', url: '/api/affiliate/mcp', payload: '{}' } as const,
     ])
       expect((await flood(50, options)).map(({ status }) => status)).toContain(429);
-    const known = await app.send({ ...get(`${V1}/leads`), ...stranger(1), key });
-    expect(known.status).toBe(200);
+    const withKey = await app.send({ ...get(`${V1}/leads`), ...stranger(1), key });
+    expect(withKey.status).toBe(200);
     const other = await app.send({ ...get(`${V1}/leads`), remoteAddress: '2001:db8:7:9::1' });
     expect(other.status).toBe(401);
     for (const url of ['/', '/llms.txt', '/readyz', '/s?q=mug'])
       expect([url, (await app.send({ ...get(url), ...stranger(1) })).status]).toEqual([url, 200]);
   });
 
-  it('is limited by address when it is guessed, and others are not', async () => {
+  it('that is guessed is limited by address, without effect on valid ones', async () => {
     const { key } = await app.agent('acme');
     const guess = (n: number) =>
       ({
@@ -273,7 +276,7 @@ describe('a key', () => {
   });
 });
 
-describe('a key in the wrong place', () => {
+describe('A credential in the wrong place', () => {
   const note = (key: string) => ({
     external_id: 'x',
     company: { name: `Shop ${key}`, country: 'GB' },
@@ -320,7 +323,7 @@ describe('a key in the wrong place', () => {
     expect(events.map(({ type }) => type)).not.toContain('LeadSubmitted');
   });
 
-  it('comes to stand in no file and in no line of the log of a running service', async () => {
+  it('is in no file and in no log line of a running service', async () => {
     const directory = fresh();
     const service = await serveChild(directory, { LOG_LEVEL: 'trace' });
     const key = await agentKey(service);

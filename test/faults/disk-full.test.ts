@@ -1,4 +1,4 @@
-/** The disk fills up under a running service, and has room again. */
+/** The disk becomes full under a running service, and has space again. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ afterAll(async () => {
   removeAll();
 });
 
-/** Every third write is large, so that it does not take thousands to fill the disk. */
+/** Makes every third write large, so that fewer writes fill the disk. */
 const large = (n: number): Sent => {
   const sent = writeOf(n);
   if (n % 3 > 0) return sent;
@@ -37,7 +37,7 @@ type Run = { client: Client; url: string; key: string; acknowledged: Map<number,
 
 const write = async ({ client, url, key, acknowledged }: Run, n: number): Promise<Answered> => {
   const answer = await client.post(url, key, large(n), `full-${n}`);
-  if (!answer) throw new Error(`write ${n}: no answer at all\n${service?.log() ?? ''}`);
+  if (!answer) throw new Error(`write ${n} has no answer\n${service?.log() ?? ''}`);
   const first = acknowledged.get(n);
   if (first) expect({ ...answer, replayed: false }).toEqual({ ...first, replayed: false });
   else if (answer.status < 300) acknowledged.set(n, answer);
@@ -55,14 +55,14 @@ const expectFull = ({ status, text }: Answered): void => {
 const reads = async ({ url, key }: Run): Promise<Record<string, number>> => {
   const paths = ['/connection', '/products?q=product', '/leads', '/performance?granularity=month'];
   const headers = { authorization: `Bearer ${key}` };
-  const found = await Promise.all(
+  const statuses = await Promise.all(
     paths.map(
       async (path) =>
         [path, (await fetch(`${url}/api/affiliate/v1${path}`, { headers })).status] as const,
     ),
   );
   const live = await fetch(`${url}/livez`);
-  return Object.fromEntries([...found, ['live', live.status]]);
+  return Object.fromEntries([...statuses, ['live', live.status]]);
 };
 const ALL_WELL = {
   '/connection': 200,
@@ -72,8 +72,8 @@ const ALL_WELL = {
   live: 200,
 };
 
-describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', () => {
-  it('refuses writes as full, reads on, and writes again once there is room', {
+describe.skipIf(!isMounted)('A service on a full disk (needs the right to mount a tmpfs)', () => {
+  it('refuses writes as full, continues to read, and writes again once there is space', {
     timeout: 60_000,
   }, async () => {
     const directory = join(mounting, 'data');
@@ -89,14 +89,14 @@ describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', ()
     for (; answer.status < 300; answer = await write(run, (n += 1))) expect(n).toBeLessThan(5_000);
     expectFull(answer);
     const refusedFirst = n;
-    // Full is full for a while: each kind of write, one after another and all at once.
-    for (let more = 0; more < 12; more += 1) {
+    // Every kind of write is refused, one after another and concurrently.
+    for (let attempt = 0; attempt < 12; attempt += 1) {
       const next = await write(run, (n += 1));
       if (next.status >= 300) expectFull(next);
     }
     const atOnce = await Promise.all(Array.from({ length: 40 }, () => write(run, (n += 1))));
     for (const one of atOnce) if (one.status >= 300) expectFull(one);
-    // Until the read models have failed to write to the full disk themselves.
+    // Reads continue until the read models, too, have failed to write to the full disk.
     const { log } = service;
     const isWaiting = () => log().includes('the file of the read models cannot be written');
     while (!isWaiting()) expect(await reads(run)).toEqual(ALL_WELL);
@@ -110,7 +110,7 @@ describe.skipIf(!isMounted)('a full disk (needs the right to mount a tmpfs)', ()
     )
       expectFull(back);
     expect(await reads(run)).toEqual(ALL_WELL);
-    // In doubt or refused, the same key settles it; what was acknowledged is answered as it was.
+    // A retry with the same key completes each refused or uncertain write, and replays each acknowledged one.
     for (let again = 0; again <= n; again += 1) expect((await write(run, again)).status).toBe(201);
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
 

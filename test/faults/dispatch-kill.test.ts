@@ -1,4 +1,4 @@
-/** SIGKILL and SIGTERM between the write-ahead and the result: what left once does not leave twice. */
+/** SIGKILL and SIGTERM between the dispatch event and the result of a sending: nothing is sent twice. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -24,8 +24,8 @@ afterAll(async () => {
 
 type Opened = { service: Service; acts: ReturnType<typeof outreachActs> };
 
-/** The service in this process, its dispatcher not started, as if `laterMs` had passed. */
-const opened = async <Value>(
+/** Opens the service in this process, with a clock ahead by `laterMs` and without a running dispatcher. */
+const withService = async <Value>(
   { directory, hosts, laterMs = 0 }: { directory: string; hosts: string; laterMs?: number },
   act: (open: Opened) => Promise<Value>,
 ): Promise<Value> => {
@@ -41,9 +41,9 @@ const opened = async <Value>(
   }
 };
 
-/** A directory with one approved request for `channel`; answers its id, and where the log stands. */
+/** Creates an approved request for `channel` in the directory; returns its id and the head of the log. */
 const prepared = async (directory: string, hosts: string, channel: OutreachChannel) =>
-  opened({ directory, hosts }, async ({ service, acts }) => {
+  withService({ directory, hosts }, async ({ service, acts }) => {
     const { adapter, url } = channel;
     await acts.configure('acme', channel);
     const id = await acts.propose('acme', { adapter, ...(url !== undefined && { url }) });
@@ -51,20 +51,20 @@ const prepared = async (directory: string, hosts: string, channel: OutreachChann
     return { id, position: (await service.deps.log.head()).position };
   });
 
-/** What a dispatcher makes of it once the time of the dead sender is over. */
-const afterwards = (directory: string, hosts: string, id: string) =>
-  opened({ directory, hosts, laterMs: 60_000 }, async ({ service, acts }) => {
+/** Runs a dispatcher after the lease of the dead sender; returns the state and events of the request. */
+const dispatchLater = (directory: string, hosts: string, id: string) =>
+  withService({ directory, hosts, laterMs: 60_000 }, async ({ service, acts }) => {
     service.dispatcher.start();
     await service.dispatcher.idle();
     return { state: await acts.state('acme', id), events: await acts.events('acme', id) };
   });
 
-/** As many turns of a service's loop as its dispatcher, if there is one, needs to act. */
+/** Waits for enough turns of the service's event loop for its dispatcher to act, if it has one. */
 const turns = async (url: string): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await fetch(`${url}/readyz`);
 };
 
-/** Answers nothing, and tells when somebody has sent. */
+/** Starts a receiver that never answers, and reports its first request. */
 const silent = async () => {
   let arrive = (_received: Received): void => {};
   const arrived = new Promise<Received>((resolve) => {
@@ -74,8 +74,8 @@ const silent = async () => {
   return { ...made, arrived };
 };
 
-describe('a service that is killed while it sends', () => {
-  it('to a webhook has sent once, and says that it does not know', async () => {
+describe('A service that is killed while it sends', () => {
+  it('to a webhook sends once, and records that the outcome is unknown', async () => {
     const directory = fresh();
     const { host, received, arrived } = await silent();
     const settings = { OUTREACH_PRIVATE_HOSTS: host };
@@ -83,19 +83,21 @@ describe('a service that is killed while it sends', () => {
     const service = await serveChild(directory, settings);
     await arrived;
     await service.end('SIGKILL');
-    // Started again at once, it leaves the attempt to a sender that might still live.
+    // A service that starts at once does not repeat the attempt: its sender may still be running.
     const second = await serveChild(directory, settings);
     await turns(second.url);
     expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
-    const waiting = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    const waiting = await withService({ directory, hosts: host }, ({ acts }) =>
+      acts.state('acme', id),
+    );
     expect(waiting.status).toBe('dispatched');
-    const { state, events } = await afterwards(directory, host, id);
+    const { state, events } = await dispatchLater(directory, host, id);
     expect(state).toMatchObject({ status: 'outcome_unknown', status_reason: 'sender_gone' });
     expect(events.filter((type) => type === 'OutboundDispatched')).toHaveLength(1);
     expect(received).toHaveLength(1);
   });
 
-  it('to a webhook that takes each id once sends the same again', async () => {
+  it('to a webhook that accepts each id once sends the same message again', async () => {
     const directory = fresh();
     const { host, received, arrived, answers } = await silent();
     const channel = {
@@ -108,18 +110,18 @@ describe('a service that is killed while it sends', () => {
     await arrived;
     await service.end('SIGKILL');
     answers((_received, response) => response.writeHead(200).end());
-    const { state } = await afterwards(directory, host, id);
+    const { state } = await dispatchLater(directory, host, id);
     expect(state).toMatchObject({ status: 'confirmed', attempts: 2 });
     const [first, second] = received.map(({ headers, body }) => [headers['webhook-id'], body]);
     expect(second).toEqual(first);
   });
 
-  it('to the outbox leaves one whole file', async () => {
+  it('to the outbox leaves one complete file', async () => {
     const directory = fresh();
     const { id, position } = await prepared(directory, '', { adapter: 'file' });
     const folder = join(directory, 'outbox/acme');
     mkdirSync(folder, { recursive: true });
-    // A pipe that nobody reads holds the first attempt where it writes.
+    // A pipe without a reader blocks the first attempt while it writes.
     execFileSync('mkfifo', [join(folder, `.${id}.1.1.tmp`)]);
     const service = await serveChild(directory);
     for (let at = position; at <= position; ) {
@@ -128,7 +130,7 @@ describe('a service that is killed while it sends', () => {
     }
     await service.end('SIGKILL');
     expect(readdirSync(folder)).toEqual([`.${id}.1.1.tmp`]);
-    const { state, events } = await afterwards(directory, '', id);
+    const { state, events } = await dispatchLater(directory, '', id);
     expect(events.slice(-4)).toEqual([
       'OutboundDispatched',
       'OutboundDeferred',
@@ -141,20 +143,24 @@ describe('a service that is killed while it sends', () => {
   });
 });
 
-describe('a service that is told to stop while it sends', () => {
-  it('records what it knows, and stops in time', async () => {
+describe('A service that gets SIGTERM while it sends', () => {
+  it('records the outcome as unknown, and exits with 0', async () => {
     const directory = fresh();
     const { host, received, arrived } = await silent();
     const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
     const service = await serveChild(directory, { OUTREACH_PRIVATE_HOSTS: host });
     await arrived;
     expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
-    const state = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    const state = await withService({ directory, hosts: host }, ({ acts }) =>
+      acts.state('acme', id),
+    );
     expect(state).toMatchObject({ status: 'outcome_unknown', status_reason: 'timeout' });
     expect(received).toHaveLength(1);
   });
+});
 
-  it('does not send at all in the role of the API', async () => {
+describe('A service in the role of the API', () => {
+  it('does not send', async () => {
     const directory = fresh();
     const { host, received } = await silent();
     const { id } = await prepared(directory, host, { adapter: 'webhook', url: `http://${host}/` });
@@ -167,7 +173,9 @@ describe('a service that is told to stop while it sends', () => {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
-    const state = await opened({ directory, hosts: host }, ({ acts }) => acts.state('acme', id));
+    const state = await withService({ directory, hosts: host }, ({ acts }) =>
+      acts.state('acme', id),
+    );
     expect(state.status).toBe('approved');
     expect(received).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** A store that fails in the midst of a call: what is answered is so, and the same key tells the rest. */
+/** A store that fails during a call: the answer is true, and a retry with the same key completes the call. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { EventType } from '#contracts/events/index.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
@@ -14,14 +14,14 @@ beforeAll(async () => {
 afterAll(() => app.close());
 afterEach(() => vi.restoreAllMocks());
 
-/** The disk is full for events of this type; `room` of them find a place. */
-const noRoomFor = (full: EventType, room = 0): void => {
+/** Fails all appends of this event type as on a full disk, after the first `allowed` ones. */
+const failAppendsOf = (full: EventType, allowed = 0): void => {
   const { log } = app.service.deps;
   const append = log.append.bind(log);
-  let left = room;
+  let left = allowed;
   vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
     if (events[0]?.type === full && (left -= 1) < 0)
-      throw new LogUnavailable('full', 'no', 'no room on the disk');
+      throw new LogUnavailable('full', 'no', 'no space on the disk');
     return append(stream, expected, events);
   });
 };
@@ -55,8 +55,8 @@ const submit = (email: string, over: object = {}, idempotencyKey = freshKey()) =
     headers: { 'idempotency-key': idempotencyKey },
   });
 
-describe('a lead', () => {
-  it('that is written and cannot be shown is of unknown outcome, and shown with the same key', async () => {
+describe('A lead', () => {
+  it('that is stored but cannot be shown has an unknown outcome, and is shown on a retry with the same key', async () => {
     const [again, mine] = [freshKey(), { external_id: 'crm-2' }];
     const { vault } = app.service.deps;
     vi.spyOn(vault, 'unseal').mockRejectedValue(new LogUnavailable('fault', 'no', 'away'));
@@ -70,9 +70,9 @@ describe('a lead', () => {
     });
   });
 
-  it('is told that nothing was written where nothing was', async () => {
+  it('that is not stored has the outcome none', async () => {
     const lead = { external_id: 'crm-3', contact: undefined, consent: undefined };
-    noRoomFor('RequestBound');
+    failAppendsOf('RequestBound');
     const before = await head();
     expect(await submit('', lead)).toMatchObject({
       status: 507,
@@ -82,18 +82,18 @@ describe('a lead', () => {
   });
 });
 
-describe('at the desk', () => {
-  it('a key that is tied, and nothing more, is of unknown outcome, and goes on', async () => {
-    const asked = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
-    const [again, access] = [freshKey(), { path: '/agents', body: asked }];
-    noRoomFor('AccessRequested');
+describe('A call at the desk', () => {
+  it('that stored only its idempotency key has an unknown outcome, and completes on a retry', async () => {
+    const request = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
+    const [again, access] = [freshKey(), { path: '/agents', body: request }];
+    failAppendsOf('AccessRequested');
     expect(await atDesk(app, access, again)).toMatchObject(UNKNOWN);
     vi.restoreAllMocks();
     expect(await atDesk(app, access, again)).toMatchObject({ status: 201 });
     expect(await atDesk(app, access, again)).toMatchObject({ status: 201, ...REPLAYED });
   });
 
-  it('an import that was cut off goes on, and leaves what others changed meanwhile', async () => {
+  it('that was interrupted in an import continues on a retry, and keeps changes made meanwhile', async () => {
     const priced = (unit_price: number, ...skus: string[]) => ({
       path: '/products/import',
       body: {
@@ -108,7 +108,7 @@ describe('at the desk', () => {
       );
     await atDesk(app, priced(50, 'D'));
     const [again, all] = [freshKey(), priced(100, 'A', 'B', 'C', 'D')];
-    noRoomFor('ProductPublished', 1);
+    failAppendsOf('ProductPublished', 1);
     expect(await atDesk(app, all, again)).toMatchObject(UNKNOWN);
     expect(prices()).toEqual([100, undefined, undefined, 100]);
     vi.restoreAllMocks();

@@ -1,4 +1,4 @@
-/** Credentials that change while the body of a request is on its way: what holds then counts. */
+/** Credentials that change while the body of a request arrives: the state after the body decides. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BASE, HANDOFF } from '../support/clients/a2a.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
@@ -16,7 +16,7 @@ afterAll(() => app.close());
 
 const LINK = { target: { kind: 'search', ref: 'mugs' } };
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
-/** A write of an agent on each surface. */
+/** One write of an agent on each surface. */
 const writes = (): [path: string, body: object][] => {
   const message = { messageId: freshKey(), role: 'ROLE_USER', parts: [{ data: HANDOFF }] };
   return [
@@ -26,8 +26,8 @@ const writes = (): [path: string, body: object][] => {
   ];
 };
 
-describe('a credential that changes while the body is on its way', () => {
-  it('does nothing once it is revoked, on any surface', async () => {
+describe('A credential that changes while the body of a request arrives', () => {
+  it('writes nothing on any surface once it is revoked', async () => {
     const { log } = app.service.deps;
     const late = async (key: string, revoked: string, path: string, body: object) => {
       let after = 0;
@@ -52,7 +52,7 @@ describe('a credential that changes while the body is on its way', () => {
     await late(token, `/desk-tokens/${id}`, '/api/desk/v1/agents', agent);
   });
 
-  it('does what its scopes allow then, on every surface', async () => {
+  it('has only its new scopes on every surface', async () => {
     const { key, agentId } = await app.agent('narrowed');
     const grant = (...scopes: string[]) =>
       app.desk('POST', `/agents/${agentId}/approve`, { scopes, reason: 'Less' });

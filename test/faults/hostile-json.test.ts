@@ -1,4 +1,4 @@
-/** Bodies that no operation may take: each gets a problem that points at the place, and is not stored. */
+/** Bodies that no operation may accept: each gets a problem that names the place, and nothing is stored. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
@@ -15,9 +15,9 @@ import {
 } from '../support/world/schema-values.ts';
 import { verifies } from '../support/source/verifies.ts';
 
-// In memory: thousands of refusals, each on record, are no test of the disk.
 /** Refusals are audited; nothing else of them is stored. */
 const AUDIT_RECORDS = new Set(['ActivityRecorded', 'CallsAudited']);
+/** The log is in memory, because the disk would slow down thousands of audited refusals. */
 const SETTINGS = {
   WRITES_PER_MINUTE: '1000000',
   READS_PER_MINUTE: '1000000',
@@ -71,7 +71,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
     `{${good},"slug":"abc","\\u0073lug":"abd"}`,
     { code: 'malformed_request', pointer: '/slug', fault: 'duplicate_name' },
   ],
-  'a name twice, further in': [
+  'a nested name twice': [
     '{"target":{"kind":"search","ref":"a","ref":"b"}}',
     { code: 'malformed_request', pointer: '/target/ref', fault: 'duplicate_name' },
   ],
@@ -106,7 +106,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
   ],
   NaN: [`{${good},"metadata":{"a":NaN}}`, { code: 'malformed_json' }],
   'a number in hex': [`{${good},"metadata":{"a":0x10}}`, { code: 'malformed_json' }],
-  'a number with a zero in front': [`{${good},"metadata":{"a":01}}`, { code: 'malformed_json' }],
+  'a number with a leading zero': [`{${good},"metadata":{"a":01}}`, { code: 'malformed_json' }],
   'the name __proto__': [
     `{${good},"__proto__":{"admin":true}}`,
     { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' },
@@ -115,7 +115,7 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
     `{${good},"\\u005f\\u005fproto__":{"admin":true}}`,
     { code: 'malformed_request', pointer: '/__proto__', fault: 'reserved_name' },
   ],
-  'the name __proto__, further in': [
+  'the nested name __proto__': [
     `{${good},"metadata":{"__proto__":"a"}}`,
     { code: 'malformed_request', pointer: '/metadata/__proto__', fault: 'reserved_name' },
   ],
@@ -154,28 +154,31 @@ const RAW: Record<string, [string | Buffer, Expected]> = {
   'half an object': [`{${good}`, { code: 'malformed_json' }],
   'two objects': [`{${good}}{}`, { code: 'malformed_json' }],
   'a comment': [`{${good}/* hello */}`, { code: 'malformed_json' }],
-  'a comma too many': [`{${good},}`, { code: 'malformed_json' }],
-  'the key in the body': [
+  'a trailing comma': [`{${good},}`, { code: 'malformed_json' }],
+  'an idempotency key': [
     `{${good},"idempotency_key":"a"}`,
     { code: 'validation_failed', pointer: '/idempotency_key', fault: 'unknown_field' },
   ],
-  'an owner in the body': [
+  'an owner': [
     `{${good},"owner_id":"other"}`,
     { code: 'validation_failed', pointer: '/owner_id', fault: 'unknown_field' },
   ],
 };
 
-describe('raw bodies', () => {
-  it.each(Object.entries(RAW))('%s', async (name, [payload, { code, pointer, fault }]) => {
-    const problem = expectProblem(await raw(payload), name);
-    expect(problem.code).toBe(code);
-    if (pointer !== undefined)
-      expect(problem.errors?.map((error) => error.pointer)).toContain(pointer);
-    if (fault !== undefined) expect(problem.errors?.map((error) => error.code)).toContain(fault);
-    expect(await written()).toEqual([]);
-  });
+describe('A raw body', () => {
+  it.each(Object.entries(RAW))(
+    'with %s gets a problem, and is not stored',
+    async (name, [payload, { code, pointer, fault }]) => {
+      const problem = expectProblem(await raw(payload), name);
+      expect(problem.code).toBe(code);
+      if (pointer !== undefined)
+        expect(problem.errors?.map((error) => error.pointer)).toContain(pointer);
+      if (fault !== undefined) expect(problem.errors?.map((error) => error.code)).toContain(fault);
+      expect(await written()).toEqual([]);
+    },
+  );
 
-  it('an answer is no larger than what it answers, and echoes no key', async () => {
+  it('gets an answer of limited size that repeats no API key', async () => {
     const many = Array.from({ length: 9_000 }, (_, n) => `"unknown${n}":1`).join();
     const long = await raw(`{${good},${many}}`);
     expect(expectProblem(long).errors).toHaveLength(1_000);
@@ -231,15 +234,15 @@ const refused = async ({ id, url, desk, base }: Write, path: Path, value: unknow
   return { problem: expectProblem(answer, hint), hint };
 };
 
-/** The place itself, or what holds it: a wrong item can be the fault of its list. */
+/** Whether a pointer names the place or a value around it, because a wrong item can be a fault of its list. */
 const pointsAt = (pointers: string[], path: Path): boolean =>
   path.some((_, index) => index > 0 && pointers.includes(pointerOf(path.slice(0, index)))) ||
   pointers.some((pointer) => pointer.startsWith(pointerOf(path)));
 
 describe.each(writesOf().map((write) => [write.id, write] as const))(
-  'fields of %s',
+  'The operation %s',
   (_id, write) => {
-    it('of a wrong type or out of bounds are refused by name', async () => {
+    it('names a field of a wrong type or out of bounds when it refuses it', async () => {
       verifies('errors.5');
       const places = placesOf(write.schema).filter(({ path }) => path.length > 0);
       for (const { path, schema } of places)
@@ -253,7 +256,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('that there are not are refused by name, at every level', async () => {
+    it('names an unknown field at any level when it refuses it', async () => {
       const isClosed = ({ schema }: Place) =>
         schema.properties !== undefined && (!write.desk || schema.additionalProperties === false);
       for (const { path } of placesOf(write.schema).filter(isClosed))
@@ -265,7 +268,7 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('that hold characters nobody sees are refused by name', async () => {
+    it('names a field with invisible characters when it refuses it', async () => {
       if (write.desk) return;
       const texts = placesOf(write.schema).filter(({ schema }) => schema.type === 'string');
       for (const { path } of texts)
@@ -285,16 +288,16 @@ describe.each(writesOf().map((write) => [write.id, write] as const))(
         }
     });
 
-    it('and nothing of it all was stored', async () => {
+    it('stored no event for all these refused requests', async () => {
       expect(await written()).toEqual([]);
     });
   },
 );
 
-describe('values that no schema sees to be wrong', () => {
+describe('A value that only its meaning makes wrong', () => {
   const get = (path: string) => app.send({ method: 'GET', url: `/api/affiliate/v1${path}`, key });
 
-  it('days at both ends of the calendar are answered or refused', async () => {
+  it('is answered or refused if it is a day at an end of the calendar', async () => {
     const days = [
       'from=0000-01-01&to=0000-01-03',
       'from=0001-01-01&to=0001-01-03',
@@ -309,7 +312,7 @@ describe('values that no schema sees to be wrong', () => {
         }
   });
 
-  it('parameters that would reach a prototype are refused by name', async () => {
+  it('is refused by name if it is a parameter that would reach a prototype', async () => {
     for (const query of [
       '__proto__=1',
       '__proto__=1&__proto__=2',
@@ -323,7 +326,7 @@ describe('values that no schema sees to be wrong', () => {
     expect(prototypeNames()).toBe(before);
   });
 
-  it('products that agents could not be answered with are refused at the desk', async () => {
+  it('is refused at the desk if a product with it could not be shown to agents', async () => {
     const tier = { min_quantity: 1, unit_price: 1 };
     const BAD: [object, object][] = [
       [{ currency: 'pounds' }, {}],

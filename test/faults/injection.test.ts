@@ -1,7 +1,7 @@
 /*
- * Text that others wrote stays data. Every field that a tenant, a buyer or another agent can fill
- * carries a mark; the mark may come out only where a reader is told that it is theirs. And what cannot
- * be seen does not get in.
+ * Text of others stays data. Every field that a tenant, a buyer or another agent can fill contains a
+ * mark; an answer may contain the mark only where it says that the text is untrusted. Text with
+ * invisible characters is refused.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OperationId } from '#contracts/index.ts';
@@ -21,7 +21,7 @@ let key: string;
 let mcp: ReturnType<typeof mcpAgent>;
 const ids: Record<string, string> = {};
 
-const made = async (id: OperationId, input: Record<string, unknown>): Promise<string> => {
+const create = async (id: OperationId, input: Record<string, unknown>): Promise<string> => {
   const outcome = await asAgent(app, key, id, { idempotency_key: freshKey(), ...input });
   if (!outcome.ok) throw new Error(`${id}: ${outcome.code} ${JSON.stringify(outcome.errors)}`);
   return (outcome.value as { id: string }).id;
@@ -38,32 +38,32 @@ beforeAll(async () => {
       brand: marked('brand'),
     }),
   ]);
-  const asked = {
+  const request = {
     owner_id: 'acme',
     name: marked('agent name'),
     purpose: marked('purpose'),
     scopes: SCOPE_NAMES,
   };
-  const agent = (await app.desk('POST', '/agents', asked)).body as { id: string };
+  const agent = (await app.desk('POST', '/agents', request)).body as { id: string };
   await app.desk('POST', `/agents/${agent.id}/approve`, { reason: marked('reason') });
   const issued = (await app.desk('POST', `/agents/${agent.id}/keys`, { environment: 'live' }))
     .body as { api_key: string };
   key = issued.api_key;
   mcp = mcpAgent(app, key);
-  ids['link'] = await made('createLink', {
+  ids['link'] = await create('createLink', {
     target: { kind: 'product', ref: 'MUG-1' },
     campaign: marked('campaign'),
     external_id: marked('link id'),
     sub_ids: [marked('sub')],
     metadata: { note: marked('metadata') },
   });
-  ids['handoff'] = await made('createHandoff', {
+  ids['handoff'] = await create('createHandoff', {
     title: marked('list'),
     note_to_buyer: marked('note'),
     buyer: { company: marked('buyer') },
     line_items: [{ sku: 'MUG-1', quantity: 4, note: marked('line') }],
   });
-  ids['lead'] = await made('submitLead', {
+  ids['lead'] = await create('submitLead', {
     external_id: 'crm-1',
     company: { name: marked('company'), country: 'GB' },
     interest: { note: marked('interest') },
@@ -83,21 +83,21 @@ beforeAll(async () => {
   ids['task'] = task.id;
   const list = (await app.send({ method: 'GET', url: '/api/desk/v1/approvals', key: owner }))
     .body as { data: { id: string; content_sha256: string }[] };
-  const [request] = list.data;
-  if (!request) throw new Error('nothing waits for approval');
-  ids['outbound'] = request.id;
+  const [waiting] = list.data;
+  if (!waiting) throw new Error('no request waits for approval');
+  ids['outbound'] = waiting.id;
   await app.send({
     method: 'POST',
-    url: `/api/desk/v1/approvals/${request.id}/request-changes`,
+    url: `/api/desk/v1/approvals/${waiting.id}/request-changes`,
     key: owner,
-    payload: { content_sha256: request.content_sha256, reason: marked('approver') },
+    payload: { content_sha256: waiting.content_sha256, reason: marked('approver') },
     headers: { 'idempotency-key': freshKey() },
   });
 });
 afterAll(() => app.close());
 
-describe('what everybody reads', () => {
-  it('holds not one word of a tenant', async () => {
+describe('Text of a tenant', () => {
+  it('is in no public document', async () => {
     const paths = [
       '/',
       '/llms.txt',
@@ -119,8 +119,8 @@ describe('what everybody reads', () => {
     }
   });
 
-  it('neither do descriptions, instructions, prompts and cards for a key of that tenant', async () => {
-    const said = [
+  it('is in no description, instruction, prompt or card for a key of that tenant', async () => {
+    const texts = [
       await mcp.legacy('initialize', {}),
       await mcp.modern('server/discover'),
       await mcp.legacy('tools/list'),
@@ -129,13 +129,13 @@ describe('what everybody reads', () => {
       await mcp.legacy('resources/templates/list'),
     ].map(({ text }) => text);
     const card = await rpc<object>(app, key, 'GetExtendedAgentCard', {});
-    for (const text of [...said, JSON.stringify(card.result)]) {
+    for (const text of [...texts, JSON.stringify(card.result)]) {
       expect(text.length).toBeGreaterThan(20);
       expect(text).not.toContain(MARK);
     }
   });
 
-  it('nor does a refusal, whatever was sent', async () => {
+  it('is in no refusal', async () => {
     const input = {
       title: marked('x'),
       line_items: [{ sku: marked('sku'), quantity: 4 }],
@@ -160,7 +160,7 @@ describe('what everybody reads', () => {
   });
 });
 
-/** JSON Pointers of all texts in a value that hold the mark. */
+/** Returns JSON Pointers to all texts in a value that contain the mark. */
 const pointersIn = (value: unknown, at = ''): string[] => {
   if (typeof value === 'string') return value.includes(MARK) ? [at] : [];
   if (typeof value !== 'object' || value === null) return [];
@@ -170,7 +170,7 @@ const pointersIn = (value: unknown, at = ''): string[] => {
 const isNamed = (pointer: string, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => new RegExp(`^${pattern.replaceAll('*', '[^/]+')}$`).test(pointer));
 
-describe('what a tenant reads', () => {
+describe('Text of a tenant in its own answers', () => {
   const reads = (): [OperationId, object][] => [
     ['getConnection', {}],
     ['searchProducts', { facets: ['category', 'brand'] }],
@@ -179,7 +179,7 @@ describe('what a tenant reads', () => {
     ['getOutboundRequest', { outbound_id: ids['outbound'] }],
   ];
 
-  it('over MCP is named as untrusted, field by field', async () => {
+  it('is listed as untrusted over MCP, field by field', async () => {
     let seen = 0;
     for (const [id, input] of reads()) {
       const { structuredContent, _meta } = await mcp.call(toolName({ id }), input);
@@ -192,7 +192,7 @@ describe('what a tenant reads', () => {
     expect(seen).toBeGreaterThan(8);
   });
 
-  it('over A2A stands in artifacts that say so, and never in a status', async () => {
+  it('is only in artifacts marked as untrusted over A2A, and never in a status', async () => {
     const { result } = await rpc<{
       status: object;
       artifacts?: { metadata?: object; parts: { metadata?: object }[] }[];
@@ -207,7 +207,7 @@ describe('what a tenant reads', () => {
   });
 });
 
-describe('what cannot be seen', () => {
+describe('An invisible character', () => {
   const HIDDEN = [
     '\u0000',
     '\u0007',
@@ -239,7 +239,7 @@ describe('what cannot be seen', () => {
     ['requestAgentNotification', (text) => ({ agent_card_url: 'https://a.example/c.json', text })],
   ];
 
-  it('does not get in by any field of any surface', async () => {
+  it('is refused in a text of every operation with texts', async () => {
     for (const [id, inputOf] of FIELDS)
       for (const character of HIDDEN) {
         const input = { idempotency_key: freshKey(), ...inputOf(`Hello${character}there`) };
@@ -251,15 +251,15 @@ describe('what cannot be seen', () => {
       }
   });
 
-  it('does not get in with a product either', async () => {
+  it('is refused in a product', async () => {
     for (const character of HIDDEN) {
       const products = [feedProduct('MUG-9', { title: `Mug${character}` })];
       const { status, text } = await app.desk('POST', '/products/import', { products });
       const isRefused =
         status === 422 || (JSON.parse(text) as { rejected?: unknown[] }).rejected !== undefined;
       expect(isRefused, `${JSON.stringify(character)} ${text}`).toBe(true);
-      const found = await mcp.call('search_products', { ids: ['MUG-9'] });
-      expect(JSON.stringify(found)).not.toContain('"MUG-9"');
+      const result = await mcp.call('search_products', { ids: ['MUG-9'] });
+      expect(JSON.stringify(result)).not.toContain('"MUG-9"');
     }
   });
 });

@@ -17,7 +17,7 @@ const isWithinLimits = (value: unknown, depth = 0): boolean => {
 
 const anyJson = fc.jsonValue({ maxDepth: 20, depthSize: 'large', stringUnit: 'binary' });
 
-describe('the scanner of raw JSON', () => {
+describe('The scanner of raw JSON', () => {
   it('never throws and always ends, whatever the text', () => {
     const pieces = [
       '{',

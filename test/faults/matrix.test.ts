@@ -1,7 +1,7 @@
 /*
- * The same decision on every surface, and exactly one entry in the record of it: every operation, tool
- * and skill, under each scope, none and all, for every state that a key or a record can be in. What is
- * right stands here, from the specification, and not in the registry that is judged.
+ * Every operation, tool and skill gets the same decision on every surface, and exactly one audit record:
+ * with each scope, none and all, in every state of a key or a record. The expected decisions come from
+ * the specification, not from the registry under test.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
@@ -39,7 +39,7 @@ const SCOPES = [
   ...OUTBOUND,
 ];
 const IDS = Object.keys(NEEDS) as OperationId[];
-/** The skill that does the same, where there is one. */
+/** The skill for the operation, if one exists. */
 const SKILL: Partial<Record<OperationId, object>> = {
   createHandoff: { skill: 'prepare_handoff' },
   getPerformance: { skill: 'performance_digest' },
@@ -52,7 +52,7 @@ type Agent = Awaited<ReturnType<TestApp['agent']>>;
 let app: TestApp;
 let acme: Agent;
 /** Records of acme, one of each kind that an operation can name. */
-const theirs = { outbound_id: '', link_id: '' };
+const recordIds = { outbound_id: '', link_id: '' };
 
 let intents = 0;
 const inputOf = (id: OperationId): Record<string, unknown> => {
@@ -72,7 +72,7 @@ const inputOf = (id: OperationId): Record<string, unknown> => {
       return { agent_card_url: 'https://a.example/card.json', text: 'Mugs' };
     case 'getOutboundRequest':
     case 'cancelOutboundRequest':
-      return { outbound_id: theirs.outbound_id };
+      return { outbound_id: recordIds.outbound_id };
     default:
       return {};
   }
@@ -117,12 +117,12 @@ type Answer = {
 };
 
 const overA2a = async (id: OperationId, key: string, input: object): Promise<Decision> => {
-  const said = {
+  const request = {
     messageId: freshKey(),
     role: 'ROLE_USER',
     parts: [{ data: { ...SKILL[id], ...input } }],
   };
-  const { result, error } = await rpc<Answer>(app, key, 'SendMessage', { message: said });
+  const { result, error } = await rpc<Answer>(app, key, 'SendMessage', { message: request });
   if (error) return (error.data[0]?.reason ?? '').toLowerCase();
   const { state, message } = result.task.status;
   if (state !== 'TASK_STATE_REJECTED') return 'done';
@@ -137,14 +137,14 @@ const SURFACES: Partial<Record<Surface, { can(id: OperationId): boolean; ask: ty
   };
 
 /**
- * Entries of the record since `from`: activity by its count, and business events by the request that
- * wrote them. Bookkeeping is no record of a call.
+ * Counts the audit records since `from`: activity by its count, and business events by the request that
+ * wrote them. Technical events are no record of a call.
  */
 const recordsSince = async (from: number): Promise<number> => {
   const { audit, log } = app.service.deps;
   await audit.flush();
   const events = await log.readAll({ after: from, limit: 10_000 });
-  const noted = events.flatMap(({ type, data }) =>
+  const entries = events.flatMap(({ type, data }) =>
     type === 'ActivityRecorded' ? (data as EventData<'ActivityRecorded'>).entries : [],
   );
   const written = new Set(
@@ -152,16 +152,16 @@ const recordsSince = async (from: number): Promise<number> => {
       .filter(({ type }) => !/^(ActivityRecorded|RequestBound|Task|Code|LeadClaim)/.test(type))
       .map(({ meta }) => meta.request),
   );
-  return noted.reduce((sum, { count }) => sum + count, 0) + written.size;
+  return entries.reduce((sum, { count }) => sum + count, 0) + written.size;
 };
 
-/** Asks on every surface that has the operation: one decision, and one entry each. */
+/** Calls the operation on every surface that has it, and expects the decision and one audit record each. */
 const judge = async (id: OperationId, key: string, expected: Decision, input = inputOf(id)) => {
   for (const [surface, { can, ask }] of Object.entries(SURFACES)) {
     if (!can(id)) continue;
     const { position } = await app.service.deps.log.head();
-    const asked = id === 'submitLead' ? inputOf(id) : input;
-    expect(await ask(id, key, asked), `${id} over ${surface}`).toBe(expected);
+    const callInput = id === 'submitLead' ? inputOf(id) : input;
+    expect(await ask(id, key, callInput), `${id} over ${surface}`).toBe(expected);
     expect(await recordsSince(position), `records of ${id} over ${surface}`).toBe(1);
   }
 };
@@ -179,50 +179,50 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** A request that is not at an end, so that it can be read and canceled. */
+/** Creates an open request, which can be read and canceled. */
 const freshRequest = async (key: string): Promise<void> => {
   const { body } = await mcpAgent(app, key).legacy('tools/call', {
     name: 'request_social_post',
     arguments: { ...inputOf('requestSocialPost'), idempotency_key: freshKey() },
   });
-  theirs.outbound_id = String(body.result?.structuredContent?.['id']);
+  recordIds.outbound_id = String(body.result?.structuredContent?.['id']);
 };
 
 describe.each(
   [...SCOPES.map((scope) => [scope]), [], SCOPES].map(
-    (list) => [list.join(' ') || 'no scope', list] as const,
+    (list) => [list.join(' ') || 'no scopes of its own', list] as const,
   ),
-)('with %s', (_name, granted) => {
-  it('every surface decides alike, once on record', async () => {
+)('A key with %s', (_name, granted) => {
+  it('gets the same decision and one audit record on every surface', async () => {
     verifies('authentication.4', 'authentication.5.outbound');
     const agent = await app.agent('acme', granted.length > 0 ? granted : ['products:read']);
     const held = new Set(granted.length > 0 ? granted : ['products:read']);
     for (const id of IDS) {
-      // Whoever proposed it may cancel it: so it is the agent's own, where it can propose one.
+      // Only its agent may cancel a request, so the agent creates it if its scopes allow that.
       await freshRequest(held.has('social:write') ? agent.key : acme.key);
       const needed = NEEDS[id];
       const opens = needed === null || needed.some((scope) => held.has(scope));
-      // The request itself is a social post: other outbound scopes open the tool, and not it.
+      // The request is a social post: the other outbound scopes allow the operation, but not this request.
       const isKind = !id.endsWith('OutboundRequest') || held.has('social:write');
       await judge(id, agent.key, opens && isKind ? 'done' : 'scope_missing');
     }
   });
 });
 
-describe('whatever the scopes', () => {
-  it('a suspended agent is refused everywhere, on record', async () => {
+describe('Every operation on every surface', () => {
+  it('refuses a suspended agent, with an audit record', async () => {
     const agent = await app.agent('acme');
     await app.desk('POST', `/agents/${agent.agentId}/suspend`, { reason: 'Odd' });
     for (const id of IDS) await judge(id, agent.key, 'agent_suspended');
   });
 
-  it('a revoked key is refused everywhere, on record', async () => {
+  it('refuses a revoked key, with an audit record', async () => {
     const agent = await app.agent('acme');
     await app.desk('POST', `/keys/${agent.keyId}/revoke`, { reason: 'Lost' });
     for (const id of IDS) await judge(id, agent.key, 'credential_revoked');
   });
 
-  it('records of another owner do not exist', async () => {
+  it('reports records of another owner as not found', async () => {
     const rival = await app.agent('rival');
     await freshRequest(acme.key);
     for (const id of ['getOutboundRequest', 'cancelOutboundRequest'] as const)
@@ -245,7 +245,7 @@ describe('whatever the scopes', () => {
     });
   });
 
-  it('a test key does the same in a space of its own', async () => {
+  it('does the same for a test key, with separate records', async () => {
     const agent = await app.agent('acme', SCOPES, 'test');
     for (const id of IDS) {
       await freshRequest(agent.key);

@@ -23,7 +23,7 @@ const connected = async (url: string): Promise<Socket> => {
   return socket;
 };
 
-describe('pipelined requests to the service', () => {
+describe('Pipelined requests to the service', () => {
   let app: TestApp;
   let url: string;
   let key: string;
@@ -34,8 +34,8 @@ describe('pipelined requests to the service', () => {
     await app.publish(skus.map((sku) => feedProduct(sku)));
     ({ key } = await app.agent('acme'));
     url = await app.service.listen();
-    const found = await app.send({ method: 'GET', url: `${V1}/products`, key });
-    const ids = (found.body as { data: { id: string }[] }).data.map(({ id }) => id);
+    const products = await app.send({ method: 'GET', url: `${V1}/products`, key });
+    const ids = (products.body as { data: { id: string }[] }).data.map(({ id }) => id);
     const line_items = Array.from({ length: 1_000 }, (_, i) => ({
       product_id: ids[i % ids.length],
       quantity: 1_000 + i * 2,
@@ -97,8 +97,9 @@ describe('pipelined requests to the service', () => {
   });
 
   it('after one with Connection: close get no answer', async () => {
-    const asked = get('/livez') + get('/livez', 'Connection: close\r\n') + get('/livez').repeat(20);
-    const { answers } = await exchange(url, asked, { expected: 22 });
+    const requests =
+      get('/livez') + get('/livez', 'Connection: close\r\n') + get('/livez').repeat(20);
+    const { answers } = await exchange(url, requests, { expected: 22 });
     expect(answers).toHaveLength(2);
   });
 
@@ -109,7 +110,7 @@ describe('pipelined requests to the service', () => {
   });
 });
 
-describe('handling one request at a time', () => {
+describe('A server that handles one request at a time', () => {
   const opened: Server[] = [];
   afterAll(() => {
     for (const server of opened) server.close();
@@ -124,7 +125,7 @@ describe('handling one request at a time', () => {
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
   };
 
-  it('starts no request before the one before it has its answer, whatever the bodies', async () => {
+  it('starts a request only after the answer to the one before it, whatever the bodies are', async () => {
     let underWay = 0;
     const seen: number[] = [];
     const { url } = await serve((request, response) => {
@@ -141,8 +142,8 @@ describe('handling one request at a time', () => {
     const post = (path: string, length: number) =>
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n${'b'.repeat(length)}`;
     const lengths = [10, 300_000, 20, 100_000, 0];
-    const asked = lengths.map((length, at) => post(`/${at}`, length)).join('');
-    const { answers } = await exchange(url, asked, { expected: lengths.length });
+    const requests = lengths.map((length, at) => post(`/${at}`, length)).join('');
+    const { answers } = await exchange(url, requests, { expected: lengths.length });
     expect(answers.slice(0, 5).map(({ text }) => text)).toEqual(
       lengths.map((length, at) => `/${at} ${length}`),
     );
@@ -206,12 +207,17 @@ describe('handling one request at a time', () => {
     server.get('/slow', async () => pause(1_500, 'done'));
     const url = await server.listen({ port: 0, host: '127.0.0.1' });
     const [whole, cut] = [get('/slow').repeat(3), get('/slow').slice(0, 20)];
-    const asked = exchange(url, whole + cut, {
+    const answered = exchange(url, whole + cut, {
       expected: 3,
       then: get('/slow', 'Connection: close\r\n').slice(20),
       waitMs: 10_000,
     });
-    expect((await asked).answers.map(({ text }) => text)).toEqual(['done', 'done', 'done', 'done']);
+    expect((await answered).answers.map(({ text }) => text)).toEqual([
+      'done',
+      'done',
+      'done',
+      'done',
+    ]);
     await server.close();
   });
 });

@@ -1,17 +1,21 @@
-/** Several processes over one Redis: correct by the checkpoint alone, whoever folds and whoever reads. */
+/** Several processes over one Redis: its checkpoints alone keep every answer right. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 import { awaitPassed, tally } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
-import { more, redisWorld, type RedisWorld, underLoad } from '../support/redis/redis-world.ts';
+import {
+  awaitAnswers,
+  redisWorld,
+  type RedisWorld,
+  underLoad,
+} from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
-/** A rebuild's space is left to others after three looks of 50 ms; a busy machine may be later. */
 const ALL = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
-describe.skipIf(!hasRedis)(`processes that share read models, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`Processes that share read models, ${ON_REDIS},`, () => {
   let redis: TestRedis;
   let world: RedisWorld;
 
@@ -25,7 +29,7 @@ describe.skipIf(!hasRedis)(`processes that share read models, ${ON_REDIS}`, () =
   });
   afterEach(() => world.end());
 
-  test('a projector that was paused in mid-batch wakes up and changes nothing', async () => {
+  test('reject the batch of a projector that was paused while others continued', async () => {
     let wake = (): void => {};
     let pause: Promise<void> | undefined;
     const woken: string[] = [];
@@ -45,67 +49,70 @@ describe.skipIf(!hasRedis)(`processes that share read models, ${ON_REDIS}`, () =
     await world.add('anna');
     const two = await world.start();
     for (let i = 0; i < 3; i++) await awaitPassed(two.engine, await world.add('anna'));
-    expect(await world.until(two, 'anna', 5)).not.toContain('wrong');
+    expect(await world.readUntil(two, 'anna', 5)).not.toContain('wrong');
     pause = undefined;
     wake();
     await awaitPassed(one.engine, (await world.log.head()).position);
     expect(woken).toEqual(['stale']);
-    expect(await world.until(one, 'anna', 5)).not.toContain('wrong');
+    expect(await world.readUntil(one, 'anna', 5)).not.toContain('wrong');
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('two projectors at once count nothing twice', async () => {
+  test('count no event twice when two of them fold the same partitions', async () => {
     const one = await world.start();
     await world.start();
-    const told = await underLoad(world, one, OWNERS, (told) => more(told, 'right', 500));
-    expect(told.wrong).toEqual([]);
+    const answers = await underLoad(world, one, OWNERS, (answers) =>
+      awaitAnswers(answers, 'right', 500),
+    );
+    expect(answers.wrong).toEqual([]);
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('who folds nothing reads what is folded, and nothing while it is not', async () => {
+  test('without partitions answer from folded rows, and refuse a lagging partition', async () => {
     const projector = await world.start();
     const api = await world.start({ partitions: [] });
     await awaitPassed(api.engine, await world.add('anna'));
-    await world.until(api, 'anna', 1);
+    await world.readUntil(api, 'anna', 1);
     await projector.stop();
     await awaitPassed(api.engine, await world.add('anna'));
     expect(await world.ask(api, 'anna')).toMatchObject({ kind: 'rebuilding' });
-    expect(await world.until(api, 'boris', 0)).not.toContain('wrong');
+    expect(await world.readUntil(api, 'boris', 0)).not.toContain('wrong');
     await world.start();
-    expect(await world.until(api, 'anna', 2)).not.toContain('wrong');
+    expect(await world.readUntil(api, 'anna', 2)).not.toContain('wrong');
   });
 
-  test('two that share the partitions fill the same space again after a flush', async () => {
+  test('with different partitions fill the same space again after a flush', async () => {
     const here = ALL.filter((partition) => partition <= partitionOf('anna'));
     const there = ALL.filter((partition) => partition > partitionOf('anna'));
     expect(OWNERS.some((owner) => there.includes(partitionOf(owner)))).toBe(true);
     const one = await world.start({ partitions: here, recheckMs: 50 });
     await world.start({ partitions: there, recheckMs: 50 });
-    const told = await underLoad(world, one, OWNERS, async (told) => {
-      await more(told, 'right', 200);
+    const answers = await underLoad(world, one, OWNERS, async (answers) => {
+      await awaitAnswers(answers, 'right', 200);
       await redis.control.flushall();
-      await more(told, 'right', 200);
+      await awaitAnswers(answers, 'right', 200);
     });
-    expect(told.wrong).toEqual([]);
+    expect(answers.wrong).toEqual([]);
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('readers follow a switch that another process made', async () => {
+  test('switch to the space that another process made live', async () => {
     const one = await world.start({ recheckMs: 50 });
     const two = await world.start();
-    const told = await underLoad(world, one, OWNERS, async (told) => {
-      await more(told, 'right', 200);
+    const answers = await underLoad(world, one, OWNERS, async (answers) => {
+      await awaitAnswers(answers, 'right', 200);
       const { store, engine } = two;
       await rebuild({ log: world.log, store, engine, projection: tally() });
-      while ((await one.engine.status())[0]?.space !== 'tally@1.2') await more(told, 'right', 1);
-      await more(told, 'right', 200);
+      while ((await one.engine.status())[0]?.space !== 'tally@1.2')
+        await awaitAnswers(answers, 'right', 1);
+      await awaitAnswers(answers, 'right', 200);
     });
-    expect(told.wrong).toEqual([]);
+    expect(answers.wrong).toEqual([]);
     expect((await one.store.spaces('tally')).live).toBe('tally@1.2');
     expect(await world.mismatches(one)).toEqual([]);
   });
 
-  test('a rebuild where nothing is folded answers at once, and is then left to the projector', async () => {
+  test('without partitions can rebuild a space, answer at once, and leave it to the projector', async () => {
     let folds = 0;
     const counted = (store: RemoteStore): RemoteStore => ({
       ...store,
@@ -125,24 +132,25 @@ describe.skipIf(!hasRedis)(`processes that share read models, ${ON_REDIS}`, () =
       const before = folds;
       const position = await world.add('anna');
       for (const each of [projector, api]) await awaitPassed(each.engine, position);
-      expect(await world.until(api, 'anna', (count += 1))).not.toContain('wrong');
+      expect(await world.readUntil(api, 'anna', (count += 1))).not.toContain('wrong');
       return folds - before;
     };
+    // The API process stops folding the new space once the projector follows it.
     while ((await another()) > 0);
     for (let i = 0; i < 5; i++) expect(await another()).toBe(0);
     expect((await projector.engine.status())[0]?.space).toBe('tally@1.2');
     expect(await world.mismatches(api)).toEqual([]);
   });
 
-  test('two logs in one Redis never meet', async () => {
+  test('of two logs in one Redis do not affect each other', async () => {
     const other = redisWorld(redis.url);
     const [ours, theirs] = [await world.start(), await other.start()];
     await awaitPassed(ours.engine, await world.add('anna'));
     for (let i = 0; i < 2; i++) await awaitPassed(theirs.engine, await other.add('anna'));
-    expect(await world.until(ours, 'anna', 1)).not.toContain('wrong');
-    expect(await other.until(theirs, 'anna', 2)).not.toContain('wrong');
+    expect(await world.readUntil(ours, 'anna', 1)).not.toContain('wrong');
+    expect(await other.readUntil(theirs, 'anna', 2)).not.toContain('wrong');
     await theirs.store.drop('tally@1.1');
-    expect(await world.until(ours, 'anna', 1)).not.toContain('wrong');
+    expect(await world.readUntil(ours, 'anna', 1)).not.toContain('wrong');
     await other.end();
   });
 });

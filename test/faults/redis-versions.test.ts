@@ -1,4 +1,4 @@
-/** Processes of two versions over one Redis, as an upgrade has them: each answers from what is its own. */
+/** Processes of two versions over one Redis, as in an upgrade: each version reads and folds its own space. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
@@ -10,14 +10,14 @@ import type { Process, ProcessOptions, RedisWorld } from '../support/redis/redis
 import { redisWorld } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'gus', 'hana'];
-/** A membership that does not end in a test. */
-const FOR_EVER = 1e15;
+/** The expiry of a membership that outlives the test. */
+const NEVER = 1e15;
 
 const versionOne = { projections: [tally()], recheckMs: 50 };
 const versionTwo = { projections: [tally({ version: 2 })], recheckMs: 50 };
 const api = { partitions: [] };
 
-describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
+describe.skipIf(!hasRedis)(`Processes of two versions on one Redis, ${ON_REDIS},`, () => {
   let redis: TestRedis;
   let world: RedisWorld;
   let counts: Map<string, number>;
@@ -45,49 +45,50 @@ describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
       counts.set(owner, (counts.get(owner) ?? 0) + 1);
     }
   };
-  const answered = async (process: Process, owner: string): Promise<void> => {
+  const awaitComplete = async (process: Process, owner: string): Promise<void> => {
     for (;;) {
       const answer = await world.ask(process, owner);
       if (answer.kind === 'right' && answer.count === counts.get(owner)) return;
-      if (answer.kind === 'wrong') throw new Error(`${owner} is told ${JSON.stringify(answer)}`);
+      if (answer.kind === 'wrong') throw new Error(`${owner} got ${JSON.stringify(answer)}`);
       await new Promise((turn) => setImmediate(turn));
     }
   };
-  /** Every owner is answered with all that happened, by every process. */
-  const allAnswer = async (...processes: Process[]): Promise<void> => {
-    for (const process of processes) for (const owner of OWNERS) await answered(process, owner);
+  /** Waits until every process answers every owner with all events. */
+  const awaitAllComplete = async (...processes: Process[]): Promise<void> => {
+    for (const process of processes)
+      for (const owner of OWNERS) await awaitComplete(process, owner);
   };
 
-  const follows = async ({ engine }: Process, space: string): Promise<void> => {
+  const awaitSpace = async ({ engine }: Process, space: string): Promise<void> => {
     while ((await engine.status())[0]?.space !== space)
       await new Promise((turn) => setImmediate(turn));
   };
 
-  test('fold all that is theirs, and answer side by side until one is gone', async () => {
+  test('fold all partitions of their own space, and answer together until one version stops', async () => {
     const shares = new Set(OWNERS.map((owner) => partitionOf(owner) % 2));
     expect(shares.size).toBe(2);
     const oldProjector = await start({ ...versionOne, name: 'b' });
     const oldApi = await start({ ...versionOne, ...api });
     await write();
-    await allAnswer(oldApi);
+    await awaitAllComplete(oldApi);
     const newProjector = await start({ ...versionTwo, name: 'a' });
     const newApi = await start({ ...versionTwo, ...api });
     for (let i = 0; i < 3; i++) {
       await write();
-      await allAnswer(oldApi, newApi);
+      await awaitAllComplete(oldApi, newApi);
     }
     expect((await oldApi.engine.status())[0]?.space).toBe('tally@1.1');
     expect((await newApi.engine.status())[0]?.space).toBe('tally@2.1');
     expect((await oldApi.store.spaces('tally')).live).toBe('tally@1.1');
     expect((await newApi.store.spaces('tally')).live).toBe('tally@2.1');
-    // A rebuild of the new one takes nothing from the old.
+    // A rebuild by the new version changes nothing of the old one.
     const { store } = newProjector;
     const [projection = tally()] = versionTwo.projections;
     for (const space of ['tally@2.2', 'tally@2.3']) {
       await rebuild({ log: world.log, store, projection });
-      await follows(newProjector, space);
+      await awaitSpace(newProjector, space);
       await write();
-      await allAnswer(oldApi, newApi);
+      await awaitAllComplete(oldApi, newApi);
     }
     expect((await store.spaces('tally')).all.toSorted()).toEqual([
       'tally@1.1',
@@ -96,42 +97,42 @@ describe.skipIf(!hasRedis)(`versions that share a Redis, ${ON_REDIS}`, () => {
     ]);
     await oldProjector.stop();
     await write();
-    await allAnswer(newApi);
+    await awaitAllComplete(newApi);
   });
 
-  test('are gone back to, and go on from their space', async () => {
+  test('continue from the old space after a return to the old version', async () => {
     const before = await start({ ...versionOne, name: 'b' });
     await write();
-    await allAnswer(before);
+    await awaitAllComplete(before);
     await before.stop();
     const after = await start({ ...versionTwo, name: 'a' });
     await write();
-    await allAnswer(after);
+    await awaitAllComplete(after);
     await after.stop();
     let evolved = 0;
     const counted = tally({ onEvolve: () => (evolved += 1) });
     const again = await start({ projections: [counted], name: 'c' });
-    await allAnswer(again);
+    await awaitAllComplete(again);
     expect(evolved).toBe(OWNERS.length);
     expect((await again.store.spaces('tally')).live).toBe('tally@1.1');
   });
 
-  test('leave those from before there were two alone, and are read by them', async () => {
+  test('leave a process from before separate versions its partitions, and the live space that it reads', async () => {
     const first = await start({ ...versionOne, name: 'a' });
     await write();
-    await allAnswer(first);
+    await awaitAllComplete(first);
     await first.stop();
-    // What such a process has left, and another that still folds all of it.
+    // The data of such a process, and the membership of one that still folds all partitions.
     await redis.control.hdel(table(), 'live:tally@1');
     await redis.control.hset(table(), 'live:tally', 'tally@1.1');
     const { projectors } = keysOf(world.log.id);
     const members = projectors('').slice(0, -1);
-    await redis.control.zadd(members, FOR_EVER, '0');
+    await redis.control.zadd(members, NEVER, '0');
     const same = await start({ ...versionOne, name: 'a' });
     expect((await same.engine.status())[0]?.space).toBe('tally@1.1');
     const next = await start({ ...versionTwo, name: 'a' });
     await write();
-    await allAnswer(same, next);
+    await awaitAllComplete(same, next);
     expect(await redis.control.zcard(members)).toBe(1);
     expect(await redis.control.hget(table(), 'live:tally')).toBe('tally@1.1');
     const { store } = same;

@@ -13,7 +13,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding, type ReadModels, type RemoteStore } from '#src/ports/read-model.ts';
 import { append, tally, type Tally } from '../world/engine.ts';
 
-/** One process: its connections, its engine, its readers. */
+/** One process with its connections, engine and readers. */
 export type Process = {
   store: RemoteStore;
   engine: Engine;
@@ -29,28 +29,11 @@ export type ProcessOptions = Partial<EngineOptions> & {
 };
 
 export type Answer =
-  | { kind: 'right'; count: number; ms: number }
-  | { kind: 'rebuilding'; ms: number }
-  | { kind: 'wrong'; detail: string; ms: number };
+  | { kind: 'right'; count: number }
+  | { kind: 'rebuilding' }
+  | { kind: 'wrong'; detail: string };
 
 let logs = 0;
-
-const TICK_MS = 5;
-
-/** Measures how late this process's timers were in total, to subtract that from waits. */
-const lateness = (): (() => number) => {
-  let late = 0;
-  let due = performance.now() + TICK_MS;
-  const tick = (): number => {
-    const now = performance.now();
-    late += Math.max(0, now - due);
-    due = Math.max(due, now) + TICK_MS;
-    return late;
-  };
-  setInterval(tick, TICK_MS).unref();
-  return () => late + Math.max(0, performance.now() - due);
-};
-const lateMs = lateness();
 
 export const redisWorld = (url: URL, projections: readonly Projection[] = [tally()]) => {
   const log = memoryEventLog({ id: `world-${(logs += 1)}` });
@@ -96,34 +79,32 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
 
   const add = async (owner: string): Promise<Position> => {
     const position = await append(log, owner);
-    const known = positions.get(owner) ?? [];
-    positions.set(owner, known);
-    known.push(position);
+    const ownerPositions = positions.get(owner) ?? [];
+    positions.set(owner, ownerPositions);
+    ownerPositions.push(position);
     return position;
   };
 
   /** Reads an owner's tally and checks it against the log. */
   const ask = async ({ engine, readers }: Process, owner: string): Promise<Answer> => {
-    const began = performance.now() - lateMs();
     const asOf = engine.asOf().position;
-    const ms = (): number => performance.now() - lateMs() - began;
     try {
       const row = await readers.get<Tally>('tally', owner, 'tally');
       const all = positions.get(owner) ?? [];
       const count = row?.count ?? 0;
       const expectedCount = all.filter((position) => position <= asOf).length;
       const isWhole = count === 0 || all[count - 1] === row?.last;
-      if (isWhole && count >= expectedCount) return { kind: 'right', count, ms: ms() };
+      if (isWhole && count >= expectedCount) return { kind: 'right', count };
       const detail = `${JSON.stringify(row)} as of ${asOf}; expected ${expectedCount}`;
-      return { kind: 'wrong', detail, ms: ms() };
+      return { kind: 'wrong', detail };
     } catch (error) {
-      if (error instanceof ReadModelRebuilding) return { kind: 'rebuilding', ms: ms() };
+      if (error instanceof ReadModelRebuilding) return { kind: 'rebuilding' };
       throw error;
     }
   };
 
   /** Reads until the tally is `count`; returns the answers before. */
-  const until = async (process: Process, owner: string, count: number): Promise<string[]> => {
+  const readUntil = async (process: Process, owner: string, count: number): Promise<string[]> => {
     const answers: string[] = [];
     for (;;) {
       const answer = await ask(process, owner);
@@ -140,7 +121,7 @@ export const redisWorld = (url: URL, projections: readonly Projection[] = [tally
     for (const { stop } of processes) await stop();
     await log.close();
   };
-  return { log, start, add, ask, until, mismatches, end };
+  return { log, start, add, ask, readUntil, mismatches, end };
 };
 
 export type RedisWorld = ReturnType<typeof redisWorld>;
@@ -148,19 +129,18 @@ export type RedisWorld = ReturnType<typeof redisWorld>;
 const READERS = 4;
 
 /** The answers that the readers received. */
-export type Answers = { right: number; rebuilding: number; wrong: string[]; msMax: number };
+export type Answers = { right: number; rebuilding: number; wrong: string[] };
 
-/** Appends and reads without pause until `work` ends and every owner's answer includes all events. */
+/** Appends and reads continuously until `work` ends and every owner's answer includes all events. */
 export const underLoad = async (
   world: RedisWorld,
   process: Process,
   owners: readonly string[],
   work: (answers: Answers) => Promise<void>,
 ): Promise<Answers> => {
-  const answers: Answers = { right: 0, rebuilding: 0, wrong: [], msMax: 0 };
+  const answers: Answers = { right: 0, rebuilding: 0, wrong: [] };
   let isOver = false;
   const note = (answer: Answer): void => {
-    answers.msMax = Math.max(answers.msMax, answer.ms);
     if (answer.kind === 'wrong') answers.wrong.push(answer.detail);
     else answers[answer.kind] += 1;
   };
@@ -196,7 +176,7 @@ export const underLoad = async (
 };
 
 /** Waits for `count` more answers of the kind. */
-export const more = async (
+export const awaitAnswers = async (
   answers: Answers,
   kind: 'right' | 'rebuilding',
   count: number,
