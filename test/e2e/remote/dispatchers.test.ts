@@ -165,7 +165,9 @@ describe.skipIf(!hasRedis)(`Dispatchers on one log, ${ON_REDIS}`, () => {
     expect(doctor.stdout).toContain(`dispatcher runs: ${service.url}, process `);
     const tail = await command('events', 'tail');
     expect(tail.code).toBe(3);
-    expect(tail.stderr).toMatch(/a dispatcher \(process \d+\) runs on .* Use another data directory/);
+    expect(tail.stderr).toMatch(
+      /a dispatcher \(process \d+\) runs on .* Use another data directory/,
+    );
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
   }, 60_000);
 

@@ -10,7 +10,7 @@ import { directories } from '../../support/processes/directories.ts';
 import { freshId, metaAt } from '../../conformance/log-events.ts';
 import { linesOf, linesOn } from '../../support/processes/log-lines.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
 import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 5_000;
@@ -56,12 +56,12 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
   }, 60_000);
   afterAll(endRemote);
 
-  const requestOf = ({ headers }: Said): string => headers.get('request-id') ?? '';
-  const positionOf = ({ headers }: Said): number => {
+  const requestOf = ({ headers }: Answer): string => headers.get('request-id') ?? '';
+  const positionOf = ({ headers }: Answer): number => {
     const token = Buffer.from(headers.get('consistency-token') ?? '', 'base64url').toString();
     return Number(token.split(':')[1]);
   };
-  const lead = (to: ChildService, name: string): Promise<Said> =>
+  const lead = (to: ChildService, name: string): Promise<Answer> =>
     ask(to, key, '/leads', {
       body: { external_id: name, company, contact, consent },
       'idempotency-key': name,

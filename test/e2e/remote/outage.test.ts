@@ -5,7 +5,7 @@ import { feedProduct } from '../../support/world/app.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
 import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 10_000;
@@ -19,12 +19,12 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
   let shortUrl: string;
   let token: string;
 
-  const lead = (name: string): Promise<Said> =>
+  const lead = (name: string): Promise<Answer> =>
     ask(api, key, '/leads', {
       body: { external_id: name, company: { name: 'Shop', country: 'GB' } },
       'idempotency-key': name,
     });
-  const leads = async (headers: object = {}): Promise<Said> =>
+  const leads = async (headers: object = {}): Promise<Answer> =>
     ask(api, key, '/leads', { ...headers });
 
   beforeAll(async () => {

@@ -5,14 +5,12 @@ import { feedProduct } from '../../support/world/app.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
 import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora', 'emil', 'fay', 'gus', 'hana'];
-/** Three seconds until a projector counts as dead, two renewals, and the fold. */
-const TAKEN_OVER_MS_MAX = 9_000;
-const TOKEN_MS_MAX = 2_000;
-const REVOKED_MS_MAX = 1_000;
+/** Only ends a hang. */
+const HANG_MS = 50_000;
 
 describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
   let world: RemoteWorld;
@@ -49,7 +47,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     expect(response.status, JSON.stringify(response.body)).toBe(201);
     return { name, token: response.headers.get('consistency-token') ?? '' };
   };
-  const read = (from: ChildService, token: string, by = key): Promise<Said> =>
+  const read = (from: ChildService, token: string, by = key): Promise<Answer> =>
     ask(from, by, '/leads', { 'consistency-token': token });
 
   const lag = async (from: ChildService): Promise<number> => {
@@ -71,7 +69,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     }
   });
 
-  it('wait at most two seconds for a lagging projector', async () => {
+  it('wait for a lagging projector, and refuse a read that waited too long', async () => {
     const [a, b] = apis();
     projector.child.kill('SIGSTOP');
     try {
@@ -79,37 +77,37 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
       const link = { target: { kind: 'search', ref: 'mug' } };
       await ask(a, key, '/links', { body: link, 'idempotency-key': 'link-1' });
       // The desk is asked to retry, too.
-      const asked = { headers: { authorization: `Bearer ${a.deskToken}` } };
-      const desk = await fetch(`${a.url}/api/desk/v1/links?owner_id=acme`, asked);
+      const staff = { headers: { authorization: `Bearer ${a.deskToken}` } };
+      const desk = await fetch(`${a.url}/api/desk/v1/links?owner_id=acme`, staff);
       expect(desk.status).toBe(503);
       expect(await desk.json()).toMatchObject({ code: 'read_model_rebuilding' });
       const late = await read(b, token);
       expect(late.status).toBe(503);
       expect(late.body).toMatchObject({ code: 'consistency_timeout' });
-      expect(late.ms).toBeGreaterThan(TOKEN_MS_MAX / 2);
       const waiting = read(b, token);
-      // During the wait, which cannot be observed from outside.
-      setTimeout(() => projector.child.kill('SIGCONT'), 300);
+      // The projector continues during the wait, which cannot be observed from outside.
+      let isContinued = false;
+      setTimeout(() => (isContinued = projector.child.kill('SIGCONT')), 300);
       const response = await waiting;
       expect(response.status, JSON.stringify(response.body)).toBe(200);
       expect(JSON.stringify(response.body)).toContain(`"${name}"`);
-      expect(response.ms).toBeGreaterThan(250);
+      expect(isContinued).toBe(true);
     } finally {
       projector.child.kill('SIGCONT');
     }
   });
 
-  it('refuse a revoked key within a second, also without a projector', async () => {
+  it('refuse a key that another process revoked, also without a projector', async () => {
     const [a, b] = apis();
     const revoked = await agentKey(a, 'zoe');
-    const isTaken = async (status: number): Promise<boolean> =>
+    const hasStatus = async (status: number): Promise<boolean> =>
       (await ask(b, revoked, '/connection')).status === status;
-    expect(await until(() => isTaken(200), REVOKED_MS_MAX)).toBe(true);
+    expect(await until(() => hasStatus(200), HANG_MS)).toBe(true);
     const id = revoked.split('_')[2] ?? '';
     projector.child.kill('SIGSTOP');
     try {
       await atDesk(a, `/keys/${id}/revoke`, { reason: 'Lost' });
-      expect(await until(() => isTaken(401), REVOKED_MS_MAX)).toBe(true);
+      expect(await until(() => hasStatus(401), HANG_MS)).toBe(true);
       expect((await ask(a, revoked, '/connection')).status).toBe(401);
     } finally {
       projector.child.kill('SIGCONT');
@@ -125,7 +123,7 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
       expect(await status(path), path).toBe(404);
   });
 
-  it('share the partitions, and take over those of a killed projector within seconds', async () => {
+  it('share the partitions, and take over those of a killed projector', async () => {
     const [a, b] = apis();
     const second = await world.start('projector');
     const shares = ({ log }: ChildService): number[] =>
@@ -133,26 +131,24 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
     const half = PARTITIONS / 2;
     const isShared = (): boolean =>
       shares(projector).at(-1) === half && shares(second).at(-1) === half;
-    expect(await until(isShared, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await until(isShared, HANG_MS)).toBe(true);
     // Redis loses everything twice; the second time the log has records after its last event.
     for (let i = 0; i < 2; i++) {
       await world.redis.kill();
       await world.redis.start();
       const isBack = async () => (await read(b, (await write(a)).token)).status === 200;
-      expect(await until(isBack, TAKEN_OVER_MS_MAX)).toBe(true);
+      expect(await until(isBack, HANG_MS)).toBe(true);
     }
     const keys = await Promise.all(OWNERS.map((owner) => agentKey(a, owner)));
     for (const each of keys)
       await until(async () => (await ask(b, each, '/connection')).status === 200, 1_000);
     for (const each of keys) await write(b, each);
-    expect(await until(async () => (await lag(a)) === 0, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await until(async () => (await lag(a)) === 0, HANG_MS)).toBe(true);
     expect(await second.end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
     const tokens = await Promise.all(keys.map((each) => write(a, each)));
-    const began = performance.now();
-    expect(await until(async () => (await lag(b)) === 0, TAKEN_OVER_MS_MAX)).toBe(true);
-    process.stdout.write(`roles: taken over in ${Math.round(performance.now() - began)} ms\n`);
+    expect(await until(async () => (await lag(b)) === 0, HANG_MS)).toBe(true);
     const hasAll = (): boolean => shares(projector).at(-1) === PARTITIONS;
-    expect(await until(hasAll, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await until(hasAll, HANG_MS)).toBe(true);
     for (const [i, { name, token }] of tokens.entries())
       expect(JSON.stringify((await read(b, token, keys[i])).body)).toContain(`"${name}"`);
   });
@@ -160,9 +156,9 @@ describe.skipIf(!hasRedis)(`Processes on one log, ${ON_REDIS}`, () => {
   it('release their partitions when they stop normally', async () => {
     const second = await world.start('projector');
     const sharing = (): number => Number(/.*"projectors":(\d+)/s.exec(projector.log())?.[1]);
-    expect(await until(() => sharing() === 2, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await until(() => sharing() === 2, HANG_MS)).toBe(true);
     expect(await second.end('SIGTERM')).toEqual({ code: 0, signal: null });
-    expect(await until(() => sharing() === 1, TAKEN_OVER_MS_MAX)).toBe(true);
+    expect(await until(() => sharing() === 1, HANG_MS)).toBe(true);
     expect(await projector.end('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 });

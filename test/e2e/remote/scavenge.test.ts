@@ -8,7 +8,7 @@ import { ended, start, until } from '../../support/clients/cli.ts';
 import { COMMAND, ON_COMMAND, scavenge } from '../../support/eventstoredb/eventstoredb-command.ts';
 import { follow, positionsOf } from '../../conformance/log-events.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import type { RemoteWorld, Said } from '../../support/processes/remote.ts';
+import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
 import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
 
 const SOON_MS = 10_000;
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis || !COMMAND)(`A scavenge, ${ON_REDIS}, ${ON_COMMAND},`
       token: response.headers.get('consistency-token') ?? '',
     };
   };
-  const leads = (token: string): Promise<Said> =>
+  const leads = (token: string): Promise<Answer> =>
     ask(api, key, '/leads', { 'consistency-token': token });
   /** Where the record of the key stands in `$all`; undefined when nobody can read it there. */
   const keyPosition = async (): Promise<number | undefined> => {

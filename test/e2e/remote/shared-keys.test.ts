@@ -106,7 +106,9 @@ test('A data directory with another root secret is refused', () => {
   const kept = readFileSync(file, 'utf8').trim();
   const again = openSecrets(readConfig({ DATA_DIR: directory, ROOT_KEY: kept }));
   expect(again.vaultKey).toEqual(made.vaultKey);
-  expect(() => openSecrets(readConfig({ DATA_DIR: directory, ROOT_KEY }))).toThrow(/ROOT_KEY differs from/);
+  expect(() => openSecrets(readConfig({ DATA_DIR: directory, ROOT_KEY }))).toThrow(
+    /ROOT_KEY differs from/,
+  );
   writeFileSync(file, 'cut');
   expect(() => openSecrets(readConfig({ DATA_DIR: directory }))).toThrow(/32 bytes/);
   rmSync(directory, { recursive: true });

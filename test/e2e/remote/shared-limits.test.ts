@@ -50,9 +50,9 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
   }, 60_000);
 
   it('serve metrics in every role', async () => {
-    const told = async ({ url }: ChildService): Promise<string> =>
+    const metricsOf = async ({ url }: ChildService): Promise<string> =>
       (await fetch(`${url}/metrics`)).text();
-    const [api, folds] = [await told(apis[0] as ChildService), await told(projector)];
+    const [api, folds] = [await metricsOf(apis[0] as ChildService), await metricsOf(projector)];
     expect(api).toMatch(/^tributary_requests_total\{.*operation="listLeads".*\} \d+/m);
     expect(api).toMatch(/^tributary_appends_total\{outcome="appended"\} \d+/m);
     for (const text of [api, folds]) {

@@ -1,4 +1,4 @@
-/** A2A as tests speak it: messages, both bindings without a socket, and outreach driven by hand. */
+/** A2A for tests: messages, calls without a socket, and commands on outreach requests. */
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
 import { stateOf } from '#src/app/events/fold.ts';
@@ -23,7 +23,7 @@ export type WireError = {
     { fieldViolations?: { field: string; reason: string }[]; retryDelay?: string }[];
 };
 
-/** A shop with two products, and an owner whose outreach one person approves. */
+/** Opens a service with two products, and an owner whose outreach one person approves. */
 export const a2aApp = async (env: Record<string, string> = {}): Promise<TestApp> => {
   const app = await testApp({ OUTREACH_PER_MINUTE: '100000', ...env });
   await app.publish([feedProduct('MUG-1'), feedProduct('MUG-2')]);
@@ -60,7 +60,7 @@ export type RpcAnswer<Result> = {
 
 export const VERSION = { 'a2a-version': '1.0' };
 
-/** A method over JSON-RPC. */
+/** Calls a method over JSON-RPC. */
 export const rpc = async <Result = never>(
   app: TestApp,
   key: string | undefined,
@@ -79,10 +79,10 @@ export const rpc = async <Result = never>(
   return { status: answer.status, headers: answer.headers, result, error };
 };
 
-/** Sends a message, and gives the task; fails on an error. */
-export const sent = async (app: TestApp, key: string, said: object): Promise<WireTask> => {
+/** Sends a message and returns its task. Throws on an error. */
+export const sent = async (app: TestApp, key: string, body: object): Promise<WireTask> => {
   const { result, error } = await rpc<{ task: WireTask }>(app, key, 'SendMessage', {
-    message: said,
+    message: body,
   });
   if (error) throw new Error(JSON.stringify(error));
   return result.task;
@@ -95,7 +95,7 @@ export const errorOf = async (
   params: object,
 ): Promise<WireError> => {
   const { error, result } = await rpc(app, key, method, params);
-  if (!error) throw new Error(`it went through: ${JSON.stringify(result)}`);
+  if (!error) throw new Error(`expected an error, got ${JSON.stringify(result)}`);
   return error;
 };
 
@@ -105,14 +105,14 @@ export const taskOf = async (app: TestApp, key: string, id: string): Promise<Wir
   return result;
 };
 
-/** What the status says for machines. */
+/** Returns the data part of the task's status. */
 export const detailOf = ({ status }: WireTask): Record<string, unknown> =>
   (status.message.parts[1]?.data ?? {}) as Record<string, unknown>;
 
 export const artifactOf = ({ artifacts = [] }: WireTask, name: string): Record<string, unknown> =>
   artifacts.find((one) => one.name === name)?.parts[0]?.data as Record<string, unknown>;
 
-/** A command on an outreach request, as a person or the dispatcher would give it. */
+/** Executes a command on an outreach request, as a person or the dispatcher would. */
 export const act = async (
   app: TestApp,
   owner: string,
@@ -168,7 +168,7 @@ export const confirmed = (): OutboundCommand => ({
   evidence: 'outbox/1',
 });
 
-/** What is on record of this app's calls over A2A, after everything noted is written. */
+/** Returns the audit entries of the owner's calls, after pending ones are written. */
 export const activityOf = async (app: TestApp, owner = 'acme') => {
   await app.service.deps.audit.flush();
   const events = await app.service.deps.log.readOwner(owner, { after: 0, limit: 10_000 });

@@ -1,4 +1,4 @@
-/** Headless Chromium as a buyer's browser, which notes all that it complains about. */
+/** Headless Chromium as a buyer's browser, which records every error and warning. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type axe from 'axe-core';
@@ -10,12 +10,12 @@ const CHROMIUM = CANDIDATES.find((path) => existsSync(path));
 
 export const hasChromium = CHROMIUM !== undefined;
 
-/** How the name of a suite ends, with the reason where it cannot run. */
+/** For the name of a suite, so that a skipped suite says why. */
 export const IN_CHROMIUM = hasChromium
   ? 'in Chromium'
-  : `in Chromium (skipped: there is none in ${CANDIDATES.join(', ')})`;
+  : `in Chromium (skipped: not installed as ${CANDIDATES.join(' or ')})`;
 
-/** The flags keep it off a network that is closed, and let root start it. */
+/** The flags prevent background requests, and let root start the browser. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -36,14 +36,14 @@ export const PHONE = {
   hasTouch: true,
 } as const;
 
-/** What a person's Chromium calls itself: the headless one is taken for a bot, and rightly so. */
+/** The user agent of a normal Chromium, because the service counts the headless one as a bot. */
 const USER_AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36';
 const WAIT_MS = 20_000;
 
 export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
 
-/** A browser of its own: nobody's cookies, nothing kept. `origin` is all it should ask. */
+/** Opens a browser context without cookies. Requests to another origin than `origin` are faults. */
 export const visitor = async (
   browser: Browser,
   origin: string,
@@ -60,7 +60,7 @@ export const visitor = async (
   return { page: await context.newPage(), context, faults: watch(context, origin) };
 };
 
-/** A form that was not taken is answered by a page with one of these; Chromium grumbles. */
+/** Chromium's message for a form that is refused with a page of one of these statuses. */
 const EXPECTED = /^Failed to load resource: the server responded with a status of (?:409|422)\b/;
 
 const watch = (context: BrowserContext, origin: string): string[] => {
@@ -71,7 +71,8 @@ const watch = (context: BrowserContext, origin: string): string[] => {
   });
   context.on('weberror', (error) => faults.push(`script: ${error.error().message}`));
   context.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`)) faults.push(`asked elsewhere: ${request.url()}`);
+    if (!request.url().startsWith(`${origin}/`))
+      faults.push(`request to another origin: ${request.url()}`);
   });
   context.on('response', (response) => {
     const isForm = response.request().isNavigationRequest();
@@ -82,7 +83,7 @@ const watch = (context: BrowserContext, origin: string): string[] => {
   return faults;
 };
 
-/** Does what leads to another page, waits until that page is loaded, and answers its status. */
+/** Executes an action that opens another page, waits until it is loaded, and returns its status. */
 export const answered = async (page: Page, act: () => Promise<unknown>): Promise<number> => {
   const [response] = await Promise.all([
     page.waitForResponse((one) => one.request().isNavigationRequest() && one.status() !== 303),
@@ -95,9 +96,9 @@ export const answered = async (page: Page, act: () => Promise<unknown>): Promise
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const axeSource = hasChromium ? readFileSync(AXE, 'utf8') : '';
 
-/** What axe finds wrong, one line each: by day on a desktop, and in the dark on a phone. */
+/** Returns axe's violations, one per line: in light mode on a desktop, and in dark mode on a phone. */
 export const violations = async (page: Page): Promise<string[]> => {
-  const found: string[] = [];
+  const lines: string[] = [];
   await page.evaluate(`${axeSource}; undefined`);
   for (const [colorScheme, { viewport }] of [
     ['dark', PHONE],
@@ -112,12 +113,12 @@ export const violations = async (page: Page): Promise<string[]> => {
       }),
     );
     for (const { id, nodes } of results.violations)
-      for (const { html } of nodes) found.push(`${colorScheme}: ${id}: ${html}`);
+      for (const { html } of nodes) lines.push(`${colorScheme}: ${id}: ${html}`);
   }
-  return found;
+  return lines;
 };
 
-/** Bytes of a page and of all that it loads, as they are once unpacked. */
+/** Returns the decoded bytes of a page and of all its resources. */
 export const weight = (page: Page): Promise<number> =>
   page.evaluate(() =>
     [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
@@ -125,10 +126,10 @@ export const weight = (page: Page): Promise<number> =>
       .reduce((sum, bytes) => sum + bytes, 0),
   );
 
-/** The narrowest screen that WCAG asks about (1.4.10), and a common phone. */
+/** The narrowest width in WCAG (1.4.10), and that of a common phone. */
 const WIDTHS = [320, 390];
 
-/** Pixels that stick out sideways. Not of innerWidth: a phone's grows with what sticks out. */
+/** Returns the pixels of horizontal overflow. Does not use innerWidth, which grows with it on a phone. */
 export const overflow = async (page: Page): Promise<number> => {
   const before = page.viewportSize() ?? PHONE.viewport;
   let most = 0;
@@ -140,7 +141,7 @@ export const overflow = async (page: Page): Promise<number> => {
   return most;
 };
 
-/** The text that describes a field, as a screen reader would read it; fails on a dead reference. */
+/** Returns the text that describes a field to a screen reader, with `no element ID` for a missing one. */
 export const descriptionOf = (page: Page, id: string): Promise<string> =>
   page.evaluate((field) => {
     const ids = document.getElementById(field)?.getAttribute('aria-describedby') ?? '';
@@ -152,7 +153,7 @@ export const descriptionOf = (page: Page, id: string): Promise<string> =>
 
 export type Stop = { id: string; tag: string; text: string; isShown: boolean };
 
-/** Presses Tab and says where the focus went, and whether a person can see it there. */
+/** Presses Tab; returns the focused element, and whether it is visibly focused. */
 export const tab = async (page: Page): Promise<Stop> => {
   await page.keyboard.press('Tab');
   return page.evaluate(() => {

@@ -1,4 +1,4 @@
-/** The command line as a stranger runs it: processes, their answers, and servers that are ready. */
+/** Runs the command line as a user does: processes, their output, and servers that are ready. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT } from '../source/tree.ts';
 
 export const COMMAND = join(ROOT, 'tributary');
 const ENDS_MS = 30_000;
-/** A server serves all of this file. */
+/** A server runs for a whole test file. */
 const LIVES_MS = 300_000;
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
@@ -17,22 +17,22 @@ export const start = (args: readonly string[], set: readonly string[] = []): Chi
 
 export const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =>
   new Promise((resolve, reject) => {
-    const said = { stdout: '', stderr: '' };
-    child.stdout?.on('data', (chunk) => (said.stdout += String(chunk)));
-    child.stderr?.on('data', (chunk) => (said.stderr += String(chunk)));
+    const output = { stdout: '', stderr: '' };
+    child.stdout?.on('data', (chunk) => (output.stdout += String(chunk)));
+    child.stderr?.on('data', (chunk) => (output.stderr += String(chunk)));
     const late = setTimeout(() => {
       child.kill('SIGKILL');
-      reject(new Error(`did not end: ${said.stdout}${said.stderr}`));
+      reject(new Error(`did not end: ${output.stdout}${output.stderr}`));
     }, withinMs);
     child.once('close', (code) => {
       clearTimeout(late);
-      resolve({ code, ...said });
+      resolve({ code, ...output });
     });
   });
 
 export const run = (...args: string[]): Promise<Ended> => ended(start(args));
 
-/** The object on the last line; the command must have gone well. */
+/** Runs a command, which must succeed, and returns the object on its last line. */
 export const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
   const { code, stdout, stderr } = await run(...args, '--json');
   expect(code, stderr).toBe(0);
@@ -51,7 +51,7 @@ type Ready = {
   review_url: string;
 };
 
-/** A server that has said its first line. */
+/** Starts a server; resolves when it has printed its first line. */
 export const serve = async (data: string, ...args: string[]) => {
   const child = start(['serve', '--data', data, '--port', '0', '--json', ...args]);
   const end = ended(child, LIVES_MS);
@@ -86,26 +86,26 @@ export const connection = async (url: string, key: string): Promise<number> =>
     })
   ).status;
 
-const LOOK_EVERY_MS = 20;
+const POLL_MS = 20;
 
-/** Looks until it is so, and at most so long. */
+/** Polls until the check returns true; returns false after `withinMs`, which only ends a hang. */
 export const until = async (
-  what: () => boolean | Promise<boolean>,
+  check: () => boolean | Promise<boolean>,
   withinMs: number,
 ): Promise<boolean> => {
   const began = performance.now();
   while (performance.now() - began < withinMs) {
-    if (await what()) return true;
-    await pause(LOOK_EVERY_MS);
+    if (await check()) return true;
+    await pause(POLL_MS);
   }
   return false;
 };
 
-/** The object on the last line. */
+/** Returns the object on the last line. */
 export const lastLine = (stdout: string): unknown =>
   JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
 
-/** For the end of a test file: whoever still runs is of no use. */
+/** Kills servers that still run; for afterAll. */
 export const killAll = (servers: readonly Server[]): void => {
   for (const { ready } of servers) {
     try {

@@ -1,4 +1,4 @@
-/** What clients know of their writes: what they sent, and what was answered in full. */
+/** Journals of clients: the writes that they sent, and the complete answers that they received. */
 import { Agent, request } from 'node:http';
 
 export type Sent = { path: string; body: string };
@@ -8,7 +8,7 @@ export type Journal = { sent: Map<string, Sent>; acknowledged: Map<string, Answe
 export const newJournal = (): Journal => ({ sent: new Map(), acknowledged: new Map() });
 
 export type Client = {
-  /** Sends a write; resolves with a whole answer, or undefined when there was none. */
+  /** Sends a write; resolves with a complete answer, or undefined without one. */
   post(url: string, key: string, sent: Sent, idempotencyKey: string): Promise<Answered | undefined>;
   close(): void;
 };
@@ -47,7 +47,7 @@ export const httpClient = (): Client => {
   };
 };
 
-/** Park and Miller: small, and the same everywhere. */
+/** The random generator of Park and Miller, which gives the same numbers on every platform. */
 export const randomFrom = (seed: number): ((below: number) => number) => {
   let state = (seed % 2_147_483_646) + 1;
   return (below) => {
@@ -58,7 +58,7 @@ export const randomFrom = (seed: number): ((below: number) => number) => {
 
 const sku = (n: number) => `SKU-${n % 5}`;
 
-/** The nth write of a test: links with and without a slug, leads new and amended, handoffs. */
+/** Returns the nth write of a test: a link with or without a slug, a lead or a handoff. */
 export const writeOf = (n: number): Sent => {
   switch (n % 4) {
     case 0:

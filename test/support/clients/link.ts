@@ -1,10 +1,10 @@
-/** A link to a server that can be cut without a word to either end, and mended. */
+/** A proxy in front of a server that can be cut silently, and repaired. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 
 type Link = {
   readonly port: number;
-  /** Connections stay open, and nothing passes. */
+  /** Stops all bytes; connections stay open. */
   cut(): void;
   mend(): void;
   close(): void;
@@ -13,11 +13,11 @@ type Link = {
 export const linkTo = async (port: number): Promise<Link> => {
   const ends = new Set<Socket>();
   let isCut = false;
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
+  const server = createServer((client) => {
+    const remote = connect(port, '127.0.0.1');
     for (const [from, to] of [
-      [near, far],
-      [far, near],
+      [client, remote],
+      [remote, client],
     ] as const) {
       ends.add(from);
       from.on('data', (data: Buffer) => void to.write(data));

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 export type KeyProxy = { url: string; close(): Promise<void> };
 
-/** In front of the service, for clients that cannot send a key: adds it, and passes on all the rest. */
+/** Starts a proxy that adds a key to each request, for clients that cannot send one. */
 export const keyProxy = async (target: string, key: string): Promise<KeyProxy> => {
   const server: Server = createServer((incoming, outgoing) => {
     const headers: IncomingHttpHeaders = {

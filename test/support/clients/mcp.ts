@@ -25,7 +25,7 @@ export type McpAnswer = {
 };
 export type Headers = Record<string, string | undefined>;
 
-/** What a request of the modern era carries in its body. */
+/** The `_meta` of a request by the modern version of the protocol. */
 export const modernMeta = (over: object = {}): object => ({
   'io.modelcontextprotocol/protocolVersion': MODERN,
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
@@ -33,7 +33,7 @@ export const modernMeta = (over: object = {}): object => ({
   ...over,
 });
 
-/** The headers that mirror such a body. */
+/** The headers that repeat parts of such a body. */
 export const modernHeaders = (method: string, params: Record<string, unknown>): Headers => {
   const name = params['name'] ?? params['uri'];
   return {
@@ -48,7 +48,7 @@ const present = (headers: Headers): Record<string, string> =>
     Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
-/** An agent at the endpoint, in either era; a header that is undefined is left out. */
+/** A client of the endpoint, in both versions of the protocol; omits undefined headers. */
 export const mcpAgent = (app: TestApp, key: string | undefined) => {
   const raw = (payload: unknown, headers: Headers = {}): Promise<McpAnswer> =>
     app.send({
@@ -65,13 +65,13 @@ export const mcpAgent = (app: TestApp, key: string | undefined) => {
       { jsonrpc: '2.0', id: 'a-1', method, params: { _meta: modernMeta(), ...params } },
       { ...modernHeaders(method, params), ...headers },
     );
-  /** A tool's result; throws on a JSON-RPC error. */
+  /** Returns a tool's result. Throws on a JSON-RPC error. */
   const call = async (name: string, input: object = {}, headers?: Headers): Promise<RpcResult> => {
     const { body, text } = await legacy('tools/call', { name, arguments: input }, headers);
     if (!body.result) throw new Error(text);
     return body.result;
   };
-  /** The record of a call that must succeed. */
+  /** Returns the structured result of a call. Throws when it fails. */
   const done = async (name: string, input: object = {}): Promise<Record<string, unknown>> => {
     const { structuredContent, content } = await call(name, input);
     if (!structuredContent) throw new Error(content[0]?.text);
@@ -82,13 +82,13 @@ export const mcpAgent = (app: TestApp, key: string | undefined) => {
 
 export type McpAgent = ReturnType<typeof mcpAgent>;
 
-/** A member of a result that is a list. */
+/** Returns a list in a result, or an empty one. */
 export const listIn = <Item = { uri: string; text: string }>(
   { body }: Pick<McpAnswer, 'body'>,
   name: string,
 ): Item[] => (body.result?.[name] ?? []) as Item[];
 
-/** The problem that a tool told the model. */
+/** Returns the problem in a tool's result. */
 export const toldBy = ({ content, isError }: RpcResult): Record<string, unknown> => {
   if (!isError) throw new Error('the result is no error');
   return JSON.parse(content[0]?.text ?? '') as Record<string, unknown>;
@@ -96,7 +96,7 @@ export const toldBy = ({ content, isError }: RpcResult): Record<string, unknown>
 
 export type Entry = EventData<'ActivityRecorded'>['entries'][number];
 
-/** What the record says an agent's calls were, reads and refusals, in order of writing. */
+/** Returns the audit entries of an agent's calls in log order. */
 export const activityOf = async (app: TestApp, agentId: string): Promise<Entry[]> => {
   const { audit, log } = app.service.deps;
   await audit.flush();
@@ -107,7 +107,7 @@ export const activityOf = async (app: TestApp, agentId: string): Promise<Entry[]
     .flatMap(({ entries }) => entries);
 };
 
-/** Calls in the record, each as often as it happened: `operation decision code`. */
+/** Returns one `surface operation decision code` for each audited call. */
 export const callsOf = async (app: TestApp, agentId: string): Promise<string[]> =>
   (await activityOf(app, agentId)).flatMap(({ operation, surface, decision, code = '', count }) =>
     Array.from({ length: count }, () => `${surface} ${operation} ${decision} ${code}`.trim()),

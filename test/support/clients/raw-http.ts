@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 export type RawAnswer = { status: number; headers: Record<string, string>; text: string };
-export type Exchange = { answers: RawAnswer[]; rest: string; ms: number };
+export type Exchange = { answers: RawAnswer[]; rest: string };
 
-/** Asked last on a connection that is still open: it must be answered in its turn, and close. */
+/** The last request on a connection that is still open: its answer closes the connection. */
 const MARKER = 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Marker: 1\r\nConnection: close\r\n\r\n';
 
 const readAnswer = (
@@ -27,7 +27,7 @@ const readAnswer = (
   return { answer: { status, headers, text }, length };
 };
 
-/** All complete answers in order, and what is left over. */
+/** Returns all complete answers in order, and the remaining bytes. */
 const readAnswers = (
   bytes: Buffer,
   toHead: readonly number[],
@@ -45,12 +45,12 @@ const readAnswers = (
 type Options = {
   /** Answers to wait for before the marker is sent, when the connection is still open. */
   expected?: number;
-  /** Sends a byte so often, for ever: a client that never ends. */
+  /** Sends a byte at this interval until the connection ends. */
   dripEveryMs?: number;
   /** Sent after the answers expected, in place of the marker. */
   then?: string;
   waitMs?: number;
-  /** Which answers are to HEAD, counted from 0: they tell a length and have no body. */
+  /** The indices of answers to HEAD, which have a Content-Length and no body. */
   toHead?: readonly number[];
 };
 
@@ -64,7 +64,6 @@ export const exchange = (
   { expected = 1, dripEveryMs, then = MARKER, waitMs = 5_000, toHead = [] }: Options = {},
 ): Promise<Exchange> => {
   const { hostname, port } = new URL(url);
-  const started = performance.now();
   return new Promise((resolve, reject) => {
     let got = Buffer.alloc(0);
     let marked = false;
@@ -80,12 +79,12 @@ export const exchange = (
       marked = true;
       socket.write(then);
     });
-    // A reset after the answer is how a server drops what it will not read.
+    // The server can reset the connection after its answer.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearInterval(drip);
       clearTimeout(timer);
-      resolve({ ...readAnswers(got, toHead), ms: performance.now() - started });
+      resolve(readAnswers(got, toHead));
     });
     socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   });
@@ -93,7 +92,7 @@ export const exchange = (
 
 let halfways = 0;
 
-/** The answer to a call, as it came, where something happens while its body is on its way. */
+/** Runs `happens` between the headers and the rest of a request's body; returns the raw answer. */
 export const halfway = async (
   url: string,
   path: string,
@@ -116,14 +115,14 @@ export const halfway = async (
   ];
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
-  // Before the first await: a refusal may close the connection while the event happens.
+  // Before the first await, because a refusal can close the connection during `happens`.
   const closed = once(socket, 'close');
   let text = '';
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
   socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
-  // The credential is read and the body awaited.
+  // The server has read the credential and waits for the body.
   while (!text.includes('100 Continue')) await once(socket, 'data');
   await happens();
   socket.write(body.slice(5));

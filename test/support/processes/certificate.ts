@@ -1,4 +1,4 @@
-/** A certificate of its own for a test server, made without any tool beside Node. */
+/** Creates certificates for test servers with Node alone. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 const tlv = (tag: number, ...parts: Buffer[]): Buffer => {
@@ -16,7 +16,7 @@ const COMMON_NAME = '550403';
 const SUBJECT_ALT_NAME = '551d11';
 const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
 
-/** Self-signed, for DNS names; PEM. */
+/** Creates a self-signed certificate for DNS names, as PEM. */
 export const certificateFor = (...names: string[]): { key: string; cert: string } => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid(ECDSA_WITH_SHA256));

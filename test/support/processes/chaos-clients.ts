@@ -1,18 +1,18 @@
-/** Clients of a service in which anything dies: they write, read what they wrote, and keep a journal. */
+/** Clients of a service under random faults: they write, read their writes, and keep a journal. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Slot } from './chaos.ts';
 import { type Client, httpClient, type Journal, newJournal, writeOf } from '../clients/journal.ts';
-import { ask, type RemoteWorld, type Said } from './remote.ts';
+import { ask, type Answer, type RemoteWorld } from './remote.ts';
 
 export type Load = {
   client: Client;
   journal: Journal;
   key: string;
   next: number;
-  /** Looks that were answered right. */
+  /** The number of correct reads. */
   looks: number;
   faults: string[];
 };
@@ -32,7 +32,7 @@ const PAUSE_MS = 20;
 export const inDoubt = ({ journal }: Load): string[] =>
   [...journal.sent.keys()].filter((name) => !journal.acknowledged.has(name));
 
-/** A whole answer: the first is kept, a later one must be the same bytes. */
+/** Sends a write and records its first complete answer; later answers must have the same bytes. */
 export const send = async (load: Load, to: Slot, name: string): Promise<void> => {
   const sent = load.journal.sent.get(name);
   const url = to.now()?.url;
@@ -42,10 +42,10 @@ export const send = async (load: Load, to: Slot, name: string): Promise<void> =>
   const first = load.journal.acknowledged.get(name);
   load.journal.acknowledged.set(name, first ?? answer);
   if (answer.status !== 201) load.faults.push(`${name}: ${answer.status} ${answer.text}`);
-  if (first && first.text !== answer.text) load.faults.push(`${name} was answered otherwise`);
+  if (first && first.text !== answer.text) load.faults.push(`${name} got another answer`);
 };
 
-/** Writes until it is told to end, each thing a few times. */
+/** Sends each write a few times, until `isOver`. */
 export const keepWriting = async (load: Load, any: () => Slot, isOver: () => boolean) => {
   while (!isOver()) {
     const n = load.next++;
@@ -54,23 +54,23 @@ export const keepWriting = async (load: Load, any: () => Slot, isOver: () => boo
   }
 };
 
-const told = (said: Said | undefined): string =>
-  said ? `${said.status} ${JSON.stringify(said.body).slice(0, 300)}` : 'no answer';
+const describeAnswer = (answer: Answer | undefined): string =>
+  answer ? `${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}` : 'no answer';
 
-/** What is listed is right, or nothing is: 'right', or what was said instead. */
+/** Writes a lead and reads it with its token. Returns 'right', or the failed answer. */
 export const look = async (load: Load, from: Slot): Promise<string> => {
   const service = from.now();
-  if (!service) return 'it is down';
+  if (!service) return 'the process is down';
   const body = { external_id: `seen-${load.next++}`, company: { name: 'Shop', country: 'GB' } };
-  const asked = { body, 'idempotency-key': body.external_id };
-  const written = await ask(service, load.key, '/leads', asked).catch(() => undefined);
+  const request = { body, 'idempotency-key': body.external_id };
+  const written = await ask(service, load.key, '/leads', request).catch(() => undefined);
   const token = written?.headers.get('consistency-token');
-  if (written?.status !== 201 || !token) return `writing: ${told(written)}`;
+  if (written?.status !== 201 || !token) return `writing: ${describeAnswer(written)}`;
   const reading = { 'consistency-token': token };
-  const said = await ask(service, load.key, '/leads', reading).catch(() => undefined);
-  if (said === undefined || said.status >= 500) return `reading: ${told(said)}`;
-  if (!JSON.stringify(said.body).includes(`"${body.external_id}"`))
-    load.faults.push(`${body.external_id} was written, and is not listed: ${said.status}`);
+  const answer = await ask(service, load.key, '/leads', reading).catch(() => undefined);
+  if (answer === undefined || answer.status >= 500) return `reading: ${describeAnswer(answer)}`;
+  if (!JSON.stringify(answer.body).includes(`"${body.external_id}"`))
+    load.faults.push(`${body.external_id} was written, and is not listed: ${answer.status}`);
   load.looks += 1;
   return 'right';
 };
@@ -86,7 +86,7 @@ const allEvents = async ({ log }: RemoteWorld): Promise<StoredEvent[]> => {
   return events;
 };
 
-/** Every acknowledged record once in the log, and none that nobody sent. */
+/** Expects each acknowledged record once in the log, and no other record. */
 export const expectOnce = async (world: RemoteWorld, { journal }: Load): Promise<void> => {
   const { acknowledged, sent } = journal;
   const events = await allEvents(world);

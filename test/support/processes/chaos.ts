@@ -1,8 +1,8 @@
-/** A service of many processes, in which any may be killed at any time and comes back. */
+/** A service of many processes, each of which can be killed and restarted at any time. */
 import type { ChildService } from './child-service.ts';
 import type { RemoteWorld } from './remote.ts';
 
-/** A place of a process: whoever holds it now, under the same data directory. */
+/** One process of the service, restarted with the same data directory. */
 export type Slot = {
   readonly role: string;
   readonly directory: string;
@@ -16,12 +16,12 @@ const TRIES_MAX = 20;
 
 export const slot = (world: RemoteWorld, role: string): Slot => {
   const directory = world.directory();
-  let held: ChildService | undefined;
+  let current: ChildService | undefined;
   const start = async (left = TRIES_MAX): Promise<void> => {
     try {
-      held = await world.start(role, directory);
+      current = await world.start(role, directory);
     } catch (error) {
-      // A server that it needs is down as well: a supervisor would try again, too.
+      // A server that it needs is down, too; a supervisor would also try again.
       if (left === 0) throw error;
       await start(left - 1);
     }
@@ -29,11 +29,11 @@ export const slot = (world: RemoteWorld, role: string): Slot => {
   return {
     role,
     directory,
-    now: () => held,
+    now: () => current,
     start: () => start(),
     async kill() {
-      const victim = held;
-      held = undefined;
+      const victim = current;
+      current = undefined;
       await victim?.end('SIGKILL');
     },
   };
@@ -47,7 +47,7 @@ type Blows = (
   pause: (mostMs: number) => Promise<void>,
 ) => Blow[];
 
-/** What can happen to a process; each blow ends with all that it struck up again. */
+/** Faults of a process; each one ends when the process runs again. */
 export const processBlows: Blows = (_, slots, pause) => [
   ...slots.map((one, i) => ({
     name: `${one.role} ${i} killed`,
@@ -67,10 +67,10 @@ export const processBlows: Blows = (_, slots, pause) => [
   })),
 ];
 
-/** And to what they need. */
+/** Faults of the log and of Redis; each one ends when the server runs again. */
 export const serverBlows: Blows = ({ log, redis }, _, pause) => [
   {
-    name: 'redis killed, and empty after',
+    name: 'redis killed, and empty afterwards',
     async strike() {
       await redis.kill();
       await pause(1_500);

@@ -1,4 +1,4 @@
-/** `tributary serve` in a process of its own, as an operator runs it. */
+/** Runs `tributary serve` in a child process, as an operator does. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -8,30 +8,30 @@ import { ROOT } from '../source/tree.ts';
 
 export type ChildService = {
   url: string;
-  /** Empty where the role has no desk. */
+  /** Empty if the role has no desk. */
   deskToken: string;
-  /** Of the demo. */
+  /** Empty without the demo. */
   apiKey: string;
   child: ChildProcess;
   /** Everything on stderr so far. */
   log(): string;
-  /** Sends the signal and waits for the end; answers exit code and signal. */
+  /** Sends the signal and waits for the exit; returns exit code and signal. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<{ code: number | null; signal: string | null }>;
 };
 
-/** Starts take half the time with it; filled by the first process that ends in order. */
+/** The compile cache of Node, which halves the start time; the first process that exits normally fills it. */
 const COMPILED = join(tmpdir(), 'tributary-test-compile-cache');
 
 const running = new Set<ChildProcess>();
 
-/** Ends what a failed test has left behind; for afterAll. */
+/** Kills processes that a failed test left running; for afterAll. */
 export const endChildren = async (): Promise<void> => {
   const ends = [...running].map((child) => once(child, 'exit'));
   for (const child of running) child.kill('SIGKILL');
   await Promise.all(ends);
 };
 
-/** A command line of `tributary`, with the settings of a test; `root` is the checkout whose code runs. */
+/** Runs `tributary` with these arguments and settings; `root` is the checkout whose code runs. */
 export const runCli = (
   args: readonly string[],
   settings: Record<string, string> = {},
@@ -81,7 +81,7 @@ export const serveFrom = async (
     desk_token?: string;
     api_key?: string;
   };
-  // The same place says why it could not start.
+  // A failed start prints its error on the same line.
   if (line.url === undefined) {
     await ended;
     throw new Error(`the service did not start:\n${String(first[0])}\n${log}`);
@@ -102,7 +102,7 @@ export const serveFrom = async (
 
 let keys = 0;
 
-/** One command at the desk of a running service. */
+/** Sends a command to the desk of a running service. */
 export const atDesk = async (
   { url, deskToken }: Pick<ChildService, 'url' | 'deskToken'>,
   path: string,
@@ -122,7 +122,7 @@ export const atDesk = async (
   return answer;
 };
 
-/** An approved agent with all that writes need; answers its key. */
+/** Creates an approved agent that may write, and returns its key. */
 export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
   const scopes = ['products:read', 'links:write', 'handoffs:write', 'leads:write', 'leads:read'];
   const agent = await atDesk(service, '/agents', {

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const directories = (prefix: string) => {
-  const made: string[] = [];
+  const created: string[] = [];
   return {
     fresh(): string {
       const directory = mkdtempSync(join(tmpdir(), prefix));
-      made.push(directory);
+      created.push(directory);
       return directory;
     },
     removeAll(): void {
-      for (const directory of made) rmSync(directory, { recursive: true, force: true });
+      for (const directory of created) rmSync(directory, { recursive: true, force: true });
     },
   };
 };

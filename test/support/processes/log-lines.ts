@@ -1,9 +1,9 @@
-/** The lines that a process of the service writes about itself, as an operator reads them. */
+/** Reads the log lines of a process of the service. */
 import type { ChildService } from './child-service.ts';
 
 export type LogLine = Record<string, unknown> & { level: number; time: number; msg: string };
 
-/** All lines so far. Throws when one is not a line of JSON with level, time and text. */
+/** Returns all lines so far. Throws when one is not JSON with level, time and text. */
 export const linesOf = (service: Pick<ChildService, 'log'>): LogLine[] =>
   service
     .log()
@@ -12,11 +12,11 @@ export const linesOf = (service: Pick<ChildService, 'log'>): LogLine[] =>
     .map((text) => {
       const line = JSON.parse(text) as LogLine;
       if (typeof line.level !== 'number' || typeof line.time !== 'number' || !line.msg)
-        throw new Error(`not a line of ours: ${text}`);
+        throw new Error(`not a log line: ${text}`);
       return line;
     });
 
-/** Those with this text, and with these fields if any are given. */
+/** Returns the lines with this text and these fields. */
 export const linesOn = (
   service: Pick<ChildService, 'log'>,
   msg: string,

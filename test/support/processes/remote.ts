@@ -1,11 +1,11 @@
-/** Processes of the service, each with its role, on EventStoreDB or its stand-in, and a real Redis. */
+/** Runs processes of the service with their roles, on EventStoreDB or its stand-in, and a real Redis. */
 import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
 import { endLogServers, logServer, type LogServer } from '../eventstoredb/log-server.ts';
 import { endRedis, startRedis, type TestRedis } from '../redis/redis-server.ts';
 
 const temporary = directories('tributary-remote-');
-/** All processes of a service derive their keys from one root. */
+/** The root secret that all processes of a service share. */
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 
 export type RemoteWorld = {
@@ -16,7 +16,7 @@ export type RemoteWorld = {
   start(role: string, directory?: string, ...more: string[]): Promise<ChildService>;
 };
 
-/** The log keeps what is committed over a kill. */
+/** Starts an empty log, whose committed events survive a kill, and an empty Redis. */
 export const remoteWorld = async (): Promise<RemoteWorld> => {
   const log = await logServer();
   const redis = await startRedis();
@@ -24,7 +24,7 @@ export const remoteWorld = async (): Promise<RemoteWorld> => {
     EVENT_LOG_URL: log.url,
     READ_MODEL_URL: redis.url.href,
     ROOT_KEY,
-    // One origin for all, or the same answer would differ by who gives it.
+    // One origin for all, so that answers do not depend on the process.
     PUBLIC_URL: 'https://t.example',
   };
   return {
@@ -37,23 +37,22 @@ export const remoteWorld = async (): Promise<RemoteWorld> => {
   };
 };
 
-/** For afterAll. */
+/** Ends all processes and servers; for afterAll. */
 export const endRemote = async (): Promise<void> => {
   await endChildren();
   await Promise.all([endLogServers(), endRedis()]);
   temporary.removeAll();
 };
 
-export type Said = { status: number; body: Record<string, unknown>; headers: Headers; ms: number };
+export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
-/** One request of an agent. */
+/** Sends a request of an agent. */
 export const ask = async (
   { url }: Pick<ChildService, 'url'>,
   key: string,
   path: string,
   { body, ...headers }: { body?: object | undefined } & Record<string, unknown> = {},
-): Promise<Said> => {
-  const began = performance.now();
+): Promise<Answer> => {
   const response = await fetch(`${url}/api/affiliate/v1${path}`, {
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
     headers: {
@@ -67,6 +66,5 @@ export const ask = async (
     status: response.status,
     body: JSON.parse(text) as Record<string, unknown>,
     headers: response.headers,
-    ms: performance.now() - began,
   };
 };

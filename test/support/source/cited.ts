@@ -3,14 +3,14 @@ import type { SourceFile } from './tree.ts';
 
 type Node = { type?: string } & Record<string, unknown>;
 
-/** Shown by a test that always runs; said by one that may be skipped, or by none. */
+/** Statements cited in tests that always run, in tests that may be skipped, and outside of tests. */
 type Cited = { shown: string[]; skipped: string[]; astray: string[] };
 
 const TESTS = ['it', 'test'];
 const SUITES = ['describe'];
 const MAY_SKIP = ['skip', 'skipIf', 'runIf', 'todo', 'fails'];
 
-/** `describe.skipIf(absent).each(rows)` as its words. */
+/** Returns the identifiers of a callee such as `describe.skipIf(absent).each(rows)`. */
 const wordsOf = (callee: unknown): string[] => {
   const { type, name, object, property, callee: inner, tag } = (callee ?? {}) as Node;
   if (type === 'Identifier') return [String(name)];
@@ -20,7 +20,7 @@ const wordsOf = (callee: unknown): string[] => {
     : [];
 };
 
-/** What the calls of verifies() in a file stand for, by the test that each stands in. */
+/** Returns the statements in the calls of verifies() in a file, by the kind of test around each call. */
 export const citedIn = ({ path, text }: SourceFile): Cited => {
   const cited: Cited = { shown: [], skipped: [], astray: [] };
   const look = (node: unknown, at: { isTest: boolean; maySkip: boolean }): void => {

@@ -9,19 +9,19 @@ const fileOf = (path: string): SourceFile => ({
   text: readFileSync(join(ROOT, path), 'utf8'),
 });
 
-/** Every file of ours that runs when one of `entries` does: imports of values, followed to the end. */
+/** Returns every file that `entries` load: imports of values, followed transitively. */
 export const reachedFrom = (entries: readonly string[]): SourceFile[] => {
-  const found = new Map<string, SourceFile>();
+  const reached = new Map<string, SourceFile>();
   const waiting = [...entries];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    if (found.has(path)) continue;
+    if (reached.has(path)) continue;
     const file = fileOf(path);
-    found.set(path, file);
+    reached.set(path, file);
     waiting.push(
       ...importsOf(file)
         .filter(({ typeOnly, from }) => !typeOnly && isOurs(from))
         .map(({ from }) => from),
     );
   }
-  return [...found.values()];
+  return [...reached.values()];
 };

@@ -5,10 +5,10 @@ import { parseSync } from 'oxc-parser';
 export const ROOT = normalize(join(import.meta.dirname, '../../..'));
 
 export type SourceFile = { path: string; text: string };
-/** `late`: by import(), when it is needed. */
+/** `late`: imported by import(). */
 type Import = { from: string; typeOnly: boolean; late?: boolean };
 
-/** Every source file below the folders named, by its path from the root. */
+/** Returns every source file below the folders, by its path from the root. */
 export const sourceFiles = (...folders: string[]): SourceFile[] =>
   folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
@@ -19,7 +19,7 @@ export const sourceFiles = (...folders: string[]): SourceFile[] =>
       }),
   );
 
-/** What a file imports, paths resolved from the root; packages as they are named. */
+/** Returns the imports of a file, with paths from the root, or names of packages. */
 export const importsOf = ({ path, text }: SourceFile): Import[] => {
   const { module } = parseSync(path, text);
   const dynamics = module.dynamicImports.map(({ moduleRequest: { start, end } }) => ({
@@ -36,9 +36,9 @@ export const importsOf = ({ path, text }: SourceFile): Import[] => {
       moduleRequest ? [{ from: moduleRequest.value, typeOnly: isType }] : [],
     ),
   );
-  return [...statics, ...dynamics, ...exports].map((found) => ({
-    ...found,
-    from: resolve(path, found.from),
+  return [...statics, ...dynamics, ...exports].map((imported) => ({
+    ...imported,
+    from: resolve(path, imported.from),
   }));
 };
 
@@ -48,22 +48,22 @@ const resolve = (path: string, from: string): string => {
 };
 
 /**
- * A rule of the house: what files of a place may import; `types` as types only. A place is a file, a
+ * A layering rule: what files of a place may import; `types` as types only. A place is a file, a
  * folder with all below it (`a/`), or the files of a folder itself (`a/*`).
  */
 export type Layer = { place: string; may: string[]; types?: string[] };
 
-/** What more than one driver needs. */
+/** Files that several drivers share. */
 const SHARED = 'src/adapters/*';
-/** A driver's room, closed to the others. */
+/** The folder of a driver, which other drivers may not import. */
 const driver = (name: string, ...packages: string[]): Layer => {
   const own = `src/adapters/${name}/`;
   return { place: own, may: [own, SHARED, 'src/ports/', 'node:', ...packages] };
 };
 
-const HOUSE = ['contracts/', 'projections/', 'src/'];
+const ALL_CODE = ['contracts/', 'projections/', 'src/'];
 
-/** The rules of DESIGN section 2, and the packages that each room may open. */
+/** The layers, with the packages that each one may import. */
 export const LAYERS: Layer[] = [
   { place: 'contracts/', may: ['contracts/', 'zod'] },
   { place: 'src/domain/', may: ['src/domain/'], types: ['contracts/events/'] },
@@ -118,19 +118,19 @@ export const LAYERS: Layer[] = [
     may: ['src/demo/', 'src/app/', 'contracts/', 'src/ports/', 'zod', 'node:'],
     types: ['src/domain/', 'src/main.ts'],
   },
-  // Where the rooms are put together: all of them, and no driver's package past its room.
-  { place: 'src/wiring/', may: [...HOUSE, 'node:', 'pino'], types: ['fastify'] },
-  { place: 'src/core.ts', may: HOUSE, types: ['pino'] },
-  { place: 'src/main.ts', may: HOUSE, types: ['fastify'] },
+  // The wiring imports every layer, but no package of a driver.
+  { place: 'src/wiring/', may: [...ALL_CODE, 'node:', 'pino'], types: ['fastify'] },
+  { place: 'src/core.ts', may: ALL_CODE, types: ['pino'] },
+  { place: 'src/main.ts', may: ALL_CODE, types: ['fastify'] },
   { place: 'src/cli.ts', may: ['src/', 'commander'] },
   {
     place: 'src/cli/',
-    may: [...HOUSE, 'commander', 'cli-progress', 'pino', 'zod', 'node:'],
+    may: [...ALL_CODE, 'commander', 'cli-progress', 'pino', 'zod', 'node:'],
     types: ['fastify'],
   },
 ];
 
-/** Whether a name of the table takes in a path or a package, with the paths below it. */
+/** Whether a name of the table covers a path or a package, with the paths below it. */
 const covers = (name: string, path: string): boolean => {
   if (name.endsWith('*')) {
     const folder = name.slice(0, -1);
@@ -140,7 +140,7 @@ const covers = (name: string, path: string): boolean => {
   return path === name || path.startsWith(`${name}/`);
 };
 
-/** Each file outside all layers, and each import that its file's layer does not allow, in words. */
+/** Describes each file outside all layers, and each import that its file's layer does not allow. */
 export const layerFaults = (files: readonly SourceFile[]): string[] =>
   files.flatMap((file) => {
     const layer = LAYERS.find(({ place }) => covers(place, file.path));
@@ -154,7 +154,7 @@ export const layerFaults = (files: readonly SourceFile[]): string[] =>
 
 type Ban = { pattern: RegExp; instead: string; except?: RegExp };
 
-/** Words that do not belong, and what to write instead. */
+/** Forbidden code, and what to write instead. */
 export const BANS: Ban[] = [
   { pattern: /^\s*(?:export )?(?:const )?enum\s/m, instead: 'a const table and its keys' },
   { pattern: /^\s*(?:export )?namespace\s/m, instead: 'a module' },

@@ -1,5 +1,5 @@
 /**
- * Says which statements of the specification a test shows. requirements.test.ts reads the calls from
- * the source of the tests (cited.ts) and holds them against the list; at run time they do nothing.
+ * Names the statements of the specification that a test verifies. requirements.test.ts reads the calls
+ * from the source of the tests (cited.ts) and compares them with the list; at run time they do nothing.
  */
 export const verifies = (..._statements: string[]): void => undefined;

@@ -14,7 +14,7 @@ const linesOf = (text: string): Line[] =>
     .map((line) => ({ indent: line.search(/\S/), text: line.trim() }))
     .filter(({ text: line }) => line !== '' && !line.startsWith('#'));
 
-/** Throws on what this is not made for, so that no file is half read. */
+/** Parses YAML. Throws on unsupported syntax, so that no file is read in part. */
 export const readYaml = (text: string): Yaml => {
   const lines = linesOf(text);
   const anchors = new Map<string, Yaml>();
@@ -23,16 +23,16 @@ export const readYaml = (text: string): Yaml => {
   const scalar = (source: string): Yaml => {
     const alias = /^\*(\w+)$/.exec(source)?.[1];
     if (alias !== undefined) {
-      const found = anchors.get(alias);
-      if (found === undefined) throw new Error(`nothing is anchored as ${alias}`);
-      return found;
+      const result = anchors.get(alias);
+      if (result === undefined) throw new Error(`no anchor ${alias}`);
+      return result;
     }
     if (source.startsWith('"')) return JSON.parse(source) as string;
     if (source.startsWith('['))
       return [...source.slice(1, -1).matchAll(/"[^"]*"|[^,\s][^,]*/g)].map(([item]) =>
         scalar(item.trim()),
       );
-    if (/^[{|>&'!%@`]|\s#| : /.test(source)) throw new Error(`not read here: ${source}`);
+    if (/^[{|>&'!%@`]|\s#| : /.test(source)) throw new Error(`unsupported YAML: ${source}`);
     if (/^(?:true|false)$/.test(source)) return source === 'true';
     return /^-?\d+(?:\.\d+)?$/.test(source) ? Number(source) : source;
   };
@@ -41,15 +41,15 @@ export const readYaml = (text: string): Yaml => {
     const anchor = rest === undefined ? undefined : ANCHOR.exec(rest)?.[1];
     if (rest !== undefined && anchor === undefined) return scalar(rest);
     const next = lines[at];
-    // A list may stand as far left as the key it belongs to.
+    // A list can have the same indentation as its key.
     const isInside = next && (next.indent > indent || next.text.startsWith('- '));
-    const found = isInside ? block(next.indent) : null;
-    if (anchor !== undefined) anchors.set(anchor, found);
-    return found;
+    const result = isInside ? block(next.indent) : null;
+    if (anchor !== undefined) anchors.set(anchor, result);
+    return result;
   };
 
   const list = (indent: number): Yaml[] => {
-    const found: Yaml[] = [];
+    const result: Yaml[] = [];
     for (let line = lines[at]; line?.indent === indent; line = lines[at]) {
       const item = /^- +(.*)$/.exec(line.text);
       if (!item) break;
@@ -57,32 +57,32 @@ export const readYaml = (text: string): Yaml => {
       const inner = indent + line.text.length - text_.length;
       if (KEY.test(text_)) {
         lines[at] = { indent: inner, text: text_ };
-        found.push(block(inner));
+        result.push(block(inner));
       } else {
         at += 1;
-        found.push(scalar(text_));
+        result.push(scalar(text_));
       }
     }
-    return found;
+    return result;
   };
 
   const map = (indent: number): YamlMap => {
-    const found: YamlMap = {};
+    const result: YamlMap = {};
     for (let line = lines[at]; line?.indent === indent; line = lines[at]) {
       const [, key = '', rest] = KEY.exec(line.text) ?? [];
       if (key === '') throw new Error(`no key: ${line.text}`);
       at += 1;
       const read = value(rest, indent);
-      if (key === '<<') Object.assign(found, read);
-      else found[key.replaceAll('"', '')] = read;
+      if (key === '<<') Object.assign(result, read);
+      else result[key.replaceAll('"', '')] = read;
     }
-    return found;
+    return result;
   };
 
   const block = (indent: number): Yaml =>
     lines[at]?.text.startsWith('- ') ? list(indent) : map(indent);
 
   const read = block(0);
-  if (at < lines.length) throw new Error(`left unread: ${lines[at]?.text}`);
+  if (at < lines.length) throw new Error(`unparsed line: ${lines[at]?.text}`);
   return read;
 };

@@ -8,11 +8,11 @@ import { readConfig } from '#src/config.ts';
 import { openService, type Service } from '#src/main.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
 
-/** A clock that tests move by hand. */
+/** A clock that tests set. */
 export type TestClock = Clock & {
   set(at: number): void;
   advance(ms: number): void;
-  /** The process stood still for so long. */
+  /** Imitates a pause of the process for this long. */
   pause(ms: number): void;
 };
 
@@ -21,7 +21,7 @@ export const testClock = (start = Date.parse('2026-11-20T10:00:00Z')): TestClock
   let paused = 0;
   return {
     now: () => at,
-    // Limits go on by real time: a test that jumps a month must not meet them.
+    // Limits use real time, so that a test that advances a month is not affected by them.
     monotonic: () => performance.now() + paused,
     set: (to) => {
       at = to;
@@ -42,21 +42,21 @@ export type TestApp = {
   clock: TestClock;
   directory: string;
   deskToken: string;
-  /** Any request, without a socket; `key` goes into Authorization. */
+  /** Sends a request without a socket, with `key` in Authorization. */
   send(options: InjectOptions & { key?: string | undefined }): Promise<Answer>;
   desk(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer>;
-  /** An approved agent of `owner` with a key. */
+  /** Creates an approved agent of `owner` with a key. */
   agent(
     owner: string,
     scopes?: readonly string[],
     environment?: 'live' | 'test',
   ): Promise<{ agentId: string; keyId: string; key: string }>;
-  /** Publishes products, sku to price in minor units. */
+  /** Publishes products as by an import. */
   publish(products: readonly object[]): Promise<void>;
   close(): Promise<void>;
 };
 
-/** A product as importProducts takes it. */
+/** A product in the form that importProducts accepts. */
 export const feedProduct = (sku: string, over: object = {}, stock: object = {}) => ({
   product: {
     sku,
@@ -78,10 +78,10 @@ export const feedProduct = (sku: string, over: object = {}, stock: object = {}) 
 const isJson = (type: string): boolean => type.includes('json') && !type.includes('ndjson');
 
 let keys = 0;
-/** An idempotency key that no other call of this run has. */
+/** Returns an idempotency key that is unique in this run. */
 export const freshKey = (): string => `test-${(keys += 1)}`;
 
-/** The whole service on its own temporary directory, reached by inject. */
+/** Opens the service in a new temporary directory, without a socket. */
 export const testApp = async (
   env: Record<string, string> = {},
   chance: { ids?: Ids } = {},
@@ -118,7 +118,7 @@ export const testApp = async (
       key: deskToken,
       ...(body && { payload: body, headers: { 'idempotency-key': freshKey() } }),
     });
-  const created = async (path: string, body: object): Promise<Record<string, string>> => {
+  const create = async (path: string, body: object): Promise<Record<string, string>> => {
     const answer = await desk('POST', path, body);
     if (answer.status >= 300) throw new Error(`${path}: ${answer.text}`);
     return answer.body;
@@ -132,14 +132,14 @@ export const testApp = async (
     send,
     desk,
     async agent(owner, scopes = SCOPE_NAMES, environment = 'live') {
-      const asked = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
-      const { id = '' } = await created('/agents', asked);
-      await created(`/agents/${id}/approve`, { reason: 'Known' });
-      const issued = await created(`/agents/${id}/keys`, { environment, expires_in_days: 365 });
+      const request = { owner_id: owner, name: 'Test agent', purpose: 'Tests', scopes };
+      const { id = '' } = await create('/agents', request);
+      await create(`/agents/${id}/approve`, { reason: 'Known' });
+      const issued = await create(`/agents/${id}/keys`, { environment, expires_in_days: 365 });
       return { agentId: id, keyId: issued['id'] ?? '', key: issued['api_key'] ?? '' };
     },
     async publish(products) {
-      await created('/products/import', { products });
+      await create('/products/import', { products });
     },
     async close() {
       await service.close();

@@ -1,4 +1,4 @@
-/** Every write at the desk, each with what somebody does to the same record afterwards. */
+/** Every write at the desk, each with a later change of the same record. */
 import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { feedProduct, freshKey, type TestApp } from './app.ts';
 import { FILES, post, proposed } from './outreach.ts';
@@ -7,12 +7,12 @@ import { outreachActs } from './outreach-acts.ts';
 const HOUR_MS = 3_600_000;
 
 export type Asked = { path: string; body: object };
-/** A write, another one with which it shares the key by mistake, and what somebody does afterwards. */
+/** A write, another one that has the same key by mistake, and a later change of the record. */
 export type Scene = { first: Asked; other: Asked; later: (id: string) => Asked };
 type Scenes = Partial<Record<DeskOperationId, () => Promise<Scene>>>;
 type Request = { id: string; content_sha256: string };
 
-/** Sends a write to the desk, with every role. */
+/** Sends a write to the desk with a token that has every role. */
 export const atDesk = (app: TestApp, { path, body }: Asked, idempotencyKey = freshKey()) =>
   app.send({
     method: 'POST',
@@ -55,7 +55,7 @@ const cancel = ({ id }: { id: string }): Asked => to(`/approvals/${id}/cancel`);
 const observe = (id: string, outcome = 'confirmed'): Asked =>
   to(`/approvals/${id}/observe`, { owner_id: 'acme', outcome, evidence: 'Seen' });
 const pair = async <T>(make: () => Promise<T>): Promise<[T, T]> => [await make(), await make()];
-/** Two records of a kind, the first of them changed later. */
+/** Creates two records of a kind, the first of which changes later. */
 const either =
   <T>(make: () => Promise<T>, asked: (one: T) => Asked, later: (one: T) => Asked) =>
   async (): Promise<Scene> => {
@@ -64,7 +64,7 @@ const either =
   };
 const rebuild = (name: string): Asked => to(`/projections/${name}/rebuild`, {});
 
-/** Scenes of an owner whose outreach is configured, told by a key of an agent of its. */
+/** Returns scenes of an owner whose outreach is configured; `key` belongs to one of its agents. */
 export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repeated: Scenes } => {
   const well = async (asked: Asked): Promise<Record<string, string>> => {
     const { status, text, body } = await atDesk(app, asked);
@@ -111,7 +111,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     const [one, another] = [await request(), await request()];
     return scene(decide(verb, one), decide(verb, another), cancel(one));
   };
-  /** A request of which nobody knows what became of it. */
+  /** Creates a request whose outcome is unknown. */
   const lost = async (): Promise<string> => {
     const { log, ids, clock } = app.service.deps;
     const acts = outreachActs({ log, ids, now: clock.now });

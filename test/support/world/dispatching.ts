@@ -1,4 +1,4 @@
-/** A dispatcher over a log in memory, with time that tests move and channels that they play. */
+/** A dispatcher over a log in memory, with a clock and channels that tests control. */
 import { openOutbound } from '#projections/open-outbound.ts';
 import { outboundRequests } from '#projections/owner-records.ts';
 import { localReadModels } from '#projections/engine/readers.ts';
@@ -21,7 +21,7 @@ type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promis
 
 const PROJECTIONS: Projection[] = [openOutbound, outboundRequests];
 
-/** Those who wait for something countable to come true. */
+/** Promises that resolve when a condition is true at a call of `look`. */
 const waits = () => {
   const waiting = new Set<() => void>();
   return {
@@ -39,7 +39,7 @@ const waits = () => {
   };
 };
 
-/** Time that stands until it is moved; what was scheduled runs on the way, in order. */
+/** A clock that tests advance; tasks that become due run in order. */
 const manualTime = () => {
   let now = START;
   const timers = new Set<Timer>();
@@ -65,7 +65,7 @@ const manualTime = () => {
       }
       now = end;
     },
-    /** Runs what is due within `ms` and waits for nothing: for what is under way until it is fired. */
+    /** Runs the tasks due within `ms` without waiting, for calls that end only when a task runs. */
     fire(ms: number) {
       now += ms;
       for (const timer of [...timers].filter(({ at }) => at <= now)) {
@@ -77,12 +77,12 @@ const manualTime = () => {
       now += ms;
     },
     waiting: () => timers.size,
-    /** Resolves once something waits for exactly this long. */
+    /** Resolves when a task is scheduled after exactly this time. */
     scheduled: (ms: number) => until(() => [...timers].some(({ at }) => at === now + ms)),
   };
 };
 
-/** The log, who may write to it, and as many dispatchers as a test starts. */
+/** Opens a log, its read models, and the dispatchers that a test starts. */
 export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const time = manualTime();
   const ids = systemIds(time.clock.now);
@@ -134,7 +134,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     play: (next: Play) => {
       play = next;
     },
-    /** Resolves once so many deliveries have begun. */
+    /** Resolves when this number of deliveries has begun. */
     sending: (count: number) => sendings.until(() => sent.length >= count),
     start(over: Partial<DispatcherDeps> = {}) {
       const one = new Dispatcher({ ...deps, ...over });
@@ -143,15 +143,15 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
       return one;
     },
     advance: (ms: number) => time.advance(ms, settle),
-    async settings(owner: string, asked: OutreachCommand) {
-      await acts.settings(owner, asked);
+    async settings(owner: string, command: OutreachCommand) {
+      await acts.settings(owner, command);
       await settle();
     },
     async configure(owner: string, to: OutreachChannel) {
       await acts.configure(owner, to);
       await settle();
     },
-    /** Proposed, approved, and done with as far as it is due. */
+    /** Proposes and approves a request, and waits until it is dispatched if it is due. */
     async approved(owner: string, via: Via, schedule: Schedule = {}) {
       const id = await acts.propose(owner, via, schedule);
       await acts.approve(owner, id);

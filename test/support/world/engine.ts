@@ -1,4 +1,4 @@
-/** An engine over a log in memory, and a read model that any event applied twice would spoil. */
+/** An engine over a log in memory, and a read model in which an event folded twice is visible. */
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EngineOptions } from '#projections/engine/options.ts';
@@ -9,7 +9,7 @@ import type { ProjectionStore } from '#src/ports/read-model.ts';
 
 export type Tally = { count: number; last: Position; sort: number };
 
-/** Events per owner. `poison` is a fingerprint that it cannot take. */
+/** Counts the events per owner. `poison` is a fingerprint on which its fold throws. */
 export const tally = (options: { version?: number; poison?: string; onEvolve?(): void } = {}) =>
   ({
     name: 'tally',
@@ -20,17 +20,17 @@ export const tally = (options: { version?: number; poison?: string; onEvolve?():
       if ((data as { fingerprint: string }).fingerprint === options.poison)
         throw new Error('poison');
       options.onEvolve?.();
-      const kept = row ?? { count: 0, last: 0, sort: position };
-      kept.count += 1;
-      kept.last = position;
-      return kept;
+      const next = row ?? { count: 0, last: 0, sort: position };
+      next.count += 1;
+      next.last = position;
+      return next;
     },
     sort: ({ sort }) => sort,
   }) satisfies Projection<Tally>;
 
 let made = 0;
 
-/** Appends an event to a stream of its own; answers its position. */
+/** Appends an event to a new stream; returns its position. */
 export const append = async (log: EventLog, owner: string, fingerprint = ''): Promise<Position> => {
   made += 1;
   const stream = `${owner}-lead_${made}`;
@@ -41,7 +41,7 @@ export const append = async (log: EventLog, owner: string, fingerprint = ''): Pr
     meta: { at: made, actor: 'agt_1', surface: 'rest', operation: 'x', request: 'req_1', v: 1 },
   };
   const result = await log.append(stream, NO_STREAM, [event]);
-  if (result.outcome !== 'appended') throw new Error('a fresh stream was taken');
+  if (result.outcome !== 'appended') throw new Error('the new stream exists');
   return result.position;
 };
 
@@ -51,7 +51,7 @@ export const appendMany = async (log: EventLog, owners: readonly string[], each:
   return position;
 };
 
-/** A store whose rows leave and enter it as copies, like those of another process. */
+/** Copies the rows that enter and leave a store, as between processes. */
 export const copying = (store: ProjectionStore): ProjectionStore => ({
   ...store,
   load: async (space, keys, at) => structuredClone(await store.load(space, keys, at)),
@@ -84,7 +84,7 @@ export const world = () => {
   return { log, store, start, countOf, end };
 };
 
-/** Waits for a position, and fails the test when it does not come. */
+/** Waits until the engine has passed the position. Throws after five seconds. */
 export const awaitPassed = async (engine: Pick<Engine, 'passed'>, position: Position) => {
   if (!(await engine.passed(position, 5_000))) throw new Error(`never passed ${position}`);
 };

@@ -1,4 +1,4 @@
-/** Given events, then rows. */
+/** Folds given events to rows. */
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { Projection } from '#projections/projection.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
@@ -11,7 +11,7 @@ export const QUARTER_MS = 900_000;
 
 export type Given = Pick<FoldEvent, 'stream' | 'owner' | 'type' | 'data' | 'at'>;
 
-/** An event on a stream of `anna`, or of the owner that the stream names. */
+/** Returns an event on a stream of `anna`, or of the owner in the stream's name. */
 export const happened = <Type extends EventType>(
   type: Type,
   stream: string,
@@ -22,7 +22,7 @@ export const happened = <Type extends EventType>(
   return { type, stream: full, owner: full.slice(0, full.indexOf('-')), data, at };
 };
 
-/** In log order, one position apart. */
+/** Gives the events revisions and successive positions. */
 export const inLog = (given: readonly Given[], first = 1): FoldEvent[] => {
   const revisions = new Map<string, number>();
   return given.map((event, i) => {
@@ -32,7 +32,7 @@ export const inLog = (given: readonly Given[], first = 1): FoldEvent[] => {
   });
 };
 
-/** The rows by `scope/key`, as a store would have them: each has been through JSON. */
+/** Returns the rows by `scope/key`, converted to JSON and back as in a store. */
 export const rowsAfter = <R extends Row>(
   projection: Projection<R>,
   given: readonly Given[],

@@ -1,4 +1,4 @@
-/** What agents and people do to outreach requests, straight through the deciders onto a log. */
+/** Executes commands on outreach requests, directly by the deciders on a log. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { Call } from '#src/app/pipeline/call.ts';
 import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
@@ -30,11 +30,11 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     requestId,
     at: now(),
   });
-  const command = async (owner: string, id: string, asked: OutboundCommand, requestId?: string) => {
+  const command = async (owner: string, id: string, given: OutboundCommand, requestId?: string) => {
     const written = await decideAndAppend({ log, ids }, call(owner, requestId), {
       stream: streamOf(owner, id),
       decider: outbound,
-      command: () => asked,
+      command: () => given,
     });
     if (!written.ok) throw new Error(written.detail);
   };
@@ -47,15 +47,15 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     });
   };
   const state = async (owner: string, id: string): Promise<OutboundState> => {
-    const found = await stateOf({ log }, { stream: streamOf(owner, id), decider: outbound });
-    if (!found) throw new Error(`${id} is not there`);
-    return found;
+    const current = await stateOf({ log }, { stream: streamOf(owner, id), decider: outbound });
+    if (!current) throw new Error(`${id} does not exist`);
+    return current;
   };
   return {
     command,
     settings,
     state,
-    /** The agent of these requests, as people judge it. */
+    /** Executes decisions of people on the agent of these requests. */
     async judge(owner: string, ...commands: AgentCommand[]) {
       for (const asked of commands)
         await decideAndAppend({ log, ids }, call(owner), {
@@ -64,7 +64,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
           command: () => asked,
         });
     },
-    /** Types of the request's events. */
+    /** Returns the types of the request's events. */
     events: async (owner: string, id: string) =>
       (await log.readStream(streamOf(owner, id))).map(({ type }) => type),
     /** Lets one person approve the owner's messages, which go to `channel`. */
@@ -77,7 +77,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
           channels: { message: channel },
         },
       }),
-    /** A proposed message; answers its id. */
+    /** Proposes a message; returns its id. */
     async propose(owner: string, via: Via, schedule: Schedule = {}) {
       requests += 1;
       const id = `out_${String(requests).padStart(24, '0')}`;

@@ -5,13 +5,13 @@ import type { Surface } from '#src/app/pipeline/call.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
 import { freshKey, type TestApp } from './app.ts';
 
-/** Channels that need nothing but the outbox. */
+/** Channels that write to the outbox. */
 export const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
   kind,
   adapter: 'file',
 }));
 
-/** Lets the owner's outreach be approved: by one person, into the outbox, unless told otherwise. */
+/** Configures the owner's outreach: approved by one person and sent to the outbox, unless `over` differs. */
 export const configure = async (app: TestApp, owner: string, over: object = {}): Promise<void> => {
   const settings = { mode: 'owner_controlled', approvals_required: 1, channels: FILES, ...over };
   const { status, text } = await app.desk('POST', `/outreach/${owner}`, settings);
@@ -19,25 +19,25 @@ export const configure = async (app: TestApp, owner: string, over: object = {}):
 };
 
 let people = 0;
-/** A token of one person at the desk, whose name nobody else has. */
+/** Issues a desk token for a person with a unique name. */
 export const person = async (
   app: TestApp,
   roles: readonly string[],
   owner?: string,
 ): Promise<string> => {
   people += 1;
-  const asked = {
+  const request = {
     name: `Person ${people}`,
     roles,
     ...(owner !== undefined && { owner_id: owner }),
   };
-  const { body, text } = await app.desk('POST', '/desk-tokens', asked);
+  const { body, text } = await app.desk('POST', '/desk-tokens', request);
   const { token } = body as { token?: string };
   if (token === undefined) throw new Error(text);
   return token;
 };
 
-/** An agent's call, performed by the pipeline below every interface. */
+/** Performs an agent's call by the pipeline that every interface uses. */
 export const asAgent = (
   app: TestApp,
   key: string,
@@ -53,7 +53,7 @@ export const asAgent = (
   return application.agents.performAs(id, incoming) as never;
 };
 
-/** The request that the call left behind. Throws when it was refused. */
+/** Proposes a request and returns it. Throws when it is refused. */
 export const proposed = async (
   app: TestApp,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * One small log that never changes: every type of event that a read model folds, time that steps
- * back, and stories that end in each way. What it folds to is pinned in pinned-rows.test.ts.
+ * A small log that never changes, with every type of event that a read model folds, a clock that steps
+ * back, and records that end in each possible way. pinned-rows.test.ts pins its rows.
  */
 import type { EventData } from '#contracts/events/index.ts';
 import { type Given, happened, MIDNIGHT } from './fold.ts';
@@ -280,7 +280,7 @@ const ACCESS = [
 /** A clock that steps back, also over midnight. */
 const AT = [0, 40, 20, -30, 60, 10, 90].map((minutes) => MIDNIGHT + minutes * 60_000);
 
-/** The stories one event each in turn, so that every row is come back to. */
+/** Interleaves the stories event by event, so that every row changes again after other rows. */
 export const PINNED_LOG: readonly Given[] = (() => {
   const stories = [ACCESS, LINKS, VISITS, HANDOFFS, LEADS, OUTREACH, TASKS, RECORD].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));

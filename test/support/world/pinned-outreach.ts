@@ -1,4 +1,4 @@
-/** The other half of the pinned log: outreach, tasks of A2A, and what is kept as record. */
+/** The second part of the pinned log: outreach, tasks of A2A, and audit records. */
 import type { EventData } from '#contracts/events/index.ts';
 import { MIDNIGHT } from './fold.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';

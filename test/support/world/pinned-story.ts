@@ -1,4 +1,4 @@
-/** What happens on one stream, of the log whose rows are pinned. */
+/** Streams of the log whose rows are pinned. */
 import type { EventData, EventType } from '#contracts/events/index.ts';
 
 export const HOUR_MS = 3_600_000;

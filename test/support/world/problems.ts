@@ -38,11 +38,11 @@ const shape = z.strictObject({
 
 export type Problem = z.infer<typeof shape>;
 
-// What tells a stranger how this is built, or repeats a credential.
+/** Text that reveals the implementation, or a credential. */
 const LEAKS =
   /node_modules|SQLITE|at .+\.ts:\d|\bFST_|\bHPE_|zod|trbd?_(live_|test_)?[0-9A-Za-z]{12}_/i;
 
-/** Fails unless the answer is a problem of the catalogue, whole and consistent with its headers. */
+/** Expects a complete problem of the catalogue that is consistent with its headers. */
 export const expectProblem = (
   answer: { status: number; text: string; headers: Record<string, unknown> },
   hint = '',
@@ -60,7 +60,7 @@ export const expectProblem = (
   return problem;
 };
 
-/** Everything in an object of the process that a polluted prototype would show. */
+/** Returns the names on the built-in prototypes, which a pollution would change. */
 export const prototypeNames = (): string =>
   [Object.prototype, Array.prototype, Function.prototype, String.prototype]
     .map((prototype) => Reflect.ownKeys(prototype).map(String).join())

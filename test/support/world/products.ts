@@ -24,7 +24,7 @@ export const content = (key: string, over: Partial<Content> = {}): Content => ({
   ...over,
 });
 
-/** A log of its own: positions rise, revisions are dense within a product. */
+/** Creates a log with rising positions and dense revisions per product. */
 export const history = () => {
   const events: FoldEvent[] = [];
   const add = (type: string, product_id: string, data: object): FoldEvent => {

@@ -9,11 +9,11 @@ const things = {
   evolve: () => null,
 };
 
-/** Readers of the made-up read model `things`, version 1. */
+/** Returns readers of the example read model `things`, version 1. */
 export const readersOf = (store: LocalStore): ReadModels =>
   localReadModels(store, [things], { parkedFor: () => undefined });
 
-/** The same, of a store across the network, for whoever asks for no more than it has. */
+/** Returns such readers of a remote store, which require no checkpoint. */
 export const remoteReadersOf = (store: RemoteStore): ReadModels =>
   remoteReadModels(store, [things], {
     isFailing: () => false,

@@ -1,4 +1,4 @@
-/** Receivers of outreach on loopback sockets, that answer or break as a test wants. */
+/** Receivers of outreach on loopback sockets, whose answers and faults a test defines. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -55,7 +55,7 @@ const read = async (request: IncomingMessage): Promise<Received> => {
   };
 };
 
-/** Answers 204 unless told otherwise; keeps what it received. */
+/** Starts a receiver that answers 204 by default, and records the requests. */
 export const receiver = async (
   options: { answer?: Answer; host?: string; tls?: { key: string; cert: string } } = {},
 ) => {
@@ -67,13 +67,13 @@ export const receiver = async (
   const received: Received[] = [];
   const state = { answer };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const got = async (): Promise<void> => {
-      const kept = await read(request);
-      received.push(kept);
-      state.answer(kept, response);
+    const answerNext = async (): Promise<void> => {
+      const complete = await read(request);
+      received.push(complete);
+      state.answer(complete, response);
     };
-    // A sender that hung up half-way has sent nothing to keep.
-    got().catch(() => {});
+    // A request whose sender disconnected is not recorded.
+    answerNext().catch(() => {});
   };
   const server = tls ? createTlsServer(tls, handle) : createServer(handle);
   let connections = 0;
@@ -90,7 +90,7 @@ export const receiver = async (
   };
 };
 
-/** A server that only knows sockets; `behave` gets each one and its first bytes. */
+/** Starts a TCP server; `behave` gets each socket and its first bytes. */
 export const rawReceiver = async (behave: (socket: Socket, first: string) => void) => {
   const heard: string[] = [];
   const server = createRawServer((socket) => {
@@ -103,7 +103,7 @@ export const rawReceiver = async (behave: (socket: Socket, first: string) => voi
   return { port, host: `127.0.0.1:${port}`, heard };
 };
 
-/** A loopback port on which nobody listens. */
+/** Returns a loopback port without a server. */
 export const deadPort = async (): Promise<number> => {
   const server = createRawServer();
   server.listen(0, '127.0.0.1');

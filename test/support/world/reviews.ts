@@ -1,8 +1,8 @@
-/** Lists for buyers and what can be done with their links, without a browser. */
+/** Lists for buyers and requests to their links, without a browser. */
 import { freshKey, type TestApp } from './app.ts';
 
 export const CONTACT = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
-/** What can be sent to a list. */
+/** The actions of a list. */
 export const ACTS = ['open', 'quantities', 'decline', 'send', 'enter'];
 
 const LINES = [
@@ -12,7 +12,7 @@ const LINES = [
 
 type Made = { id: string; path: string };
 
-/** For the promoter acme. */
+/** Creates and uses lists of the promoter acme. */
 export const reviews = ({ app, key }: { app: () => TestApp; key: () => string }) => ({
   async handoff(body: object = {}, asKey = key()): Promise<Made> {
     const answer = await app().send({

@@ -1,4 +1,4 @@
-/** Arbitrary values of a schema, and values that are nearly of it. */
+/** Arbitrary valid and nearly valid values of a schema. */
 import fc from 'fast-check';
 import { type Path, placesOf, type Schema, withValue } from './schema-values.ts';
 
@@ -54,9 +54,9 @@ const FORMATS: Record<string, fc.Arbitrary<string>> = {
 };
 
 const text = (schema: Schema): fc.Arbitrary<string> => {
-  const known = schema.format === undefined ? undefined : FORMATS[schema.format];
-  if (known) return known;
-  // The only pattern that looks ahead is that of an owner.
+  const format = schema.format === undefined ? undefined : FORMATS[schema.format];
+  if (format) return format;
+  // Only the pattern of an owner has a lookahead.
   if (schema.pattern?.includes('(?!')) return fc.constantFrom('acme', 'other', 'nobody');
   if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern));
   const maxLength = Math.min(schema.maxLength ?? 40, 40);
@@ -74,7 +74,7 @@ const text = (schema: Schema): fc.Arbitrary<string> => {
   return fc.oneof(words, any);
 };
 
-/** Values that the schema takes, as far as a schema can say. */
+/** Returns values that are valid by the schema. */
 export const valid = (schema: Schema): fc.Arbitrary<unknown> => {
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valid));
   if (schema.const !== undefined) return fc.constant(schema.const);
@@ -127,7 +127,7 @@ const wild = fc.oneof(
   fc.constantFrom(0, -1, 0.5, 2 ** 53 - 1, null, true, [], {}),
 );
 
-/** `least` to two places of it changed into something wild, or places added that there are not. */
+/** Replaces `least` to two places of a value by strange ones, or adds unknown places. */
 const changed = (
   schema: Schema,
   base: fc.Arbitrary<unknown>,
@@ -141,14 +141,14 @@ const changed = (
   const changes = fc.array(fc.tuple(paths, wild), { minLength: least, maxLength: 2 });
   return fc
     .tuple(base, changes)
-    .map(([value, made]) => made.reduce((of, [path, now]) => withValue(of, path, now), value));
+    .map(([value, edits]) => edits.reduce((of, [path, now]) => withValue(of, path, now), value));
 };
 
-/** Valid but for one or two places. */
+/** Returns values that are valid except in one or two places. */
 export const nearlyValid = (schema: Schema): fc.Arbitrary<unknown> =>
   changed(schema, valid(schema), 1);
 
-/** The example, as it is or with up to two places changed. */
+/** Returns the example with up to two places changed. */
 export const likeExample = (schema: Schema, example: unknown): fc.Arbitrary<unknown> =>
   changed(schema, fc.constant(example), 0);
 

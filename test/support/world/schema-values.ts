@@ -1,7 +1,7 @@
 /** Values made from the schemas of the registry. */
 import { z } from 'zod';
 
-/** As much of JSON Schema as zod writes. */
+/** The part of JSON Schema that zod generates. */
 export type Schema = {
   type?: string | string[];
   properties?: Record<string, Schema>;
@@ -28,7 +28,7 @@ export const inputSchema = (operation: { input: z.ZodObject }): Schema =>
 export type Path = (string | number)[];
 export type Place = { path: Path; schema: Schema };
 
-/** Every place of a value of this schema, the first item standing for all. */
+/** Returns every place of a value of this schema, with one item per array. */
 export const placesOf = (schema: Schema, path: Path = []): Place[] => [
   { path, schema },
   ...Object.entries(schema.properties ?? {}).flatMap(([name, of]) => placesOf(of, [...path, name])),
@@ -38,7 +38,7 @@ export const placesOf = (schema: Schema, path: Path = []): Place[] => [
     : []),
 ];
 
-/** A copy with `value` at `path`; objects and arrays on the way are made where they are missing. */
+/** Returns a copy with `value` at `path`; creates missing objects and arrays on the path. */
 export const withValue = (base: unknown, path: Path, value: unknown): unknown => {
   const [first, ...rest] = path;
   if (first === undefined) return value;
@@ -63,17 +63,17 @@ const allTypes: Record<string, unknown[]> = {
   null: [null],
 };
 
-const takes = (schema: Schema, type: string): boolean => {
-  if (schema.anyOf) return schema.anyOf.some((one) => takes(one, type));
+const accepts = (schema: Schema, type: string): boolean => {
+  if (schema.anyOf) return schema.anyOf.some((one) => accepts(one, type));
   if (schema.const !== undefined) return typeof schema.const === type;
   const types = [schema.type].flat();
   return types.includes(type) || (type === 'number' && types.includes('integer'));
 };
 
-/** Values of every type that the schema does not take, and of its own type outside its bounds. */
+/** Returns values of every type that the schema does not accept, and of its type outside its bounds. */
 export const wrongValues = (schema: Schema): unknown[] => {
   const others = Object.entries(allTypes).flatMap(([type, values]) =>
-    takes(schema, type) ? [] : values,
+    accepts(schema, type) ? [] : values,
   );
   const bounds: unknown[] = [];
   if (schema.type === 'integer') bounds.push(0.1, 1.5, -1e15, '7', 1e300);

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { type AppDeps, openApp } from '#src/app/app.ts';
 import { buildServer } from '#src/interfaces/server.ts';
 
-/** The routes of the service over dependencies of which some are replaced. */
+/** Builds the server over dependencies, some of which a test replaces. */
 export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): FastifyInstance =>
   buildServer(
     openApp(deps),
@@ -11,7 +11,7 @@ export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): Fast
     { log, trustProxy: false, countryHeader: undefined },
   );
 
-/** The same for what the buyer of a list does, without a form. */
+/** Returns the operations of a list's buyer over such dependencies, without a form. */
 export const buyerOver = (deps: AppDeps, reviewUrl: string) => {
   const { buyers } = openApp(deps);
   const token = reviewUrl.slice(reviewUrl.lastIndexOf('/') + 1);

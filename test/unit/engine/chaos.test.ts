@@ -5,7 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { PARTITIONS } from '#src/ports/read-model.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 import { tally } from '../../support/world/engine.ts';
-import { type FarProcess, farWorld, type FarWorld } from '../../support/world/far-world.ts';
+import {
+  type RemoteStoreProcess,
+  remoteStoreWorld,
+  type RemoteStoreWorld,
+} from '../../support/world/remote-store-world.ts';
 
 /** SEED repeats the seed of a failure, which the failure names. */
 const ONLY_SEED = env['SEED'];
@@ -20,10 +24,10 @@ const assignedTo = (place: number, of: number): number[] =>
   Array.from({ length: PARTITIONS }, (_, n) => n).filter((n) => n % of === place);
 
 /** Two processes that read and two that fold, like the roles of a service. */
-const createProcesses = (world: FarWorld, random: (below: number) => number) => {
-  const readers: FarProcess[] = [];
-  const projectors: (FarProcess | undefined)[] = [];
-  const startWithRetries = async (partitions: number[]): Promise<FarProcess> => {
+const createProcesses = (world: RemoteStoreWorld, random: (below: number) => number) => {
+  const readers: RemoteStoreProcess[] = [];
+  const projectors: (RemoteStoreProcess | undefined)[] = [];
+  const startWithRetries = async (partitions: number[]): Promise<RemoteStoreProcess> => {
     for (;;)
       try {
         return await world.start({ batchEvents: 5, partitions });
@@ -79,7 +83,7 @@ const createProcesses = (world: FarWorld, random: (below: number) => number) => 
 /** Returns a description of what is wrong after the faults of a seed; undefined if nothing is. */
 const runSeed = async (seed: number): Promise<string | undefined> => {
   const random = randomFrom(seed * 7_919);
-  const world = farWorld(PROJECTIONS, () => wait(random(4)));
+  const world = remoteStoreWorld(PROJECTIONS, () => wait(random(4)));
   const { start, faults, readers } = createProcesses(world, random);
   await start();
   let isDone = false;

@@ -17,7 +17,11 @@ import {
   tally,
   world as localWorld,
 } from '../../support/world/engine.ts';
-import { type FarProcess, farWorld, type FarWorld } from '../../support/world/far-world.ts';
+import {
+  type RemoteStoreProcess,
+  remoteStoreWorld,
+  type RemoteStoreWorld,
+} from '../../support/world/remote-store-world.ts';
 
 const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
 const EVEN = ALL.filter((n) => n % 2 === 0);
@@ -26,11 +30,11 @@ const OWNERS = ['anna', 'boris', 'carla'];
 const SPACE = 'tally@1.1';
 const SETTLES_MS = 5_000;
 
-let world: FarWorld;
+let world: RemoteStoreWorld;
 afterEach(() => world?.end());
 
 /** Returns true once every row is correct, without another event that would help. */
-const isHealed = async (process: FarProcess): Promise<boolean> => {
+const isHealed = async (process: RemoteStoreProcess): Promise<boolean> => {
   const until = performance.now() + SETTLES_MS;
   for (const owner of OWNERS)
     while (!(await world.isRight(process, owner))) {
@@ -42,7 +46,7 @@ const isHealed = async (process: FarProcess): Promise<boolean> => {
 
 describe('After a loss of the store', () => {
   test('a space goes live although the loop is beyond the last event, where no fill stores a checkpoint', async () => {
-    world = farWorld();
+    world = remoteStoreWorld();
     await world.start({ partitions: EVEN });
     await world.start({ partitions: ODD });
     const reader = await world.start({ partitions: [] });
@@ -55,7 +59,11 @@ describe('After a loss of the store', () => {
   });
 
   test('a folding process reads the log once for all projections, and a reading process never', async () => {
-    world = farWorld([tally(), { ...tally(), name: 'other' }, { ...tally(), name: 'third' }]);
+    world = remoteStoreWorld([
+      tally(),
+      { ...tally(), name: 'other' },
+      { ...tally(), name: 'third' },
+    ]);
     await world.start({ partitions: EVEN });
     await world.start({ partitions: ODD });
     const reader = await world.start({ partitions: [] });
@@ -68,7 +76,7 @@ describe('After a loss of the store', () => {
   });
 
   test('an engine stores no checkpoint beyond the last event', async () => {
-    world = farWorld();
+    world = remoteStoreWorld();
     const one = await world.start({ checkpointEvents: 1 });
     for (const owner of OWNERS) await world.add(owner);
     expect(await isHealed(one)).toBe(true);

@@ -1,4 +1,4 @@
-/** Engines of several processes over one far store, all in memory: any of it may fail at any time. */
+/** Engines of several processes over one remote store, all in memory; each part can fail at any time. */
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
 import { remoteReadModels } from '#projections/engine/readers.ts';
@@ -11,21 +11,21 @@ import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.
 import { partitionOf } from '#src/ports/read-model.ts';
 import { append, tally, type Tally } from './engine.ts';
 
-/** Positions of a log that keeps records of its own between ours, and checkpoints behind the last. */
+/** Positions of a log with other records between the events, and with checkpoints after the last event. */
 const STEP = 10;
 const BEYOND = 5;
 
 const spaced = (log: EventLog): EventLog => {
   const placed = (event: FoldEvent): FoldEvent => ({ ...event, position: event.position * STEP });
-  const item = (said: SubscriptionItem): SubscriptionItem =>
-    said.kind === 'events'
-      ? { kind: 'events', events: said.events.map(placed) }
-      : { ...said, position: said.position * STEP + BEYOND };
+  const item = (received: SubscriptionItem): SubscriptionItem =>
+    received.kind === 'events'
+      ? { kind: 'events', events: received.events.map(placed) }
+      : { ...received, position: received.position * STEP + BEYOND };
   return {
     ...log,
     async *subscribe({ after, signal }) {
-      for await (const said of log.subscribe({ after: Math.floor(after / STEP), signal }))
-        yield item(said);
+      for await (const received of log.subscribe({ after: Math.floor(after / STEP), signal }))
+        yield item(received);
     },
     readFold: async ({ after, limit }) =>
       (await log.readFold({ after: Math.floor(after / STEP), limit })).map(placed),
@@ -36,68 +36,68 @@ const spaced = (log: EventLog): EventLog => {
   };
 };
 
-/** One process: what it does to the store stops, fails or is lost as it is told. */
-export type FarProcess = {
+/** One process, whose calls of the store can be paused or lost. */
+export type RemoteStoreProcess = {
   engine: Engine;
   readers: ReadModels;
-  /** Its next questions to the store wait until it is woken. */
+  /** Its next calls of the store wait until `wake`. */
   pause(): void;
   wake(): void;
-  /** Nothing that it has begun reaches the store any more. */
+  /** No pending call reaches the store after this. */
   kill(): Promise<void>;
-  /** As when it is told to end. */
+  /** Stops normally. */
   stop(): Promise<void>;
 };
 
-export const farWorld = (
+export const remoteStoreWorld = (
   projections: readonly Projection[] = [tally()],
-  /** How long the store takes for a question, and the log for a page. */
+  /** The delay of each call of the store, and of each page of the log. */
   delay: () => Promise<unknown> = async () => {},
 ) => {
   const log = spaced(memoryEventLog());
   const counts = new Map<string, number>();
-  const processes = new Set<FarProcess>();
+  const processes = new Set<RemoteStoreProcess>();
   let held: LocalStore = memoryStore();
   let isAway = false;
   let readings = 0;
 
   const storeOf = (gate: () => Promise<void>): RemoteStore => {
-    const asked = async <T>(ask: (store: LocalStore) => Promise<T>): Promise<T> => {
+    const call = async <T>(ask: (store: LocalStore) => Promise<T>): Promise<T> => {
       await gate();
       await delay();
-      if (isAway) throw new Error('the store is away');
+      if (isAway) throw new Error('the store is unavailable');
       const answer = await ask(held);
       await delay();
       await gate();
       return answer;
     };
-    const found = async <T>(name: string, scope: string, read: (space: string) => T, none: T) =>
-      asked(async (store) => {
+    const readLive = async <T>(name: string, scope: string, read: (space: string) => T, none: T) =>
+      call(async (store) => {
         const space = store.live(name);
         if (space === null) return { space, checkpoint: undefined, value: none };
         const checkpoint = (await store.checkpoints(space))[partitionOf(scope)];
         return { space, checkpoint, value: read(space) };
       });
     return {
-      checkpoints: (space) => asked((store) => store.checkpoints(space)),
+      checkpoints: (space) => call((store) => store.checkpoints(space)),
       load: async (space, keys, at) =>
-        structuredClone(await asked((store) => store.load(space, keys, at && [...at]))),
-      commit: (space, batches) => asked((store) => store.commit(space, structuredClone(batches))),
-      digest: (space, partition) => asked((store) => store.digest(space, partition)),
-      count: (space) => asked((store) => store.count(space)),
-      spaces: (name) => asked((store) => store.spaces(name)),
-      goLive: (name, space) => asked((store) => store.goLive(name, space)),
-      drop: (space) => asked((store) => store.drop(space)),
+        structuredClone(await call((store) => store.load(space, keys, at && [...at]))),
+      commit: (space, batches) => call((store) => store.commit(space, structuredClone(batches))),
+      digest: (space, partition) => call((store) => store.digest(space, partition)),
+      count: (space) => call((store) => store.count(space)),
+      spaces: (name) => call((store) => store.spaces(name)),
+      goLive: (name, space) => call((store) => store.goLive(name, space)),
+      drop: (space) => call((store) => store.drop(space)),
       flush: async () => {},
       close: async () => {},
       find: (name, scope, key) =>
-        found(name, scope, (space) => held.peek(space, scope, key), undefined),
-      page: (name, query) => found(name, query.scope, (space) => held.list(space, query), []),
-      refresh: () => asked(async () => {}),
+        readLive(name, scope, (space) => held.peek(space, scope, key), undefined),
+      page: (name, query) => readLive(name, query.scope, (space) => held.list(space, query), []),
+      refresh: () => call(async () => {}),
     };
   };
 
-  const start = async (options: Partial<EngineOptions> = {}): Promise<FarProcess> => {
+  const start = async (options: Partial<EngineOptions> = {}): Promise<RemoteStoreProcess> => {
     let paused: Promise<void> | undefined;
     let wake = (): void => {};
     let isDead = false;
@@ -124,7 +124,7 @@ export const farWorld = (
       controller.abort();
       await engine.done;
     };
-    const process: FarProcess = {
+    const process: RemoteStoreProcess = {
       engine,
       readers: remoteReadModels(store, projections, engine),
       pause: () => void (paused = new Promise((resolve) => (wake = resolve))),
@@ -144,8 +144,11 @@ export const farWorld = (
     return (await append(log, owner)) * STEP;
   };
 
-  /** Is everything that happened to the owner answered? False when there is no answer now. */
-  const isRight = async ({ engine, readers }: FarProcess, owner: string): Promise<boolean> => {
+  /** Whether the answer includes all events of the owner; false if there is no answer now. */
+  const isRight = async (
+    { engine, readers }: RemoteStoreProcess,
+    owner: string,
+  ): Promise<boolean> => {
     if (engine.asOf().position < (await log.head()).position) return false;
     for (const { name } of projections) {
       const row = await readers.get<Tally>(name, owner, 'tally').catch(() => 'none' as const);
@@ -162,11 +165,11 @@ export const farWorld = (
     start,
     add,
     isRight,
-    /** How often the log was read from its start, in all processes. */
+    /** The number of times that any process read the log from its start. */
     readings: () => readings,
     held: () => held,
     away: (is: boolean) => void (isAway = is),
-    /** All of it is gone, as after a flush. */
+    /** Empties the store, as a flush does. */
     lose: () => void (held = memoryStore()),
     mismatches: async () =>
       (await verify({ log, store: held, projections, fresh: memoryStore() })).mismatches,
@@ -178,4 +181,4 @@ export const farWorld = (
   };
 };
 
-export type FarWorld = ReturnType<typeof farWorld>;
+export type RemoteStoreWorld = ReturnType<typeof remoteStoreWorld>;
