@@ -115,12 +115,15 @@ const checksOf = async (version: string, scenario: string): Promise<Check[]> => 
 };
 
 describe.each(Object.entries(SCENARIOS))('Conformance to MCP %s', (version, scenarios) => {
-  it.concurrent.each(Object.entries(scenarios))('%s', async (scenario, expected) => {
-    const checks = await checksOf(version, scenario);
-    const idsOf = (status: Check['status']): string[] =>
-      checks.filter((check) => check.status === status).map(({ id }) => id);
-    const report = { failed: [...new Set(idsOf('FAILURE'))], warned: idsOf('WARNING') };
-    expect(report).toEqual({ failed: expected.failed ?? [], warned: expected.warned ?? [] });
-    expect(idsOf('SUCCESS').length).toBeGreaterThanOrEqual(expected.passed);
-  });
+  it.concurrent.each(Object.entries(scenarios))(
+    'has the expected result in the scenario %s',
+    async (scenario, expected) => {
+      const checks = await checksOf(version, scenario);
+      const idsOf = (status: Check['status']): string[] =>
+        checks.filter((check) => check.status === status).map(({ id }) => id);
+      const report = { failed: [...new Set(idsOf('FAILURE'))], warned: idsOf('WARNING') };
+      expect(report).toEqual({ failed: expected.failed ?? [], warned: expected.warned ?? [] });
+      expect(idsOf('SUCCESS').length).toBeGreaterThanOrEqual(expected.passed);
+    },
+  );
 });
