@@ -77,7 +77,7 @@ export const url = z
   .max(2_048)
   .refine(plain, PLAIN);
 
-export const agentUrl = z
+export const httpsUrl = z
   .url({ protocol: /^https$/, error: 'must be an https URL' })
   .max(2_048)
   .refine(plain, PLAIN);

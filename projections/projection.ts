@@ -10,7 +10,7 @@ import type { Row, Space } from '#src/ports/read-model.ts';
  */
 export type Projection<R extends Row = Row> = {
   readonly name: string;
-  /** Must rise when the rows change: a new space is filled then. */
+  /** Must increase when the same events make other rows: a new space is filled then. */
   readonly version: number;
   readonly handles: readonly EventType[];
   /** The types among them that are always the first of their row, so that the store is not read for them. */

@@ -12,7 +12,7 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { recorder } from '#src/app/events/recorder.ts';
-import { visitLog } from '#src/app/links/visits.ts';
+import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
@@ -180,7 +180,7 @@ const recordersOf = (
       holdsCalls: config.heldEventTypes.includes('CallsAudited'),
       handoffOf: (tokenHash) => readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
     }),
-    visits: visitLog({ recorder: records, secrets, clock, ids }),
+    visits: visitRecorder({ recorder: records, secrets, clock, ids }),
   };
 };
 

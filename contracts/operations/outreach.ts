@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { linkPostExample, notificationExample, postExample } from '../examples/outbound.ts';
 import {
-  agentUrl,
+  httpsUrl,
   externalId,
   id,
   idempotencyKey,
@@ -142,7 +142,7 @@ export const requestAgentNotification = proposal({
   scope: 'agents:notify',
   summary: 'Propose a notification to another agent for approval',
   fields: {
-    agent_card_url: agentUrl.describe('https URL of the A2A card of the agent to notify'),
+    agent_card_url: httpsUrl.describe('https URL of the A2A card of the agent to notify'),
     text: exactText(8_000),
   },
   examples: [

@@ -10,7 +10,7 @@ import { buyerHandlers } from './handoffs/buyer.ts';
 import type { BuyerPipeline } from './handoffs/buyer-handler.ts';
 import type { VisitorDeps, VisitorPipeline } from './links/visitor-handler.ts';
 import { visitorHandlers } from './links/visitor-handlers.ts';
-import { type AgentPipeline, handlers } from './pipeline/agent-handlers.ts';
+import { agentHandlers, type AgentPipeline } from './pipeline/agent-handlers.ts';
 import { agentRules } from './pipeline/agent-rules.ts';
 import { authenticator } from './pipeline/authenticate.ts';
 import type { DeskCaller } from './pipeline/call.ts';
@@ -98,7 +98,12 @@ const pipelinesOver = (deps: AppDeps) => {
     write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
   });
   const buyerActs = limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE);
-  const agents = new Pipeline({ ...shared, registry: agentOperations, handlers, rules });
+  const agents = new Pipeline({
+    ...shared,
+    registry: agentOperations,
+    handlers: agentHandlers,
+    rules,
+  });
   const tasks: TaskPipeline = new Pipeline({
     ...shared,
     registry: taskOperations,

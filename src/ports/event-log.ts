@@ -24,7 +24,7 @@ export type Meta = {
   request: string;
   correlation?: string;
   causation?: string;
-  /** Hash of (agent, operation, idempotency key); not indexed. */
+  /** Hash of (owner, agent, operation, idempotency key); not indexed. */
   idem?: string;
   fingerprint?: string;
   v: number;

@@ -84,8 +84,8 @@ const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends s
 };
 
 /**
- * Creates a stream whose name contains the caller, the operation and the idempotency key, by one append that expects
- * no stream. A retry finds the stream of the first attempt and gets the first answer; the key never expires. Throws if the decider rejects
+ * Creates a stream by one append that expects no stream. The name of the stream contains a hash of the caller, the
+ * operation and the idempotency key, so a retry finds the stream of the first attempt and gets the first answer; the key never expires. Throws if the decider rejects
  * the first command of a stream.
  */
 export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
@@ -127,8 +127,8 @@ type Execution<State, Command, E extends DomainEvent, Reason extends string> = T
     stored: readonly StoredEvent[],
   ) => Command | Refusal | Promise<Command | Refusal>;
   /**
-   * The stream as the caller read it, or expects it; a wrong expectation costs one conflict. With it the call's
-   * key is neither looked up nor claimed: the caller has claimed it, or there is none.
+   * The events that the caller expects in the stream; a wrong expectation costs one conflict. A call with this
+   * option does not look up or claim its idempotency key: the caller has claimed it, or the call has none.
    */
   expected?: readonly StoredEvent[];
 };
@@ -160,7 +160,7 @@ export const decideAndAppend = async <State, Command, E extends DomainEvent, Rea
       if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
       const claim = { stream, revision: stored.length - 1 };
       const claimed = claims && (await appendKeyClaim(writer, call, { claim, claims }));
-      if (claimed && 'ok' in claimed) return claimed;
+      if (isRefusal(claimed)) return claimed;
       if (claimed?.outcome === 'conflict') continue;
       return { ok: true, state: before, before };
     }

@@ -8,6 +8,7 @@ import type { AgentCaller, Call } from '../pipeline/call.ts';
 import {
   done,
   type Done,
+  isRefusal,
   type Outcome,
   type Refusal,
   refuse,
@@ -89,7 +90,7 @@ export const claimKey = async (
 ): Promise<Refusal | undefined> => {
   for (let claims = known; ; claims = await readKeyClaims(writer, call)) {
     const result = await appendKeyClaim(writer, call, { claim: { stream }, claims });
-    if (result && 'ok' in result) return result;
+    if (isRefusal(result)) return result;
     if (result?.outcome !== 'conflict') return undefined;
   }
 };
@@ -109,7 +110,7 @@ export const claimKeyOrResume = async (
 
 /**
  * Wraps the log for one call: the first append claims the call's key, so that of two concurrent requests with one
- * key only one writes, and a call that appends nothing uses up no key. Appends of the other throw Refused.
+ * key only one writes, and a call that appends nothing uses up no key. The append of the other request throws Refused.
  */
 export const keyClaimingLog = (writer: EventWriter, call: Call, stream: string): EventLog => {
   let claiming: Promise<Refusal | undefined> | undefined;
@@ -154,7 +155,7 @@ export const answerOnce = async <Value extends Record<string, unknown>>(
     const first = findAnswer<Value>(claims);
     if (first) return first;
     const result = await appendKeyClaim(writer, call, { claim, claims });
-    if (result && 'ok' in result) return result;
+    if (isRefusal(result)) return result;
     if (result?.outcome === 'conflict') continue;
     return { ...outcome, ...(result && { position: result.position }) };
   }

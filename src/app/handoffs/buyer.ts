@@ -15,7 +15,7 @@ import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts
 import { streamOf } from '../records/streams.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
 import {
-  changesOf,
+  differencesFromCatalog,
   findHandoff,
   NO_LIST,
   type Review,
@@ -36,10 +36,14 @@ type Awaitable<T> = T | Promise<T>;
 type CommandFor = (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>;
 
 /**
- * One act of the holder of the link; without a command, opening the list. Any other act opens the list, too,
- * whether or not the page's script has said so. Repeating an act leaves the list as it is.
+ * Runs one command of the buyer. Opens an unopened list first, by an append of its own; without a command it only
+ * opens the list. A repeated command leaves the list as it is.
  */
-const act = async (deps: Deps, call: BuyerCall, command?: CommandFor): Promise<Outcome<Review>> => {
+const openThenRun = async (
+  deps: Deps,
+  call: BuyerCall,
+  command?: CommandFor,
+): Promise<Outcome<Review>> => {
   const row = await findHandoff(deps, call.caller.token);
   if (!row) return NO_LIST;
   const { owner: ownerId, handoff_id } = row;
@@ -86,10 +90,10 @@ const WHY: Record<Exclude<HandoffRejection, 'handoff_unknown'>, string> = {
 /** The handoff was erased while the buyer filled in the form. */
 const ERASED = refuse('state_conflict', WHY.handoff_closed);
 
-const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => act(deps, call);
+const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => openThenRun(deps, call);
 
 const reviseList: BuyerHandler<'reviseList'> = (deps, { list_revision, quantities }, call) =>
-  act(deps, call, (state, at) => {
+  openThenRun(deps, call, (state, at) => {
     const list = withQuantities(deps.catalog, state, quantities);
     if ('faults' in list)
       return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
@@ -107,7 +111,7 @@ const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
 });
 
 const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered }, call) =>
-  act(deps, call, async (state, at) => {
+  openThenRun(deps, call, async (state, at) => {
     const reason = entered.trim();
     if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
     if (reason === '' || !isOpen(state, at)) return { type: 'DeclineHandoff', at };
@@ -120,7 +124,7 @@ const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered 
  * another total than was shown. The contact is sealed before anything is stored.
  */
 const submitRfq: BuyerHandler<'submitRfq'> = (deps, input, call) =>
-  act(deps, call, async (state, at) => {
+  openThenRun(deps, call, async (state, at) => {
     const { list_revision: listRevision, quantities, shown = state.totals } = input;
     if (state.status === 'rfq_submitted' && isOtherRequest(state, quantities))
       return refuse('state_conflict', 'The request was sent already, with other quantities.');
@@ -165,7 +169,7 @@ const readForm = (
 
 /** The differences between the catalog and a list that is sent. */
 const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
-  [...changesOf(catalog, lines)].map(([line_id, now]) =>
+  [...differencesFromCatalog(catalog, lines)].map(([line_id, now]) =>
     'withdrawn' in now
       ? { line_id, warnings: ['withdrawn'] }
       : {

@@ -9,7 +9,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
-import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
@@ -32,7 +32,7 @@ export const createHandoff: Handler<'createHandoff'> = async (deps, input, call)
 
   if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
   const facts = await makeFacts(deps, call, { input, handoffId: `hnd_${name}` });
-  if ('ok' in facts) {
+  if (isRefusal(facts)) {
     const replay = await readReplay(deps, call, { stream, decider: handoff });
     if (!replay) return facts;
     return replay.ok ? answer(replay) : replay;

@@ -56,7 +56,7 @@ export const findHandoff = async (
     : undefined;
 
 /** Compares a list with the catalog: the lines that differ, by line id. */
-export const changesOf = (
+export const differencesFromCatalog = (
   catalog: Deps['catalog'],
   lines: HandoffState['lines'],
 ): Review['changed'] => {
@@ -101,7 +101,7 @@ export const makeReview = async (
     state,
     open,
     expired: isUndecided && !open,
-    changed: changesOf(catalog, stored.lines),
+    changed: differencesFromCatalog(catalog, stored.lines),
     products: open ? catalog.byId(stored.lines.map(({ product_id }) => product_id)) : new Map(),
     entered: 'faults' in entered ? state : entered,
     isChanged: isChanged(state, quantities),

@@ -15,7 +15,7 @@ import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -32,7 +32,7 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
   const leadId = `led_${name}`;
   if ((await deps.vault.knows(leadId)) === 'destroyed') return ERASED_LEAD;
   const source = await findSource(deps, call, input);
-  if ('ok' in source) return source;
+  if (isRefusal(source)) return source;
 
   const stream = `${call.ownerId}-lead_${name}`;
   const written = await decideAndAppend(deps, call, {
@@ -147,7 +147,7 @@ const makeCommand = async (
   if (input.consent && epoch(input.consent.obtained_at) > call.at + CLOCK_SKEW_MS)
     return refuseField('/consent/obtained_at', 'in_future', 'must not be in the future');
   const content = await sealContent(deps, facts);
-  if ('ok' in content) return content;
+  if (isRefusal(content)) return content;
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
   const amendment: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
   const isAccepted = !state || lead.decide(state, amendment).accepted;

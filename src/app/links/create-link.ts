@@ -7,7 +7,7 @@ import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/deci
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
-import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { renderLink } from './render-link.ts';
 import { endFault, epoch } from '../shared/time.ts';
@@ -31,12 +31,12 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   }) => done(renderLink(call.ownerId, written.state, written.state.created_at), traceOf(written));
 
   const facts = makeFacts(deps, call, { input, name });
-  if ('ok' in facts || input.slug !== undefined) {
+  if (isRefusal(facts) || input.slug !== undefined) {
     // A retry gets its first answer, even if its input would be refused now, and claims nothing.
     const replay = await readReplay(deps, call, { stream, decider: link });
     if (replay) return replay.ok ? answer(replay) : replay;
   }
-  if ('ok' in facts) return facts;
+  if (isRefusal(facts)) return facts;
   const refusal = input.slug === undefined ? undefined : await claimCode(deps, call, facts);
   if (refusal) return refusal;
 
@@ -63,9 +63,9 @@ const makeFacts = (
       });
   }
   const target = resolve(deps, input.target, '/target');
-  if ('ok' in target) return target;
+  if (isRefusal(target)) return target;
   const expired = input.expired_target && resolve(deps, input.expired_target, '/expired_target');
-  if (expired && 'ok' in expired) return expired;
+  if (isRefusal(expired)) return expired;
   const code = input.slug ?? name.slice(0, CODE_CHARS);
   const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
   const optional = { slug, external_id, utm: utm && present(utm), metadata };

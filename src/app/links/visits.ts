@@ -63,7 +63,7 @@ const hostOf = (referrer: string | undefined): string | undefined => {
   return new URL(referrer).hostname.slice(0, 253) || undefined;
 };
 
-export const visitLog = (deps: {
+export const visitRecorder = (deps: {
   recorder: Recorder;
   secrets: Secrets;
   clock: Clock;

@@ -11,7 +11,7 @@ import { OUTBOUND_PROBLEMS } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { contentOf, scheduleOf } from './content.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
@@ -60,7 +60,7 @@ const propose = async (deps: Deps, call: AgentCall, draft: Draft): Promise<Outco
   if (revises !== undefined) return revise(deps, call, { ...draft, id: revises });
   const stream = keyStream(call);
   const proposal = await prepare(deps, call, { ...draft, id: `out_${keyName(call)}`, revision: 1 });
-  if ('ok' in proposal) {
+  if (isRefusal(proposal)) {
     // A retry gets its first answer, even when the settings have changed since.
     const replay = await readReplay(deps, call, { stream, decider: outbound });
     if (!replay) return proposal;
@@ -91,7 +91,7 @@ const revise = (
       const other = await readReplay(deps, call, { stream: keyStream(call), decider: outbound });
       if (other && !other.ok) return other;
       const proposal = await prepare(deps, call, { ...draft, revision: state.revision + 1 });
-      return 'ok' in proposal ? proposal : { type: 'Revise', at: call.at, proposal };
+      return isRefusal(proposal) ? proposal : { type: 'Revise', at: call.at, proposal };
     },
   });
 
@@ -112,11 +112,11 @@ const prepare = async (
   { input, kind, target, subject, id, revision }: Draft & { id: string; revision: number },
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
   const schedule = scheduleOf(input, call.at);
-  if ('ok' in schedule) return schedule;
+  if (isRefusal(schedule)) return schedule;
   const route = await findRoute(deps, call.ownerId, kind);
-  if ('ok' in route) return route;
+  if (isRefusal(route)) return route;
   const content = await contentOf(deps, call.ownerId, { ...input, subject });
-  if ('ok' in content) return content;
+  if (isRefusal(content)) return content;
   const proposed = {
     outbound_id: id,
     agent_id: call.caller.agentId,

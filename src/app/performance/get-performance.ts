@@ -6,7 +6,7 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import { listing } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
@@ -49,12 +49,12 @@ export const getPerformance: Handler<'getPerformance'> = async (
   if (cursor?.ok === false) return cursor;
   const after = cursor?.place;
   const query = queryOf(after ? { ...input, to: dateOf(after[2]) } : input, at);
-  if ('ok' in query) return query;
+  if (isRefusal(query)) return query;
   const comparison = input.compare_to && comparisonOf(query, input.compare_to);
   const before = comparison?.before;
   const from = before?.from ?? query.from;
   const source = await readRows(deps, caller.ownerId, { asOf: input.as_of, from, to: query.to });
-  if ('ok' in source) return source;
+  if (isRefusal(source)) return source;
 
   const counted = await aggregate(source.rows, query);
   const compared =
@@ -63,7 +63,7 @@ export const getPerformance: Handler<'getPerformance'> = async (
   const buckets = await inOrder(joined?.buckets ?? counted, query);
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
   const page = isWhole ? wholePage(buckets) : pageAfter(buckets, after, input.limit);
-  if ('ok' in page) return page;
+  if (isRefusal(page)) return page;
   const last = page.shown.at(-1);
   const rowOf = (bucket: Bucket): ReportRow => ({
     ...renderBucket(bucket, query.groupBy),

@@ -17,7 +17,7 @@ import {
 import { cancelOutboundRequest, getOutboundRequest } from '../outreach/requests.ts';
 
 /** The handler of each operation, one line each. */
-export const handlers: Handlers = {
+export const agentHandlers: Handlers = {
   getConnection,
   searchProducts,
   createLink,

@@ -116,8 +116,8 @@ export const agentRules = (
         fingerprint: fingerprintOf(operation.id, fields),
       };
     },
-    awaitedScope: ({ kind }, { ownerId }) => (kind === 'query' ? ownerId : undefined),
-    subjectOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
+    readModelScope: ({ kind }, { ownerId }) => (kind === 'query' ? ownerId : undefined),
+    auditedCallerOf: ({ ownerId, agentId, keyId }) => ({ kind: 'agent', ownerId, agentId, keyId }),
     isAudited: (_operation, outcome) => !isRecorded(outcome),
   };
 };

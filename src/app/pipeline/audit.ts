@@ -10,7 +10,7 @@ import type { AgentCaller, Surface } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
 /** Caller of an audit record. A buyer is identified by the hash of the review link's token. */
-export type AuditSubject =
+export type AuditedCaller =
   | ({ kind: 'agent' } & Pick<AgentCaller, 'ownerId' | 'agentId' | 'keyId'>)
   | { kind: 'desk'; tokenId: string }
   | { kind: 'buyer'; tokenHash: string };
@@ -23,7 +23,7 @@ export type AuditedCall = { operation: string; surface: Surface; requestId: stri
  * grow the log.
  */
 export type Audit = {
-  record(subject: AuditSubject, call: AuditedCall, outcome: Outcome<unknown>): void;
+  record(subject: AuditedCaller, call: AuditedCall, outcome: Outcome<unknown>): void;
   /** Resolves when everything recorded so far is durable, or could not be written. */
   flush(): Promise<void>;
 };

@@ -44,7 +44,7 @@ export type Call = {
   correlation?: string;
   /** Epoch milliseconds at which the call was accepted; its decisions use no other time. */
   at: number;
-  /** Hash of (actor, operation, idempotency key). */
+  /** Hash of (owner, agent, operation, idempotency key); of the desk: (token, operation, idempotency key). */
   idem?: string;
   /** Hash of the validated input. */
   fingerprint?: string;

@@ -10,7 +10,7 @@ import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
 import type { ReadModelFollower } from '../read-models/follower.ts';
 
-/** What the application works with. Wired in main; everything here is a port. */
+/** What the application works with; src/core.ts wires it. */
 export type Deps = {
   log: EventLog;
   readModels: ReadModels;

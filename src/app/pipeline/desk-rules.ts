@@ -58,13 +58,14 @@ export const deskRules = (
       const idem = deskIdem(caller, id, idempotency_key);
       return { ...base, idem, fingerprint: fingerprintOf(id, fields) };
     },
-    awaitedScope: () => undefined,
-    async claimKey(guardedDeps, call) {
+    readModelScope: () => undefined,
+    async withClaimedKey(guardedDeps, call) {
       const refusal = refuseOtherRequest(await readKeyClaims(deps, call), call);
       // A key of the desk is claimed for all owners together.
       return refusal ?? { ...guardedDeps, log: keyClaimingLog(guardedDeps, call, DESK) };
     },
-    subjectOf: ({ tokenId }) => (tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId }),
+    auditedCallerOf: ({ tokenId }) =>
+      tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId },
     isAudited: ({ readsPersonalData = false }, { ok }) => !ok || readsPersonalData,
   };
 };

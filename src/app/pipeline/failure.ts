@@ -11,7 +11,10 @@ import { type Outcome, type Refusal, refuse, Refused } from './outcome.ts';
 /** Retry interval of failures that a person has to repair. */
 const PARKED_RETRY_S = 60;
 
-/** Wraps a log to record whether an append succeeded or may have. Call `hasWritten` after all appends have settled. */
+/**
+ * Wraps a log to record whether an append succeeded or may have. Call `hasWritten` after all appends have settled.
+ * Appends of visits and audit records use a recorder with a log of its own and are not counted.
+ */
 const recordingWrites = (log: EventLog): { log: EventLog; hasWritten(): boolean } => {
   let hasWritten = false;
   return {

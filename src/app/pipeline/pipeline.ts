@@ -188,11 +188,11 @@ export class Pipeline<
     const { input } = parsed;
     const call = rules.callFor(incoming, { operation, input, trail });
     const work = async (guardedDeps: D): Promise<Outcome<unknown>> => {
-      const scope = rules.awaitedScope(operation, caller);
+      const scope = rules.readModelScope(operation, caller);
       const lagging =
         scope === undefined ? undefined : await awaitToken(deps, incoming.consistencyToken, scope);
       if (lagging) return lagging;
-      const claimed = (await rules.claimKey?.(guardedDeps, call)) ?? guardedDeps;
+      const claimed = (await rules.withClaimedKey?.(guardedDeps, call)) ?? guardedDeps;
       if (isRefusal(claimed)) return claimed;
       // TypeScript cannot follow a key from the registry to the handlers.
       const handler = this.#parts.handlers[id] as unknown as AnyHandler<D>;
@@ -210,7 +210,7 @@ export class Pipeline<
     call: { operation: string; surface: Surface; requestId: string },
     outcome: Outcome<unknown>,
   ): void {
-    const subject = this.#parts.rules.subjectOf(caller);
+    const subject = this.#parts.rules.auditedCallerOf(caller);
     if (subject) this.#parts.audit.record(subject, call, outcome);
   }
 

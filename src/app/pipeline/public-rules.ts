@@ -38,8 +38,8 @@ export const buyerRules = (deps: Deps, acts: Limiter): ActorRules<BuyerCaller, D
   },
   parse: parseFields,
   callFor: (incoming, { operation }): BuyerCall => publicCall(deps, incoming, operation),
-  awaitedScope: () => undefined,
-  subjectOf: ({ token }) => ({ kind: 'buyer', tokenHash: reviewTokenHash(token) }),
+  readModelScope: () => undefined,
+  auditedCallerOf: ({ token }) => ({ kind: 'buyer', tokenHash: reviewTokenHash(token) }),
   isAudited: ({ kind }, { ok }) => !ok && kind === 'command',
 });
 
@@ -53,7 +53,7 @@ export const visitorRules = (
   charge: () => noHeaders,
   parse: parseFields,
   callFor: (incoming, { operation }): VisitorCall => publicCall(deps, incoming, operation),
-  awaitedScope: () => undefined,
-  subjectOf: () => undefined,
+  readModelScope: () => undefined,
+  auditedCallerOf: () => undefined,
   isAudited: () => false,
 });

@@ -1,12 +1,12 @@
 import type { Declared } from '#contracts/operation.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
-import type { AuditSubject } from './audit.ts';
+import type { AuditedCaller } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
 import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
-export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditSubject });
+export type Identified<C extends Caller> = Done<C> | (Refusal & { of?: AuditedCaller });
 
 /** A call before its input is parsed. */
 export type Incoming<C extends Caller> = CallInput & {
@@ -36,11 +36,11 @@ export type ActorRules<C extends Caller, Op extends Declared, D extends Deps> = 
   /** Makes the call that the handler gets, with the idempotency key of the input. */
   callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): Call;
   /** The scope of the read models that a consistency token is awaited for; undefined to await none. */
-  awaitedScope(operation: Op, caller: C): string | undefined;
-  /** Claims the key of a call whose handler does not; a refusal when it belongs to another request. */
-  claimKey?(deps: D, call: Call): Promise<D | Refusal>;
+  readModelScope(operation: Op, caller: C): string | undefined;
+  /** Claims the key of a call whose handler does not: the dependencies of the handler, or a refusal. */
+  withClaimedKey?(deps: D, call: Call): Promise<D | Refusal>;
   /** Who an audit record is about; undefined for callers that are not audited. */
-  subjectOf(caller: C): AuditSubject | undefined;
+  auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False where a business event records the call, or nobody needs a record of it. */
   isAudited(operation: Op, outcome: Outcome<unknown>): boolean;
 };

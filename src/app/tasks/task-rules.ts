@@ -32,7 +32,7 @@ export const taskRules = (
   deps: Deps,
   agentRules: Pick<
     ActorRules<AgentCaller, TaskOperation, Deps>,
-    'identify' | 'authorize' | 'charge' | 'subjectOf'
+    'identify' | 'authorize' | 'charge' | 'auditedCallerOf'
   >,
   { agents, tasks }: Pipelines,
 ): ActorRules<AgentCaller, TaskOperation, Deps> => {
@@ -51,7 +51,7 @@ export const taskRules = (
     identify: agentRules.identify,
     authorize: agentRules.authorize,
     charge: agentRules.charge,
-    subjectOf: agentRules.subjectOf,
+    auditedCallerOf: agentRules.auditedCallerOf,
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     parse: parseFields,
     callFor: (incoming, { operation, input, trail }): TaskCall => ({
@@ -63,7 +63,7 @@ export const taskRules = (
         else trail.operation = audited;
       },
     }),
-    awaitedScope({ id }, { ownerId, agentId }) {
+    readModelScope({ id }, { ownerId, agentId }) {
       if (id === taskOperations.sendMessage.id) return undefined;
       return id === taskOperations[QUESTION].id ? ownerId : tasksScope(ownerId, agentId);
     },
