@@ -9,8 +9,17 @@ export type LeadSource = Pick<Submitted, 'source' | 'link_id' | 'handoff_id' | '
 /** The content of a lead; an amendment replaces all of it. */
 export type LeadContent = Omit<Amended, 'lead_id' | 'left_out' | keyof LeadSource>;
 
+type OptionalMember = Exclude<keyof LeadContent, 'company'>;
+// A record, because the compiler then reports a member that is missing here.
+const IS_OPTIONAL: Record<OptionalMember, true> = {
+  contact: true,
+  consent: true,
+  interest: true,
+  metadata: true,
+};
+
 /** Members that a lead may omit, and that an amendment can remove. */
-export const OPTIONAL_MEMBERS = ['contact', 'consent', 'interest', 'metadata'] as const;
+export const OPTIONAL_MEMBERS = Object.keys(IS_OPTIONAL) as OptionalMember[];
 
 /** An agent without a reference gives no information about the origin of the lead. */
 const isUnspecified = ({ source }: LeadSource): boolean =>

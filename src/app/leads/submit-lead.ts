@@ -204,7 +204,8 @@ const sealContent = async (
     seal(interest?.note, stored.note),
   ]);
   if (sealedContact === null || note === null) return ERASED_LEAD;
-  const content = {
+  // Each member is required here, so that the compiler reports a new one that is not stored.
+  const content: { [Member in keyof LeadContent]-?: LeadContent[Member] | undefined } = {
     company,
     consent,
     metadata,
