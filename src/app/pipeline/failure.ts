@@ -49,6 +49,17 @@ export const guarded = async <Parts extends { log: EventLog }, Value>(
   }
 };
 
+/** Does work that writes nothing and maps failures of the stores. */
+export const mappingFailures = async <Value>(
+  work: () => Promise<Outcome<Value>>,
+): Promise<Outcome<Value>> => {
+  try {
+    return await work();
+  } catch (error) {
+    return storeRefusal(error);
+  }
+};
+
 const HALF_WRITTEN = refuse(
   'storage_unavailable',
   'Part of this call was written, or may have been. Send it again with the same key to complete it.',

@@ -1,13 +1,14 @@
 import type { Declared } from '#contracts/operation.ts';
-import { PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { PROBLEMS } from '#contracts/problems.ts';
 import type { RequestOutcome } from '#src/ports/metrics.ts';
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { Audit } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
+import { requireDeclared, requireOutput } from './contract-checks.ts';
 import type { Deps } from './deps.ts';
-import { guarded } from './failure.ts';
+import { guarded, mappingFailures } from './failure.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from './outcome.ts';
 import type { ActorRules, Incoming, Trail } from './rules.ts';
@@ -70,7 +71,13 @@ export class Pipeline<
       return answered;
     }
     const caller = identified.value;
-    const admission: Admission<C> = { arrival, caller, headers: {}, isAudited: false };
+    const admission: Admission<C> = {
+      arrival,
+      caller,
+      headers: {},
+      isAudited: false,
+      isConfirmed: false,
+    };
     if (!operation) return done(admission);
     const refusal =
       this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller);
@@ -95,7 +102,8 @@ export class Pipeline<
     id: Id,
     call: CallInput,
   ): Promise<Awaited<Performed<H, Id>>> {
-    const refusal = this.confirm(admission);
+    const refusal = admission.isConfirmed ? undefined : this.confirm(admission);
+    admission.isConfirmed = false;
     if (refusal) {
       this.conclude(admission, this.operationOf(id).id, refusal);
       return refusal as never;
@@ -133,7 +141,10 @@ export class Pipeline<
     this.#record(admission.caller, { ...admission.arrival, operation }, outcome);
   }
 
-  /** Looks the credential up again: the refusal when it was revoked since. The caller has its present scopes. */
+  /**
+   * Looks the credential up again: the refusal when it was revoked since. The caller has its present scopes. Call it in the
+   * same turn as `perform`, which then does not repeat it.
+   */
   confirm(admission: Admission<C>): Refusal | undefined {
     const identified = this.#parts.rules.identify(admission.arrival);
     if (!identified.ok) {
@@ -141,6 +152,7 @@ export class Pipeline<
       return refusal;
     }
     admission.caller = identified.value;
+    admission.isConfirmed = true;
     return undefined;
   }
 
@@ -202,6 +214,8 @@ export class Pipeline<
       await awaitOwnWrite(deps, outcome.position);
       return outcome;
     };
+    // A query writes nothing, so it needs no record of its writes.
+    if (operation.kind === 'query') return mappingFailures(() => work(deps));
     return guarded(deps, work, () => trail.inner !== undefined && isRecorded(trail.inner.outcome));
   }
 
@@ -230,18 +244,4 @@ export const isRecorded = (outcome: Outcome<unknown>): boolean =>
 const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
   if (outcome.ok) return 'ok';
   return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
-};
-
-const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
-
-/** A code that the operation does not declare would surprise a client: it is a bug of the service. */
-const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): Refusal => {
-  if (problems.includes(refusal.code) || universal.has(refusal.code)) return refusal;
-  throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
-};
-
-const requireOutput = ({ id, output }: Declared, value: unknown): void => {
-  const result = output.safeParse(value);
-  if (!result.success)
-    throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
 };

@@ -1,0 +1,18 @@
+import type { Declared } from '#contracts/operation.ts';
+import { UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { Refusal } from './outcome.ts';
+
+const universal: ReadonlySet<string> = new Set(UNIVERSAL_PROBLEMS);
+
+/** Returns a refusal whose code the operation declares; throws on any other, which is a bug of the service. */
+export const requireDeclared = ({ id, problems }: Declared, refusal: Refusal): Refusal => {
+  if (problems.includes(refusal.code) || universal.has(refusal.code)) return refusal;
+  throw new Error(`${id} answered ${refusal.code}, which it does not declare`);
+};
+
+/** Throws on an answer outside the schema of the operation, which is a bug of the service. */
+export const requireOutput = ({ id, output }: Declared, value: unknown): void => {
+  const result = output.safeParse(value);
+  if (!result.success)
+    throw new Error(`${id} made an answer outside its contract: ${result.error.message}`);
+};
