@@ -35,29 +35,32 @@ const recordingWrites = (log: EventLog): { log: EventLog; hasWritten(): boolean 
   };
 };
 
-/** Does the work of one call and maps failures of the stores. Says that nothing was written only when that is certain. */
-export const guarded = async <Parts extends { log: EventLog }, Value>(
-  deps: Parts,
-  work: (deps: Parts) => Promise<Outcome<Value>>,
-  hasWrittenInside: () => boolean = () => false,
-): Promise<Outcome<Value>> => {
-  const { log, hasWritten } = recordingWrites(deps.log);
-  try {
-    return await work({ ...deps, log });
-  } catch (error) {
-    return storeRefusal(error, hasWritten() || hasWrittenInside());
-  }
-};
-
-/** Does work that writes nothing and maps failures of the stores. */
+/** Does work and maps failures of the stores. Work that writes nothing needs no `hasWritten`. */
 export const mappingFailures = async <Value>(
   work: () => Promise<Outcome<Value>>,
+  hasWritten: () => boolean = () => false,
 ): Promise<Outcome<Value>> => {
   try {
     return await work();
   } catch (error) {
-    return storeRefusal(error);
+    return storeRefusal(error, hasWritten());
   }
+};
+
+/**
+ * Does the work of one call and maps failures of the stores. Says that nothing was written only when neither the call
+ * nor a call inside it may have written.
+ */
+export const guarded = <Parts extends { log: EventLog }, Value>(
+  deps: Parts,
+  work: (deps: Parts) => Promise<Outcome<Value>>,
+  hasWrittenInside: () => boolean,
+): Promise<Outcome<Value>> => {
+  const { log, hasWritten } = recordingWrites(deps.log);
+  return mappingFailures(
+    () => work({ ...deps, log }),
+    () => hasWritten() || hasWrittenInside(),
+  );
 };
 
 const HALF_WRITTEN = refuse(
