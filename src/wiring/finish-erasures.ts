@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { Deps } from '#src/app/pipeline/deps.ts';
+import { Refused } from '#src/app/pipeline/outcome.ts';
+import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
 import { finishErasures } from '#src/app/privacy/finish-erasures.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 
@@ -11,7 +13,7 @@ const REMOTE_NEWEST = 100;
  * unfinished. The next start retries after a failure. `stop` waits until no call is pending.
  */
 export const startFinishingErasures = (
-  deps: Pick<Deps, 'readModels' | 'vault'>,
+  deps: Deps,
   config: Config,
   logger: Logger,
 ): { stop(): Promise<void> } => {
@@ -19,8 +21,11 @@ export const startFinishingErasures = (
   const { signal } = stopping;
   const run = async (): Promise<void> => {
     try {
-      const newest = isRemoteLog(config) && { newest: REMOTE_NEWEST };
-      const keys = await finishErasures(deps, { signal, ...newest });
+      const input = isRemoteLog(config) ? { newest: REMOTE_NEWEST } : {};
+      const perform = performAsSystem(deps, { finishErasures });
+      const outcome = await perform('finishErasures', { ownerId: '', signal, input });
+      if (!outcome.ok) throw new Refused(outcome);
+      const { keys } = outcome.value;
       if (keys > 0) logger.warn({ keys }, 'keys of erased subjects destroyed');
     } catch (error) {
       logger.error({ err: error }, 'erasures stay unfinished until the next start');

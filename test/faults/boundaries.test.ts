@@ -17,6 +17,7 @@ import {
   operations,
   recordOperations,
 } from '#contracts/index.ts';
+import { systemOperations } from '#contracts/system/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import type { AgentApp } from '#src/app/app.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
@@ -311,7 +312,7 @@ describe('The source of the agent interfaces', () => {
     ];
     expect(named).toBeTypeOf('function');
     const offered = { ...agentOperations, ...recordOperations, ...taskOperations };
-    for (const id of [...Object.keys(buyerOperations), ...Object.keys(deskOperations)])
+    for (const id of Object.keys({ ...buyerOperations, ...deskOperations, ...systemOperations }))
       expect(offered).not.toHaveProperty(id);
   });
 

@@ -8,6 +8,7 @@ import { deskOperations } from '#contracts/desk/index.ts';
 import { agentOperations, recordOperations } from '#contracts/index.ts';
 import type { Actor, Declared } from '#contracts/operation.ts';
 import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import { systemOperations } from '#contracts/system/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import { limiter } from '#src/app/limits/limiter.ts';
@@ -21,6 +22,7 @@ import { done, type Outcome, refuse } from '#src/app/pipeline/outcome.ts';
 import { Pipeline } from '#src/app/pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from '#src/app/pipeline/public-rules.ts';
 import type { ActorRules } from '#src/app/pipeline/rules.ts';
+import { systemRules } from '#src/app/pipeline/system-pipeline.ts';
 import { taskRules } from '#src/app/tasks/task-rules.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -39,6 +41,7 @@ const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: S
   desk: { registry: deskOperations, actor: 'desk', surfaces: ['desk', 'cli'] },
   buyer: { registry: buyerOperations, actor: 'buyer', surfaces: ['portal'] },
   visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
+  system: { registry: systemOperations, actor: 'system', surfaces: ['system'] },
 };
 
 /** Valid inputs of operations that have no example in their contract. */
@@ -65,6 +68,8 @@ const INPUTS: Record<string, object> = {
   viewProduct: { product_id: 'p' },
   viewCategory: { category: 'c', page: 1 },
   viewSearch: { words: 'w', page: 1 },
+  dispatchOutbound: { outbound_id: 'o' },
+  finishErasures: {},
 };
 
 type Row = { registry: string; id: string; surface: Surface };
@@ -136,6 +141,7 @@ const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) =
     desk: deskRules(deps, accounts, { read: few(), write: few() }),
     buyer: buyerRules(deps, few()),
     visitor: visitorRules(deps),
+    system: systemRules(deps),
   };
   const registry = REGISTRIES[name]?.registry ?? {};
   const records: AuditRecord[] = [];
@@ -171,9 +177,12 @@ const call = async (pipeline: AnyPipeline, row: Row): Promise<Outcome<unknown>> 
     : admitted;
 };
 
-/** The number of audit records of a refusal: reads of buyers and visitors leave none. */
+/** Registries whose callers are neither limited nor audited. */
+const UNLIMITED = ['visitor', 'system'];
+
+/** The number of audit records of a refusal: reads of buyers leave none. */
 const auditedRefusals = (row: Row): number => {
-  if (row.registry === 'visitor') return 0;
+  if (UNLIMITED.includes(row.registry)) return 0;
   return row.registry === 'buyer' && operationIn(row).kind === 'query' ? 0 : 1;
 };
 
@@ -253,7 +262,8 @@ describe('The pipeline', () => {
       const { pipeline, records } = world(row, async () => done({}));
       const answers = Array.from({ length: PER_MINUTE + 1 }, () => admit(pipeline, row));
       const isLimited =
-        !['visitor', 'buyer'].includes(row.registry) || operationIn(row).kind === 'command';
+        !UNLIMITED.includes(row.registry) &&
+        (row.registry !== 'buyer' || operationIn(row).kind === 'command');
       const limited = answers.filter(({ ok }) => !ok);
       const codes = isLimited ? ['rate_limited'] : [];
       expect(limited.map((refusal) => 'code' in refusal && refusal.code)).toEqual(codes);
@@ -286,7 +296,7 @@ describe('The pipeline', () => {
       const malformed = refuse('malformed_json', 'The body is not JSON.');
       pipeline.conclude(admitted.value, row.id, malformed);
       pipeline.conclude(admitted.value, row.id, malformed);
-      expect(codesOf(records)).toEqual(row.registry === 'visitor' ? [] : ['malformed_json']);
+      expect(codesOf(records)).toEqual(UNLIMITED.includes(row.registry) ? [] : ['malformed_json']);
     }),
   );
 
@@ -324,6 +334,7 @@ describe('The pipeline', () => {
         desk: operation.readsPersonalData ? 1 : 0,
         buyer: 0,
         visitor: 0,
+        system: 0,
       }[row.registry];
       expect(records).toHaveLength(expected ?? 0);
     }),

@@ -3,6 +3,7 @@ import { buyerOperations } from '#contracts/buyer/index.ts';
 import { agentOperations, recordOperations } from '#contracts/index.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
+import { systemOperations } from '#contracts/system/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { NewEvent } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -15,9 +16,16 @@ type DecidedEvent = { type: string; data: object };
 
 const BUYER_ONLY: ReadonlySet<string> = new Set(BUYER_EVENTS);
 
-/** The event types that each operation of agents, buyers and visitors may append. */
+/** The event types that each operation may append, except those of the desk. */
 const WRITES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  [agentOperations, recordOperations, taskOperations, buyerOperations, visitorOperations]
+  [
+    agentOperations,
+    recordOperations,
+    taskOperations,
+    buyerOperations,
+    visitorOperations,
+    systemOperations,
+  ]
     .flatMap((registry) => Object.values<Declared>(registry))
     .map(({ id, writes = [] }) => [id, new Set(writes)]),
 );

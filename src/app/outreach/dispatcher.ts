@@ -3,12 +3,15 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { Refused } from '../pipeline/outcome.ts';
+import { performAsSystem } from '../pipeline/system-pipeline.ts';
 import { listing } from '../read-models/listing.ts';
-import { advanceRequest, type SendingDeps } from './sending.ts';
+import { dispatchOutbound, type SendingDeps } from './sending.ts';
 import { EVERYBODY } from './settings.ts';
 
 export type DispatcherDeps = SendingDeps & Pick<Deps, 'following'>;
 
+const OPERATIONS = { dispatchOutbound };
 const PAGE_ROWS = 500;
 const FAULT_WAIT_MS = 5_000;
 /** Together with the drain of requests, less than the 10 s in which a process has to stop. */
@@ -64,6 +67,7 @@ class Lanes {
  */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
+  readonly #perform: ReturnType<typeof performAsSystem<DispatcherDeps, typeof OPERATIONS>>;
   readonly #stopping = new AbortController();
   readonly #stopped = Promise.withResolvers<void>();
   readonly #cutting = new AbortController();
@@ -75,6 +79,7 @@ export class Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#perform = performAsSystem(deps, OPERATIONS);
   }
 
   /** Loads the open requests, and follows the log from there. */
@@ -170,7 +175,14 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted) return;
     const { owner, id } = entry;
     try {
-      const next = await advanceRequest(this.#deps, { owner, id, signal: this.#cutting.signal });
+      const { signal } = this.#cutting;
+      const outcome = await this.#perform('dispatchOutbound', {
+        ownerId: owner,
+        signal,
+        input: { outbound_id: id },
+      });
+      if (!outcome.ok) throw new Refused(outcome);
+      const { next_at: next } = outcome.value;
       if (next !== undefined) this.#wait(entry, next);
       else if (!entry.isQueued) this.#open.delete(id);
     } catch (error) {

@@ -7,8 +7,9 @@ import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { foldOf } from '../events/fold.ts';
-import type { Call } from '../pipeline/call.ts';
+import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { HOUR_MS } from '../shared/time.ts';
@@ -26,15 +27,7 @@ import { envelopeHash, envelopeOf } from './envelope.ts';
 export type SendingDeps = Pick<Deps, 'log' | 'ids' | 'clock' | 'readModels' | 'secrets'> &
   Scheduling & { channels: Channels };
 
-/** An open request, and the signal that aborts its delivery. */
-type OpenRequest = { owner: string; id: string; signal: AbortSignal };
-
-type Work = OpenRequest & {
-  deps: SendingDeps;
-  stream: string;
-  state: OutboundState;
-  correlation: string | undefined;
-};
+type Work = { deps: SendingDeps; call: SystemCall; stream: string; state: OutboundState };
 
 /** Added to the channel's limit for the time between both events and for clock differences. */
 const MARGIN_MS = 15_000;
@@ -60,36 +53,41 @@ export const backOffMs = (id: string, attempt: number, retryAfterMs = 0): number
   return Math.max(base * (1 + JITTER * chance), retryAfterMs);
 };
 
-const load = async (deps: SendingDeps, request: OpenRequest): Promise<Work | undefined> => {
-  const stream = streamOf(request.owner, 'outbound', request.id);
+const load = async (
+  deps: SendingDeps,
+  call: SystemCall,
+  outboundId: string,
+): Promise<Work | undefined> => {
+  const stream = streamOf(call.ownerId, 'outbound', outboundId);
   const events = await deps.log.readStream(stream);
   const state = foldOf(outbound, events);
   const correlation = events.findLast(({ type }) => type === 'OutboundApproved')?.meta.request;
-  return state && { ...request, deps, stream, state, correlation };
+  return state && { deps, call: { ...call, ...present({ correlation }) }, stream, state };
 };
 
 /**
- * Does what is due now. Answers when to look again, in epoch milliseconds (a time that is not in the
- * future means at once), or undefined when the request is at its end. Throws when the log does.
+ * Does what is due now. `next_at` is when to look again, in epoch milliseconds (a time that is not in the future means
+ * at once); it is absent when the request is at its end. Throws when the log does.
  */
-export const advanceRequest = async (
+export const dispatchOutbound = async (
   deps: SendingDeps,
-  request: OpenRequest,
-): Promise<number | undefined> => {
-  const work = await load(deps, request);
-  if (!work || isAtItsEnd(work.state)) return undefined;
+  input: { outbound_id: string },
+  call: SystemCall,
+): Promise<Outcome<{ next_at?: number }>> => {
+  const work = await load(deps, call, input.outbound_id);
+  if (!work || isAtItsEnd(work.state)) return done({});
   const step = await nextStep(work);
-  if ('wait' in step) return step.wait;
+  if ('wait' in step) return done({ next_at: step.wait });
   const isRecorded =
     'channel' in step ? await attempt(work, step.channel) : await record(work, step.command);
   // If another process was faster, the next look sees its events; the wait prevents a busy loop.
-  return deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS);
+  return done({ next_at: deps.clock.now() + (isRecorded ? 0 : RECORD_WAIT_MS) });
 };
 
 type Step = { wait: number } | { command: OutboundCommand } | { channel: OutreachChannel };
 
 const nextStep = async (work: Work): Promise<Step> => {
-  const { deps, owner, state } = work;
+  const { deps, call, state } = work;
   const { status, uncertain, retry_at, until = 0 } = state;
   const { not_before = 0, not_after } = state.schedule;
   const now = deps.clock.now();
@@ -100,7 +98,7 @@ const nextStep = async (work: Work): Promise<Step> => {
   if (status !== 'approved' && status !== 'dispatched') return { wait: not_after };
   const due = retry_at ?? not_before;
   if (now < due) return { wait: Math.min(due, not_after) };
-  const found = await findOpenChannel(deps, owner, state);
+  const found = await findOpenChannel(deps, call.ownerId, state);
   // Resuming wakes the request; until then only its time can run out.
   if ('halted' in found) return { wait: not_after };
   return 'fault' in found ? { command: giveUp(state, found.fault) } : found;
@@ -114,8 +112,8 @@ const giveUp = ({ attempts, uncertain }: OutboundState, reason: string): Outboun
 });
 
 /** The sending process is gone, so the outcome of its attempt is unknown. */
-const recoverAbandoned = async ({ deps, owner, state }: Work): Promise<OutboundCommand> => {
-  const found = await findPinnedChannel(deps, owner, state);
+const recoverAbandoned = async ({ deps, call, state }: Work): Promise<OutboundCommand> => {
+  const found = await findPinnedChannel(deps, call.ownerId, state);
   // A changed channel stops the next attempt; this attempt went to the pinned one.
   const channel = 'channel' in found ? found.channel : state.via;
   return commandAfter(
@@ -152,20 +150,25 @@ const commandAfter = (
  * sends. False when nothing was written.
  */
 const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> => {
-  const { deps, owner, stream, signal } = work;
+  const { deps, call, stream } = work;
+  const { ownerId, caller } = call;
   const sender = deps.channels[work.state.via.adapter];
   const at = deps.clock.now();
   const until = at + sender.limitMs + MARGIN_MS;
   let envelope = '';
-  const written = await decideAndAppend(deps, callOf(work, at), {
-    stream,
-    decider: outbound,
-    command: (state) => {
-      // Built from the state that is dispatched, so exactly the bytes of this hash are sent.
-      envelope = state ? envelopeOf(owner, state) : '';
-      return { type: 'Dispatch' as const, at, contentSha256: envelopeHash(envelope), until };
+  const written = await decideAndAppend(
+    deps,
+    { ...call, at },
+    {
+      stream,
+      decider: outbound,
+      command: (state) => {
+        // Built from the state that is dispatched, so exactly the bytes of this hash are sent.
+        envelope = state ? envelopeOf(ownerId, state) : '';
+        return { type: 'Dispatch' as const, at, contentSha256: envelopeHash(envelope), until };
+      },
     },
-  });
+  );
   if (!written.ok) {
     const isChanged = 'rejected' in written && written.rejected === 'content_changed';
     return isChanged && record(work, giveUp(work.state, 'content_changed'));
@@ -174,11 +177,11 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
   const result =
     (await holdBack(work, state, at)) ??
     (await deliver(deps, sender, {
-      delivery: deliveryOf(deps, owner, { state, channel, envelope }),
-      signal,
+      delivery: deliveryOf(deps, ownerId, { state, channel, envelope }),
+      signal: caller.signal,
     }));
   await record(work, commandAfter(result, { state, channel, now: deps.clock.now() }));
-  await judgeChannel(deps, callOf(work, deps.clock.now()), { state, result });
+  await judgeChannel(deps, { ...call, at: deps.clock.now() }, { state, result });
   return true;
 };
 
@@ -187,7 +190,7 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
  * before it, the channel changed, the append took too long, or the log cannot be read.
  */
 const holdBack = async (
-  { deps, owner, id }: Work,
+  { deps, call: { ownerId: owner } }: Work,
   state: OutboundState,
   at: number,
 ): Promise<DeliveryResult | undefined> => {
@@ -196,35 +199,29 @@ const holdBack = async (
     if ('halted' in found) return { outcome: 'retry', reason: 'halted' };
     if ('fault' in found) return { outcome: 'refused', reason: found.fault };
   } catch (error) {
-    deps.onFault(error, { owner, id });
+    deps.onFault(error, { owner, id: state.outbound_id });
     return { outcome: 'retry', reason: 'log_unavailable' };
   }
   return deps.clock.now() > at + MARGIN_MS / 2 ? { outcome: 'retry', reason: 'late' } : undefined;
 };
-
-const callOf = ({ deps, owner, correlation }: Work, at: number): Call => ({
-  ownerId: owner,
-  actor: 'system',
-  surface: 'system',
-  operation: 'dispatchOutbound',
-  requestId: deps.ids.uuid(),
-  ...present({ correlation }),
-  at,
-});
 
 /**
  * Writes what is known, and tries again while the log is unavailable: the decider rejects an event
  * that an earlier try has stored. False when nothing was written.
  */
 const record = async (work: Work, command: OutboundCommand): Promise<boolean> => {
-  const { deps, stream } = work;
+  const { deps, call, stream } = work;
   for (let tries = 1; ; tries += 1) {
     try {
-      const written = await decideAndAppend(deps, callOf(work, deps.clock.now()), {
-        stream,
-        decider: outbound,
-        command: (state) => lateConfirmation(state, command) ?? command,
-      });
+      const written = await decideAndAppend(
+        deps,
+        { ...call, at: deps.clock.now() },
+        {
+          stream,
+          decider: outbound,
+          command: (state) => lateConfirmation(state, command) ?? command,
+        },
+      );
       return written.ok && written.position !== undefined;
     } catch (error) {
       const isFinal = !(error instanceof LogUnavailable) || error.reason === 'closed';

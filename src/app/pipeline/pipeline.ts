@@ -15,9 +15,12 @@ import type { ActorRules, Incoming, Trail } from './rules.ts';
 
 type Registry = Readonly<Record<string, Declared>>;
 // A handler takes the input and the call of its own operation; the registry pairs the two.
-type AnyHandlers<R> = { [Id in keyof R]: (...args: never[]) => Promise<Outcome<unknown>> };
+type AnyHandlers<R> = { [Id in keyof R]?: (...args: never[]) => Promise<Outcome<unknown>> };
 
-type Parts<R extends Registry, H, C extends Caller, D extends Deps> = {
+/** What the pipeline itself uses; handlers and rules may need more. */
+export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics'>;
+
+type Parts<R extends Registry, H, C extends Caller, D extends PipelineDeps> = {
   deps: D;
   registry: R;
   handlers: H;
@@ -47,7 +50,7 @@ export class Pipeline<
   R extends Registry,
   H extends AnyHandlers<R>,
   C extends Caller,
-  D extends Deps = Deps,
+  D extends PipelineDeps = Deps,
 > {
   readonly #parts: Parts<R, H, C, D>;
 
@@ -115,7 +118,7 @@ export class Pipeline<
     return (await this.#performAudited(id, incoming)) as never;
   }
 
-  /** Performs an operation for a caller without a request: a command of the command line, the demo. */
+  /** Performs an operation for a caller without a request: a command of the command line, the demo, the service. */
   async performAs<Id extends keyof R & keyof H>(
     id: Id,
     incoming: Incoming<C>,

@@ -2,7 +2,6 @@ import type { Declared } from '#contracts/operation.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { AuditedCaller } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
-import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
@@ -24,7 +23,7 @@ export type Trail = {
 };
 
 /** The parts of the pipeline that depend on the kind of actor. */
-export type ActorRules<C extends Caller, Op extends Declared, D extends Deps> = {
+export type ActorRules<C extends Caller, Op extends Declared, D> = {
   /** Finds out who presents the credential; called at admission, and again before each operation. */
   identify(arrival: Arrival): Identified<C>;
   /** Refuses a caller without the scope or role that the operation needs. */

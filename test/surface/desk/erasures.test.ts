@@ -66,6 +66,16 @@ describe('finishErasures', () => {
   const subjects = Array.from({ length: MANY }, (_, n) => `led_${n}`);
   const live = new AbortController().signal;
 
+  /** Runs it as the service; resolves to the number of keys. */
+  const finish = async (
+    deps: Parameters<typeof finishErasures>[0],
+    { newest, signal = live }: { newest?: number; signal?: AbortSignal } = {},
+  ): Promise<number | undefined> => {
+    const caller = { kind: 'system', ownerId: '', signal } as const;
+    const outcome = await finishErasures(deps, { newest }, { caller });
+    return outcome.ok ? outcome.value.keys : undefined;
+  };
+
   /** A read model of erasures, the newest last, and a vault with a key of each subject but the first two. */
   const world = async () => {
     const store = memoryStore();
@@ -88,16 +98,16 @@ describe('finishErasures', () => {
 
   it('destroys the keys of all erased subjects, and subjects without a key get none', async () => {
     const { readModels, vault, standing } = await world();
-    expect(await finishErasures({ readModels, vault }, { signal: live })).toBe(MANY - 2);
+    expect(await finish({ readModels, vault })).toBe(MANY - 2);
     expect(new Set(await standing())).toEqual(new Set(['destroyed']));
     const destroy = vi.spyOn(vault, 'destroy');
-    expect(await finishErasures({ readModels, vault }, { signal: live })).toBe(0);
+    expect(await finish({ readModels, vault })).toBe(0);
     expect(destroy).not.toHaveBeenCalled();
   });
 
   it('starts with the newest erasure and stops after the requested number', async () => {
     const { readModels, vault, list, standing } = await world();
-    expect(await finishErasures({ readModels, vault }, { newest: 120, signal: live })).toBe(120);
+    expect(await finish({ readModels, vault }, { newest: 120 })).toBe(120);
     expect((await standing()).indexOf('destroyed')).toBe(MANY - 120);
     expect(list.mock.calls.map(([, { limit }]) => limit)).toEqual([100, 20]);
   });
@@ -109,10 +119,10 @@ describe('finishErasures', () => {
       stopping.abort();
       return true;
     });
-    expect(await finishErasures({ readModels, vault }, { signal: stopping.signal })).toBe(1);
+    expect(await finish({ readModels, vault }, { signal: stopping.signal })).toBe(1);
     const noRoom = new LogUnavailable('full', 'unknown', 'no room');
     destroy.mockRejectedValueOnce(noRoom);
-    await expect(finishErasures({ readModels, vault }, { signal: live })).rejects.toBe(noRoom);
+    await expect(finish({ readModels, vault })).rejects.toBe(noRoom);
     expect(await standing()).not.toContain('destroyed');
   });
 });

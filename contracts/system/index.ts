@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { defineSystemOperation } from '../operation.ts';
+
+/* The operations that the service performs by itself, without a request. No interface offers them. */
+
+/** Does what is due for one approved request: sends it, records the result, or ends it. */
+const dispatchOutbound = defineSystemOperation({
+  id: 'dispatchOutbound',
+  kind: 'command',
+  input: z.strictObject({ outbound_id: z.string() }),
+  output: z.object({
+    /** When to look again, in epoch milliseconds; absent if the request is at its end. */
+    next_at: z.number().optional(),
+  }),
+  problems: ['storage_unavailable', 'storage_full', 'payload_too_large'],
+  writes: [
+    'OutboundDispatched',
+    'OutboundDeferred',
+    'OutboundConfirmed',
+    'OutboundFailed',
+    'OutboundOutcomeUnknown',
+    'OutboundExpired',
+    'OutreachChannelDisabled',
+  ],
+});
+
+/** Destroys the keys of erased subjects that an interrupted erasure left. */
+const finishErasures = defineSystemOperation({
+  id: 'finishErasures',
+  kind: 'command',
+  input: z.strictObject({
+    /** How many of the newest erasures are checked; all of them if it is absent. */
+    newest: z.int().min(1).optional(),
+  }),
+  output: z.object({ keys: z.int() }),
+  problems: ['storage_unavailable', 'storage_full'],
+  writes: [],
+});
+
+export const systemOperations = { dispatchOutbound, finishErasures } as const;
+
+export type SystemOperations = typeof systemOperations;
