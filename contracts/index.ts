@@ -1,3 +1,4 @@
+import { registryOf } from './operation.ts';
 import { createHandoff } from './operations/create-handoff.ts';
 import { createLink } from './operations/create-link.ts';
 import { getConnection } from './operations/get-connection.ts';
@@ -9,7 +10,7 @@ import { searchProducts } from './operations/search-products.ts';
 import { submitLead } from './operations/submit-lead.ts';
 
 /** Operations of agents over REST, MCP and A2A. */
-export const operations = {
+export const operations = registryOf({
   getConnection,
   searchProducts,
   createLink,
@@ -17,22 +18,24 @@ export const operations = {
   listLeads,
   submitLead,
   getPerformance,
-} as const;
+});
 
 /** Operations of agents over MCP and A2A only: they propose outreach, which people approve. */
-export const outreachOperations = {
+export const outreachOperations = registryOf({
   requestSocialPost: outreach.requestSocialPost,
   requestMessage: outreach.requestMessage,
   requestAgentNotification: outreach.requestAgentNotification,
   getOutboundRequest: outreach.getOutboundRequest,
   cancelOutboundRequest: outreach.cancelOutboundRequest,
-} as const;
+});
 
 /** All operations of agents. Handlers, tools, skills and the scope matrix are derived from them. */
 export const agentOperations = { ...operations, ...outreachOperations } as const;
 
 /** Operations that agents call by reading an MCP resource, not as a tool. */
-export const recordOperations = { readRecord } as const;
+export const recordOperations = {
+  readRecord: { ...readRecord, id: 'mcp:resources/read' },
+} as const;
 
 export type AgentOperations = typeof agentOperations;
 export type OperationId = keyof AgentOperations;

@@ -42,8 +42,6 @@ export type Declared<Input extends z.ZodType = z.ZodType, Output extends z.ZodTy
 
 /** What the documents show of an operation besides its schemas. */
 type Documented = {
-  /** camelCase; the MCP tool is its snake_case. Never renamed. */
-  id: string;
   /** One line: what it does. */
   summary: string;
   /** What a caller should know before and after the call. */
@@ -93,11 +91,22 @@ export type DeskOperation<
 /** An operation of agents on their tasks over A2A. */
 export type TaskOperation = Declared & { scope: NeededScope };
 
+/**
+ * Completes the definitions of a registry: the id of each is the name of its member. Ids are camelCase, and the MCP
+ * tool is the id in snake_case. Never rename one: audit records and digests have them.
+ */
+export const registryOf = <const Operations extends Record<string, object>>(
+  operations: Operations,
+) => {
+  const named = Object.entries(operations).map(([id, operation]) => [id, { ...operation, id }]);
+  return Object.fromEntries(named) as { [Id in keyof Operations]: Operations[Id] & { id: Id } };
+};
+
 /** Returns a function that completes definitions for `actor`; `repeated` is the idempotency of commands. */
 const definer =
   <Extra extends object, const By extends Actor>(actor: By, repeated: Idempotency) =>
-  <const Id extends string, Input extends z.ZodObject, Output extends z.ZodType>(
-    operation: Omit<Declared<Input, Output>, 'actors' | 'idempotency'> & Extra & { id: Id },
+  <Input extends z.ZodObject, Output extends z.ZodType>(
+    operation: Omit<Declared<Input, Output>, 'id' | 'actors' | 'idempotency'> & Extra,
   ) => ({
     idempotency: operation.kind === 'command' ? repeated : 'none',
     ...operation,
@@ -116,8 +125,8 @@ export const defineBuyerOperation = definer<object, 'buyer'>('buyer', 'state');
 export const defineVisitorOperation = definer<{ kind: 'query' }, 'visitor'>('visitor', 'none');
 /** Idempotent by state: another process may do the same at the same time. */
 export const defineSystemOperation = definer<object, 'system'>('system', 'state');
-/** A definition may set another idempotency than the key. */
+/** The ids of these are those of the protocol. A definition may set another idempotency than the key. */
 export const defineTaskOperation = definer<
-  { scope: NeededScope; idempotency?: Idempotency },
+  { id: string; scope: NeededScope; idempotency?: Idempotency },
   'agent'
 >('agent', 'key');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { line } from '../fields.ts';
-import { defineBuyerOperation } from '../operation.ts';
+import { defineBuyerOperation, registryOf } from '../operation.ts';
 
 /*
  * The operations of the holder of a review link. The link is the credential. No interface of agents or of the desk
@@ -43,7 +43,6 @@ const actProblems = [
 
 /** Shows the list, priced with the quantities that the buyer entered. Changes nothing. */
 const reviewHandoff = defineBuyerOperation({
-  id: 'reviewHandoff',
   kind: 'query',
   input: z.strictObject({ quantities }),
   output: review,
@@ -52,7 +51,6 @@ const reviewHandoff = defineBuyerOperation({
 
 /** Records that the buyer opened the list. */
 const openHandoff = defineBuyerOperation({
-  id: 'openHandoff',
   kind: 'command',
   input: z.strictObject({}),
   output: review,
@@ -62,7 +60,6 @@ const openHandoff = defineBuyerOperation({
 
 /** Saves new quantities; 0 removes a line. Changed lines get their current prices. */
 const reviseList = defineBuyerOperation({
-  id: 'reviseList',
   kind: 'command',
   input: z.strictObject({ list_revision: listRevision, quantities }),
   output: review,
@@ -71,7 +68,6 @@ const reviseList = defineBuyerOperation({
 });
 
 const declineHandoff = defineBuyerOperation({
-  id: 'declineHandoff',
   kind: 'command',
   input: z.strictObject({ reason: enteredText }),
   output: review,
@@ -81,7 +77,6 @@ const declineHandoff = defineBuyerOperation({
 
 /** Sends the list as a request for quotation. No other operation of any registry can. */
 const submitRfq = defineBuyerOperation({
-  id: 'submitRfq',
   kind: 'command',
   input: z.strictObject({
     list_revision: listRevision,
@@ -106,13 +101,13 @@ const submitRfq = defineBuyerOperation({
   ],
 });
 
-export const buyerOperations = {
+export const buyerOperations = registryOf({
   reviewHandoff,
   openHandoff,
   reviseList,
   declineHandoff,
   submitRfq,
-} as const;
+});
 
 export type BuyerOperations = typeof buyerOperations;
 export type BuyerOperationId = keyof BuyerOperations;

@@ -33,7 +33,6 @@ const undecided = { ...decided, pending: request };
 const decision = { idempotency_key: 'review-17', agent_id: decided.id, reason: 'Known promoter' };
 
 export const requestAccess = deskCommand({
-  id: 'requestAccess',
   roles: ['owner', 'staff'],
   path: '/agents',
   status: 201,
@@ -57,7 +56,6 @@ export const requestAccess = deskCommand({
 });
 
 export const approveAccess = deskCommand({
-  id: 'approveAccess',
   roles: ['staff'],
   path: '/agents/{agent_id}/approve',
   summary: 'Approve an access request, with all or some of its scopes',
@@ -79,12 +77,11 @@ export const approveAccess = deskCommand({
 });
 
 /** Defines a decision on an agent that gives a reason and nothing else. */
-const decide = <const Id extends string>({
+const decide = ({
   verb,
   status,
   ...operation
 }: {
-  id: Id;
   verb: string;
   roles: readonly DeskRole[];
   summary: string;
@@ -101,7 +98,6 @@ const decide = <const Id extends string>({
   });
 
 export const denyAccess = decide({
-  id: 'denyAccess',
   verb: 'deny',
   roles: ['staff'],
   summary: 'Deny an access request',
@@ -112,7 +108,6 @@ export const denyAccess = decide({
 });
 
 export const suspendAgent = decide({
-  id: 'suspendAgent',
   verb: 'suspend',
   roles: ['owner', 'staff'],
   summary: 'Suspend an agent: its keys stop working within a second',
@@ -123,7 +118,6 @@ export const suspendAgent = decide({
 });
 
 export const reinstateAgent = decide({
-  id: 'reinstateAgent',
   verb: 'reinstate',
   roles: ['owner', 'staff'],
   summary: 'Lift a suspension',
@@ -134,7 +128,6 @@ export const reinstateAgent = decide({
 });
 
 export const listAgents = deskList({
-  id: 'listAgents',
   path: '/agents',
   summary: "List an owner's agents, newest first",
   owner: ownerId,

@@ -35,7 +35,6 @@ const approval = z
 const envelope = '{"content":{"text":"…"},"id":"out_5e6f7g8h9j0k1m2n3p4q5r6s","version":1}';
 
 export const listApprovals = deskQuery({
-  id: 'listApprovals',
   roles: ['owner', 'staff', 'auditor'],
   path: '/approvals',
   summary: 'List outreach requests, newest first: those that wait for people, or all of an owner',
@@ -57,7 +56,6 @@ export const listApprovals = deskQuery({
 });
 
 export const showApproval = deskQuery({
-  id: 'showApproval',
   roles: ['owner', 'staff', 'auditor'],
   readsPersonalData: true,
   path: PATH,
@@ -88,14 +86,13 @@ const DECISION_PROBLEMS = [
 ] as const satisfies readonly ProblemCode[];
 
 /** Defines a decision of a person on an outreach request. */
-const decide = <const Id extends string, Fields extends z.ZodRawShape>({
+const decide = <Fields extends z.ZodRawShape>({
   verb,
   fields,
   example,
   status,
   ...operation
 }: {
-  id: Id;
   verb: string;
   summary: string;
   guidance: string;
@@ -129,7 +126,6 @@ const reason = line(500).describe('Shown to the agent');
 const exampleContent = { content_sha256: postExample.content_sha256 };
 
 export const approveOutbound = decide({
-  id: 'approveOutbound',
   verb: 'approve',
   summary: 'Approve exactly this content',
   guidance:
@@ -141,7 +137,6 @@ export const approveOutbound = decide({
 });
 
 export const refuseOutbound = decide({
-  id: 'refuseOutbound',
   verb: 'refuse',
   summary: 'Refuse an outreach request; this is final',
   guidance: 'The agent can read the reason.',
@@ -151,7 +146,6 @@ export const refuseOutbound = decide({
 });
 
 export const requestOutboundChanges = decide({
-  id: 'requestOutboundChanges',
   verb: 'request-changes',
   summary: 'Send an outreach request back to the agent',
   guidance: 'The agent may send new content, which needs a new decision.',
@@ -161,7 +155,6 @@ export const requestOutboundChanges = decide({
 });
 
 export const cancelOutbound = decide({
-  id: 'cancelOutbound',
   verb: 'cancel',
   summary: 'Cancel an outreach request that has not been sent',
   guidance: 'Possible until the request is dispatched.',
@@ -171,7 +164,6 @@ export const cancelOutbound = decide({
 });
 
 export const observeOutbound = decide({
-  id: 'observeOutbound',
   verb: 'observe',
   summary: 'Record the outcome of a request whose outcome is unknown',
   guidance:

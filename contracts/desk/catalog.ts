@@ -64,7 +64,6 @@ const exampleProduct = {
 };
 
 export const importProducts = deskCommand({
-  id: 'importProducts',
   roles: ['staff'],
   path: '/products/import',
   summary: 'Publish or revise products; an unchanged product appends no event',
@@ -97,7 +96,6 @@ export const importProducts = deskCommand({
 });
 
 export const withdrawProduct = deskCommand({
-  id: 'withdrawProduct',
   roles: ['staff'],
   path: '/products/withdraw',
   summary: 'Withdraw a product from the catalog',

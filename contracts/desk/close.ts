@@ -7,13 +7,12 @@ import { deskCommand } from './define.ts';
 export const recordState = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
 
 /** Defines a command that ends a record. `record` maps the input field to its schema. */
-const close = <const Id extends string, Field extends string>({
+const close = <Field extends string>({
   record,
   exampleId,
   state,
   ...operation
 }: {
-  id: Id;
   roles: readonly DeskRole[];
   path: string;
   summary: string;
@@ -49,7 +48,6 @@ const handoff = { record: { handoff_id: id('hnd') }, exampleId: 'hnd_2b3c4d5e6f7
 
 export const withdrawHandoff = close({
   ...handoff,
-  id: 'withdrawHandoff',
   roles: ['owner', 'staff'],
   path: '/handoffs/{handoff_id}/withdraw',
   summary: 'Withdraw a handoff that the buyer has not answered',
@@ -58,7 +56,6 @@ export const withdrawHandoff = close({
 
 export const invalidateHandoff = close({
   ...handoff,
-  id: 'invalidateHandoff',
   roles: ['staff'],
   path: '/handoffs/{handoff_id}/invalidate',
   summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
@@ -66,7 +63,6 @@ export const invalidateHandoff = close({
 });
 
 export const disableLink = close({
-  id: 'disableLink',
   roles: ['owner', 'staff'],
   path: '/links/{link_id}/disable',
   summary: 'Disable a link: requests for it are no longer redirected',

@@ -22,8 +22,7 @@ const COMMAND_PROBLEMS = [
   'state_conflict',
 ] as const satisfies readonly ProblemCode[];
 
-type Definition<Id, Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
-  id: Id;
+type Definition<Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
   path: string;
   /** The input, without the idempotency key of a command. */
   fields: Fields;
@@ -32,16 +31,12 @@ type Definition<Id, Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 
 };
 
 /** Defines a GET that changes nothing. Its default problems are those of any query. */
-export const deskQuery = <
-  const Id extends string,
-  Fields extends z.ZodRawShape,
-  Output extends z.ZodType,
->({
+export const deskQuery = <Fields extends z.ZodRawShape, Output extends z.ZodType>({
   path,
   fields,
   example,
   ...operation
-}: Definition<Id, Fields, Output> & {
+}: Definition<Fields, Output> & {
   problems?: readonly ProblemCode[];
   readsPersonalData?: boolean;
 }) =>
@@ -55,18 +50,14 @@ export const deskQuery = <
   });
 
 /** Defines a POST with an idempotency key. `problems` are added to those of any command. */
-export const deskCommand = <
-  const Id extends string,
-  Fields extends z.ZodRawShape,
-  Output extends z.ZodType,
->({
+export const deskCommand = <Fields extends z.ZodRawShape, Output extends z.ZodType>({
   path,
   status = 200,
   fields,
   problems = [],
   example,
   ...operation
-}: Definition<Id, Fields, Output> & { status?: 200 | 201; problems?: readonly ProblemCode[] }) =>
+}: Definition<Fields, Output> & { status?: 200 | 201; problems?: readonly ProblemCode[] }) =>
   defineDeskOperation({
     ...operation,
     kind: 'command',
@@ -77,13 +68,12 @@ export const deskCommand = <
   });
 
 /** Defines a query of an owner's records, newest first, in pages. */
-export const deskList = <const Id extends string, Row extends z.ZodType>({
+export const deskList = <Row extends z.ZodType>({
   row,
   example,
   owner = ownerSpace,
   ...operation
 }: {
-  id: Id;
   path: string;
   summary: string;
   owner?: z.ZodString;

@@ -1,3 +1,4 @@
+import { registryOf } from '../operation.ts';
 import * as agents from './agents.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
@@ -13,7 +14,7 @@ import * as system from './system.ts';
  * The operations of people: a second registry with its own base path, credentials and document. The desk
  * accepts no agent's key, and no agent interface accepts a desk token.
  */
-export const deskOperations = {
+export const deskOperations = registryOf({
   requestAccess: agents.requestAccess,
   approveAccess: agents.approveAccess,
   denyAccess: agents.denyAccess,
@@ -52,7 +53,7 @@ export const deskOperations = {
   listProjections: system.listProjections,
   rebuildProjection: system.rebuildProjection,
   verifyProjection: system.verifyProjection,
-} as const;
+});
 
 export type DeskOperations = typeof deskOperations;
 export type DeskOperationId = keyof DeskOperations;

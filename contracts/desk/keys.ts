@@ -35,7 +35,6 @@ const exampleToken = {
 };
 
 export const issueKey = deskCommand({
-  id: 'issueKey',
   roles: ['owner'],
   path: '/agents/{agent_id}/keys',
   status: 201,
@@ -60,7 +59,6 @@ export const issueKey = deskCommand({
 });
 
 export const rotateKey = deskCommand({
-  id: 'rotateKey',
   roles: ['owner'],
   path: '/keys/{key_id}/rotate',
   status: 201,
@@ -86,7 +84,6 @@ export const rotateKey = deskCommand({
 });
 
 export const revokeKey = deskCommand({
-  id: 'revokeKey',
   roles: ['owner', 'staff'],
   path: '/keys/{key_id}/revoke',
   summary: 'Revoke a key permanently, within a second',
@@ -103,7 +100,6 @@ export const revokeKey = deskCommand({
 });
 
 export const listKeys = deskList({
-  id: 'listKeys',
   path: '/keys',
   summary: "List an owner's keys, newest first, without their secrets",
   owner: ownerId,
@@ -112,7 +108,6 @@ export const listKeys = deskList({
 });
 
 export const issueDeskToken = deskCommand({
-  id: 'issueDeskToken',
   roles: ['operator'],
   path: '/desk-tokens',
   status: 201,
@@ -139,7 +134,6 @@ export const issueDeskToken = deskCommand({
 });
 
 export const revokeDeskToken = deskCommand({
-  id: 'revokeDeskToken',
   roles: ['operator'],
   path: '/desk-tokens/{token_id}/revoke',
   summary: 'Revoke a desk token',

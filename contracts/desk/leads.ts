@@ -7,7 +7,6 @@ import { deskCommand } from './define.ts';
 const LEAD = 'led_3c4d5e6f7g8h9j0k1m2n3p4q';
 
 export const moveLead = deskCommand({
-  id: 'moveLead',
   roles: ['staff'],
   path: '/leads/{lead_id}/move',
   summary: 'Move a lead to its next state',
@@ -40,7 +39,6 @@ export const moveLead = deskCommand({
 });
 
 export const eraseSubject = deskCommand({
-  id: 'eraseSubject',
   roles: ['operator'],
   path: '/subjects/{subject}/erase',
   summary: 'Destroy the encryption key of the personal data of a lead or a handoff',

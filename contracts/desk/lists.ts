@@ -6,7 +6,6 @@ import { linkRecord } from '../records/link.ts';
 import { deskList, deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
 export const listLinks = deskList({
-  id: 'listLinks',
   path: '/links',
   summary: "List an owner's links, newest first",
   row: linkRecord,
@@ -21,7 +20,6 @@ const deskHandoff = handoffRecord
 const { review_url: _secret, line_items: lines, ...shown } = handoffExample;
 
 export const listHandoffs = deskList({
-  id: 'listHandoffs',
   path: '/handoffs',
   summary: "List an owner's handoffs, newest first, without their review links",
   row: deskHandoff,
@@ -29,7 +27,6 @@ export const listHandoffs = deskList({
 });
 
 export const listHistory = deskQuery({
-  id: 'listHistory',
   roles: ['owner', 'staff', 'auditor'],
   path: '/history',
   summary:

@@ -74,7 +74,6 @@ const channel = z
   });
 
 export const configureOutreach = deskCommand({
-  id: 'configureOutreach',
   roles: ['staff'],
   path: '/outreach/{owner_id}',
   summary: "Set who approves an owner's outreach, and where it is sent",
@@ -115,7 +114,6 @@ export const configureOutreach = deskCommand({
 });
 
 export const getOutreach = deskQuery({
-  id: 'getOutreach',
   roles: ['owner', 'staff', 'auditor', 'operator'],
   path: '/outreach/{owner_id}',
   summary: "Show who approves an owner's outreach, where it is sent, and whether it is halted",
@@ -126,11 +124,10 @@ export const getOutreach = deskQuery({
 });
 
 /** Defines the halting or the resuming of outreach. */
-const control = <const Id extends string>({
+const control = ({
   halted,
   ...operation
 }: Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
-  id: Id;
   path: string;
   /** The reason that is in force afterwards. */
   halted: string | null;
@@ -152,7 +149,6 @@ const control = <const Id extends string>({
   });
 
 export const haltOutreach = control({
-  id: 'haltOutreach',
   roles: ['owner', 'staff', 'operator'],
   path: '/outreach-halt',
   summary: 'Halt all outreach immediately',
@@ -163,7 +159,6 @@ export const haltOutreach = control({
 });
 
 export const resumeOutreach = control({
-  id: 'resumeOutreach',
   roles: ['staff', 'operator'],
   path: '/outreach-resume',
   summary: 'Resume outreach',

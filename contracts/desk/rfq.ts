@@ -8,7 +8,6 @@ import { deskQuery, EXAMPLE_AT } from './define.ts';
 const HANDOFF = 'hnd_2b3c4d5e6f7g8h9j0k1m2n3p';
 
 export const readRfq = deskQuery({
-  id: 'readRfq',
   roles: ['staff'],
   readsPersonalData: true,
   path: '/handoffs/{handoff_id}/rfq',

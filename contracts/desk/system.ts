@@ -18,7 +18,6 @@ const event = z
 const EVENTS_MAX = 1_000;
 
 export const readEvents = deskQuery({
-  id: 'readEvents',
   roles: ['owner', 'staff', 'auditor', 'operator'],
   path: '/events',
   summary: "Read the events of a stream, of an owner's history, or of the whole log",
@@ -72,7 +71,6 @@ const status = z
   .meta({ id: 'ProjectionStatus' });
 
 export const listProjections = deskQuery({
-  id: 'listProjections',
   roles: ['operator', 'auditor', 'staff'],
   path: '/projections',
   summary: 'List every read model: its checkpoint, its lag and its parked partitions',
@@ -104,7 +102,6 @@ export const listProjections = deskQuery({
 const name = z.string().regex(/^[a-z-]{1,40}$/, { error: 'must be the name of a projection' });
 
 export const rebuildProjection = deskCommand({
-  id: 'rebuildProjection',
   roles: ['operator'],
   path: '/projections/{name}/rebuild',
   summary: 'Rebuild a read model beside the live one, then switch to it',
@@ -121,7 +118,6 @@ export const rebuildProjection = deskCommand({
 });
 
 export const verifyProjection = deskQuery({
-  id: 'verifyProjection',
   roles: ['operator', 'auditor'],
   path: '/projections/{name}/verify',
   summary: 'Compare the live rows with a new fold of the log, digest by digest',

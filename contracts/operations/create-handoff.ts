@@ -19,7 +19,6 @@ import { WRITE_PROBLEMS } from '../problems.ts';
 import { handoffRecord } from '../records/handoff.ts';
 
 export const createHandoff = defineOperation({
-  id: 'createHandoff',
   kind: 'command',
   scope: 'handoffs:write',
   writes: ['HandoffCreated'],

@@ -26,7 +26,6 @@ export const RESERVED_SLUGS = [
 ];
 
 export const createLink = defineOperation({
-  id: 'createLink',
   kind: 'command',
   scope: 'links:write',
   writes: ['LinkCreated', 'CodeClaimed'],

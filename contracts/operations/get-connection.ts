@@ -4,7 +4,6 @@ import { connection } from '../records/connection.ts';
 import { connectionExample } from '../examples/records.ts';
 
 export const getConnection = defineOperation({
-  id: 'getConnection',
   kind: 'query',
   scope: null,
   http: { method: 'GET', path: '/connection', status: 200 },

@@ -44,7 +44,6 @@ export const OF_FILES =
 export const OF_FILE_LIMIT = '; a file has all rows unless limit or cursor is sent';
 
 export const getPerformance = defineOperation({
-  id: 'getPerformance',
   kind: 'query',
   scope: 'performance:read',
   http: { method: 'GET', path: '/performance', status: 200 },

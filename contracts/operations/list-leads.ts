@@ -5,7 +5,6 @@ import { defineOperation } from '../operation.ts';
 import { LEAD_STATES, leadRecord, leadSource } from '../records/lead.ts';
 
 export const listLeads = defineOperation({
-  id: 'listLeads',
   kind: 'query',
   scope: 'leads:read',
   http: { method: 'GET', path: '/leads', status: 200 },

@@ -45,10 +45,10 @@ const common = {
 };
 
 /** Defines a proposal of one kind of outreach. */
-const proposal = <const Id extends string, Fields extends z.ZodRawShape>({
+const proposal = <Fields extends z.ZodRawShape>({
   fields,
   ...operation
-}: Pick<ToolOperation, 'scope' | 'summary' | 'examples'> & { id: Id; fields: Fields }) =>
+}: Pick<ToolOperation, 'scope' | 'summary' | 'examples'> & { fields: Fields }) =>
   defineToolOperation({
     ...operation,
     kind: 'command',
@@ -75,7 +75,6 @@ const proposal = <const Id extends string, Fields extends z.ZodRawShape>({
 const examplePost = { network: 'mastodon', account_ref: 'shop-account' };
 
 export const requestSocialPost = proposal({
-  id: 'requestSocialPost',
   scope: 'social:write',
   summary: 'Propose a social post for approval',
   fields: {
@@ -114,7 +113,6 @@ const exampleMail = {
 const exampleList = { channel: 'email', recipient_ref: 'list:cafe-owners' };
 
 export const requestMessage = proposal({
-  id: 'requestMessage',
   scope: 'messages:write',
   summary: 'Propose a message for approval',
   fields: {
@@ -138,7 +136,6 @@ export const requestMessage = proposal({
 });
 
 export const requestAgentNotification = proposal({
-  id: 'requestAgentNotification',
   scope: 'agents:notify',
   summary: 'Propose a notification to another agent for approval',
   fields: {
@@ -159,7 +156,6 @@ export const requestAgentNotification = proposal({
 });
 
 export const getOutboundRequest = defineToolOperation({
-  id: 'getOutboundRequest',
   kind: 'query',
   scope: OUTBOUND_SCOPES,
   summary: 'Read an outreach request: its approval and its outcome',
@@ -181,7 +177,6 @@ export const getOutboundRequest = defineToolOperation({
 });
 
 export const cancelOutboundRequest = defineToolOperation({
-  id: 'cancelOutboundRequest',
   kind: 'command',
   writes: ['OutboundCanceled', 'RequestBound'],
   scope: OUTBOUND_SCOPES,

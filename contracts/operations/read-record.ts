@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { defineToolOperation } from '../operation.ts';
 
-/** One record, as an MCP resource. Its scope depends on the kind of record. The operation's id is in audit records. */
+/** One record, as an MCP resource. Its scope depends on the kind of record. */
 export const readRecord = defineToolOperation({
-  id: 'mcp:resources/read',
   kind: 'query',
   scope: null,
   summary: 'Read one record by its id',

@@ -21,7 +21,6 @@ import { facet, productRecord } from '../records/product.ts';
 export const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
 
 export const searchProducts = defineOperation({
-  id: 'searchProducts',
   kind: 'query',
   scope: 'products:read',
   http: { method: 'GET', path: '/products', status: 200 },

@@ -6,7 +6,6 @@ import { WRITE_PROBLEMS } from '../problems.ts';
 import { company, consent, contact, interest, leadRecord, leadSource } from '../records/lead.ts';
 
 export const submitLead = defineOperation({
-  id: 'submitLead',
   kind: 'command',
   scope: 'leads:write',
   // A withdrawal releases the claim on the contact.

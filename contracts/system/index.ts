@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { defineSystemOperation } from '../operation.ts';
+import { defineSystemOperation, registryOf } from '../operation.ts';
 
 /* The operations that the service performs by itself, without a request. No interface offers them. */
 
 /** Does what is due for one approved request: sends it, records the result, or ends it. */
 const dispatchOutbound = defineSystemOperation({
-  id: 'dispatchOutbound',
   kind: 'command',
   input: z.strictObject({ outbound_id: z.string() }),
   output: z.object({
@@ -26,7 +25,6 @@ const dispatchOutbound = defineSystemOperation({
 
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
 const finishErasures = defineSystemOperation({
-  id: 'finishErasures',
   kind: 'command',
   input: z.strictObject({
     /** How many of the newest erasures are checked; all of them if it is absent. */
@@ -37,6 +35,6 @@ const finishErasures = defineSystemOperation({
   writes: [],
 });
 
-export const systemOperations = { dispatchOutbound, finishErasures } as const;
+export const systemOperations = registryOf({ dispatchOutbound, finishErasures });
 
 export type SystemOperations = typeof systemOperations;

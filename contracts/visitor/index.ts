@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineVisitorOperation } from '../operation.ts';
+import { defineVisitorOperation, registryOf } from '../operation.ts';
 
 /* The operations without a credential: following a short link, and reading the pages that links lead to. */
 
@@ -12,7 +12,6 @@ const listing = z.looseObject({ pages: z.int(), page: z.int() });
 
 /** Follows a short link: records the visit, then answers its target. */
 const visitLink = defineVisitorOperation({
-  id: 'visitLink',
   kind: 'query',
   input: z.strictObject({
     code,
@@ -36,7 +35,6 @@ const visitLink = defineVisitorOperation({
 
 /** Answers the URL of an existing short link, for its QR code. Records no visit. */
 const locateLink = defineVisitorOperation({
-  id: 'locateLink',
   kind: 'query',
   input: z.strictObject({ code }),
   output: z.object({ code: z.string(), url: z.string() }),
@@ -44,7 +42,6 @@ const locateLink = defineVisitorOperation({
 });
 
 const viewProduct = defineVisitorOperation({
-  id: 'viewProduct',
   kind: 'query',
   input: z.strictObject({ product_id: z.string() }),
   output: z.looseObject({ withdrawn: z.boolean() }),
@@ -52,7 +49,6 @@ const viewProduct = defineVisitorOperation({
 });
 
 const viewCategory = defineVisitorOperation({
-  id: 'viewCategory',
   kind: 'query',
   input: z.strictObject({ category: z.string(), page }),
   output: listing,
@@ -60,19 +56,18 @@ const viewCategory = defineVisitorOperation({
 });
 
 const viewSearch = defineVisitorOperation({
-  id: 'viewSearch',
   kind: 'query',
   input: z.strictObject({ words: z.string(), page }),
   output: listing,
   problems,
 });
 
-export const visitorOperations = {
+export const visitorOperations = registryOf({
   visitLink,
   locateLink,
   viewProduct,
   viewCategory,
   viewSearch,
-} as const;
+});
 
 export type VisitorOperations = typeof visitorOperations;

@@ -34,7 +34,6 @@ import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
 
 export const getGreeting = defineOperation({
-  id: 'getGreeting',
   kind: 'query',
   scope: 'products:read',
   http: { method: 'GET', path: '/greetings/{name}', status: 200 },
@@ -61,7 +60,6 @@ import { z } from 'zod';
 import { deskCommand } from './define.ts';
 
 export const sendGreeting = deskCommand({
-  id: 'sendGreeting',
   roles: ['staff'],
   path: '/greetings/{name}/send',
   summary: 'Send a greeting',
@@ -98,8 +96,8 @@ describe('A new operation', () => {
     writeFileSync(join(scratch, 'contracts/desk/send-greeting.ts'), DESK_CONTRACT);
     edit('contracts/desk/index.ts', (text) =>
       `import { sendGreeting } from './send-greeting.ts';\n${text}`.replace(
-        'export const deskOperations = {\n',
-        'export const deskOperations = {\n  sendGreeting,\n',
+        'export const deskOperations = registryOf({\n',
+        'export const deskOperations = registryOf({\n  sendGreeting,\n',
       ),
     );
     const without = typecheck();

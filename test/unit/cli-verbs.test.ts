@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
-import { type DeskOperation, defineDeskOperation } from '#contracts/operation.ts';
+import { type DeskOperation, defineDeskOperation, registryOf } from '#contracts/operation.ts';
 import { OWN_COMMANDS } from '#src/cli/commands/own-commands.ts';
 import { program } from '#src/cli/program.ts';
 import { formatPointer } from '#src/cli/verbs/fields.ts';
@@ -52,7 +52,6 @@ describe('The command of a desk operation', () => {
 
   it('is derived for an operation that no table names', () => {
     const pauseLink = defineDeskOperation({
-      id: 'pauseLink',
       kind: 'command',
       roles: ['staff'],
       http: { method: 'POST', path: '/links/{link_id}/pause', status: 200 },
@@ -70,7 +69,9 @@ describe('The command of a desk operation', () => {
       problems: [],
       examples: [],
     });
-    const text = helpOf(commandAt('link pause', program({ ...deskOperations, pauseLink })));
+    const text = helpOf(
+      commandAt('link pause', program({ ...deskOperations, ...registryOf({ pauseLink }) })),
+    );
     expect(text).toContain('Usage: tributary link pause --owner <id> [options] <link>');
     expect(text).toMatch(/-o, --owner <id> +The promoter \(required\)/);
     expect(text).toMatch(/--until-position <n> +End of the pause \(default: 3\)/);
