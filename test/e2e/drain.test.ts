@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
+import { EXIT } from '#src/cli/terminal/exit.ts';
 import { feedProduct } from '../support/world/app.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';
@@ -142,5 +143,27 @@ describe('A service that gets SIGTERM', () => {
     service.child.kill('SIGTERM');
     await awaitStop(service);
     await Promise.all([stuck.closed, halfHeaders.closed, tunnel.closed]);
+  });
+
+  it('completes pending requests after a second SIGTERM, and exits at once after a third', async () => {
+    const { service, key } = await startService();
+    const head = `POST /api/affiliate/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+    const rest =
+      'Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n';
+    const pending = await open(service.url, head + rest);
+    await until(() => pending.text().includes('100 Continue'));
+    service.child.kill('SIGTERM');
+    await until(() => isRefused(service.url));
+    service.child.kill('SIGTERM');
+    await until(
+      () => service.log().includes('still stopping') || service.child.signalCode !== null,
+    );
+    expect(service.child.signalCode).toBeNull();
+    expect(service.child.exitCode).toBeNull();
+    expect(pending.socket.closed).toBe(false);
+    service.child.kill('SIGTERM');
+    await pending.closed;
+    if (service.child.exitCode === null) await once(service.child, 'exit');
+    expect(service.child.exitCode).toBe(EXIT.refused);
   });
 });

@@ -60,7 +60,8 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       '(EVENT_LOG_URL=esdb://HOST). Each process has a data directory of its own.\n\n' +
       'With --json the first line on stdout, printed when the service is ready, is one object: url, port, ' +
       'owner, agent, api_key (of the demo, otherwise null), desk_token, data, review_url (demo).\n\n' +
-      'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s.',
+      'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s. A second SIGINT or ' +
+      'a third SIGTERM ends it at once.',
     // Loaded here, because no other command needs the whole service.
     run: async (options: ServeOptions) => (await import('./serve.ts')).serve(options),
   },

@@ -67,15 +67,22 @@ const listen = async (process: Listener, { host, port }: Config): Promise<string
   }
 };
 
-/** Resolves with the first signal; a second SIGINT ends the process at once. */
+/**
+ * Resolves with the first signal. A second SIGINT ends the process at once; a second SIGTERM does not, because
+ * supervisors repeat it, and a third does.
+ */
 const stopSignal = (): Promise<void> =>
   new Promise((resolve) => {
-    const stop = (): void => {
-      resolve();
-      process.once('SIGINT', () => process.exit(EXIT.refused));
+    let signals = 0;
+    const stop = (signal: NodeJS.Signals): void => {
+      signals += 1;
+      if (signals === 1) resolve();
+      else if (signals === 2 && signal === 'SIGTERM')
+        printNotice('still stopping; another signal ends the process at once');
+      else process.exit(EXIT.refused);
     };
-    process.once('SIGINT', stop);
-    process.once('SIGTERM', stop);
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
   });
 
 type Stoppable = { server: FastifyInstance; close(): Promise<void>; position(): number };

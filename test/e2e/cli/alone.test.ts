@@ -40,6 +40,17 @@ afterAll(() => {
 });
 
 describe('A server', () => {
+  it('opens no inspector of Node on SIGUSR1', async () => {
+    const own = await serve(directory.fresh());
+    servers.push(own);
+    const { pid, url } = own.ready;
+    process.kill(pid, 'SIGUSR1');
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    const { code, stderr } = await own.stop();
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('Debugger');
+  });
+
   it('stops in order on SIGTERM, and commands work without it afterwards', async () => {
     const { code, stdout } = await server.stop();
     expect(code).toBe(0);
