@@ -41,6 +41,26 @@ describe('A public document', () => {
   });
 });
 
+describe('Every answer', () => {
+  it.each([
+    '/api/affiliate/openapi.json',
+    '/api/affiliate/v1/connection',
+    '/api/affiliate/v1/nothing',
+    '/api/affiliate/mcp',
+    '/api/desk/v1/agents',
+    '/.well-known/agent-card.json',
+    '/metrics',
+    '/livez',
+    '/llms.txt',
+    '/assets/mark.svg',
+    '/l/none',
+    '/%',
+  ])('of %s forbids browsers to guess another type', async (url) => {
+    const { headers } = await get(url);
+    expect(headers['x-content-type-options']).toBe('nosniff');
+  });
+});
+
 describe('An unknown route below v1', () => {
   it('answers a problem with a stable code, recovery and links', async () => {
     verifies('errors.1', 'errors.2', 'errors.3', 'errors.4', 'resources.problem', 'versioning.3');

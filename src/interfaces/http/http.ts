@@ -14,7 +14,7 @@ import { answerBrokenRequests } from './broken-requests.ts';
 import { logFailures, rememberFailure } from './failure-log.ts';
 import { parseJson } from './json-body.ts';
 import { routeRefusal } from './route-refusal.ts';
-import { problemBody, problemHeaders } from './problem.ts';
+import { NOSNIFF, problemBody, problemHeaders } from './problem.ts';
 import { decoded, faultOfRequest } from './request-checks.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { endStalledConnections } from './stalled-connections.ts';
@@ -112,7 +112,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
 
   acceptJson(server);
   server.addHook('onRequest', (request, reply, next) => {
-    reply.header('request-id', request.id);
+    reply.headers({ 'request-id': request.id, ...NOSNIFF });
     const refusal = stopping ? STOPPING : faultOfRequest(request.raw);
     if (refusal) answerRefusal(reply, refusal);
     else next();

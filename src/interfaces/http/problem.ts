@@ -61,6 +61,9 @@ const safeFault = ({ pointer, ...fault }: InputFault): InputFault => ({
   ...fault,
 });
 
+/** A header of every answer: a browser must not run text that a caller chose as a script or a page. */
+export const NOSNIFF = { 'x-content-type-options': 'nosniff' } as const;
+
 /** Headers that go with a problem of this code. */
 export const problemHeaders = (
   { code, retryAfterS, extra }: Pick<Refusal, 'code' | 'retryAfterS' | 'extra'>,
@@ -69,6 +72,7 @@ export const problemHeaders = (
   'content-type': PROBLEM_TYPE,
   'content-language': 'en',
   'cache-control': 'no-store',
+  ...NOSNIFF,
   link: `<${origin}/api/affiliate/openapi.json>; rel="service-desc", <${origin}/problems/${code}>; rel="help"`,
   ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
   ...(PROBLEMS[code].status === 401 && { 'www-authenticate': challenge(code) }),

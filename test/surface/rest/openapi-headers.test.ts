@@ -15,8 +15,9 @@ type Contract = {
 };
 
 const V1 = '/api/affiliate/v1';
-/** Headers that HTTP defines for every message. */
-const OF_HTTP = /^(?:content-(?:type|length|language)|cache-control|date|connection|keep-alive)$/;
+/** Headers of every message, from HTTP and for browsers. */
+const OF_HTTP =
+  /^(?:content-(?:type|length|language)|cache-control|date|connection|keep-alive|x-content-type-options)$/;
 
 let app: TestApp;
 let contract: Contract;

@@ -12,7 +12,6 @@ const POLICY = [
 /** Headers of every answer of the portal, also of pictures and redirects. */
 export const PORTAL_HEADERS = {
   'content-security-policy': POLICY,
-  'x-content-type-options': 'nosniff',
   'referrer-policy': 'strict-origin-when-cross-origin',
 } as const;
 
