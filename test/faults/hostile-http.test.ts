@@ -72,6 +72,11 @@ const CASES: Record<string, Case> = {
   'two Host headers': bad(() => get('/livez', 'Host: x\r\nHost: y\r\n')),
   'two equal Host headers': bad(() => get('/livez', 'Host: x\r\nHost: x\r\n')),
   'no Host': bad(() => get('/livez', '')),
+  'an empty Host': bad(() => get('/livez', 'Host:\r\n')),
+  'an empty Host in HTTP/1.0': bad(() => 'GET /livez HTTP/1.0\r\nHost:\r\n\r\n'),
+  'a Host with a space': bad(() => get('/livez', 'Host: a b\r\n')),
+  'a Host with a user': bad(() => get('/livez', 'Host: user@x\r\n')),
+  'a Host with a path': bad(() => get('/livez', 'Host: x/y\r\n')),
   'two credentials': bad(() =>
     get(
       `${V1}/connection`,
@@ -232,6 +237,8 @@ describe('An unusual but valid request', () => {
       '/livez',
       'Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n',
     ),
+    'a Host that is an IPv6 address with a port': get('/livez', 'Host: [::1]:3000\r\n'),
+    'a Host with an underscore': get('/livez', 'Host: my_service.local:80\r\n'),
     'an empty line before it': `\r\n${get('/livez')}`,
     'HTTP/1.0 and no Host': 'GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
   };

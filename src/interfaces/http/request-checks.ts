@@ -6,6 +6,9 @@ import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']);
 
+/** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, 7.2). */
+const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(?::\d{0,5})?$/i;
+
 /** Why a request cannot be handled at all; undefined when it can. */
 export const faultOfRequest = (request: IncomingMessage): Refusal | undefined => {
   const { method = '', url = '', headers, rawHeaders } = request;
@@ -15,6 +18,8 @@ export const faultOfRequest = (request: IncomingMessage): Refusal | undefined =>
   if (repeated !== undefined) return refuse('malformed_request', `Send exactly one ${repeated}.`);
   if (headers.host === undefined && request.httpVersion === '1.1')
     return refuse('malformed_request', 'Send exactly one Host.');
+  if (headers.host !== undefined && !HOST.test(headers.host))
+    return refuse('malformed_request', 'The Host is not a host name or address with a port.');
   if (url.length > LIMITS.URL_BYTES_MAX)
     return refuse('uri_too_long', `The URL has more than ${LIMITS.URL_BYTES_MAX} bytes.`);
   if (CREDENTIAL_PATTERN.test(decoded(url)))
