@@ -11,11 +11,17 @@ type Question = { group_by?: readonly Dimension[] };
 /** Format of a file: its header, and the text of each row. */
 type FileFormat = { head: string; textOf(row: ReportRow): string };
 
-/** Writes a CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe (OWASP, CSV injection). */
+/**
+ * The beginning of a formula (OWASP, CSV injection). Spreadsheets ignore spaces before it, and some read the full-width
+ * forms as the signs.
+ */
+const FORMULA = /^(?:[\t\r]|\s*[=+\-@＝＋－＠])/;
+
+/** Writes a CSV cell. Text that a spreadsheet would run as a formula gets an apostrophe. */
 const cell = (value: string | number | null): string => {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 

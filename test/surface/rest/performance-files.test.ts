@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
 import { getPerformance as contract } from '#contracts/operations/get-performance.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
@@ -124,6 +124,43 @@ describe('A performance file with limit or cursor', () => {
     expect(rowsIn(rest.text)).toHaveLength(LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT);
     expect(rest.headers['link']).toContain('rel="next"');
   });
+});
+
+describe('A cell of a CSV file', () => {
+  const cellOf = async (campaign: string): Promise<string> => {
+    const metrics = {
+      ...(Object.fromEntries(METRICS.map((name) => [name, 0])) as Record<Metric, number>),
+      rfq_value: [],
+      won_value: [],
+    };
+    const rows = [{ bucket_start: '2026-11-01', dimensions: { campaign }, metrics }];
+    const text = await fileOf(CSV, { value: {}, rows }, { group_by: ['campaign'] });
+    return text.split('\r\n')[1]?.split(',')[1] ?? '';
+  };
+
+  it.each([
+    '=1+1',
+    '+1',
+    '-1',
+    '@A1',
+    '\t=1',
+    ' =1',
+    '\u00a0=1',
+    '\u3000＝1',
+    '＝1',
+    '＋1',
+    '－1',
+    '＠A1',
+  ])('gets an apostrophe when a spreadsheet could run its text: %j', async (text) => {
+    expect(await cellOf(text)).toBe(`'${text}`);
+  });
+
+  it.each(['a=1', ' spring', '1-2', '１＋１', ''])(
+    'is written as it is otherwise: %j',
+    async (text) => {
+      expect(await cellOf(text)).toBe(text);
+    },
+  );
 });
 
 describe('A performance file of very many rows', () => {
