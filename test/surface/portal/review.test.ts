@@ -91,6 +91,13 @@ describe('The review page', () => {
     );
   });
 
+  it('shows the variation selectors of its title as escapes', async () => {
+    const { path } = await handoff({ title: 'Mugs\ufe0f and\u180b bowls' });
+    const { text } = await get(path);
+    expect(text).toMatch(/<h1 [^>]*>Mugs⟨U\+FE0F⟩ and⟨U\+180B⟩ bowls<\/h1>/);
+    expect(text).toContain('<title>Mugs⟨U+FE0F⟩ and⟨U+180B⟩ bowls ·');
+  });
+
   it('marks a test list', async () => {
     const test = await app.agent('acme', undefined, 'test');
     const { path } = await handoff({}, test.key);

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { Review } from '#src/app/handoffs/review.ts';
+import { visibleTitle } from '#src/app/outreach/visible.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { type Writer, writerFor } from '../layout/money.ts';
 import { notice } from '../layout/parts.ts';
@@ -22,7 +23,7 @@ export const closedPage = (view: ReviewView): Page => {
     locale: state.locale,
     main: html`${ownerOf(review).isTest && notice('warn', html`<p>This was a test list.</p>`)}
 <article class="review">
-<header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${state.title}</p>
+<header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</p>
 <h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
 <p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
 ${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>

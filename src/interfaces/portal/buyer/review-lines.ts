@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { type Warning, WARNINGS } from '#contracts/records/handoff.ts';
+import { visibleTitle } from '#src/app/outreach/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
@@ -54,7 +55,7 @@ Indicative total</th>
 <td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
 
 const nameCell = (line: Line, remarks: Html | '' = ''): Html =>
-  html`<th role="rowheader" scope="row"><span class="name">${line.title}</span>
+  html`<th role="rowheader" scope="row"><span class="name">${visibleTitle(line.title)}</span>
 <span class="sku">${line.sku}</span>
 ${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 

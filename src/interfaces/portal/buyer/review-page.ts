@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { visibleTitle } from '#src/app/outreach/visible.ts';
 import { closedPage } from './closed-page.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { type Writer, writerFor } from '../layout/money.ts';
@@ -56,7 +57,7 @@ const heading = (view: ReviewView, writer: Writer): Html => {
   const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
   const { company } = state.buyer;
   return html`<header class="head"><p class="eyebrow">A list for ${company ?? 'you'} to review</p>
-<h1 lang="${state.locale}" dir="auto">${state.title}</h1>
+<h1 lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</h1>
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
 promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
 ${facts([

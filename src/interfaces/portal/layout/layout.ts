@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
+import { visibleTitle } from '#src/app/outreach/visible.ts';
 import { assetHref, type AssetName } from './asset-files.ts';
 
 /** Markup with all values escaped. */
@@ -21,7 +22,7 @@ export const layout = ({ title, main, locale = 'en', script }: Page): Html => ht
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} · Tributary</title>
+<title>${visibleTitle(title)} · Tributary</title>
 <link rel="icon" type="image/svg+xml" href="${assetHref('mark.svg')}">
 <link rel="stylesheet" href="${assetHref('tributary.css')}">
 ${script && html`<script src="${assetHref(script)}" defer></script>`}

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
+import { visibleTitle } from '#src/app/outreach/visible.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Html, Page } from '../layout/layout.ts';
@@ -20,7 +21,7 @@ export const productPage = (product: CatalogProduct, crumbs: readonly Crumb[]): 
   return {
     title: product.title,
     main: html`<article class="product">${trail(crumbs)}
-<header class="head"><h1>${product.title}</h1>
+<header class="head"><h1>${visibleTitle(product.title)}</h1>
 <p class="quiet">SKU <span class="sku">${product.sku}</span>
 ${brand && html`· ${brand}`}</p></header>
 ${describes && html`<p class="lede description">${product.description}</p>`}
@@ -116,7 +117,7 @@ const result = (product: CatalogProduct, writer: Writer): Html => {
   const lowest = Math.min(...product.price_tiers.map(({ unit_price }) => unit_price));
   const least = product.moq > 1 ? ` · at least ${writer.count(product.moq)}` : '';
   const from = product.price_tiers.length > 1 ? 'from ' : '';
-  return html`<li><a href="/p/${product.product_id}">${product.title}</a>
+  return html`<li><a href="/p/${product.product_id}">${visibleTitle(product.title)}</a>
 <span class="quiet"><span class="sku">${product.sku}</span> · ${product.category}</span>
 <span class="price">${from}${writer.money(lowest, product.currency)}</span>
 <span class="quiet">${STOCK[product.stock.level]}${least}</span></li>`;
