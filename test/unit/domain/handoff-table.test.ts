@@ -271,7 +271,7 @@ describe('The table of a handoff', () => {
     const before = foldEvents({
       ...created,
       data: { ...LIST, lines: [{ ...MUG, note: 'a' }, other] },
-    } as Event);
+    });
     const whole = (lines: object[]) =>
       before &&
       handoff.evolve(before, event('HandoffListRevisedByBuyer', { ...HANDOFF, lines, totals: [] }))

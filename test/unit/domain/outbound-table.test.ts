@@ -76,8 +76,7 @@ describe('The table of an outreach request', () => {
   });
 
   it('says why a command is rejected', () => {
-    const { approve, cancel, confirm, dispatch, fail, observe, revise } =
-      OUTBOUND_COMMANDS as Record<string, OutboundCommand>;
+    const { approve, cancel, confirm, dispatch, fail, observe, revise } = OUTBOUND_COMMANDS;
     const other = { ...PROPOSAL, kind: 'message' as const };
     const cases: [keyof typeof OUTBOUND_STATES, OutboundCommand | undefined, string][] = [
       ['pending', OUTBOUND_COMMANDS['propose'], 'outbound_exists: request out_1 exists'],
