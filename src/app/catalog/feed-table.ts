@@ -10,7 +10,8 @@
 export type TableRecord = { from: number; to: number; values: string[]; reason?: string };
 
 /** More than a product can hold: a quoted value that is longer was not meant to be quoted. */
-const RECORD_CHARS_MAX = 262_144;
+export const ROW_CHARS_MAX = 262_144;
+export const ROW_TOO_LONG = `is longer than ${ROW_CHARS_MAX} characters, which no product needs; check its quotes`;
 
 const QUOTED = /^"[^"]*(?:""[^"]*)*"$/;
 const OPEN_QUOTE = /^"[^"]*(?:""[^"]*)*$/;
@@ -60,27 +61,56 @@ const reasonOf = (ends: boolean, from: number, to: number): string => {
   return `has a quote ${how}; ${remedy}. Reading continues in line ${from + 1}`;
 };
 
-/** Reads the records of a file. Each line that is not empty is part of one record. */
+/** Lines that were read ahead. Takes constant time for each line: an array moves all others when its first is removed. */
+class LineQueue {
+  readonly #source: AsyncIterator<string>;
+  #lines: string[] = [];
+  #first = 0;
+
+  constructor(source: AsyncIterator<string>) {
+    this.#source = source;
+  }
+
+  /** Returns the line at this offset from the first, which is at most one past those read; undefined at the end. */
+  async at(offset: number): Promise<string | undefined> {
+    const index = this.#first + offset;
+    if (this.#lines.length <= index) {
+      const next = await this.#source.next();
+      if (!next.done) this.#lines.push(next.value);
+    }
+    return this.#lines[index];
+  }
+
+  drop(count: number): void {
+    this.#first += count;
+    if (this.#first * 2 < this.#lines.length) return;
+    this.#lines = this.#lines.slice(this.#first);
+    this.#first = 0;
+  }
+}
+
+/**
+ * Reads the records of a file. Each line that is not empty is part of one record. Takes linear time; memory is bounded
+ * by ROW_CHARS_MAX and the longest line.
+ */
 export async function* recordsOf(
   lines: AsyncIterable<string>,
   separator: string,
 ): AsyncIterable<TableRecord> {
   const source = lines[Symbol.asyncIterator]();
-  /** Lines that were read but belong to no record yet. */
-  const ahead: string[] = [];
-  const lineAt = async (offset: number): Promise<string | undefined> => {
-    if (ahead.length <= offset) {
-      const next = await source.next();
-      if (!next.done) ahead.push(next.value);
-    }
-    return ahead[offset];
-  };
+  const queue = new LineQueue(source);
   let from = 1;
   try {
-    for (let first = await lineAt(0); first !== undefined; first = await lineAt(0)) {
+    for (let first = await queue.at(0); first !== undefined; first = await queue.at(0)) {
+      if (first.length > ROW_CHARS_MAX) {
+        yield { from, to: from, values: [], reason: ROW_TOO_LONG };
+        queue.drop(1);
+        from += 1;
+        continue;
+      }
       let [read, count, chars] = [valuesIn(first, separator), 1, first.length];
-      while (read?.open !== undefined && chars < RECORD_CHARS_MAX) {
-        const next = await lineAt(count);
+      while (read?.open !== undefined && chars < ROW_CHARS_MAX) {
+        const next = await queue.at(count);
         if (next === undefined) break;
         count += 1;
         chars += next.length + 1;
@@ -92,7 +122,7 @@ export async function* recordsOf(
         yield { from, to: from, values, reason: reasonOf(!read, from, to) };
         count = 1;
       } else if (first !== '') yield { from, to, values: read.values };
-      ahead.splice(0, count);
+      queue.drop(count);
       from += count;
     }
   } finally {

@@ -2,7 +2,7 @@ import { scanJson } from '../shared/json-scan.ts';
 import type { CellFault, Cells } from './feed-cells.ts';
 import { columnsOf, headerFault, NotUtf8, requireUtf8 } from './feed-file.ts';
 import { KNOWN_COLUMNS, type ProductInput, productOf } from './feed-product.ts';
-import { recordsOf, type TableRecord } from './feed-table.ts';
+import { recordsOf, ROW_CHARS_MAX, ROW_TOO_LONG, type TableRecord } from './feed-table.ts';
 
 export type { ProductInput } from './feed-product.ts';
 export type FeedFormat = 'csv' | 'tsv' | 'ndjson';
@@ -53,21 +53,27 @@ const cellsOfJson = (object: object): { cells: Cells; faults: CellFault[] } => {
 
 const EMPTY_FILE: FeedFault = { line: 1, reason: 'the file is empty', ofFile: true };
 
-/** Decodes chunks to lines; a chunk may end inside a character, a line or a line end. */
+/**
+ * Decodes chunks to lines; a chunk may end inside a character, a line or a line end. Takes linear time: of a line beyond
+ * ROW_CHARS_MAX the rest is dropped.
+ */
 async function* linesOf(chunks: Chunks): AsyncIterable<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  let line = '';
   let isFirst = true;
   for await (const chunk of chunks) {
     if (isFirst && typeof chunk !== 'string') requireUtf8(chunk);
     const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const lines = (rest + (isFirst ? text.replace(/^\ufeff/, '') : text)).split(/\r?\n/);
+    const [end = '', ...more] = (isFirst ? text.replace(/^\ufeff/, '') : text).split('\n');
     isFirst = false;
-    rest = lines.pop() ?? '';
-    yield* lines;
+    if (line.length <= ROW_CHARS_MAX) line += end;
+    for (const next of more) {
+      yield line.replace(/\r$/, '');
+      line = next;
+    }
   }
-  rest += decoder.decode();
-  if (rest !== '') yield rest;
+  line += decoder.decode();
+  if (line !== '') yield line;
 }
 
 /** Names the lines of a row that has several: a missing quote may be the cause. */
@@ -98,8 +104,9 @@ async function* tableRows(separator: ',' | '\t', chunks: Chunks): AsyncIterable<
     }
     const { values, reason } = record;
     columns = columnsOf(values);
-    const fault =
-      headerFault(columns, values.join(separator)) ?? (reason !== undefined && { reason });
+    const columnFault =
+      values.length > 0 ? headerFault(columns, values.join(separator)) : undefined;
+    const fault = columnFault ?? (reason !== undefined && { reason });
     if (fault) {
       yield { line: 1, ofFile: true, ...fault };
       return;
@@ -125,6 +132,11 @@ async function* objectRows(chunks: Chunks): AsyncIterable<RawRow> {
   let isEmpty = true;
   for await (const text of linesOf(chunks)) {
     line += 1;
+    if (text.length > ROW_CHARS_MAX) {
+      isEmpty = false;
+      yield { line, reason: ROW_TOO_LONG };
+      continue;
+    }
     const json = trimmed(text);
     if (json === '') continue;
     isEmpty = false;

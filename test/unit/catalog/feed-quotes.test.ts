@@ -75,6 +75,29 @@ describe('A CSV file with quotes', () => {
     expect(items.filter((item) => 'product' in item)).toHaveLength(rows.length);
   });
 
+  it('rejects a line that is longer than a product, and reads it in linear time and bounded memory', async () => {
+    const part = Buffer.alloc(65_536, ',');
+    for (const [format, header] of [
+      ['csv', HEADER],
+      ['ndjson', ''],
+    ] as const) {
+      const huge = [`${header}\n1,"`, ...Array<Buffer>(512).fill(part), `"\n${good('2')}`];
+      const [first] = brief(await read(format, ...huge));
+      expect(first).toMatch(/^2 -: is longer than 262144 characters/);
+    }
+    const after = await read('csv', `${HEADER}\n${'x'.repeat(300_000)}\n${good('2')}\n`);
+    expect(brief(after).at(-1)).toBe('3 2');
+    expect(brief(await read('csv', 'x'.repeat(300_000)))[0]).toContain('1 -: is longer than');
+  });
+
+  it('reads one quoted value of very many lines in linear time', async () => {
+    const items = await read('csv', `${HEADER}\n1,"${'\n'.repeat(400_000)}\n${good('2')}`);
+    expect(brief(items)).toEqual([
+      expect.stringContaining('2 -: has a quote that does not close by line 262'),
+      '400003 2',
+    ]);
+  });
+
   it('reads or reports each line of any file', async () => {
     const line = fc.array(fc.constantFrom('"', '""', ',', 'a', '1 GBP', 'in_stock'), {
       maxLength: 12,
