@@ -12,6 +12,7 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { recorder } from '#src/app/events/recorder.ts';
+import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
@@ -55,6 +56,8 @@ export type CoreOptions = {
 
 /** After this time requests are served while a lagging projection continues to catch up. */
 const CATCH_UP_WAIT_MS = 2_000;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Wires the configured adapters, and appends no event. Throws StartupError if the data directory or
@@ -121,6 +124,7 @@ const open = async (
     catalog,
     clock,
     ids,
+    streamQueue: new StreamQueue({ monotonic: clock.monotonic, random: Math.random, pause }),
     readModels,
     following,
     ...recordersOf(base, { log, secrets }, models),

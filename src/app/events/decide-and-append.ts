@@ -14,8 +14,9 @@ import {
   type EventWriter,
 } from './idempotency.ts';
 
-/** After this many conflicts in a row, more attempts within one request do not help. */
-const CONFLICT_RETRIES_MAX = 8;
+const CONTENDED = refuse('overloaded', 'Too many writers on this record at once.', {
+  retryAfterS: 1,
+});
 
 /** The effect of an accepted command. */
 export type Written<State> = {
@@ -134,44 +135,56 @@ type Execution<State, Command, E extends DomainEvent, Reason extends string> = T
 };
 
 /**
- * Executes a command on a stream that may exist. Claims the idempotency key for this stream and request before the
- * first append, so that another request with the same key is refused on every stream.
+ * Executes a command on a stream that may exist, after the earlier commands of this process on it. Repeats the command
+ * when another process appended first. Claims the idempotency key for this stream and request before the first append,
+ * so that another request with the same key is refused on every stream.
  */
-export const decideAndAppend = async <State, Command, E extends DomainEvent, Reason extends string>(
+export const decideAndAppend = <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
   call: Call,
   target: Execution<State, Command, E, Reason>,
-): Promise<Written<State> | Refusal | RejectedBy<Reason>> => {
-  const { stream, decider, expected } = target;
-  for (let attempt = 0; attempt <= CONFLICT_RETRIES_MAX; attempt++) {
-    const stored = (attempt === 0 && expected) || (await writer.log.readStream(stream));
-    const claims = expected ? undefined : await readKeyClaims(writer, call);
-    const first =
-      replay(decider, stored, call) ??
-      (claims && (refuseOtherRequest(claims, call) ?? replayUnchanged(target, stored, claims)));
-    if (first) return first;
-    const before = foldOf(decider, stored);
-    const command = await target.command(before, stored);
-    if (isRefusal(command)) return command;
-    const decision = decider.decide(before, command);
-    if (!decision.accepted)
-      return { ok: false, rejected: decision.reason, detail: decision.detail };
-    if (decision.events.length === 0) {
-      if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
-      const claim = { stream, revision: stored.length - 1 };
-      const claimed = claims && (await appendKeyClaim(writer, call, { claim, claims }));
-      if (isRefusal(claimed)) return claimed;
-      if (claimed?.outcome === 'conflict') continue;
-      return { ok: true, state: before, before };
+): Promise<Written<State> | Refusal | RejectedBy<Reason>> =>
+  writer.streamQueue.run(target.stream, async (mayAttempt) => {
+    let { expected } = target;
+    while (await mayAttempt()) {
+      const stored = expected ?? (await writer.log.readStream(target.stream));
+      expected = undefined;
+      const result = await attempt(writer, call, { ...target, stored });
+      if (result !== 'conflict') return result;
     }
-    const refusal = claims && (await claimKey(writer, call, { stream, claims }));
-    if (refusal) return refusal;
-    const events = attribute(call, decision.events, writer.ids);
-    const result = await writer.log.append(stream, stored.length - 1, events);
-    if (result.outcome === 'conflict') continue;
-    const state = foldAt(decider, decision.events, { at: call.at, state: before });
-    if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
-    return { ok: true, state, before, position: result.position };
+    return CONTENDED;
+  });
+
+/** Decides on the stored events and appends; resolves to `conflict` if another append came first. */
+const attempt = async <State, Command, E extends DomainEvent, Reason extends string>(
+  writer: EventWriter,
+  call: Call,
+  target: Execution<State, Command, E, Reason> & { stored: readonly StoredEvent[] },
+): Promise<Written<State> | Refusal | RejectedBy<Reason> | 'conflict'> => {
+  const { stream, decider, expected, stored } = target;
+  const claims = expected ? undefined : await readKeyClaims(writer, call);
+  const first =
+    replay(decider, stored, call) ??
+    (claims && (refuseOtherRequest(claims, call) ?? replayUnchanged(target, stored, claims)));
+  if (first) return first;
+  const before = foldOf(decider, stored);
+  const command = await target.command(before, stored);
+  if (isRefusal(command)) return command;
+  const decision = decider.decide(before, command);
+  if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
+  if (decision.events.length === 0) {
+    if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
+    const claim = { stream, revision: stored.length - 1 };
+    const claimed = claims && (await appendKeyClaim(writer, call, { claim, claims }));
+    if (isRefusal(claimed)) return claimed;
+    return claimed?.outcome === 'conflict' ? 'conflict' : { ok: true, state: before, before };
   }
-  return refuse('overloaded', 'Too many writers on this record at once.', { retryAfterS: 1 });
+  const refusal = claims && (await claimKey(writer, call, { stream, claims }));
+  if (refusal) return refusal;
+  const events = attribute(call, decision.events, writer.ids);
+  const result = await writer.log.append(stream, stored.length - 1, events);
+  if (result.outcome === 'conflict') return 'conflict';
+  const state = foldAt(decider, decision.events, { at: call.at, state: before });
+  if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
+  return { ok: true, state, before, position: result.position };
 };

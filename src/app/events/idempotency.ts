@@ -17,9 +17,10 @@ import {
 import { attribute } from './attribution.ts';
 import { foldOf } from './fold.ts';
 import { digestOf } from './hash.ts';
+import type { StreamQueue } from './stream-queue.ts';
 
 /** What a call appends events with. */
-export type EventWriter = { log: EventLog; ids: Ids };
+export type EventWriter = { log: EventLog; ids: Ids; streamQueue: StreamQueue };
 
 /**
  * Hash of what an idempotency key stands for. It covers the agent and not its API key, so that a rotation does not

@@ -4,9 +4,10 @@ import type { LeadCommand } from '#src/domain/lead.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import type { Refusal } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 
-type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'secrets'>;
+type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
 type Clash = Extract<LeadCommand, { type: 'SubmitLead' }>['clash'];
 
 const CLASHES: Record<ContactClaimRejection, Clash> = {
@@ -25,7 +26,7 @@ export const claimContact = async (
   deps: ClaimDeps,
   call: Call,
   { leadId, email, expiresAt }: { leadId: string; email: string; expiresAt: number },
-): Promise<Clash> => {
+): Promise<Clash | Refusal> => {
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
   const written = await decideAndAppend(deps, unkeyed(call), {
     stream: streamOfClaim(deps, call, email),
@@ -33,8 +34,7 @@ export const claimContact = async (
     command: () => ({ type: 'ClaimContact' as const, at: call.at, claim }),
   });
   if (written.ok) return 'none';
-  // Too many attempts at once: one of the others holds it.
-  return 'rejected' in written ? CLASHES[written.rejected] : 'known';
+  return 'rejected' in written ? CLASHES[written.rejected] : written;
 };
 
 /**

@@ -12,7 +12,7 @@ import { handoffOf, streamOf } from '../records/streams.ts';
  * nothing to record.
  */
 export const observeRfq = async (
-  deps: Pick<Deps, 'log' | 'ids'>,
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue'>,
   call: Call,
   leadId: string,
 ): Promise<Written<LeadState> | undefined> => {

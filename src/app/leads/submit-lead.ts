@@ -155,6 +155,7 @@ const makeCommand = async (
     input.contact && isAccepted
       ? await claimContact(deps, call, { leadId, email: input.contact.email, expiresAt })
       : 'none';
+  if (isRefusal(clash)) return clash;
   if (state)
     return clash === 'none'
       ? amendment

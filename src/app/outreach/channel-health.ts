@@ -10,7 +10,7 @@ import { listing } from '../read-models/listing.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { settingsStream } from './settings.ts';
 
-type HealthDeps = Pick<Deps, 'log' | 'ids' | 'readModels'>;
+type HealthDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'readModels'>;
 
 const FAILING_MS_MAX = 5 * DAY_MS;
 const PAGE_ROWS = 100;

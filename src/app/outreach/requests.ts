@@ -28,7 +28,7 @@ type RequestChange = {
 };
 
 export const changeRequest = (
-  deps: Pick<Deps, 'log' | 'ids'>,
+  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue'>,
   call: Call,
   { ownerId, id, command, problems }: RequestChange,
 ): Promise<Outcome<Outbound>> =>

@@ -24,7 +24,10 @@ import {
 } from './channel.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 
-export type SendingDeps = Pick<Deps, 'log' | 'ids' | 'clock' | 'readModels' | 'secrets'> &
+export type SendingDeps = Pick<
+  Deps,
+  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets'
+> &
   Scheduling & { channels: Channels };
 
 type Work = { deps: SendingDeps; call: SystemCall; stream: string; state: OutboundState };

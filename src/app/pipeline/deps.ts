@@ -4,6 +4,7 @@ import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
+import type { StreamQueue } from '../events/stream-queue.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
@@ -22,6 +23,7 @@ export type Deps = {
   vault: KeyVault;
   clock: Clock;
   ids: Ids;
+  streamQueue: StreamQueue;
   following: ReadModelFollower;
   audit: Audit;
   /** Where somebody counts. */

@@ -84,10 +84,10 @@ export const freshKey = (): string => `test-${(keys += 1)}`;
 /** Opens the service in a new temporary directory, without a socket. */
 export const testApp = async (
   env: Record<string, string> = {},
-  chance: { ids?: Ids } = {},
+  { monotonic, ...chance }: { ids?: Ids; monotonic?: () => number } = {},
 ): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
-  const clock = testClock();
+  const clock = { ...testClock(), ...(monotonic && { monotonic }) };
   const config = readConfig({
     DATA_DIR: directory,
     PORT: '0',

@@ -12,7 +12,7 @@ import { Dispatcher, type DispatcherDeps } from '#src/app/outreach/dispatcher.ts
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
 import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import { outreachActs, type Schedule, type Via } from './outreach-acts.ts';
+import { outreachActs, type Schedule, type Via, promptStreamQueue } from './outreach-acts.ts';
 
 const START = Date.parse('2026-11-20T10:00:00Z');
 
@@ -106,6 +106,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const deps: DispatcherDeps = {
     log,
     ids,
+    streamQueue: promptStreamQueue(),
     clock: time.clock,
     readModels: localReadModels(store, PROJECTIONS, engine),
     secrets,

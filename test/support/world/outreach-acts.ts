@@ -1,6 +1,7 @@
 /** Executes commands on outreach requests, directly by the deciders on a log. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { Call } from '#src/app/pipeline/call.ts';
+import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { decideAndAppend } from '#src/app/events/decide-and-append.ts';
 import { stateOf } from '#src/app/events/fold.ts';
 import { envelopeHash, envelopeOf } from '#src/app/outreach/envelope.ts';
@@ -20,7 +21,12 @@ export type Schedule = { not_before?: number; not_after?: number };
 
 let requests = 0;
 
+/** Repeats a command at once when another writer came first. */
+export const promptStreamQueue = (): StreamQueue =>
+  new StreamQueue({ monotonic: () => 0, random: () => 0, pause: async () => {} });
+
 export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now(): number }) => {
+  const writer = { log, ids, streamQueue: promptStreamQueue() };
   const streamOf = (owner: string, id: string) => `${owner}-outbound_${id.slice(4)}`;
   const call = (ownerId: string, requestId = ids.uuid()): Call => ({
     ownerId,
@@ -31,7 +37,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     at: now(),
   });
   const command = async (owner: string, id: string, given: OutboundCommand, requestId?: string) => {
-    const written = await decideAndAppend({ log, ids }, call(owner, requestId), {
+    const written = await decideAndAppend(writer, call(owner, requestId), {
       stream: streamOf(owner, id),
       decider: outbound,
       command: () => given,
@@ -40,7 +46,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
   };
   const settings = async (owner: string, asked: OutreachCommand): Promise<void> => {
     const stream = settingsStream(owner);
-    await decideAndAppend({ log, ids }, call(owner), {
+    await decideAndAppend(writer, call(owner), {
       stream,
       decider: outreach,
       command: () => asked,
@@ -58,7 +64,7 @@ export const outreachActs = ({ log, ids, now }: { log: EventLog; ids: Ids; now()
     /** Executes decisions of people on the agent of these requests. */
     async judge(owner: string, ...commands: AgentCommand[]) {
       for (const asked of commands)
-        await decideAndAppend({ log, ids }, call(owner), {
+        await decideAndAppend(writer, call(owner), {
           stream: `${owner}-agent_1`,
           decider: agent,
           command: () => asked,

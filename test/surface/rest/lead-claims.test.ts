@@ -1,5 +1,6 @@
 /** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { claimContact } from '#src/app/leads/claim-contact.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
@@ -55,7 +56,7 @@ it('Spaces of test keys claim contacts among themselves only', async () => {
   expect(await submit(others.key, email)).toMatchObject(alreadyKnown);
 });
 
-it('A contact whose claim fails by repeated conflicts is answered as known', async () => {
+it('A contact whose claim fails by repeated conflicts is refused as overloaded, not called known', async () => {
   const { deps } = app.service;
   let races = 0;
   const append: typeof deps.log.append = async () => {
@@ -71,6 +72,13 @@ it('A contact whose claim fails by repeated conflicts is answered as known', asy
     at: deps.clock.now(),
   } as const;
   const claim = { leadId: 'led_1', email: 'raced@buyer.example', expiresAt: call.at + DAY_MS };
-  expect(await claimContact({ ...deps, log: { ...deps.log, append } }, call, claim)).toBe('known');
+  let now = 0;
+  const streamQueue = new StreamQueue({
+    monotonic: () => now,
+    random: () => 1,
+    pause: async (ms) => void (now += ms),
+  });
+  const contended = { ...deps, streamQueue, log: { ...deps.log, append } };
+  expect(await claimContact(contended, call, claim)).toMatchObject({ code: 'overloaded' });
   expect(races).toBeGreaterThan(1);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AppDeps } from '#src/app/app.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
-import { buyerOver } from '../../support/world/server-over.ts';
+import { promptStreamQueue } from '../../support/world/outreach-acts.ts';
+import { buyerOver, serverOver } from '../../support/world/server-over.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
@@ -167,6 +168,15 @@ describe('A move of a lead that changes nothing', () => {
       headers: { 'idempotency-key': idempotencyKey },
     });
 
+  /** Moves the lead in another process, whose commands do not wait for those of this one. */
+  const moveElsewhere = (leadId: string, to: string) =>
+    serverOver({ ...app.service.deps, streamQueue: promptStreamQueue() }).inject({
+      method: 'POST',
+      url: `/api/desk/v1/leads/${leadId}/move`,
+      payload: { owner_id: 'acme', to },
+      headers: { authorization: `Bearer ${app.deskToken}`, 'idempotency-key': freshKey() },
+    });
+
   it('is answered on a retry like the first time, regardless of later changes', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
@@ -202,7 +212,7 @@ describe('A move of a lead that changes nothing', () => {
     expect([retry.status, retry.text]).toEqual([200, first.text]);
   });
 
-  it('is answered on a retry like the first time, also if a concurrent move made the change', async () => {
+  it('is answered on a retry like the first time, also if another process made the change', async () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted']) await move(leadId, to);
@@ -211,7 +221,7 @@ describe('A move of a lead that changes nothing', () => {
     const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
       if (events[0]?.type === 'LeadQualified') {
         racing.mockRestore();
-        await move(leadId, 'qualified');
+        await moveElsewhere(leadId, 'qualified');
       }
       return append.call(log, stream, expected, events);
     });
