@@ -43,6 +43,8 @@ const requireUnparked = (engine: Pick<Engine, 'parkedFor'>, name: string, scope:
 
 /** Read models with a synchronous lookup, which authentication needs for every request. */
 export type LocalReadModels = ReadModels & {
+  /** Names the read models that have no live space of their version. */
+  unreadable(): string[];
   peek<R extends Row>(name: string, scope: string, key: string): R | undefined;
 };
 
@@ -69,6 +71,10 @@ export const localReadModels = (
     store.peek(requireLive(name, scope), scope, key) as R | undefined;
   return {
     peek,
+    unreadable: () =>
+      projections
+        .filter((projection) => !isOfVersion(store.live(projection.name), projection))
+        .map(({ name }) => name),
     get: async <R extends Row>(name: string, scope: string, key: string) =>
       peek<R>(name, scope, key),
     async list<R extends Row>(name: string, query: ListQuery) {

@@ -113,7 +113,9 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
   const stackOf = () => ({ store, engine });
-  return { local, localPassed, readModels: local, engine, stackOf, following: engine, ready };
+  const { passed, asOf } = engine;
+  const following = { passed, asOf, unreadable: local.unreadable };
+  return { local, localPassed, readModels: local, engine, stackOf, following, ready };
 };
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
@@ -172,7 +174,7 @@ const openLocalAndRemote = async (
     engine: isFolding ? pair : { ...pair, status },
     stackOf: (name) =>
       isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote },
-    following: { passed, asOf: pair.asOf },
+    following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
     ready: local.ready,
   };
 };

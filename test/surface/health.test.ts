@@ -22,10 +22,14 @@ const logOf = (events: number, size: number): EventLog =>
 const readyz = async (
   log: EventLog,
   folded: number,
-  leads: { parked?: readonly unknown[]; lagEvents?: number } = {},
+  {
+    unreadable = [],
+    ...leads
+  }: { parked?: readonly unknown[]; lagEvents?: number; unreadable?: string[] } = {},
 ) => {
   const server = Fastify();
-  const following = { passed: async () => true, asOf: () => ({ position: folded, at: 0 }) };
+  const asOf = () => ({ position: folded, at: 0 });
+  const following = { passed: async () => true, asOf, unreadable: () => unreadable };
   const statuses = [
     {
       name: 'leads',
@@ -89,6 +93,13 @@ describe('/readyz', () => {
       events_behind: null,
       parked: null,
       waiting: null,
+      unreadable: [],
     });
+  });
+
+  it('names read models of this process that cannot be read, and is not ready', async () => {
+    const { status, body } = await readyz(logOf(9, 1), 9, { unreadable: ['credentials'] });
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ status: 'not_ready', unreadable: ['credentials'] });
   });
 });

@@ -1,4 +1,6 @@
 /** What an error of node:sqlite means for the file it came from. */
+import { closeSync, fsyncSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { constants } from 'node:os';
 import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
 
 /** Returns SQLite's extended result code; undefined for an error that is not SQLite's. */
@@ -12,33 +14,86 @@ const LOCKED = 6;
 const CORRUPT = 11;
 const FULL = 13;
 const NOTADB = 26;
-// A failed write: the file system is full, or a file size limit or a quota was reached.
+// Errors of reads. SQLite reports EIO of a read as CORRUPT or as IOERR_CORRUPTFS.
+const READ_ERRORS: readonly (number | undefined)[] = [266, 522, 8_458];
+// A failed write: of the errors of the file system, SQLite reports only ENOSPC by a code of its own.
 const IOERR_WRITE = 778;
 
 export type SqliteFailure = 'full' | 'busy' | 'damaged' | 'fault';
 
 /**
- * - full: a write found no space. Nothing of the transaction can reappear, because its last frame, the
+ * - full: a write found no space, or reached a quota or a limit of the file size. Nothing of the transaction can reappear, because its last frame, the
  *   one that commits, was not written whole. A failed fsync is not `full`.
  * - busy: another process holds the file.
- * - damaged: the file is not what SQLite wrote.
+ * - damaged: the file is not what SQLite wrote, or could not be read.
  * - fault: any other error; after a COMMIT it is unknown whether the transaction is stored.
+ *
+ * `file` is the path of the database. Without it, a quota or a limit of the file size is a fault.
  */
-export const sqliteFailureOf = (error: unknown): SqliteFailure => {
+export const sqliteFailureOf = (error: unknown, file: string | null = null): SqliteFailure => {
   // An integer beyond 2^53 in one of our columns, which node:sqlite cannot return.
   if (error instanceof Error && 'code' in error && error.code === 'ERR_OUT_OF_RANGE')
     return 'damaged';
   const code = sqliteCodeOf(error);
   if (code === undefined) return 'fault';
   const primary = code & 0xff;
-  if (code === IOERR_WRITE || primary === FULL) return 'full';
+  if (primary === FULL || (code === IOERR_WRITE && file !== null && isOutOfSpace(file)))
+    return 'full';
   if (primary === BUSY || primary === LOCKED) return 'busy';
   return primary === CORRUPT || primary === NOTADB ? 'damaged' : 'fault';
 };
 
-/** Whether a cache cannot be used any more: SQLite found damage, or a row is not valid JSON. */
+/** At least a frame of a write-ahead log. */
+const PROBE_BYTES = 8_192;
+// By number, because Node has no name for EDQUOT.
+const { ENOSPC, EDQUOT, EFBIG } = constants.errno;
+const NO_SPACE: readonly unknown[] = [-ENOSPC, -EDQUOT, -EFBIG];
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+/**
+ * Writes a file beside the database, at the offset where the database or its write-ahead log ends, and removes it: node:sqlite
+ * does not report the errno of a failed write.
+ */
+const isOutOfSpace = (file: string): boolean => {
+  const path = `${file}-probe`;
+  try {
+    const end = Math.max(sizeOf(file), sizeOf(`${file}-wal`));
+    writeProbe(path, end);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'errno' in error && NO_SPACE.includes(error.errno);
+  } finally {
+    removeQuietly(path);
+  }
+};
+
+const writeProbe = (path: string, from: number): void => {
+  const probe = openSync(path, 'w', 0o600);
+  try {
+    const bytes = new Uint8Array(PROBE_BYTES);
+    // A write across a limit is shortened; the next one fails.
+    for (let written = 0; written < PROBE_BYTES; )
+      written += writeSync(probe, bytes, written, PROBE_BYTES - written, from + written);
+    fsyncSync(probe);
+  } finally {
+    closeSync(probe);
+  }
+};
+
+const removeQuietly = (path: string): void => {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The next probe overwrites it.
+  }
+};
+
+/** Whether a cache cannot be used any more: it is damaged or unreadable, or a row is not valid JSON. */
 export const isDamage = (error: unknown): error is Error =>
-  error instanceof SyntaxError || sqliteFailureOf(error) === 'damaged';
+  error instanceof SyntaxError ||
+  sqliteFailureOf(error) === 'damaged' ||
+  READ_ERRORS.includes(sqliteCodeOf(error));
 
 export const messageOfError = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

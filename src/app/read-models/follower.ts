@@ -10,4 +10,9 @@ export type ReadModelFollower = {
    */
   passed(position: Position, waitMs: number, scope?: string): Promise<boolean>;
   asOf(): { position: Position; at: number | null };
+  /**
+   * Names the read models of this process whose rows cannot be read now, because their file is being filled or the disk
+   * fails. Requests need them, so the process is not ready.
+   */
+  unreadable?(): string[];
 };

@@ -33,6 +33,8 @@ const STOP_MS_MAX = 10_000;
 const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
 /** Longer than a read model lags while the demo is written. */
 const DEMO_WAIT_MS = 5_000;
+/** For answers to the writes that a failed log refuses. */
+const FAILED_MS = 500;
 /** For read models to follow a log on a server before the banner shows their state. */
 const BANNER_WAIT_MS = 1_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
@@ -182,7 +184,7 @@ const serveRole = async (
     onFatal(error) {
       printNotice(`the log cannot continue: ${error.message}`);
       removeServerFile(directory);
-      process.exit(EXIT.refused);
+      setTimeout(() => process.exit(EXIT.refused), FAILED_MS);
     },
     ...(options.demo && { onLog: clock.begin }),
   });

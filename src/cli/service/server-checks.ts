@@ -11,7 +11,13 @@ const READYZ_MS_MAX = 5_000;
 const NO_LOG = 'doctor';
 
 const names = z.array(z.string()).nullable();
-const health = z.object({ status: z.string(), parked: names, waiting: names });
+const health = z.object({
+  status: z.string(),
+  parked: names,
+  waiting: names,
+  unreadable: z.array(z.string()).default([]),
+});
+type Health = z.infer<typeof health>;
 
 const checkLog = (config: Config): Promise<Check> =>
   runCheck('log', async () => {
@@ -44,17 +50,20 @@ export const checkStores = (config: Config): Promise<Check[]> =>
 export const checkReads = async ({ url }: RunningServer): Promise<Check> => {
   try {
     const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(READYZ_MS_MAX) });
-    const { status, parked, waiting } = health.parse(await answer.json());
-    return { name: 'reads', ...readsResult(status, parked ?? [], waiting ?? []) };
+    return { name: 'reads', ...readsResult(health.parse(await answer.json())) };
   } catch (error) {
     return { name: 'reads', ...warning(`/readyz gives no answer: ${(error as Error).message}`) };
   }
 };
 
-const readsResult = (status: string, parked: string[], waiting: string[]) => {
-  if (parked.length > 0)
+const readsResult = ({ status, parked, waiting, unreadable }: Health) => {
+  if (unreadable.length > 0)
+    return warning(
+      `${unreadable.join(', ')} cannot be read: they are being filled, or the disk fails (see the log)`,
+    );
+  if (parked?.length)
     return warning(`${parked.join(', ')} parked: see tributary projections status`);
-  if (waiting.length > 0)
+  if (waiting?.length)
     return warning(`${waiting.join(', ')} behind: does a projector run, and does Redis answer it?`);
   if (status !== 'ready')
     return warning('the server is not ready: its log does not answer, or it is still catching up');

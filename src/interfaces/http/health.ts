@@ -14,6 +14,7 @@ type Health = {
   events_behind: number | null;
   parked: string[] | null;
   waiting: string[] | null;
+  unreadable: string[];
 };
 
 export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
@@ -21,6 +22,7 @@ export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & { projectio
 /** Head of the log and how far it is folded here; null where the log does not answer. */
 const healthOf = async (deps: HealthDeps): Promise<Health> => {
   const folded = deps.following.asOf().position;
+  const unreadable = deps.following.unreadable?.() ?? [];
   try {
     const { position } = await deps.log.head();
     const { events } = await measureLag(deps, { checkpoint: folded, head: position });
@@ -33,16 +35,17 @@ const healthOf = async (deps: HealthDeps): Promise<Health> => {
       events_behind: events,
       parked: parked.map(({ projection }) => projection),
       waiting: waiting.map(({ projection }) => projection),
+      unreadable,
     };
   } catch {
-    return { position: null, folded, events_behind: null, parked: null, waiting: null };
+    return { position: null, folded, events_behind: null, parked: null, waiting: null, unreadable };
   }
 };
 
 /**
  * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
- * followed here. Parked and lagging read models are listed but make no process unready: the others work, and another
- * process would be in the same state.
+ * followed here, and the read models of this process can be read. Parked and lagging read models are listed but make no
+ * process unready: the others work, and another process would be in the same state.
  */
 export const healthRoutes = (
   server: FastifyInstance,
@@ -55,7 +58,8 @@ export const healthRoutes = (
   server.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
     const health = await healthOf(deps);
-    const ready = health.events_behind !== null && health.events_behind <= LAG_EVENTS_MAX;
+    const { events_behind: lag, unreadable } = health;
+    const ready = lag !== null && lag <= LAG_EVENTS_MAX && unreadable.length === 0;
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not_ready', ...health });
   });
 };

@@ -1,8 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { SubjectKey } from '#src/ports/system.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { unwrapKey } from '#src/adapters/sealing.ts';
+import { messageOfError } from '../failure.ts';
 
 /** Reads keys of keys.db and unwraps them. */
 export class KeyReader {
@@ -16,11 +18,19 @@ export class KeyReader {
     this.#find = db.prepare('SELECT wrapped FROM keys WHERE subject = ?');
   }
 
-  /** Returns null if the key was destroyed, undefined if there never was one. */
+  /** Returns null if the key was destroyed, undefined if there never was one. Throws LogUnavailable. */
   read(subject: string): KeyObject | null | undefined {
-    const row = this.#find.get(subject) as { wrapped: Uint8Array | null } | undefined;
-    const wrapped = row?.wrapped;
+    const wrapped = this.#readRow(subject)?.wrapped;
     return wrapped ? unwrapKey(this.#wrapping, subject, Buffer.from(wrapped)) : wrapped;
+  }
+
+  #readRow(subject: string): { wrapped: Uint8Array | null } | undefined {
+    try {
+      return this.#find.get(subject) as { wrapped: Uint8Array | null } | undefined;
+    } catch (error) {
+      const text = `the key vault cannot be read: ${messageOfError(error)}`;
+      throw new LogUnavailable('fault', 'no', text);
+    }
   }
 
   exportKey(subject: string): SubjectKey {

@@ -8,6 +8,7 @@ import { sqliteFailureOf } from '../failure.ts';
 const PAGES = 1_000;
 
 export class Checkpointer {
+  readonly #db: DatabaseSync;
   readonly #onFault: (error: unknown) => void;
   readonly #measure;
   readonly #merge;
@@ -15,6 +16,7 @@ export class Checkpointer {
   #isClosed = false;
 
   constructor(db: DatabaseSync, onFault: (error: unknown) => void) {
+    this.#db = db;
     this.#onFault = onFault;
     db.exec('PRAGMA wal_autocheckpoint = 0');
     this.#measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
@@ -39,7 +41,7 @@ export class Checkpointer {
       if (Number(wal?.['log']) - Number(wal?.['checkpointed']) >= PAGES) this.#merge.get();
     } catch (error) {
       // Without space the write-ahead log keeps everything; the next commit tries again.
-      const failure = sqliteFailureOf(error);
+      const failure = sqliteFailureOf(error, this.#db.location());
       if (failure !== 'full' && failure !== 'busy') this.#onFault(error);
     }
   }

@@ -57,7 +57,7 @@ export class Committer {
   }
 
   #failed(error: unknown, committing: boolean): CommitResult {
-    let failure = sqliteFailureOf(error);
+    let failure = sqliteFailureOf(error, this.#db.location());
     try {
       // SQLite rolls back by itself on some errors.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');

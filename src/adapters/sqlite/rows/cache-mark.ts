@@ -43,7 +43,7 @@ const mark = (db: DatabaseSync, boot: string): boolean => {
     db.prepare('INSERT INTO opened VALUES (?)').run(boot);
     return sync(db);
   } catch (error) {
-    if (sqliteFailureOf(error) !== 'full') throw error;
+    if (sqliteFailureOf(error, db.location()) !== 'full') throw error;
     return false;
   }
 };

@@ -40,9 +40,14 @@ export const openCache = (
     return open(file, log);
   } catch (error) {
     onDiscarded(messageOfError(error));
-    removeDatabase(file);
-    return open(file, log);
+    return createCache(file, log);
   }
+};
+
+/** Replaces the file by an empty one. */
+export const createCache = (file: string, log: string): DatabaseSync => {
+  removeDatabase(file);
+  return open(file, log);
 };
 
 const open = (file: string, log: string): DatabaseSync => {

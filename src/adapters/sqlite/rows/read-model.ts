@@ -11,7 +11,7 @@ import {
   type Space,
 } from '#src/ports/read-model.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { sqliteFailureOf } from '../failure.ts';
+import { sqliteCodeOf } from '../failure.ts';
 import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
 import type { RowText } from './read-model-sql.ts';
 import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
@@ -34,11 +34,9 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       return answers;
     },
     digest: async (space, partition) => {
-      const before = spaces.find(space);
-      if (before) store.flushPartition(before, partition);
-      // The flush may have found the file damaged, and emptied it.
       const state = spaces.find(space);
       if (!state) return { checkpoint: 0, ...digestRows([]) };
+      store.flushPartition(state, partition);
       const digest = file.use((sql) => digestRows(sql.rowsIn(state.id, partition)));
       return { checkpoint: state.checkpoints[partition] ?? 0, ...digest };
     },
@@ -102,7 +100,7 @@ const commitBatch = (
   return 'committed';
 };
 
-/** Returns false if the disk is full. */
+/** Returns false if the file cannot be written. */
 const tryFlush = (
   store: WriteBehind,
   state: SpaceState,
@@ -112,7 +110,7 @@ const tryFlush = (
     store.flushPartition(state, partition);
     return true;
   } catch (error) {
-    if (sqliteFailureOf(error) !== 'full') throw error;
+    if (sqliteCodeOf(error) === undefined) throw error;
     onFault?.(error);
     return false;
   }
@@ -123,13 +121,10 @@ const listRows = (
   { onFault }: SqliteStoreOptions,
   { space, query }: { space: Space; query: ListQuery },
 ): ReturnType<LocalStore['list']> => {
-  const before = store.spaces.find(space);
-  if (!before) return [];
-  const { scope } = query;
-  const isFlushed = tryFlush(store, before, { partition: partitionOf(scope), onFault });
-  // The flush may have found the file damaged, and emptied it.
   const state = store.spaces.find(space);
   if (!state) return [];
+  const { scope } = query;
+  const isFlushed = tryFlush(store, state, { partition: partitionOf(scope), onFault });
   const places = isFlushed
     ? store.file.use((sql) => sql.list(state.id, query))
     : listUnflushed(store, state, query);
@@ -141,7 +136,7 @@ const listRows = (
   return rows;
 };
 
-/** With a full disk, merges the changed rows into what the file has. */
+/** If the file cannot be written, merges the changed rows into what the file has. */
 const listUnflushed = (
   { buffer, file }: WriteBehind,
   { id }: SpaceState,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { partitionOf, type Row, type Space } from '#src/ports/read-model.ts';
+import { partitionOf, ReadModelRebuilding, type Row, type Space } from '#src/ports/read-model.ts';
 import { RowBuffer } from './read-model-buffer.ts';
 import { type GuardedFile, openGuarded } from './read-model-guard.ts';
 import { SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
@@ -16,7 +16,7 @@ export type SqliteStoreOptions = {
   schedule?(flush: () => void): () => void;
   /** A flush in the background failed (a full disk); its rows wait for the next one. */
   onFault?(error: unknown): void;
-  /** The file was damaged or foreign and is empty now: the engine fills it again. */
+  /** The file was unreadable, damaged or foreign, and its rows are lost: the engine fills it again. */
   onDiscarded?(reason: string): void;
 };
 
@@ -60,7 +60,7 @@ export class WriteBehind {
       },
     });
     this.spaces = new SpaceRegistry(this.file);
-    this.spaces.load();
+    this.#load();
   }
 
   /** Reads a row from memory or the file. `id` is the number of the space. */
@@ -102,8 +102,22 @@ export class WriteBehind {
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();
-    this.flush();
+    try {
+      this.flush();
+    } catch (error) {
+      // The next start reads from the log what the file lacks.
+      this.#options.onFault?.(error);
+    }
     this.file.close();
+  }
+
+  #load(): void {
+    try {
+      this.spaces.load();
+    } catch (error) {
+      // There is nothing to load from a file that could not be read.
+      if (!(error instanceof ReadModelRebuilding)) throw error;
+    }
   }
 
   #movedPartitions(): SpacePartition[] {
@@ -113,13 +127,13 @@ export class WriteBehind {
   }
 
   /** Writes rows and checkpoints of the partitions in one transaction. */
-  #write(partitions: readonly SpacePartition[]): void {
+  #write(moved: readonly SpacePartition[]): void {
+    // The file may have been replaced meanwhile by one that does not have the space.
+    const partitions = moved.filter(({ state }) => this.spaces.find(state.space) === state);
     if (partitions.length === 0) return;
     this.file.use((sql) =>
       sql.transaction(() => {
         for (const { state, partition } of partitions) {
-          // The file was emptied meanwhile and does not have the space.
-          if (this.spaces.find(state.space) !== state) continue;
           const { id, checkpoints } = state;
           for (const cell of this.buffer.dirtyIn(id, partition).values()) sql.write(cell);
           sql.moveCheckpoint(id, partition, checkpoints[partition] ?? 0);
