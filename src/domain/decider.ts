@@ -25,8 +25,20 @@ export const reject = <const Rejection extends string>(
   detail: string,
 ): Decision<never, Rejection> => ({ accepted: false, reason, detail });
 
+type Versioned = { created_at: number; updated_at: number; version: number };
+
+/** What the first event of a record, at `at`, sets in its state. */
+export const firstVersion = (at: number): Versioned => ({
+  created_at: at,
+  updated_at: at,
+  version: 0,
+});
+
 /**
- * The later of two times. The time of a call is the one at which it was accepted, and calls can be written in another
+ * What each later event sets: the later of the two times. The time of a call is the one at which it was accepted, and calls can be written in another
  * order; a reader that asks for changes since a time must not miss the last one.
  */
-export const later = (current: number, at: number): number => Math.max(current, at);
+export const nextVersion = ({ updated_at, version }: Versioned, at: number) => ({
+  updated_at: Math.max(updated_at, at),
+  version: version + 1,
+});

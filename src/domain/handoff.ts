@@ -1,5 +1,12 @@
 import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, type Decision, later, reject } from './decider.ts';
+import {
+  accept,
+  type Decider,
+  type Decision,
+  firstVersion,
+  nextVersion,
+  reject,
+} from './decider.ts';
 import {
   applyChange,
   differenceOf,
@@ -59,18 +66,11 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         status: 'awaiting_buyer',
         list_revision: 1,
         erased: false,
-        created_at: event.at,
-        updated_at: event.at,
-        version: 0,
+        ...firstVersion(event.at),
       };
     }
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
-    return {
-      ...state,
-      ...changesOf(state, event),
-      updated_at: later(state.updated_at, event.at),
-      version: state.version + 1,
-    };
+    return { ...state, ...changesOf(state, event), ...nextVersion(state, event.at) };
   },
 
   decide(state, command) {
@@ -81,11 +81,10 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
     if (command.type === 'EraseSubject') {
-      const { subject, reason } = command;
-      return state.erased ? accept() : accept({ type: 'SubjectErased', data: { subject, reason } });
+      const { type: _erase, ...data } = command;
+      return state.erased ? accept() : accept({ type: 'SubjectErased', data });
     }
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
-    const { handoff_id } = state;
     switch (command.type) {
       case 'OpenHandoff':
         return state.status === 'in_review'
@@ -94,19 +93,16 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       case 'ReviseList':
         return revise(state, command);
       case 'DeclineHandoff': {
-        const { sealedReason: sealed_reason } = command;
-        const data = { ...referenceTo(state), ...(sealed_reason && { sealed_reason }) };
+        const data = { ...referenceTo(state), sealed_reason: command.sealedReason };
         return accept({ type: 'HandoffDeclinedByBuyer', data });
       }
       case 'SubmitRfq':
         return submitRfq(state, command);
-      case 'WithdrawHandoff': {
-        const data = { handoff_id, sealed_reason: command.sealedReason };
-        return accept({ type: 'HandoffWithdrawn', data });
-      }
+      case 'WithdrawHandoff':
       case 'InvalidateHandoff': {
-        const data = { handoff_id, sealed_reason: command.sealedReason };
-        return accept({ type: 'HandoffInvalidated', data });
+        const type = command.type === 'WithdrawHandoff' ? 'HandoffWithdrawn' : 'HandoffInvalidated';
+        const data = { handoff_id: state.handoff_id, sealed_reason: command.sealedReason };
+        return accept({ type, data });
       }
     }
   },
@@ -120,7 +116,7 @@ const referenceTo = ({ handoff_id, agent_id, dims, link_id }: HandoffState) => (
   handoff_id,
   agent_id,
   dims,
-  ...(link_id && { link_id }),
+  link_id,
 });
 
 const listRevised = (state: HandoffState, { lines, totals }: PricedList): Event => ({
@@ -167,11 +163,7 @@ const changesOf = (state: HandoffState, event: Event & { at: number }): Partial<
     case 'HandoffOpenedByBuyer':
       return { status: 'in_review' };
     case 'HandoffListRevisedByBuyer':
-      return {
-        status: 'in_review',
-        ...applyChange(state, event.data),
-        totals: event.data.totals,
-      };
+      return { status: 'in_review', ...applyChange(state, event.data), totals: event.data.totals };
     case 'HandoffDeclinedByBuyer':
       return { status: 'declined', ...endReason(event.data) };
     case 'RfqSubmittedByBuyer':

@@ -1,15 +1,19 @@
 import type { EventData } from '#contracts/events/index.ts';
 
+/** For each move of staff, the state that it starts from and its event. */
+export const MOVES = {
+  accepted: { from: 'submitted', event: 'LeadAccepted' },
+  rejected: { from: 'submitted', event: 'LeadRejected' },
+  duplicate: { from: 'submitted', event: 'LeadMarkedDuplicate' },
+  contacted: { from: 'accepted', event: 'LeadContacted' },
+  qualified: { from: 'contacted', event: 'LeadQualified' },
+  unqualified: { from: 'contacted', event: 'LeadUnqualified' },
+  won: { from: 'rfq_submitted', event: 'LeadWon' },
+  lost: { from: 'rfq_submitted', event: 'LeadLost' },
+} as const;
+
 /** The states that staff can move a lead to. */
-export type StaffMove =
-  | 'accepted'
-  | 'rejected'
-  | 'duplicate'
-  | 'contacted'
-  | 'qualified'
-  | 'unqualified'
-  | 'won'
-  | 'lost';
+export type StaffMove = keyof typeof MOVES;
 
 export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
 

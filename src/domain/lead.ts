@@ -1,5 +1,12 @@
 import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, type Decision, later, reject } from './decider.ts';
+import {
+  accept,
+  type Decider,
+  type Decision,
+  firstVersion,
+  nextVersion,
+  reject,
+} from './decider.ts';
 import {
   amendedMembers,
   amendmentOf,
@@ -9,7 +16,7 @@ import {
   type LeadSource,
   OPTIONAL_MEMBERS,
 } from './lead-amendment.ts';
-import type { LeadState, LeadStatus, StaffMove } from './lead-state.ts';
+import { type LeadState, type LeadStatus, MOVES, type StaffMove } from './lead-state.ts';
 import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
 
 type Event = EventOf<LeadEventType>;
@@ -35,18 +42,6 @@ export type LeadRejection =
   | 'source_fixed'
   | 'move_not_allowed';
 
-/** For each move of staff, the state that it starts from and its event. */
-const MOVES = {
-  accepted: { from: 'submitted', event: 'LeadAccepted' },
-  rejected: { from: 'submitted', event: 'LeadRejected' },
-  duplicate: { from: 'submitted', event: 'LeadMarkedDuplicate' },
-  contacted: { from: 'accepted', event: 'LeadContacted' },
-  qualified: { from: 'contacted', event: 'LeadQualified' },
-  unqualified: { from: 'contacted', event: 'LeadUnqualified' },
-  won: { from: 'rfq_submitted', event: 'LeadWon' },
-  lost: { from: 'rfq_submitted', event: 'LeadLost' },
-} as const satisfies Record<StaffMove, { from: LeadStatus; event: LeadEventType }>;
-
 const WITHDRAWABLE: readonly LeadStatus[] = ['submitted', 'accepted', 'contacted', 'qualified'];
 const AMENDABLE: readonly LeadStatus[] = ['submitted', 'accepted'];
 /** States in which staff work on the lead, so that an RFQ of its handoff counts. */
@@ -59,22 +54,11 @@ export const stateAt = (state: LeadState, at: number): LeadStatus =>
 export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
   evolve(state, event) {
     if (event.type === 'LeadSubmitted') {
-      return {
-        ...event.data,
-        state: 'submitted',
-        erased: false,
-        created_at: event.at,
-        updated_at: event.at,
-        version: 0,
-      };
+      return { ...event.data, state: 'submitted', erased: false, ...firstVersion(event.at) };
     }
     if (!state) throw new Error(`${event.type} on a lead that was never submitted`);
-    return deleteUndefined({
-      ...state,
-      ...changesOf(state, event),
-      updated_at: later(state.updated_at, event.at),
-      version: state.version + 1,
-    });
+    const changes = { ...changesOf(state, event), ...nextVersion(state, event.at) };
+    return deleteUndefined({ ...state, ...changes });
   },
 
   decide(state, command) {
@@ -92,10 +76,8 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
           ? accept({ type: 'LeadRfqObserved', data: referenceTo(state) })
           : accept();
       case 'EraseSubject': {
-        const { subject, reason } = command;
-        return state.erased
-          ? accept()
-          : accept({ type: 'SubjectErased', data: { subject, reason } });
+        const { type: _erase, ...data } = command;
+        return state.erased ? accept() : accept({ type: 'SubjectErased', data });
       }
     }
   },
@@ -139,7 +121,8 @@ const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): L
   if (now === 'withdrawn') return accept();
   if (!WITHDRAWABLE.includes(now))
     return reject('lead_closed', `the lead is ${now} and cannot be withdrawn`);
-  return accept({ type: 'LeadWithdrawn', data: withReason(state, sealedReason) });
+  const data = { ...referenceTo(state), sealed_reason: sealedReason };
+  return accept({ type: 'LeadWithdrawn', data });
 };
 
 const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>): LeadDecision => {
@@ -147,11 +130,9 @@ const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>)
   if (now === to) return accept();
   const { from, event } = MOVES[to];
   if (now !== from) return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
-  const data = withReason(state, sealedReason);
+  const data = { ...referenceTo(state), sealed_reason: sealedReason };
   return accept(
-    event === 'LeadWon'
-      ? { type: event, data: { ...data, ...(value && { value }) } }
-      : { type: event, data },
+    event === 'LeadWon' ? { type: event, data: { ...data, value } } : { type: event, data },
   );
 };
 
@@ -160,13 +141,8 @@ const referenceTo = ({ lead_id, agent_id, dims, link_id, handoff_id }: LeadState
   lead_id,
   agent_id,
   dims,
-  ...(link_id && { link_id }),
-  ...(handoff_id && { handoff_id }),
-});
-
-const withReason = (state: LeadState, sealed_reason: string | undefined) => ({
-  ...referenceTo(state),
-  ...(sealed_reason && { sealed_reason }),
+  link_id,
+  handoff_id,
 });
 
 type StateChange = Exclude<LeadEventType, 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased'>;

@@ -1,5 +1,5 @@
 import type { EventData, EventOf, LinkEventType } from '#contracts/events/index.ts';
-import { accept, type Decider, reject } from './decider.ts';
+import { accept, type Decider, firstVersion, reject } from './decider.ts';
 
 type Event = EventOf<LinkEventType>;
 
@@ -20,13 +20,7 @@ export type LinkState = EventData<'LinkCreated'> & {
 export const link: Decider<LinkState, LinkCommand, Event, LinkRejection> = {
   evolve(state, event) {
     if (event.type === 'LinkCreated') {
-      return {
-        ...event.data,
-        status: 'active',
-        created_at: event.at,
-        updated_at: event.at,
-        version: 0,
-      };
+      return { ...event.data, status: 'active', ...firstVersion(event.at) };
     }
     if (!state) throw new Error(`${event.type} on a link that was never created`);
     return { ...state, status: 'disabled', updated_at: event.at, version: state.version + 1 };

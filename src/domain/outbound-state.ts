@@ -1,4 +1,5 @@
 import type { EventData, Happened, OutboundEventType } from '#contracts/events/index.ts';
+import { firstVersion } from './decider.ts';
 
 export type OutboundStatus =
   | 'pending_approval'
@@ -18,7 +19,7 @@ export type OutboundDecision = {
   role: string;
   at: number;
   decision: 'approve' | 'reject' | 'request_changes';
-  note?: string;
+  note?: string | undefined;
   revision: number;
   content_sha256: string;
 };
@@ -69,9 +70,8 @@ export const deciderFor = (mode: string): 'owner' | 'staff' =>
   mode === 'owner_controlled' ? 'owner' : 'staff';
 
 /** The status at `at`, in epoch milliseconds: a request expires at its `not_after`, before the event is appended. */
-export const statusAt = (state: OutboundState, at: number): OutboundStatus => {
-  return isUndispatched(state.status) && at >= state.schedule.not_after ? 'expired' : state.status;
-};
+export const statusAt = (state: OutboundState, at: number): OutboundStatus =>
+  isUndispatched(state.status) && at >= state.schedule.not_after ? 'expired' : state.status;
 
 /** Folds an event into the state. Throws on a transition that is impossible. */
 export const foldOutbound = (
@@ -85,9 +85,7 @@ export const foldOutbound = (
       decisions: [],
       attempts: 0,
       outcome: 'none',
-      created_at: event.at,
-      updated_at: event.at,
-      version: 0,
+      ...firstVersion(event.at),
     };
   if (!state) throw new Error(`${event.type} on a request that was never proposed`);
   return { ...state, ...changesOf(state, event), updated_at: event.at, version: state.version + 1 };
@@ -124,50 +122,6 @@ const changesOf = (
         ...(reason !== undefined && { status_reason: reason }),
       };
     }
-    default:
-      return delivery(event);
-  }
-};
-
-const approve = (
-  state: OutboundState,
-  { data, at }: Happened<'OutboundApproved'>,
-): Partial<OutboundState> => {
-  const { by, name, role, revision, content_sha256, note } = data;
-  const approval = {
-    by,
-    role,
-    at,
-    revision,
-    content_sha256,
-    ...(name !== undefined && { name }),
-    ...(note !== undefined && { note }),
-  };
-  const decisions = [...state.decisions, { ...approval, decision: 'approve' as const }];
-  const count = decisions.filter(({ decision }) => decision === 'approve').length;
-  return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
-};
-
-const addDecision = (
-  state: OutboundState,
-  { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
-  decision: 'reject' | 'request_changes',
-): Partial<OutboundState> => {
-  const { by, name, role, revision, content_sha256, reason } = data;
-  const made = { by, role, at, decision, revision, content_sha256, note: reason };
-  const one: OutboundDecision = name === undefined ? made : { ...made, name };
-  return { decisions: [...state.decisions, one], status_reason: reason };
-};
-
-type Delivery =
-  | 'OutboundDispatched'
-  | 'OutboundDeferred'
-  | 'OutboundConfirmed'
-  | 'OutboundFailed'
-  | 'OutboundOutcomeUnknown';
-
-const delivery = (event: Happened<Delivery>): Partial<OutboundState> => {
-  switch (event.type) {
     case 'OutboundDispatched':
       return {
         status: 'dispatched',
@@ -184,19 +138,34 @@ const delivery = (event: Happened<Delivery>): Partial<OutboundState> => {
       };
     case 'OutboundConfirmed':
       return { status: 'confirmed', outcome: 'observed', evidence: event.data.evidence };
-    case 'OutboundFailed':
-      return {
-        status: 'failed',
-        outcome: 'rejected',
-        status_reason: event.data.reason,
-        retry_at: undefined,
-      };
-    case 'OutboundOutcomeUnknown':
-      return {
-        status: 'outcome_unknown',
-        outcome: 'unknown',
-        status_reason: event.data.reason,
-        retry_at: undefined,
-      };
+    case 'OutboundFailed': {
+      const { reason: status_reason } = event.data;
+      return { status: 'failed', outcome: 'rejected', status_reason, retry_at: undefined };
+    }
+    case 'OutboundOutcomeUnknown': {
+      const { reason: status_reason } = event.data;
+      return { status: 'outcome_unknown', outcome: 'unknown', status_reason, retry_at: undefined };
+    }
   }
+};
+
+const approve = (
+  state: OutboundState,
+  { data, at }: Happened<'OutboundApproved'>,
+): Partial<OutboundState> => {
+  const { by, name, role, revision, content_sha256, note } = data;
+  const approval = { by, role, at, revision, content_sha256, name, note };
+  const decisions = [...state.decisions, { ...approval, decision: 'approve' as const }];
+  const count = decisions.filter(({ decision }) => decision === 'approve').length;
+  return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
+};
+
+const addDecision = (
+  state: OutboundState,
+  { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
+  decision: 'reject' | 'request_changes',
+): Partial<OutboundState> => {
+  const { by, name, role, revision, content_sha256, reason } = data;
+  const one = { by, role, at, decision, revision, content_sha256, note: reason, name };
+  return { decisions: [...state.decisions, one], status_reason: reason };
 };

@@ -61,8 +61,7 @@ export const outbound: Decider<OutboundState, OutboundCommand, Event, OutboundRe
       case 'Cancel': {
         if (state.status === 'canceled') return accept();
         if (!isUnsent(state)) return rejectClosed(state);
-        const { by, reason } = command;
-        const data = { ...referenceTo(state), by, ...(reason !== undefined && { reason }) };
+        const data = { ...referenceTo(state), by: command.by, reason: command.reason };
         return accept({ type: 'OutboundCanceled', data });
       }
       case 'Expire':
@@ -80,7 +79,7 @@ export const outbound: Decider<OutboundState, OutboundCommand, Event, OutboundRe
 const referenceTo = ({ outbound_id, agent_id, task_id }: OutboundState) => ({
   outbound_id,
   agent_id,
-  ...(task_id !== undefined && { task_id }),
+  task_id,
 });
 
 /** Whether certainly nothing was sent and no attempt is under way. */
@@ -142,9 +141,8 @@ const approve = (state: OutboundState, command: Of<'Approve'>): OutboundVerdict 
   if (state.status !== 'pending_approval')
     return reject('already_decided', `the request is ${state.status}`);
   const { revision, content_sha256 } = state;
-  const person = { by, role, ...(name !== undefined && { name }) };
-  const data = { ...referenceTo(state), ...person, revision, content_sha256 };
-  return accept({ type: 'OutboundApproved', data: { ...data, ...(note && { note }) } });
+  const data = { ...referenceTo(state), by, role, name, revision, content_sha256, note };
+  return accept({ type: 'OutboundApproved', data });
 };
 
 const declineOrReturn = (
@@ -157,8 +155,7 @@ const declineOrReturn = (
   if (!rejects && state.status === 'changes_requested') return accept();
   const { by, name, role, reason } = command;
   const { revision, content_sha256 } = state;
-  const person = { by, role, ...(name !== undefined && { name }) };
-  const data = { ...referenceTo(state), ...person, revision, content_sha256, reason };
+  const data = { ...referenceTo(state), by, role, name, revision, content_sha256, reason };
   return accept({ type: rejects ? 'OutboundRejected' : 'OutboundChangesRequested', data });
 };
 
@@ -205,22 +202,16 @@ const deliver = (
       });
     }
     case 'Confirm':
-      return accept({
-        type: 'OutboundConfirmed',
-        data: { ...data, evidence: command.evidence },
-      });
+      return accept({ type: 'OutboundConfirmed', data: { ...data, evidence: command.evidence } });
     case 'Fail':
       return accept({ type: 'OutboundFailed', data: { ...data, reason: command.reason } });
     case 'LoseTrack':
-      return accept({
-        type: 'OutboundOutcomeUnknown',
-        data: { ...data, reason: command.reason },
-      });
+      return accept({ type: 'OutboundOutcomeUnknown', data: { ...data, reason: command.reason } });
   }
 };
 
 const dispatch = (state: OutboundState, command: Of<'Dispatch'>): OutboundVerdict => {
-  const { at, contentSha256, until } = command;
+  const { at, contentSha256: content_sha256, until } = command;
   const isRetry = state.status === 'dispatched' && state.retry_at !== undefined;
   if (state.status !== 'approved' && !isRetry)
     return reject('not_approved', `the request is ${state.status}`);
@@ -228,19 +219,12 @@ const dispatch = (state: OutboundState, command: Of<'Dispatch'>): OutboundVerdic
   if (at < (state.retry_at ?? state.schedule.not_before ?? 0))
     return reject('not_due', 'the time to send it has not come');
   const approvals = state.decisions.filter(
-    ({ decision, content_sha256 }) => decision === 'approve' && content_sha256 === contentSha256,
+    (one) => one.decision === 'approve' && one.content_sha256 === content_sha256,
   );
-  if (contentSha256 !== state.content_sha256 || approvals.length < state.approval.required)
+  if (content_sha256 !== state.content_sha256 || approvals.length < state.approval.required)
     return reject('content_changed', 'the content to send is not the content that was approved');
-  return accept({
-    type: 'OutboundDispatched',
-    data: {
-      ...referenceTo(state),
-      revision: state.revision,
-      content_sha256: state.content_sha256,
-      attempt: state.attempts + 1,
-      adapter: state.via.adapter,
-      until,
-    },
-  });
+  const { revision, via } = state;
+  const attempt = { attempt: state.attempts + 1, adapter: via.adapter, until };
+  const data = { ...referenceTo(state), revision, content_sha256, ...attempt };
+  return accept({ type: 'OutboundDispatched', data });
 };

@@ -47,13 +47,13 @@ export type TaskState = {
   task_id: string;
   context_id: string;
   agent_id: string;
-  skill?: string;
+  skill?: string | undefined;
   status: Extract<TaskStatus, 'INPUT_REQUIRED' | 'COMPLETED' | 'REJECTED' | 'CANCELED'>;
-  missing?: string[];
-  record?: string;
+  missing?: string[] | undefined;
+  record?: string | undefined;
   artifact?: EventData<'TaskCompleted'>['artifact'];
   code?: string;
-  boundary?: string;
+  boundary?: string | undefined;
   created_at: number;
   updated_at: number;
   version: number;
@@ -62,12 +62,12 @@ export type TaskState = {
 /** A task. Its stream contains only what the stream of its record does not. */
 export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
   evolve(state, event) {
-    const { task_id, context_id, agent_id, skill } = event.data;
+    const { task_id, context_id, agent_id, skill = state?.skill } = event.data;
     const base = {
       task_id,
       context_id,
       agent_id,
-      ...((skill ?? state?.skill) !== undefined && { skill: skill ?? state?.skill ?? '' }),
+      skill,
       created_at: state?.created_at ?? event.at,
       updated_at: event.at,
       version: state ? state.version + 1 : 0,
@@ -75,17 +75,14 @@ export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
     switch (event.type) {
       case 'TaskReceived': {
         const { missing, record } = event.data;
-        return {
-          ...base,
-          status: 'INPUT_REQUIRED',
-          ...(missing && { missing }),
-          ...(record !== undefined && { record }),
-        };
+        return { ...base, status: 'INPUT_REQUIRED', missing, record };
       }
       case 'TaskCompleted':
         return { ...base, status: 'COMPLETED', artifact: event.data.artifact };
-      case 'TaskRejected':
-        return { ...base, status: 'REJECTED', code: event.data.code, ...boundaryIn(event.data) };
+      case 'TaskRejected': {
+        const { code, boundary } = event.data;
+        return { ...base, status: 'REJECTED', code, boundary };
+      }
       case 'TaskCanceled':
         return { ...base, status: 'CANCELED' };
     }
@@ -110,9 +107,6 @@ export const task: Decider<TaskState, TaskCommand, Event, TaskRejection> = {
     }
   },
 };
-
-const boundaryIn = ({ boundary }: EventData<'TaskRejected'>) =>
-  boundary === undefined ? {} : { boundary };
 
 /** Whether the task accepts no message. A task with a record continues on the stream of the record. */
 const hasEnded = ({ status, record }: TaskState): boolean =>

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { isSameValue } from '#src/domain/equality.ts';
 import { isOneName } from '#src/domain/person.ts';
-import { later } from '#src/domain/decider.ts';
+import { nextVersion } from '#src/domain/decider.ts';
 
 it('Values are equal regardless of the order of members and of undefined members', () => {
   expect(isSameValue({ a: 1, b: [2] }, { b: [2], a: 1, c: undefined })).toBe(true);
@@ -37,7 +37,8 @@ it('Two names denote one person if they differ only in case, width or white spac
   expect(isOneName('ǰ', '\u01f0'.toUpperCase())).toBe(true);
 });
 
-it('The later of two times does not depend on their order', () => {
-  expect(later(1, 2)).toBe(2);
-  expect(later(2, 1)).toBe(2);
+it('The next version of a record has the later of two times, whichever is first', () => {
+  const at = (updated_at: number) => ({ created_at: 0, updated_at, version: 4 });
+  expect(nextVersion(at(1), 2)).toEqual({ updated_at: 2, version: 5 });
+  expect(nextVersion(at(2), 1)).toEqual({ updated_at: 2, version: 5 });
 });

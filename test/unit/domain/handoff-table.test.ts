@@ -4,6 +4,7 @@ import type { EventData, Happened, HandoffEventType } from '#contracts/events/in
 import { isSameQuantities, isSameTotals, withNews } from '#src/domain/handoff-list.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff, type HandoffCommand } from '#src/domain/handoff.ts';
+import { asStored } from '../../support/world/decider-spec.ts';
 
 const EXPIRY = 10_000;
 const MUG = {
@@ -184,13 +185,13 @@ describe('The table of a handoff', () => {
       ['send', {}, 'RfqSubmittedByBuyer', { ...sent.data, consented_at: 5 }],
     ];
     for (const [command, over, type, data] of cases)
-      expect(decide('awaiting', command, over)).toStrictEqual({
+      expect(asStored(decide('awaiting', command, over))).toStrictEqual({
         accepted: true,
         events: [{ type, data }],
       });
     const { link_id: _id, ...withoutLink } = LIST;
     const plain = foldEvents({ type: 'HandoffCreated', data: withoutLink, at: 1 });
-    expect(handoff.decide(plain, { type: 'OpenHandoff', at: 5 })).toStrictEqual({
+    expect(asStored(handoff.decide(plain, { type: 'OpenHandoff', at: 5 }))).toStrictEqual({
       accepted: true,
       events: [{ type: 'HandoffOpenedByBuyer', data: unlinked }],
     });

@@ -9,6 +9,7 @@ import {
   statusAt,
 } from '#src/domain/outbound-state.ts';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
+import { asStored } from '../../support/world/decider-spec.ts';
 import {
   CONTENT,
   DANA,
@@ -203,7 +204,7 @@ describe('The table of an outreach request', () => {
       ],
     ];
     for (const [name, command, type, expected] of cases)
-      expect(appended(name, command ?? withOver('cancel', {}))).toStrictEqual([
+      expect(asStored(appended(name, command ?? withOver('cancel', {})))).toStrictEqual([
         { type, data: expected },
       ]);
   });
@@ -343,7 +344,7 @@ describe('The table of an outreach request', () => {
       ...CONTENT,
     });
     const { name: _name, note: _note, ...bare } = approval;
-    expect(foldOutbounds(proposed, nameless)?.decisions).toStrictEqual([bare]);
+    expect(asStored(foldOutbounds(proposed, nameless)?.decisions)).toStrictEqual([bare]);
     const unnamed = outboundEvent(2, 'OutboundRejected', {
       by: 'desk:1',
       role: 'owner',
@@ -351,7 +352,7 @@ describe('The table of an outreach request', () => {
       reason: 'No',
     });
     const { name: _who, ...bareRejection } = rejected;
-    expect(foldOutbounds(proposed, unnamed)?.decisions).toStrictEqual([bareRejection]);
+    expect(asStored(foldOutbounds(proposed, unnamed)?.decisions)).toStrictEqual([bareRejection]);
     expect(() => foldOutbounds(dispatched)).toThrow(
       'OutboundDispatched on a request that was never proposed',
     );
