@@ -2,35 +2,15 @@
  * The catalog of this process: a projection of the product streams into a searchable index. It is
  * local because most requests need it; the log is the record.
  */
+import type { EventData } from '#contracts/events/index.ts';
 import type { FoldEvent, Position } from './event-log.ts';
 
-/** A published product. Amounts are in minor units. */
-export type CatalogProduct = {
-  product_id: string;
-  sku: string;
-  title: string;
-  description: string;
-  brand?: string;
-  gtin?: string;
-  mpn?: string;
-  category: string;
-  image_url?: string;
-  origin_country?: string;
-  ship_from?: string;
-  lead_time_days?: number;
-  currency: string;
-  moq: number;
-  increment: number;
-  /** In ascending order of `min_quantity`. */
-  price_tiers: { min_quantity: number; unit_price: number }[];
-  certifications?: string[];
-  source_updated_at?: string;
-  stock: {
-    level: 'in_stock' | 'low' | 'out_of_stock';
-    available_quantity: number | null;
-    /** When the feed last confirmed it; if the feed does not say so, when it last changed here. */
-    as_of: number;
-  };
+type Published = EventData<'ProductPublished'>;
+
+/** A published product. Amounts are in minor units, `price_tiers` in ascending order of `min_quantity`. */
+export type CatalogProduct = Published['product'] & {
+  /** `as_of`: when the feed last confirmed it; if the feed does not say so, when it last changed here. */
+  stock: Published['stock'] & { as_of: number };
   /** The revision of the stream, which handoffs refer to. */
   revision: number;
   published_at: number;

@@ -1,4 +1,7 @@
 /** Rows of the read models that the application reads. */
+import type { EventData } from '#contracts/events/index.ts';
+
+type Dims = EventData<'LinkCreated'>['dims'];
 
 /** The destination of a short code. */
 export type CodeRow = {
@@ -8,13 +11,7 @@ export type CodeRow = {
   destination_url: string;
   expires_at?: number;
   expired_url?: string;
-  dims: {
-    campaign?: string;
-    channel?: string;
-    sub_ids?: string[];
-    product_id?: string;
-    category?: string;
-  };
+  dims: Dims;
   disabled: boolean;
 };
 
@@ -50,31 +47,17 @@ export type AgentRow = {
   created_at: number;
 };
 
-export type KeyRow = {
+export type KeyRow = Omit<EventData<'KeyIssued'>, 'rotated_from'> & {
   kind: 'key';
   owner: string;
-  key_id: string;
-  agent_id: string;
-  environment: 'live' | 'test';
-  last4: string;
-  hash: string;
-  pepper_version: number;
-  expires_at: number;
   status: 'active' | 'rotating' | 'revoked';
   /** When its replacement was issued, in epoch milliseconds. */
   rotated_at?: number;
   created_at: number;
 };
 
-export type DeskTokenRow = {
+export type DeskTokenRow = EventData<'DeskTokenIssued'> & {
   kind: 'desk';
-  token_id: string;
-  name: string;
-  roles: string[];
-  owner_id?: string;
-  hash: string;
-  pepper_version: number;
-  expires_at?: number;
   status: 'active' | 'revoked';
   created_at: number;
 };
@@ -93,16 +76,7 @@ export type OpenOutboundRow<State = object> = { owner: string; sort: number; sta
 export type PerformanceRecord = {
   /** Days since the epoch. */
   day: number;
-  dims: {
-    agent_id?: string;
-    link_id?: string;
-    handoff_id?: string;
-    campaign?: string;
-    channel?: string;
-    sub_ids?: string[];
-    product_id?: string;
-    category?: string;
-  };
+  dims: Dims & { agent_id?: string; link_id?: string; handoff_id?: string };
   /** Maps `{quarter hour of the day, 0 to 95}|{country or empty}` to counts in the order of METRICS. */
   cells: Record<string, number[]>;
   /** Maps the same cells to amounts by currency, in minor units. */

@@ -67,7 +67,7 @@ const ALL_CODE = ['contracts/', 'projections/', 'src/'];
 export const LAYERS: Layer[] = [
   { place: 'contracts/', may: ['contracts/', 'zod'] },
   { place: 'src/domain/', may: ['src/domain/'], types: ['contracts/events/'] },
-  { place: 'src/ports/', may: [], types: ['src/ports/'] },
+  { place: 'src/ports/', may: [], types: ['contracts/events/', 'src/ports/'] },
   {
     place: 'projections/',
     may: ['projections/', 'contracts/events/', 'src/domain/', 'src/ports/', 'node:'],
