@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { cached } from '../shared/cached.ts';
 import { country, date, line, text, time, url } from '#contracts/fields.ts';
 
 /** A fault of one value, for which its row is rejected. */
@@ -21,16 +22,11 @@ const TEXT = text(TEXT_CHARS_MAX);
 const DATE_OR_TIME = date.or(time);
 
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'));
-const DECIMALS = new Map<string, number>();
 
-const decimalsOf = (currency: string): number => {
-  let decimals = DECIMALS.get(currency);
-  if (decimals !== undefined) return decimals;
+const decimalsOf = cached(CURRENCIES.size, (currency: string): number => {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
-  decimals = format.resolvedOptions().maximumFractionDigits ?? 0;
-  DECIMALS.set(currency, decimals);
-  return decimals;
-};
+  return format.resolvedOptions().maximumFractionDigits ?? 0;
+});
 
 const shown = (value: string): string => JSON.stringify(value.slice(0, SHOWN_CHARS));
 

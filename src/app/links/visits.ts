@@ -5,6 +5,7 @@ import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Recorder } from '../events/recorder.ts';
+import { cached } from '../shared/cached.ts';
 import { DAY_MS } from '../shared/time.ts';
 
 /** The data of a request for a short link. The address is hashed and not stored. */
@@ -34,17 +35,11 @@ const PREVIEW =
 const MOBILE = /mobi|android|iphone|ipad/i;
 
 const CACHED_AGENTS_MAX = 2_000;
-const signalByAgent = new Map<string, Signal | null>();
 
 /** Classifies a user agent; cached, because few different ones make most requests. */
-const programOf = (userAgent: string): Signal | null => {
-  const cached = signalByAgent.get(userAgent);
-  if (cached !== undefined) return cached;
-  const program = PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : null;
-  if (signalByAgent.size >= CACHED_AGENTS_MAX) signalByAgent.clear();
-  signalByAgent.set(userAgent, program);
-  return program;
-};
+const programOf = cached(CACHED_AGENTS_MAX, (userAgent: string): Signal | 'none' =>
+  PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : 'none',
+);
 
 const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
   const signals: Signal[] = [];
@@ -54,7 +49,7 @@ const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
   // An image, frame or script of another page: no person followed the link.
   if (dest !== undefined && dest !== 'document') signals.push('embedded');
   const program = userAgent ? programOf(userAgent) : 'no_user_agent';
-  if (program) signals.push(program);
+  if (program !== 'none') signals.push(program);
   return signals;
 };
 

@@ -1,3 +1,4 @@
+import { cached } from '../shared/cached.ts';
 import { DAY_MS } from '../shared/time.ts';
 
 /**
@@ -23,19 +24,6 @@ export const isTimeZone = (name: string): boolean => {
   }
 };
 
-const calendars = new Map<string, Calendar>();
-const CALENDARS_MAX = 200;
-
-/** Caches calendars, because making an Intl formatter costs far more than using it. */
-export const calendarOf = (timeZone: string): Calendar => {
-  let calendar = calendars.get(timeZone);
-  if (calendar) return calendar;
-  calendar = makeCalendar(timeZone);
-  if (calendars.size >= CALENDARS_MAX) calendars.clear();
-  calendars.set(timeZone, calendar);
-  return calendar;
-};
-
 const makeCalendar = (timeZone: string): Calendar => {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -50,8 +38,8 @@ const makeCalendar = (timeZone: string): Calendar => {
 
   /** Local wall clock minus UTC, in quarter hours, at the start of a quarter since the epoch. */
   const offsetAt = (quarter: number): number => {
-    const cached = offsets.get(quarter);
-    if (cached !== undefined) return cached;
+    const known = offsets.get(quarter);
+    if (known !== undefined) return known;
     const at = quarter * QUARTER_MS;
     const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
     const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
@@ -74,6 +62,11 @@ const makeCalendar = (timeZone: string): Calendar => {
     },
   };
 };
+
+const CALENDARS_MAX = 200;
+
+/** Cached, because making an Intl formatter costs far more than using it. Throws for an unknown time zone. */
+export const calendarOf = cached(CALENDARS_MAX, makeCalendar);
 
 /** Days since the epoch of a date like 2026-11-21. */
 export const dayOf = (date: string): number => Math.floor(Date.parse(`${date}T00:00:00Z`) / DAY_MS);

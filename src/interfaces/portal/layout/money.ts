@@ -1,4 +1,5 @@
 /** Formats amounts, counts and times for a locale. */
+import { cached } from '#src/app/shared/cached.ts';
 
 export type Writer = {
   /** Formats minor units exactly, without floating-point arithmetic. */
@@ -13,18 +14,9 @@ export type Writer = {
 /** Locale of public pages. */
 export const HOUSE_LOCALE = 'en-GB';
 
-/** Formatters by locale: making one costs as much as rendering a hundred lines. */
 const WRITERS_MAX = 100;
-const writers = new Map<string, Writer>();
-
-export const writerFor = (locale: string): Writer => {
-  const known = writers.get(locale);
-  if (known) return known;
-  if (writers.size >= WRITERS_MAX) writers.clear();
-  const made = makeWriter(locale);
-  writers.set(locale, made);
-  return made;
-};
+/** More than there are currencies. */
+const CURRENCIES_MAX = 500;
 
 const makeWriter = (locale: string): Writer => {
   const counts = new Intl.NumberFormat(locale);
@@ -34,15 +26,10 @@ const makeWriter = (locale: string): Writer => {
     timeStyle: 'short',
     timeZone: 'UTC',
   });
-  const byCurrency = new Map<string, { format: Intl.NumberFormat; digits: number }>();
-  const of = (currency: string) => {
-    const known = byCurrency.get(currency);
-    if (known) return known;
+  const of = cached(CURRENCIES_MAX, (currency: string) => {
     const format = new Intl.NumberFormat(locale, { style: 'currency', currency });
-    const made = { format, digits: format.resolvedOptions().maximumFractionDigits ?? 2 };
-    byCurrency.set(currency, made);
-    return made;
-  };
+    return { format, digits: format.resolvedOptions().maximumFractionDigits ?? 2 };
+  });
   return {
     money(amount, currency) {
       const { format, digits } = of(currency);
@@ -53,3 +40,6 @@ const makeWriter = (locale: string): Writer => {
     moment: (at) => `${moments.format(at)} UTC`,
   };
 };
+
+/** Cached by locale: making formatters costs as much as rendering a hundred lines. */
+export const writerFor = cached(WRITERS_MAX, makeWriter);

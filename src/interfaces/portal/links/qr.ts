@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { encode } from 'uqr';
+import { cached } from '#src/app/shared/cached.ts';
 import { monochromePng } from './qr-png.ts';
 
 /** White modules around the code; ISO/IEC 18004 requires four. */
@@ -24,22 +25,12 @@ const picture = (type: string, body: Buffer): Picture => ({
 /** Limit of the cached pictures; making one takes about 5 ms. */
 const CACHED_MAX = 256;
 
-const cached = (draw: (text: string) => Picture): ((text: string) => Picture) => {
-  const pictures = new Map<string, Picture>();
-  return (text) => {
-    const existing = pictures.get(text);
-    if (existing) return existing;
-    if (pictures.size >= CACHED_MAX) pictures.clear();
-    const drawn = draw(text);
-    pictures.set(text, drawn);
-    return drawn;
-  };
-};
-
 /** Draws a text as a QR code; the same text gives the same bytes. */
-export const qrPng = cached((text) => picture('image/png', monochromePng(matrixOf(text), SCALE)));
+export const qrPng = cached(CACHED_MAX, (text: string) =>
+  picture('image/png', monochromePng(matrixOf(text), SCALE)),
+);
 
-export const qrSvg = cached((text) => {
+export const qrSvg = cached(CACHED_MAX, (text: string) => {
   const rows = matrixOf(text);
   const size = rows.length;
   const path = rows.map((row, y) => runsOf(row, y)).join('');
