@@ -36,9 +36,10 @@ export const buildServer = (
   deps: ServerDeps,
   options: ServerOptions,
 ): FastifyInstance => {
-  const { ids, metrics, awaited } = deps;
+  const { ids, clock, metrics, awaited } = deps;
   const server = httpServer({
     ids,
+    clock,
     origin: app.origin,
     log: options.log,
     trustProxy: options.trustProxy,

@@ -14,9 +14,9 @@ export const healthServer = (
   log: Logger,
   instance?: string,
 ): FastifyInstance => {
-  const { ids, origin, metrics } = deps;
+  const { ids, clock, origin, metrics } = deps;
   const onForbidden = () => undefined;
-  const server = httpServer({ ids, origin, log, trustProxy: false, onForbidden });
+  const server = httpServer({ ids, clock, origin, log, trustProxy: false, onForbidden });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, instance);
   return server;

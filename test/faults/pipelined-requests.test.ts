@@ -198,6 +198,7 @@ describe('A server that handles one request at a time', () => {
   it('does not time out a request that is unread because earlier ones are being handled', async () => {
     const server = httpServer({
       ids: systemIds(systemClock().now),
+      clock: systemClock(),
       origin: () => 'https://t.example',
       log: pino({ level: 'silent' }),
       trustProxy: false,

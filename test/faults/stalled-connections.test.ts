@@ -9,7 +9,7 @@ import { endStalledConnections } from '#src/interfaces/http/stalled-connections.
 import { testApp } from '../support/world/app.ts';
 
 /** A short value in place of LIMITS.READER_WAIT_MS. */
-const WAIT_MS = 400;
+const WAIT_MS = 600;
 /** Larger than the buffers of both ends. */
 const ANSWER = Buffer.alloc(24 * 1_048_576, 'a');
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -22,8 +22,7 @@ afterEach(() => {
 const serve = async (handle: RequestListener): Promise<{ server: Server; client: Socket }> => {
   const server = createServer(handle);
   opened.push(server);
-  endStalledConnections(server);
-  server.timeout = WAIT_MS;
+  endStalledConnections(server, () => performance.now(), WAIT_MS);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const client = connect((server.address() as AddressInfo).port).on('error', () => undefined);
   client.write(REQUEST);
@@ -39,6 +38,16 @@ describe('A connection', () => {
     client.pause();
     await expect.poll(() => connections(server)).toBe(1);
     await expect.poll(() => connections(server), { timeout: 10 * WAIT_MS }).toBe(0);
+  });
+
+  it('is closed after one wait and not after two', async () => {
+    const { server, client } = await serve((_request, response) => response.end(ANSWER));
+    client.pause();
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    // Both timers are of this process, so a slow machine delays both.
+    const later = pause(1.9 * WAIT_MS, 'the next wait');
+    const closed = once(socket, 'close').then(() => 'closed');
+    expect(await Promise.race([closed, later])).toBe('closed');
   });
 
   it('stays open while its client reads slowly', async () => {
@@ -77,7 +86,7 @@ describe('A connection', () => {
 
   it('of the service has the limit READER_WAIT_MS', async () => {
     const app = await testApp();
-    expect(app.service.server.server.timeout).toBe(LIMITS.READER_WAIT_MS);
+    expect(app.service.server.server.timeout).toBe(LIMITS.READER_WAIT_MS / 10);
     await app.close();
   });
 });

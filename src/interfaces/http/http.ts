@@ -7,7 +7,7 @@ import { type BoundaryId, boundaryOf } from '#contracts/boundaries.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { forbidden, type Refusal, refuse, Refused } from '#src/app/pipeline/outcome.ts';
-import type { Ids } from '#src/ports/system.ts';
+import type { Clock, Ids } from '#src/ports/system.ts';
 import { collectMethods } from './allowed-methods.ts';
 import { awaitConfirmation } from './await-confirmation.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
@@ -21,6 +21,7 @@ import { endStalledConnections } from './stalled-connections.ts';
 
 export type HttpOptions = {
   ids: Ids;
+  clock: Pick<Clock, 'monotonic'>;
   origin(): string;
   log: Logger;
   trustProxy: boolean | string;
@@ -98,7 +99,7 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     clientErrorHandler: broken.onClientError,
   });
   server.server.maxConnections = LIMITS.SOCKETS_MAX;
-  endStalledConnections(server.server);
+  endStalledConnections(server.server, options.clock.monotonic);
   collectMethods(server);
   broken.follow(server.server);
   const sockets = openSockets(server.server);
