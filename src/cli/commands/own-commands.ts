@@ -59,7 +59,8 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       'sends approved outreach; all does everything. projector and dispatcher need a log on a server ' +
       '(EVENT_LOG_URL=esdb://HOST). Each process has a data directory of its own.\n\n' +
       'With --json the first line on stdout, printed when the service is ready, is one object: url, port, ' +
-      'owner, agent, api_key (of the demo, otherwise null), desk_token, data, review_url (demo).\n\n' +
+      'owner, agent, api_key (of the demo, otherwise null), desk_token (at the start that issues it, otherwise ' +
+      'null; desk.token in the data directory has it), data, review_url (demo).\n\n' +
       'On SIGTERM and SIGINT the service finishes pending requests and stops within 10 s. A second SIGINT or ' +
       'a third SIGTERM ends it at once.',
     // Loaded here, because no other command needs the whole service.

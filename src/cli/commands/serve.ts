@@ -13,7 +13,7 @@ import { ensureDemo } from '#src/demo/story.ts';
 import { openService, type Service, serviceLogger } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
-import { tokenIn } from '../desk/desk-transport.ts';
+import { storedToken, tokenIn } from '../desk/desk-transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { accessReport, formatBanner, INCOMPLETE_DEMO } from '../service/banner.ts';
 import { removeServerFile, writeServerFile } from '../service/server-file.ts';
@@ -113,18 +113,26 @@ const announceWorker = (role: ProcessRole, url: string, { json }: ServeOptions):
   else print(`${role} runs; ${url}/readyz shows its state`);
 };
 
-type Announcement = { url: string; facts: DemoFacts | undefined; options: ServeOptions };
+type Announcement = {
+  url: string;
+  facts: DemoFacts | undefined;
+  /** The desk token that was stored before this start. */
+  earlierToken: string | undefined;
+  options: ServeOptions;
+};
 
 const announce = async (
   { deps, config }: Service,
-  { url, facts, options }: Announcement,
+  { url, facts, earlierToken, options }: Announcement,
 ): Promise<void> => {
   const { dataDirectory: data } = config;
   const deskToken = tokenIn(data);
   if (options.json) {
     const { port } = new URL(url);
     const report = { url, port: Number(port), pid: process.pid, data };
-    print(JSON.stringify({ ...report, ...accessReport(url, facts, deskToken) }));
+    // Supervisors store stdout, and the token never expires: it is printed by the start that issued it.
+    const newToken = deskToken === earlierToken ? null : deskToken;
+    print(JSON.stringify({ ...report, ...accessReport(url, facts, newToken) }));
     if (facts && !facts.review_path) printNotice(INCOMPLETE_DEMO);
     return;
   }
@@ -175,6 +183,7 @@ const serveRole = async (
   const clock = demoClock(systemClock());
   const stopped = stopSignal();
   const log = serviceLogger(config.logLevel);
+  const earlierToken = storedToken(directory);
   const instance = systemIds(clock.now).base62(INSTANCE_CHARS);
   const service = await openService(config, {
     role,
@@ -196,7 +205,7 @@ const serveRole = async (
   if (role !== 'api') service.dispatcher.start();
   writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });
   if (isDispatcher) announceWorker(role, url, options);
-  else await announce(service, { url, facts, options });
+  else await announce(service, { url, facts, earlierToken, options });
   await stopped;
   removeServerFile(directory);
   const position = (): number => service.deps.following.asOf().position;

@@ -10,13 +10,21 @@ export type Transport = {
   close(): Promise<void>;
 };
 
+const tokenFile = (directory: string): string => join(directory, 'desk.token');
+
+/** Reads the desk token of the command line; undefined if there is none. */
+export const storedToken = (directory: string): string | undefined => {
+  try {
+    return readFileSync(tokenFile(directory), 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+};
+
 /** Reads the desk token of the command line. Throws CommandError if there is none. */
 export const tokenIn = (directory: string): string => {
-  const file = join(directory, 'desk.token');
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    const text = `${file} cannot be read. The service writes it when it starts on this directory.`;
-    throw new CommandError(EXIT.cannotStart, text);
-  }
+  const token = storedToken(directory);
+  if (token !== undefined) return token;
+  const text = `${tokenFile(directory)} cannot be read. The service writes it when it starts on this directory.`;
+  throw new CommandError(EXIT.cannotStart, text);
 };

@@ -27,7 +27,11 @@ export const INCOMPLETE_DEMO =
   'Stop the service, run make demo-reset, and start it again.';
 
 /** Members of the JSON report of serve and status. */
-export const accessReport = (url: string, facts: DemoFacts | undefined, deskToken: string) => ({
+export const accessReport = (
+  url: string,
+  facts: DemoFacts | undefined,
+  deskToken: string | null,
+) => ({
   owner: facts?.owner ?? null,
   agent: facts?.agent_id ?? null,
   api_key: facts?.api_key ?? null,

@@ -69,10 +69,12 @@ describe('A server', () => {
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
 
-  it('has the same demo key after a restart', async () => {
+  it('has the same keys after a restart, and does not print its desk token again', async () => {
     const next = await serve(data, '--demo');
     servers.push(next);
     expect(next.ready.api_key).toBe(server.ready.api_key);
+    expect(next.ready.desk_token).toBeNull();
+    expect(readFileSync(join(data, 'desk.token'), 'utf8').trim()).toBe(server.ready.desk_token);
     expect(await connection(next.ready.url, next.ready.api_key)).toBe(200);
     await next.stop('SIGKILL');
     // server.json still names the killed process.

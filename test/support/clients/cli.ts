@@ -47,7 +47,8 @@ type Ready = {
   owner: string;
   agent: string;
   api_key: string;
-  desk_token: string;
+  /** Null at a start that found one. */
+  desk_token: string | null;
   review_url: string;
 };
 

@@ -1,6 +1,7 @@
 /** Runs `tributary serve` in a child process, as an operator does. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -78,7 +79,6 @@ export const serveFrom = async (
   if (first === undefined) throw new Error(`the service did not start:\n${log}`);
   const line = JSON.parse(String(first[0])) as {
     url?: string;
-    desk_token?: string;
     api_key?: string;
   };
   // A failed start prints its error on the same line.
@@ -86,9 +86,10 @@ export const serveFrom = async (
     await ended;
     throw new Error(`the service did not start:\n${String(first[0])}\n${log}`);
   }
+  const tokenFile = join(directory, 'desk.token');
   return {
     url: line.url,
-    deskToken: line.desk_token ?? '',
+    deskToken: existsSync(tokenFile) ? readFileSync(tokenFile, 'utf8').trim() : '',
     apiKey: line.api_key ?? '',
     child,
     log: () => log,
