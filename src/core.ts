@@ -11,6 +11,7 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
+import { readLastEvent } from '#src/app/events/last-event.ts';
 import { recorder } from '#src/app/events/recorder.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
@@ -50,8 +51,8 @@ export type CoreOptions = {
   log?: Logger;
   metrics?: Metrics;
   onFatal?: (error: Error) => void;
-  /** Called with the head of the log before anything is appended. */
-  onLog?: (head: { position: Position; at: number | null }) => void;
+  /** Called with the last event of the log before anything is appended. */
+  onLog?: (last: { position: Position; at: number | null }) => void;
 };
 
 /** After this time requests are served while a lagging projection continues to catch up. */
@@ -156,7 +157,7 @@ const openLogAndKeys = async (
     monotonic: clock.monotonic,
     report: appendLogger(logger),
   });
-  onLog?.(await log.head());
+  if (onLog) onLog(await readLastEvent(log));
   const secrets = localSecrets ?? openSecrets(config);
   const vault = await openVault(config, log, secrets);
   parts.defer(() => vault.close());

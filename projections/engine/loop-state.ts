@@ -9,6 +9,9 @@ import type { FillProgress } from './status.ts';
 import type { SubscriptionBuffer } from './subscription-buffer.ts';
 import { type FoldTarget, lowestPosition } from './target.ts';
 
+/** Only a log whose positions are bytes has records that are no events. */
+const REREAD_BYTES_MAX = 8_388_608;
+
 /** What the loop follows, and its position. */
 export class LoopState {
   readonly options: EngineOptions;
@@ -21,7 +24,7 @@ export class LoopState {
   position: Position = 0;
   /** Epoch milliseconds of the last event. */
   lastEventAt: number | null = null;
-  /** Position of the last event. `position` can be beyond it; no checkpoint is stored there. */
+  /** Position of the last event; `position` can be beyond it. */
   lastEventPosition: Position = 0;
   /** Events since the checkpoints of idle partitions were advanced. */
   eventsSinceAdvance = 0;
@@ -80,6 +83,18 @@ export class LoopState {
   /** Returns the same, including the catalog. */
   reached(): Position {
     return Math.min(this.rowsReached(), this.catalog?.reached() ?? Infinity);
+  }
+
+  /**
+   * Returns the position up to which idle partitions are advanced: the last event, because versions
+   * that know no other records take a checkpoint beyond it for that of another log. After many other
+   * records it is the position of the loop, so that a start does not read them all again.
+   */
+  idlePosition(): Position {
+    const { position, lastEventPosition } = this;
+    return position - lastEventPosition > REREAD_BYTES_MAX
+      ? position
+      : Math.min(position, lastEventPosition);
   }
 
   findTarget(projection: string): FoldTarget | undefined {

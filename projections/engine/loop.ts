@@ -34,7 +34,7 @@ export const startFollowing = async (
   state.setTargets(filled);
   state.position = filled.length > 0 ? lowestPosition(filled) : head.position;
   state.lastEventAt = head.at;
-  state.lastEventPosition = head.position;
+  state.lastEventPosition = state.position;
   const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
   return { head: head.position, built };
 };
@@ -105,7 +105,8 @@ const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void>
       if (outcomes[i] === 'lost') markLost(state, target);
   }
   state.position = Math.max(state.position, position);
-  state.eventsSinceAdvance += events.length;
+  // Counts a batch of records without an event as one.
+  state.eventsSinceAdvance += Math.max(1, events.length);
   const limit = options.checkpointEvents ?? CHECKPOINT_EVENTS;
   if (state.eventsSinceAdvance >= (isCaughtUp ? limit / 10 : limit))
     await advanceIdlePartitions(state);
@@ -113,7 +114,7 @@ const foldArrivals = async (state: LoopState, arrivals: Arrivals): Promise<void>
 
 const advanceIdlePartitions = async (state: LoopState): Promise<void> => {
   const { targets, options, catalog } = state;
-  const position = Math.min(state.position, state.lastEventPosition);
+  const position = state.idlePosition();
   state.eventsSinceAdvance = 0;
   await Promise.all(targets.map((target) => advanceCheckpoints(options.store, target, position)));
   await catalog?.advanceCheckpoint(position);

@@ -85,8 +85,7 @@ const activate = async (
   const checkpoints = stored ?? (await store.checkpoints(target.space));
   if (Math.min(...checkpoints) < activationPosition) {
     // Other workers that filled further may wait for idle partitions of ours.
-    const position = Math.min(state.position, state.lastEventPosition);
-    await advanceCheckpoints(store, target, position);
+    await advanceCheckpoints(store, target, state.idlePosition());
     return;
   }
   await store.goLive(target.projection.name, target.space);

@@ -9,10 +9,18 @@ import type { EventLog, FoldEvent, Position, SubscriptionItem } from '#src/ports
 const PAGE_EVENTS = 500;
 const QUEUE_EVENTS_MAX = 4_096;
 
+/** Events, and the position up to which the log was read: others' records can follow them. */
+export type LogPage = { events: FoldEvent[]; position: Position };
+
 type Source = {
-  /** Position of the last committed event. */
+  /** Position up to which commits were pushed. */
   head(): Position;
-  page(after: Position, limit: number): FoldEvent[];
+  /** Reads history; a log that contains nothing but events returns these only. */
+  page(after: Position, limit: number): FoldEvent[] | Promise<LogPage>;
+  /** Called before `head` and `page`: resolves when commits after `head` are pushed. */
+  start?(after: Position): Promise<void>;
+  /** Called when no subscription is open. */
+  stop?(): void;
 };
 
 type Step = IteratorResult<SubscriptionItem, undefined>;
@@ -39,6 +47,9 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
   #isCheckpointDue = false;
   #hasEnded: boolean;
   #queue: FoldEvent[] = [];
+  /** Position up to which commits were pushed to the queue. */
+  #queuedTo: Position = 0;
+  #failure: { error: unknown } | undefined;
   #waiting: ((step: Step | Promise<Step>) => void) | undefined;
 
   constructor(hub: Hub, after: Position, signal: AbortSignal) {
@@ -52,10 +63,11 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
   }
 
   next(): Promise<Step> {
+    if (this.#failure) return this.#throwFailure(this.#failure.error);
     if (this.#hasEnded) return Promise.resolve(END);
     if (this.#isCheckpointDue) {
       this.#isCheckpointDue = false;
-      return Promise.resolve(item({ kind: 'checkpoint', position: this.#position }));
+      return Promise.resolve(this.#checkpoint());
     }
     return this.#hub.live.has(this) ? this.#nextPushed() : this.#readNext();
   }
@@ -65,18 +77,19 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
     return Promise.resolve(END);
   }
 
-  push(events: FoldEvent[]): void {
+  push(events: FoldEvent[], upTo: Position): void {
     const position = this.#position;
+    if (upTo <= position) return;
     const fresh =
       events[0] && events[0].position > position
         ? events
         : events.filter((event) => event.position > position);
-    if (fresh.length === 0) return;
     if (this.#waiting) {
-      this.#resolve(this.#deliver(fresh));
+      this.#resolve(this.#deliver(fresh, upTo));
       return;
     }
     this.#queue = this.#queue.concat(fresh);
+    this.#queuedTo = upTo;
     if (this.#queue.length > this.#hub.queueMax) this.readFromLog();
   }
 
@@ -84,26 +97,48 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
   readFromLog(): void {
     this.#queue = [];
     this.#hub.live.delete(this);
-    if (this.#waiting) this.#resolve(this.#readNext());
+    const resolve = this.#waiting;
+    resolve?.(this.#readNext());
+  }
+
+  /** Ends the subscription with an error. */
+  fail(error: unknown): void {
+    this.#failure = { error };
+    const resolve = this.#waiting;
+    this.#waiting = undefined;
+    this.end();
+    resolve?.(this.#throwFailure(error));
   }
 
   readonly end = (): void => {
+    const hub = this.#hub;
     this.#hasEnded = true;
     this.#queue = [];
-    this.#hub.live.delete(this);
-    this.#hub.open.delete(this);
+    hub.live.delete(this);
+    hub.open.delete(this);
     this.#signal.removeEventListener('abort', this.end);
     if (this.#waiting) this.#resolve(END);
+    if (hub.open.size === 0) hub.source.stop?.();
   };
 
-  #resolve(step: Step | Promise<Step>): void {
+  #throwFailure(error: unknown): Promise<never> {
+    this.#failure = undefined;
+    return Promise.reject(error);
+  }
+
+  #resolve(step: Step): void {
     const resolve = this.#waiting;
     this.#waiting = undefined;
     resolve?.(step);
   }
 
-  #deliver(events: FoldEvent[]): Step {
-    this.#position = events.at(-1)?.position ?? this.#position;
+  #checkpoint(): Step {
+    return item({ kind: 'checkpoint', position: this.#position });
+  }
+
+  #deliver(events: FoldEvent[], upTo: Position): Step {
+    this.#position = upTo;
+    if (events.length === 0) return this.#checkpoint();
     this.#isCheckpointDue = true;
     return item({ kind: 'events', events });
   }
@@ -111,35 +146,43 @@ class Subscription implements AsyncIterator<SubscriptionItem> {
   #nextPushed(): Promise<Step> {
     const events = this.#queue;
     this.#queue = [];
-    if (events.length > 0) return Promise.resolve(this.#deliver(events));
+    if (this.#queuedTo > this.#position)
+      return Promise.resolve(this.#deliver(events, this.#queuedTo));
     return new Promise((resolve) => {
       this.#waiting = resolve;
     });
   }
 
-  /** Reads one page per turn of the event loop, so that a long history does not delay requests. */
-  async #readNext(): Promise<Step> {
-    await nextTurn();
-    if (this.#hasEnded) return END;
-    try {
-      return this.#readPage();
-    } catch (error) {
-      this.end();
-      throw error;
-    }
+  /** The end of the subscription does not wait for the page. */
+  #readNext(): Promise<Step> {
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+      this.#readPage().then(
+        (step) => this.#resolve(step),
+        (error: unknown) => this.#hasEnded || this.fail(error),
+      );
+    });
   }
 
-  #readPage(): Step {
+  /** Reads one page per turn of the event loop, so that a long history does not delay requests. */
+  async #readPage(): Promise<Step> {
     const { source, live } = this.#hub;
+    await nextTurn();
+    if (this.#hasEnded) return END;
+    await source.start?.(this.#position);
+    if (this.#hasEnded) return END;
     // Comparing with the head and joining `live` in one turn misses no commit.
     if (this.#position >= source.head()) {
       live.add(this);
       return item({ kind: 'caughtUp', position: this.#position });
     }
-    const events = source.page(this.#position, PAGE_EVENTS);
-    if (events.length === 0)
+    const page = await source.page(this.#position, PAGE_EVENTS);
+    if (this.#hasEnded) return END;
+    const events = Array.isArray(page) ? page : page.events;
+    const upTo = Array.isArray(page) ? events.at(-1)?.position : page.position;
+    if (upTo === undefined)
       throw new Error(`the log returns no event after position ${this.#position}`);
-    return this.#deliver(events);
+    return this.#deliver(events, upTo);
   }
 }
 
@@ -162,8 +205,14 @@ export class Subscribers {
     return this.#hub.open.size > 0;
   }
 
-  push(events: FoldEvent[]): void {
-    for (const subscription of this.#hub.live) subscription.push(events);
+  /** `upTo`: the position of the last event, or of a later record that is no event. */
+  push(events: FoldEvent[], upTo = events.at(-1)?.position ?? 0): void {
+    for (const subscription of this.#hub.live) subscription.push(events, upTo);
+  }
+
+  /** Ends the subscriptions that wait for commits with an error; the others read from the log. */
+  fail(error: unknown): void {
+    for (const subscription of this.#hub.live) subscription.fail(error);
   }
 
   /** For a commit whose events were not collected, because nobody subscribed when it began. */

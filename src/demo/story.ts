@@ -5,6 +5,7 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
+import { readLastEvent } from '#src/app/events/last-event.ts';
 import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { DAY_MS } from '#src/app/shared/time.ts';
@@ -71,7 +72,7 @@ const performStory = async (
   const unfinished = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
   writeDemoFacts(service.config.dataDirectory, unfinished);
   const now = clock.real.now();
-  const { at } = await service.deps.log.head();
+  const { at } = await readLastEvent(service.deps.log);
   const start = Math.max(now - STORY_DAYS * DAY_MS, at ?? 0);
   let visits: Promise<unknown>[] = [];
   for (const { day, isVisit, run } of stepsOf(player, service, await readProducts())) {

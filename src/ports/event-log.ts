@@ -94,7 +94,7 @@ export class LogCorrupted extends Error {
 
 export type SubscriptionItem =
   | { kind: 'events'; events: FoldEvent[] }
-  /** All events up to here have been delivered. */
+  /** All events up to here have been delivered; an event need not be at this position. */
   | { kind: 'checkpoint'; position: Position }
   | { kind: 'caughtUp'; position: Position };
 
@@ -129,7 +129,10 @@ export type EventLog = {
   subscribe(options: { after: Position; signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
   /** Reads in bulk for rebuilds: like `readAll`, but without attribution. */
   readFold(options: { after: Position; limit: number }): Promise<FoldEvent[]>;
-  /** Returns position and time of the last event; 0 and null for an empty log. */
+  /**
+   * Returns position and time of the newest record: the last event or, in a database that others use,
+   * too, any later record. Subscriptions reach it. 0 and null if there is none.
+   */
   head(): Promise<{ position: Position; at: number | null }>;
   close(): Promise<void>;
 };

@@ -77,6 +77,7 @@ export const subscriptions = (log: () => EventLog): void => {
     const controller = new AbortController();
     const items: string[] = [];
     for await (const item of log().subscribe({ after: 0, signal: controller.signal })) {
+      if (item.kind === 'checkpoint') continue;
       items.push(item.kind);
       setImmediate(() => controller.abort());
     }

@@ -135,7 +135,7 @@ const appendRules = (log: () => EventLog): void => {
       await expect(attempt).rejects.toBeInstanceOf(TypeError);
     }
     await expect(log().append('anna-lead_1', NO_STREAM, [])).rejects.toBeInstanceOf(TypeError);
-    expect((await log().head()).position).toBe(0);
+    expect(await log().readFold({ after: 0, limit: 1 })).toEqual([]);
     await log().append('anna-lead_1', NO_STREAM, several(50));
     expect(await log().readStream('anna-lead_1')).toHaveLength(50);
   });
@@ -308,7 +308,6 @@ const reads = (log: () => EventLog): void => {
   });
 
   test('An empty log returns no events', async () => {
-    expect(await log().head()).toEqual({ position: 0, at: null });
     expect(await log().readAll({ after: 0, limit: 9 })).toEqual([]);
     expect(await log().readFold({ after: 0, limit: 9 })).toEqual([]);
     expect(await log().readBack({ upTo: 9, limit: 9 })).toEqual([]);
@@ -322,7 +321,7 @@ const endings = (under: () => LogUnderTest): void => {
       if (item.kind === 'caughtUp') setImmediate(() => void log.close());
       return false;
     });
-    expect((await reader).items).toHaveLength(1);
+    expect((await reader).items.at(-1)?.kind).toBe('caughtUp');
     await log.close();
     const attempt = log.append('anna-lead_1', NO_STREAM, several(1));
     await expect(attempt).rejects.toMatchObject({ reason: 'closed', applied: 'no' });

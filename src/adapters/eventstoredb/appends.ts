@@ -4,7 +4,7 @@ import type { AppendResult } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '../event-codec.ts';
 import { failureOf, isWorthRepeating, readError, textOf } from './failures.ts';
-import { positionOf, positionOfEvent } from './positions.ts';
+import { positionOf } from './positions.ts';
 import type { Reads } from './reads.ts';
 import { toEventData } from './recorded-events.ts';
 import { within, withRetries } from './retries.ts';
@@ -136,12 +136,12 @@ export class Appends {
     if (next.length === 0) return undefined;
     const last = next[events.length - 1];
     if (!last || !events.every(({ id }, index) => next[index]?.id === id)) return 'conflict';
-    return { revision: Number(last.revision), commit: BigInt(positionOfEvent(last)) };
+    return { revision: last.revision, commit: BigInt(last.position) };
   }
 
   async #positionAt(stream: string, revision: number): Promise<number> {
     const [event] = await this.#reads.stream(stream, revision, 1);
     if (!event) throw new LogCorrupted(`revision ${revision} of ${stream} no longer exists`);
-    return positionOfEvent(event);
+    return event.position;
   }
 }

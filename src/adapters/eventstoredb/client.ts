@@ -1,6 +1,7 @@
 /** Creates the client, and works around faults of version 6.2.1 that would end the process. */
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
+import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 
 type StreamMaker = (
   client: unknown,
@@ -12,6 +13,7 @@ type StreamMaker = (
 /** Members that the client's types declare as `protected`. */
 type Inner = {
   GRPCStreamCreator: StreamMaker;
+  callArguments(options: { requiresLeader?: boolean }, call: { deadline: number }): unknown[];
   readonly capabilities: Promise<{ serverVersion: string }>;
 };
 
@@ -66,6 +68,32 @@ export const openClient = (url: string): EventStoreDBClient => {
     };
   };
   return client;
+};
+
+/** A call that the server answers with messages; `cancel` ends it there, too. */
+export type ServerStream = Readable & { cancel(): void };
+
+type Stub = { makeServerStreamRequest(...call: unknown[]): ServerStream };
+
+/**
+ * Calls the server's `Read`. The client's own methods would decode every message completely; here
+ * `decode` receives its bytes. It must return no null, which would end the stream.
+ */
+export const openRead = async (
+  client: EventStoreDBClient,
+  request: { serializeBinary(): Uint8Array },
+  { decode, ...options }: { decode(bytes: Buffer): unknown; requiresLeader?: boolean },
+): Promise<ServerStream> => {
+  const inner = innerOf(client);
+  const { path } = streams.StreamsService.read;
+  const serialize = () => Buffer.from(request.serializeBinary());
+  const open = (stub: unknown): Duplex => {
+    const call = inner.callArguments(options, { deadline: Infinity });
+    const { makeServerStreamRequest: make } = stub as Stub;
+    return make.call(stub, path, serialize, decode, request, ...call) as unknown as Duplex;
+  };
+  const stream = await inner.GRPCStreamCreator(streams.StreamsClient, 'readAll', open)();
+  return stream as unknown as ServerStream;
 };
 
 /** The server's version; 'unknown' if it does not report one. */

@@ -1,13 +1,14 @@
-import type { StreamingRead } from '@eventstore/db-client';
 import { noAnswer } from './failures.ts';
-import type { Recorded } from './recorded-events.ts';
 
-type Resolved = { event?: Recorded | undefined };
+type Cancellable = Pick<NodeJS.EventEmitter, 'on'> & { cancel(): unknown };
 
-/** Collects the records of a read. Rejects after `idleMs` of silence, because reads have no deadline. */
-export const collect = (stream: StreamingRead<Resolved>, idleMs: number): Promise<Recorded[]> =>
+/** Collects the items of a read. Rejects after `idleMs` of silence, because reads have no deadline. */
+export const collect = <Item>(
+  opening: Cancellable | Promise<Cancellable>,
+  idleMs: number,
+): Promise<Item[]> =>
   new Promise((resolve, reject) => {
-    const records: Recorded[] = [];
+    const items: Item[] = [];
     // A cancelled read ends as if it were complete.
     let isCancelled = false;
     const settle = (finish: () => void): void => {
@@ -15,17 +16,26 @@ export const collect = (stream: StreamingRead<Resolved>, idleMs: number): Promis
       clearTimeout(timer);
       finish();
     };
+    const fail = (error: Error): void => settle(() => reject(error));
     const timer = setTimeout(() => {
       isCancelled = true;
-      stream.cancel().catch(() => {});
+      void Promise.resolve(opening).then(cancel, () => {});
       // The client frees the call's slot one turn later; rejecting before would exceed the limit.
       setImmediate(() => setImmediate(reject, noAnswer(idleMs)));
     }, idleMs);
-    stream.on('data', ({ event }: Resolved) => {
-      if (isCancelled) return;
-      timer.refresh();
-      if (event) records.push(event);
-    });
-    stream.on('error', (error: Error) => settle(() => reject(error)));
-    stream.on('end', () => settle(() => resolve(records)));
+    const follow = (stream: Cancellable): void => {
+      stream.on('data', (item: Item) => {
+        if (isCancelled) return;
+        timer.refresh();
+        items.push(item);
+      });
+      stream.on('error', fail);
+      stream.on('end', () => settle(() => resolve(items)));
+    };
+    Promise.resolve(opening).then(follow, fail);
   });
+
+const cancel = (stream: Cancellable): void => {
+  stream.on('error', () => {});
+  void Promise.resolve(stream.cancel()).catch(() => {});
+};

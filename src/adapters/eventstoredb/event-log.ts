@@ -4,9 +4,9 @@ import { encodeAppend, readAnyEvent, readEvent, UPCASTS, type Upcasts } from '..
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
 import { EventStoreKeyVault } from './key-vault.ts';
+import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
 import { Reads } from './reads.ts';
 import { isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './recorded-events.ts';
-import { Subscription, type SubscriptionOptions } from './subscription.ts';
 import { TIMING, type Timing } from './timing.ts';
 import { tombstone } from './tombstones.ts';
 
@@ -31,7 +31,7 @@ export type EventStoreLog = EventLog & {
   keyVault(wrappingKey: Buffer): Promise<KeyVault & MovableKeys>;
 };
 
-type Parts = SubscriptionOptions & { id: string; reads: Reads; appends: Appends };
+type Parts = LiveFeedOptions & { id: string; appends: Appends };
 
 /**
  * Opens the log in EventStoreDB or KurrentDB, from version 23.10 on. The database can contain records
@@ -58,19 +58,19 @@ export const eventStoreLog = async (options: EventStoreLogOptions): Promise<Even
     head: () => reads.head(),
     onDropped,
     onHealed,
-    bufferEventsMax: subscriberEventsMax,
+    subscriberEventsMax,
   });
 };
 
 const logOn = (parts: Parts): EventStoreLog => {
   const { id, client, upcasts, reads, appends, timing } = parts;
-  const closing = new AbortController();
+  const live = new LiveFeed(parts);
   let closed: Promise<void> | undefined;
   const requireOpen = (): void => {
     if (closed) throw new LogUnavailable('closed', 'no', 'the log is closed');
   };
   const close = async (): Promise<void> => {
-    closing.abort();
+    live.close();
     await appends.settled();
     await client.dispose();
   };
@@ -97,10 +97,7 @@ const logOn = (parts: Parts): EventStoreLog => {
       }),
     readOwner: (owner, range) => stored(() => reads.scan({ owner }, range)),
     readBack: ({ upTo, limit, owner }) => stored(() => reads.back(upTo, limit, owner)),
-    subscribe({ after, signal }) {
-      const either = AbortSignal.any([signal, closing.signal]);
-      return { [Symbol.asyncIterator]: () => new Subscription(parts, after).items(either) };
-    },
+    subscribe: live.subscribe,
     async readFold(range) {
       requireOpen();
       return (await reads.all(range)).map((record) => toFoldEvent(upcasts, record));

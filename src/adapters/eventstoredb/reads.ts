@@ -1,5 +1,6 @@
-import { BACKWARDS, END, type EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient, ResolvedEvent } from '@eventstore/db-client';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import { type AllFilter, type AllPage, readPage } from './all-stream.ts';
 import { collect } from './collect.ts';
 import {
   failureOf,
@@ -9,9 +10,8 @@ import {
   noAnswer,
   readError,
 } from './failures.ts';
-import { feed, type FeedFilter } from './feed.ts';
-import { positionOfEvent, startAt } from './positions.ts';
-import { isLogRecord, type LogRecord, type Recorded } from './recorded-events.ts';
+import { feed } from './feed.ts';
+import { isLogRecord, type LogRecord, type Recorded, toRecorded } from './recorded-events.ts';
 import { withRetries } from './retries.ts';
 import { semaphore } from './semaphore.ts';
 import type { Timing } from './timing.ts';
@@ -22,9 +22,7 @@ import type { Timing } from './timing.ts';
  */
 const READS_MAX = 64;
 const PAGE_EVENTS_MAX = 4_096;
-const HEAD_PAGE_EVENTS = 8;
-// With the client's default of 16 the server is paused more often than it is read.
-const SCAN_BUFFER_EVENTS = 256;
+const SCAN_BUFFER_MAX = 256;
 
 /** Pages grow by this factor, so that foreign records are skipped in few round trips. */
 const GROWTH = 8;
@@ -37,7 +35,6 @@ export class Reads {
   readonly #client: EventStoreDBClient;
   readonly #timing: Timing;
   readonly #inTurn = semaphore(READS_MAX);
-  #head: Head = { position: 0, at: null };
 
   constructor(client: EventStoreDBClient, timing: Timing) {
     this.#client = client;
@@ -66,9 +63,8 @@ export class Reads {
       // The first record of a page is the last one of the page before.
       for await (const page of this.#pages(start, limit + 1, false)) {
         for (const record of page) {
-          const position = positionOfEvent(record);
-          if (position > last && isLogRecord(record)) events.push(record);
-          last = Math.max(last, position);
+          if (record.position > last && isLogRecord(record)) events.push(record);
+          last = Math.max(last, record.position);
         }
         if (events.length >= limit) break;
       }
@@ -76,10 +72,18 @@ export class Reads {
     });
   }
 
+  /**
+   * At most `limit` records from `from` on, whatever they are. Throws InvalidPosition when no record
+   * begins there.
+   */
+  records(from: Position, limit: number): Promise<Recorded[]> {
+    return this.#page({ from, maxCount: limit }, true);
+  }
+
   /** The newest `limit` events up to `upTo`, in log order. An owner's are found by reading all. */
   back(upTo: Position, limit: number, owner?: string): Promise<LogRecord[]> {
     const isWanted = (record: Recorded): record is LogRecord =>
-      positionOfEvent(record) <= upTo &&
+      record.position <= upTo &&
       isLogRecord(record) &&
       (owner === undefined || record.streamId.startsWith(`${owner}-`));
     return this.#fromAnywhere(upTo, async (start) => {
@@ -100,7 +104,7 @@ export class Reads {
    * filtered read, so this subscribes until it has caught up.
    */
   async scan(
-    filter: FeedFilter,
+    filter: AllFilter,
     { after, limit, upTo = Infinity }: Range & { upTo?: Position | undefined },
   ): Promise<LogRecord[]> {
     const events: LogRecord[] = [];
@@ -108,7 +112,7 @@ export class Reads {
     const { idleMs: silenceMs } = this.#timing;
     const onSilence = async () => noAnswer(silenceMs);
     const attempt = async (from: Position): Promise<void> => {
-      const options = { after: from, filter, bufferEvents: SCAN_BUFFER_EVENTS };
+      const options = { after: from, filter, bufferMax: SCAN_BUFFER_MAX };
       for await (const item of feed(this.#client, { ...options, silenceMs, onSilence })) {
         if (item === 'caughtUp') return;
         if ('checkpoint' in item) {
@@ -116,7 +120,7 @@ export class Reads {
           continue;
         }
         for (const record of item) {
-          if (positionOfEvent(record) > upTo) return;
+          if (record.position > upTo) return;
           if (isLogRecord(record) && events.push(record) >= limit) return;
         }
       }
@@ -124,25 +128,22 @@ export class Reads {
     await this.#fromAnywhere(after, (start) =>
       this.#repeat('scanning the log', () => {
         // A repetition continues after the last event received.
-        const last = events.at(-1);
-        const from = last ? positionOfEvent(last) : start;
+        const from = events.at(-1)?.position ?? start;
         return attempt(from).catch(invalidPosition(from));
       }),
     );
     return events;
   }
 
-  /** Position and time of the log's last event. Records of the server can follow it. */
+  /**
+   * Position and time of the newest record of the database, whatever it is. Subscriptions receive every
+   * record, so they reach it.
+   */
   async head(): Promise<Head> {
-    for await (const page of this.#pages(END, HEAD_PAGE_EVENTS, true))
-      for (const record of page) {
-        const position = positionOfEvent(record);
-        if (position <= this.#head.position) return this.#head;
-        if (!isLogRecord(record)) continue;
-        this.#head = { position, at: record.metadata.at };
-        return this.#head;
-      }
-    return this.#head;
+    const [newest] = await this.#page({ from: 'end', maxCount: 1, isBackwards: true });
+    if (!newest) return { position: 0, at: null };
+    const at = isLogRecord(newest) ? newest.metadata.at : newest.created;
+    return { position: newest.position, at };
   }
 
   /** Throws LogUnavailable when repetition did not help in time. */
@@ -161,7 +162,8 @@ export class Reads {
       ...(limit !== undefined && { maxCount: limit }),
     });
     try {
-      return await collect(read, this.#timing.idleMs);
+      const resolved = await collect<ResolvedEvent>(read, this.#timing.idleMs);
+      return resolved.flatMap(({ event }) => (event ? [toRecorded(event)] : []));
     } catch (error) {
       if (failureOf(error) === 'missing') return [];
       throw error;
@@ -173,28 +175,28 @@ export class Reads {
    * at `start`.
    */
   async *#pages(
-    start: Position | typeof END,
+    start: Position | 'end',
     firstSize: number,
     isBackwards: boolean,
   ): AsyncGenerator<Recorded[], undefined> {
     let from = start;
     for (let size = firstSize; ; size *= GROWTH) {
       const maxCount = Math.min(size, PAGE_EVENTS_MAX);
-      const fromPosition = from === END ? END : startAt(from);
-      const unchecked = from === start && start !== END ? start : 0;
-      const page = await this.#repeat('reading the log', () => {
-        const read = this.#client.readAll({
-          fromPosition,
-          maxCount,
-          ...(isBackwards && { direction: BACKWARDS, requiresLeader: true }),
-        });
-        return collect(read, this.#timing.idleMs).catch(invalidPosition(unchecked));
-      });
+      const page = await this.#page({ from, maxCount, isBackwards }, from === start);
       yield page;
       const last = page.at(-1);
       if (!last || page.length < maxCount) return undefined;
-      from = positionOfEvent(last);
+      from = last.position;
     }
+  }
+
+  /** Throws InvalidPosition if `isUnchecked` and no record begins at `page.from`. */
+  #page(page: AllPage, isUnchecked = false): Promise<Recorded[]> {
+    const { from } = page;
+    const unchecked = isUnchecked && from !== 'end' ? from : 0;
+    return this.#repeat('reading the log', () =>
+      readPage(this.#client, page, this.#timing.idleMs).catch(invalidPosition(unchecked)),
+    );
   }
 
   /**
@@ -221,16 +223,15 @@ export class Reads {
   async #lastRecordUpTo(after: Position): Promise<Position> {
     const { position: head } = await this.head();
     if (after >= head / 2) {
-      for await (const page of this.#pages(END, 1, true)) {
-        const position = page.map(positionOfEvent).find((each) => each <= after);
-        if (position !== undefined) return position;
+      for await (const page of this.#pages('end', 1, true)) {
+        const record = page.find(({ position }) => position <= after);
+        if (record) return record.position;
       }
       return 0;
     }
     let last = 0;
     for await (const page of this.#pages(0, PAGE_EVENTS_MAX, false))
-      for (const record of page) {
-        const position = positionOfEvent(record);
+      for (const { position } of page) {
         if (position > after) return last;
         last = position;
       }

@@ -1,10 +1,39 @@
 /** Conversion of events to and from EventStoreDB's records. */
 import type { AllStreamRecordedEvent, EventData, RecordedEvent } from '@eventstore/db-client';
-import type { FoldEvent, Meta, StoredEvent } from '#src/ports/event-log.ts';
+import type { FoldEvent, Meta, Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type EncodedEvent, upcastData, type Upcasts } from '../event-codec.ts';
-import { positionOfEvent } from './positions.ts';
+import { positionOf } from './positions.ts';
 
-export type Recorded = RecordedEvent | AllStreamRecordedEvent;
+/** A record of the server: an event of the log, or what others store in the database. */
+export type Recorded = {
+  readonly id: string;
+  readonly streamId: string;
+  readonly type: string;
+  /** Rounded in the record of a deletion. */
+  readonly revision: number;
+  readonly position: Position;
+  /** Epoch milliseconds by the clock of the server. */
+  readonly created: number;
+  /** Whether the data is declared as JSON and begins like an object. */
+  readonly isObject: boolean;
+  /** Parsed JSON, or bytes. */
+  readonly data: unknown;
+  /** Parsed JSON; undefined if it is none. */
+  readonly metadata: unknown;
+};
+
+/** Converts a record as the client returns it. */
+export const toRecorded = (record: RecordedEvent | AllStreamRecordedEvent): Recorded => ({
+  id: record.id,
+  streamId: record.streamId,
+  type: record.type,
+  revision: Number(record.revision),
+  position: positionOf(record.position?.commit),
+  created: record.created.getTime(),
+  isObject: record.isJson && typeof record.data === 'object',
+  data: record.data,
+  metadata: record.metadata,
+});
 
 const utf8 = new TextEncoder();
 
@@ -41,15 +70,14 @@ export const isLogRecord = (record: Recorded | undefined): record is LogRecord =
   !record.type.startsWith('$') &&
   !record.streamId.startsWith('$') &&
   record.streamId.indexOf('-') > 0 &&
-  record.isJson &&
-  typeof record.data === 'object' &&
+  record.isObject &&
   isMeta(record.metadata);
 
-const originOf = ({ streamId, revision, ...record }: Recorded) => ({
+const originOf = ({ streamId, revision, position }: Recorded) => ({
   stream: streamId,
   owner: streamId.slice(0, streamId.indexOf('-')),
-  revision: Number(revision),
-  position: positionOfEvent(record),
+  revision,
+  position,
 });
 
 /** Converts a record to an event as it is stored: `readEvent` or `readAnyEvent` in event-codec checks it. */
@@ -58,8 +86,35 @@ export const toStoredEvent = (record: LogRecord): StoredEvent => {
   return { id, type, data, meta: metadata, ...originOf(record) };
 };
 
+/** Converts a record to an event whose data is parsed when it is first read. */
 export const toFoldEvent = (upcasts: Upcasts, record: LogRecord): FoldEvent => {
-  const { type, metadata } = record;
-  const data = upcastData(upcasts, { type, v: metadata.v }, record.data);
-  return { ...originOf(record), type, at: metadata.at, data };
+  const { type, metadata, streamId, revision, position } = record;
+  let data: object | undefined;
+  return {
+    stream: streamId,
+    owner: streamId.slice(0, streamId.indexOf('-')),
+    revision,
+    position,
+    type,
+    at: metadata.at,
+    get data() {
+      return (data ??= upcastData(upcasts, { type, v: metadata.v }, record.data));
+    },
+  };
+};
+
+/** Returns the events among the records after `after`, and the position of the last record. */
+export const logPageOf = (
+  upcasts: Upcasts,
+  records: readonly Recorded[],
+  after: Position,
+): { events: FoldEvent[]; position: Position } => {
+  const events: FoldEvent[] = [];
+  let position = after;
+  for (const record of records) {
+    if (record.position <= position) continue;
+    position = record.position;
+    if (isLogRecord(record)) events.push(toFoldEvent(upcasts, record));
+  }
+  return { events, position };
 };

@@ -1,17 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStoreDBClient } from '@eventstore/db-client';
-import type { FoldEvent, Position, SubscriptionItem } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import type { LogPage } from '../subscribers.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
 import { feed, type LogFeedItem } from './feed.ts';
-import { isLogRecord, type Recorded, toFoldEvent } from './recorded-events.ts';
+import { logPageOf } from './recorded-events.ts';
 import { backoff } from './retries.ts';
 import type { Timing } from './timing.ts';
 
-const BUFFER_EVENTS_MAX = 4_096;
+/** Records that wait for a busy event loop. */
+const BUFFER_MAX = 4_096;
 /** After this many rejections in a row the server does not have the position. */
-const INVALID_POSITIONS_MAX = 5;
+export const INVALID_POSITIONS_MAX = 5;
 
 export type SubscriptionOptions = {
   client: EventStoreDBClient;
@@ -22,23 +23,17 @@ export type SubscriptionOptions = {
   onDropped: ((reason: string, position: Position) => void) | undefined;
   /** Called when the server sends something again after one or more drops. */
   onHealed: ((position: Position) => void) | undefined;
-  /** Events that are buffered for a slow consumer. */
-  bufferEventsMax: number | undefined;
 };
 
-/** An event that cannot be converted; reading it again would fail again. */
-class UnreadableEvent extends Error {}
-
 /**
- * An endless subscription. When the server drops, ends, cuts off or stops serving it, it is opened
- * again after the last position delivered.
+ * An endless subscription to all records. When the server drops, ends, cuts off or stops serving it, it
+ * is opened again after the last position delivered.
  */
 export class Subscription {
   readonly #options: SubscriptionOptions;
   readonly #pauses: ReturnType<typeof backoff>;
   /** Everything up to here has been delivered. */
   #position: Position;
-  #lastEvent: Position;
   /** Whether the server has reported, since the last drop, that everything stored was sent. */
   #isLive = false;
   #isRecovering = false;
@@ -48,18 +43,16 @@ export class Subscription {
     this.#options = options;
     this.#pauses = backoff(options.timing.retryMs);
     this.#position = after;
-    this.#lastEvent = after;
   }
 
   /** Ends when `signal` aborts. Throws LogUnavailable when the server does not have the position. */
-  async *items(signal: AbortSignal): AsyncGenerator<SubscriptionItem, undefined> {
-    const { client, timing, bufferEventsMax = BUFFER_EVENTS_MAX } = this.#options;
+  async *pages(signal: AbortSignal): AsyncGenerator<LogPage, undefined> {
+    const { client, timing } = this.#options;
     while (!signal.aborted) {
       const items = feed(client, {
         after: this.#position,
         filter: 'all',
-        // The client buffers as many again before it decodes them.
-        bufferEvents: bufferEventsMax / 2,
+        bufferMax: BUFFER_MAX,
         silenceMs: timing.silenceMs,
         onSilence: () => this.#silenceError(),
         signal,
@@ -67,13 +60,11 @@ export class Subscription {
       try {
         for await (const item of items) {
           this.#onActivity();
-          for (const converted of this.#convert(item)) {
-            if (signal.aborted) return undefined;
-            yield converted;
-          }
+          const page = this.#convert(item);
+          if (signal.aborted) return undefined;
+          if (page) yield page;
         }
       } catch (error) {
-        if (error instanceof UnreadableEvent) throw error.cause;
         const pause = this.#onDropped(error);
         await delay(pause, undefined, { signal }).catch(() => {});
       }
@@ -110,37 +101,12 @@ export class Subscription {
     return new Error(`silent for ${this.#options.timing.silenceMs} ms`);
   }
 
-  *#convert(item: LogFeedItem): Generator<SubscriptionItem> {
-    if (item === 'caughtUp') {
-      this.#isLive = true;
-      yield { kind: 'caughtUp', position: this.#position };
-    } else if (Array.isArray(item)) yield* this.#convertRecords(item);
-    else if (item.checkpoint > this.#position) {
-      this.#position = item.checkpoint;
-      yield { kind: 'checkpoint', position: this.#position };
-    }
-  }
-
-  *#convertRecords(records: readonly Recorded[]): Generator<SubscriptionItem> {
-    const events: FoldEvent[] = [];
-    let failure: UnreadableEvent | undefined;
-    for (const record of records.filter(isLogRecord)) {
-      try {
-        const event = toFoldEvent(this.#options.upcasts, record);
-        // A server can repeat the record after which the subscription starts.
-        if (event.position > (events.at(-1)?.position ?? this.#lastEvent)) events.push(event);
-      } catch (cause) {
-        failure = new UnreadableEvent('unreadable', { cause });
-        break;
-      }
-    }
-    const last = events.at(-1);
-    if (last) {
-      this.#lastEvent = last.position;
-      this.#position = Math.max(this.#position, last.position);
-      yield { kind: 'events', events };
-      yield { kind: 'checkpoint', position: this.#position };
-    }
-    if (failure) throw failure;
+  #convert(item: LogFeedItem): LogPage | undefined {
+    if (item === 'caughtUp') this.#isLive = true;
+    if (!Array.isArray(item)) return undefined;
+    // A server can repeat the record after which the subscription starts.
+    const page = logPageOf(this.#options.upcasts, item, this.#position);
+    this.#position = page.position;
+    return page;
   }
 }

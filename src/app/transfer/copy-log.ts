@@ -141,6 +141,6 @@ export const copyLog = async (
   const missing = all.count === expected ? null : `${all.count} events, not ${expected}`;
   const detail = all.fault ?? missing;
   if (detail !== null) return { ok: false, fault: 'differs', detail };
-  const isBehind = (await from.head()).position > all.position;
+  const isBehind = (await from.readAll({ after: all.position, limit: 1 })).length > 0;
   return { ok: true, events: all.count, present: present.count, isBehind };
 };

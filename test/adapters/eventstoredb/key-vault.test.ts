@@ -93,10 +93,8 @@ describe('The key vault in EventStoreDB', () => {
   test('adds no events to the log', async () => {
     const beside = await log();
     await beside.append('anna-lead_1', -1, [bound('1')]);
-    const { position } = await beside.head();
     await vault.seal('led_1', TEXT);
     await vault.destroy('led_1');
-    expect(await beside.head()).toMatchObject({ position });
     expect(await beside.readAll({ after: 0, limit: 100 })).toHaveLength(1);
     expect(await beside.readFold({ after: 0, limit: 100 })).toHaveLength(1);
     expect(await beside.readOwner('tributary_keys', { after: 0, limit: 100 })).toEqual([]);

@@ -4,7 +4,7 @@ import { positionOf } from '#src/adapters/eventstoredb/positions.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import type { ReadFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
-import { bound, positionsOf, printOf, several } from '../../conformance/log-events.ts';
+import { bound, follow, positionsOf, printOf, several } from '../../conformance/log-events.ts';
 
 const { server, log: open } = onStandIn();
 
@@ -71,9 +71,8 @@ describe('Records of other applications', () => {
       await log.append(`anna-lead_${n}`, NO_STREAM, several(2));
     }
     const last = (await log.readStream('anna-lead_2')).at(-1);
+    expect(await log.head()).toEqual({ position: last?.position, at: last?.meta.at });
     await flood(700, '$noise', '$noise');
-    expect(await log.head()).toEqual({ position: last?.position, at: last?.meta.at });
-    expect(await log.head()).toEqual({ position: last?.position, at: last?.meta.at });
     const all = await log.readAll({ after: 0, limit: 100 });
     expect(all.map(({ stream }) => stream.at(-1))).toEqual(['0', '0', '1', '1', '2', '2']);
     const pages = [0, 2, 4].map((n) => ({ after: all[n - 1]?.position ?? 0, limit: 2 }));
@@ -87,9 +86,42 @@ describe('Records of other applications', () => {
   test('without an event of the log are an empty log', async () => {
     const log = await open();
     await flood(500, '$noise', '$noise');
-    expect(await log.head()).toEqual({ position: 0, at: null });
     expect(await log.readAll({ after: 0, limit: 10 })).toEqual([]);
     expect(await log.readOwner('other', { after: 0, limit: 10 })).toEqual([]);
+  });
+});
+
+describe('The head', () => {
+  test.each([
+    ['key streams', 'tributary_keys-led_{n}', '$TributaryKey'],
+    ['events of another application', 'shop-order_{n}', 'OrderPlaced'],
+    ['records of the server', '$stats-{n}', '$statistics'],
+  ])('is the newest of 20,000 %s, in one read', async (_, stream, type) => {
+    const log = await open();
+    await log.append('anna-lead_1', NO_STREAM, several(1));
+    const before = await log.head();
+    await flood(20_000, stream, type);
+    const { reads } = await server().stats();
+    const head = await log.head();
+    expect((await server().stats()).reads).toBe(reads + 1);
+    expect(head.position).toBeGreaterThan(before.position + 20_000);
+    expect(await log.readAll({ after: before.position, limit: 1 })).toEqual([]);
+    const { items } = await follow(log, before.position, (item) => item.kind === 'caughtUp');
+    expect(items.at(-1)).toEqual({ kind: 'caughtUp', position: head.position });
+  });
+
+  test('is reached by a subscription that waits for events', async () => {
+    const log = await open();
+    let isFlooded = false;
+    await follow(log, 0, async (item) => {
+      if (item.kind === 'caughtUp') {
+        await flood(1, '$noise', '$noise');
+        isFlooded = true;
+      }
+      return isFlooded && item.kind === 'checkpoint';
+    }).then(async ({ items }) =>
+      expect(items.at(-1)).toMatchObject({ position: (await log.head()).position }),
+    );
   });
 });
 

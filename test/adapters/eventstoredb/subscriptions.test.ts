@@ -1,10 +1,15 @@
 /** Faults of the client and the server during subscriptions; each event is delivered exactly once. */
 import { type AllStreamResolvedEvent, EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
-import { type EventLog, NO_STREAM, type SubscriptionItem } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  type FoldEvent,
+  NO_STREAM,
+  type SubscriptionItem,
+} from '#src/ports/event-log.ts';
 import type { Drop } from '../../support/eventstoredb/stand-in/state.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
-import { bound, follow, positionsOf, several } from '../../conformance/log-events.ts';
+import { bound, follow, positionsOf, printOf, several } from '../../conformance/log-events.ts';
 
 const { server, log: open } = onStandIn();
 
@@ -64,8 +69,8 @@ describe('A lost subscription', () => {
     const log = await open({ silenceMs: 40 });
     await add(log, 100);
     await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'silent' }, times: 2 });
-    const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
-    expect(events).toHaveLength(100);
+    const { events } = await followWhile(log, 200, () => add(log, 100));
+    expect(events).toHaveLength(200);
   });
 
   test('misses nothing when the record it starts after was scavenged', async () => {
@@ -149,15 +154,19 @@ describe('A slow consumer', () => {
     expect((await server().stats()).cuts).toBe(0);
   });
 
-  test('is cut off when they do not fit, and misses nothing', async () => {
+  test('reads from the log what does not fit, delays no other consumer, and misses nothing', async () => {
     const log = await open({}, { subscriberEventsMax: 100 });
     await add(log, 10);
+    const fast = Promise.withResolvers<FoldEvent[]>();
     const { events } = await followWhile(log, 4_010, async () => {
+      const isComplete = (_: unknown, seen: FoldEvent[]): boolean => seen.length >= 4_010;
+      void follow(log, 0, isComplete).then((all) => fast.resolve(all.events), fast.reject);
       await add(log, 4_000);
-      await server().tell({ name: 'await', stat: 'cuts', least: 1 });
+      // This consumer waits for the other one, which receives all events meanwhile.
+      expect(await fast.promise).toHaveLength(4_010);
     });
     expect(events).toEqual(await everything(log));
-    expect((await server().stats()).cuts).toBeGreaterThan(0);
+    expect((await server().stats()).cuts).toBe(0);
   });
 
   test('receives a checkpoint only after the events that it covers', async () => {
@@ -215,8 +224,8 @@ describe('A subscription', () => {
     const log = await open({}, { onDropped: (reason) => drops.push(reason) });
     await add(log, 10);
     await server().tell({ name: 'fault', on: 'subscribe', fault: { do: 'absurd' }, times: 2 });
-    const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
-    expect(events).toHaveLength(10);
+    const { events } = await followWhile(log, 11, () => add(log, 1));
+    expect(events).toHaveLength(11);
     expect(drops).toHaveLength(2);
     expect(drops[0]).toMatch(/is not an exact number/);
   });
@@ -233,7 +242,22 @@ describe('A subscription', () => {
     expect(events).toHaveLength(10);
   });
 
-  test('throws once when an event cannot be upcast', async () => {
+  test('shares one call to the server with the others of its process', async () => {
+    const log = await open();
+    await add(log, 1_000);
+    const { subscriptions } = await server().stats();
+    const positions = positionsOf(await everything(log));
+    const following = [0, 500, 1_000].map((skipped) =>
+      follow(log, positions[skipped - 1] ?? 0, (_, seen) => seen.length >= 1_100 - skipped),
+    );
+    await add(log, 100);
+    const expected = positionsOf(await everything(log));
+    for (const [i, { events }] of (await Promise.all(following)).entries())
+      expect(positionsOf(events)).toEqual(expected.slice(500 * i));
+    expect((await server().stats()).subscriptions).toBe(subscriptions + 1);
+  });
+
+  test('parses the data of an event when it is first read', async () => {
     const upcasts = {
       RequestBound: {
         1: (data: object) => {
@@ -245,14 +269,9 @@ describe('A subscription', () => {
     };
     const log = await open({}, { upcasts });
     await log.append('anna-lead_1', NO_STREAM, [bound('a'), bound('poison'), bound('b')]);
-    const before = (await server().stats()).subscriptions;
-    const seen: SubscriptionItem[] = [];
-    const following = follow(log, 0, (item) => {
-      seen.push(item);
-      return false;
-    });
-    await expect(following).rejects.toThrow('poison');
-    expect(seen.map(({ kind }) => kind)).toEqual(['events', 'checkpoint']);
-    expect((await server().stats()).subscriptions).toBe(before + 1);
+    const { events } = await follow(log, 0, (item) => item.kind === 'caughtUp');
+    expect(printOf(events[0] as FoldEvent)).toBe('a');
+    expect(() => events[1]?.data).toThrow('poison');
+    expect(printOf(events[2] as FoldEvent)).toBe('b');
   });
 });

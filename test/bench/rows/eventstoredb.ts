@@ -10,7 +10,6 @@ import {
   NO_STREAM as NO_STREAM_THERE,
 } from '@eventstore/db-client';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
-import { startAt } from '#src/adapters/eventstoredb/positions.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
@@ -79,7 +78,8 @@ const catchUpRow = async (
   };
   const bare = async (): Promise<number> => {
     const filter = excludeSystemEvents({ checkpointInterval: 32 });
-    const subscription = client.subscribeToAll({ fromPosition: startAt(after), filter });
+    const fromPosition = { commit: BigInt(after), prepare: BigInt(after) };
+    const subscription = client.subscribeToAll({ fromPosition, filter });
     let events = 0;
     for await (const { event } of subscription) {
       events += 1;

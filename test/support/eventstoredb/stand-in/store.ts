@@ -226,9 +226,9 @@ export const openStore = (now: () => number, file?: string) => {
       schedule();
       return true;
     },
-    /** Writes records of the server, or of another application. */
+    /** Writes records of the server, or of another application. `{n}` in the name is their number. */
     flood(count: number, stream: string, type: string): void {
-      for (let n = 0; n < count; n += 1) system(stream, type, { n });
+      for (let n = 0; n < count; n += 1) system(stream.replace('{n}', String(n)), type, { n });
       schedule();
     },
     /** Holds back replication: writes are neither answered nor readable. */
