@@ -21,6 +21,18 @@ const MESSAGE_PROBLEMS = [
 
 const TASK_WRITES = ['TaskReceived', 'TaskCompleted', 'TaskRejected', 'RequestBound'] as const;
 
+/** The states of a task in A2A 1.0, without the prefix TASK_STATE_. */
+export const TASK_STATUSES = [
+  'SUBMITTED',
+  'WORKING',
+  'COMPLETED',
+  'FAILED',
+  'CANCELED',
+  'REJECTED',
+  'INPUT_REQUIRED',
+  'AUTH_REQUIRED',
+] as const;
+
 /** A task in the application's form; the A2A interface converts it to that of the protocol. */
 const taskView = z.looseObject({ id: z.string(), status: z.string() });
 const taskId = z.strictObject({ id: z.string() });
@@ -64,7 +76,7 @@ const listTasks = defineTaskOperation({
   scope: null,
   input: z.strictObject({
     contextId: line(200).optional(),
-    status: z.string().optional(),
+    status: z.enum(TASK_STATUSES).optional(),
     pageSize: z.int(),
     pageToken: z.string().optional(),
     /** Epoch milliseconds. */

@@ -27,8 +27,7 @@ import { recordHandlers, type RecordPipeline } from './records/read-record.ts';
 import { followTask, type TaskFollowing } from './tasks/follow-task.ts';
 import { keySet, signDocument } from './tasks/jws.ts';
 import type { TaskPipeline } from './tasks/task-handler.ts';
-import { taskHandlers } from './tasks/task-handlers.ts';
-import { taskRules } from './tasks/task-rules.ts';
+import { taskHandlers, taskRules } from './tasks/task-rules.ts';
 import type { TaskView } from './tasks/task-view.ts';
 import { taskWatch, type TaskWatch } from './tasks/task-watch.ts';
 

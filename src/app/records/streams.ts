@@ -11,6 +11,20 @@ type Log = Pick<Deps, 'log'>;
 export const streamOf = (ownerId: string, kind: string, id: string): string =>
   `${ownerId}-${kind}_${id.slice(id.indexOf('_') + 1)}`;
 
+/** The kind of each record, by the prefix of its id. */
+const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' };
+
+/** The stream of a record whose kind its id tells. */
+export const streamOfRecord = (ownerId: string, id: string): string =>
+  streamOf(ownerId, KINDS[id.slice(0, 3) as keyof typeof KINDS], id);
+
+/** The id of the record that a stream belongs to; undefined where it belongs to none, as for visits. */
+export const recordOfStream = (stream: string): string | undefined => {
+  const [, kind, id] = /^[^-]*-([a-z]+)_(.+)$/s.exec(stream) ?? [];
+  const prefix = Object.entries(KINDS).find(([, name]) => name === kind)?.[0];
+  return prefix && `${prefix}_${id}`;
+};
+
 /** The id of the owner's lead with this external_id: one external_id always means one lead. */
 export const leadIdOf = (ownerId: string, externalId: string): string =>
   `led_${nameOf('lead', ownerId, externalId)}`;

@@ -1,9 +1,19 @@
 import type { AttributionAnswer } from '#contracts/skills.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { streamOf } from '../records/streams.ts';
+import { recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { iso } from '../shared/time.ts';
-import type { Subject } from './attributed-subject.ts';
+
+/** What a question is about, and the records that it came from. */
+export type Subject = {
+  kind: AttributionAnswer['subject']['kind'];
+  id: string;
+  link_id?: string | undefined;
+  handoff_id?: string | undefined;
+  lead_id?: string | undefined;
+  /** The event of a click. */
+  event?: StoredEvent;
+};
 
 type Chain = Pick<AttributionAnswer, 'chain' | 'more'>;
 
@@ -33,20 +43,15 @@ export const eventChain = async (
   { ownerId, mayReadLeads }: { ownerId: string; mayReadLeads: boolean },
 ): Promise<Chain> => {
   const { link_id, handoff_id, lead_id, event } = subject;
-  const streams = [
-    ...(link_id === undefined ? [] : [streamOf(ownerId, 'link', link_id)]),
-    ...(handoff_id === undefined ? [] : [streamOf(ownerId, 'handoff', handoff_id)]),
-    ...(lead_id === undefined ? [] : [streamOf(ownerId, 'lead', lead_id)]),
-  ];
-  const stored = (await Promise.all(streams.map((stream) => log.readStream(stream)))).flat();
+  const records = [link_id, handoff_id, lead_id].filter((id) => id !== undefined);
+  const readRecord = (id: string) => log.readStream(streamOfRecord(ownerId, id));
+  const stored = (await Promise.all(records.map(readRecord))).flat();
   if (event) stored.push(event);
   let more = false;
-  if (subject.kind === 'link' && stored[0]) {
-    const byLink = await eventsOfLink(log, {
-      ownerId,
-      linkId: subject.id,
-      from: stored[0].position,
-    });
+  const [first] = stored;
+  if (subject.kind === 'link' && first) {
+    const from = first.position;
+    const byLink = await eventsOfLink(log, { ownerId, linkId: subject.id, from });
     const positions = new Set(stored.map(({ position }) => position));
     const isShown = ({ position, type }: StoredEvent): boolean =>
       !positions.has(position) && (mayReadLeads || !type.startsWith('Lead'));
@@ -78,21 +83,11 @@ const eventsOfLink = async (
   return { events, more: true };
 };
 
-const PREFIXES: Record<string, string> = { link: 'lnk', handoff: 'hnd', lead: 'led' };
-
-/** Id of the record that a stream belongs to; the stream's own name where it is of no record, as for visits. */
-const recordOf = (stream: string): string => {
-  const name = stream.slice(stream.indexOf('-') + 1);
-  const [kind = '', id = ''] = name.split(/_(.*)/s);
-  const prefix = PREFIXES[kind];
-  return prefix === undefined ? name : `${prefix}_${id}`;
-};
-
 const shown = ({ position, type, stream, data, meta }: StoredEvent): Chain['chain'][number] => ({
   position,
   at: iso(meta.at),
   type,
-  record: recordOf(stream),
+  record: recordOfStream(stream) ?? stream.slice(stream.indexOf('-') + 1),
   facts: Object.fromEntries(
     FACTS.flatMap((name) => {
       const value = (data as Record<string, unknown>)[name];

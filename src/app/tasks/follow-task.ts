@@ -1,15 +1,11 @@
-import { handoff } from '#src/domain/handoff.ts';
-import { outbound } from '#src/domain/outbound.ts';
-import { isTerminal, task, type TaskRow } from '#src/domain/task.ts';
+import { isTerminal, type TaskRow } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
-import { foldOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { renderOutbound } from '../outreach/render.ts';
-import { showHandoff } from '../handoffs/render-handoff.ts';
-import { streamOf } from '../records/streams.ts';
-import { permitted, rowOf, wholeViewOfRow } from './read-task.ts';
-import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
+import { recordOfStream, streamOfRecord } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
+import { permitted, readView, rowOf } from './read-task.ts';
+import type { TaskView } from './task-view.ts';
 import type { TaskWatch } from './task-watch.ts';
 
 export type TaskFollowing = {
@@ -42,14 +38,14 @@ export async function* followTask(
     let { record } = row;
     let followed: string | undefined;
     const follow = async (): Promise<void> => {
-      const stream = record && streamOf(caller.ownerId, kindOf(record), record);
+      const stream = record && streamOfRecord(caller.ownerId, record);
       if (!stream || stream === followed) return;
       followed = stream;
       // Events of a record that another interface made do not name the task.
       stops.push(await watch.on(stream, events.push));
     };
     await follow();
-    let last = await wholeViewOfRow(deps, caller, row);
+    let last = await readView(deps, caller.ownerId, { row });
     const first = last && shown(last);
     if (!last || !first) return;
     yield first;
@@ -58,7 +54,7 @@ export async function* followTask(
       if (!event) return;
       if (event.position <= seen) continue;
       seen = event.position;
-      const view = await viewAfter(deps, event, { ...row, ...(record && { record }) });
+      const view = await viewAfter(deps, event, row);
       if (!view || (view.record === last.record && view.version <= last.version)) continue;
       last = view;
       record = view.record ?? record;
@@ -72,30 +68,14 @@ export async function* followTask(
   }
 }
 
-const kindOf = (record: string): string => (record.startsWith('out_') ? 'outbound' : 'handoff');
-
-/** The task as of one event. */
-const viewAfter = async (
+/** The task as of one event of its own stream, or of the stream of its record. */
+const viewAfter = (
   deps: Deps,
-  { stream, revision, at, owner: ownerId }: FoldEvent,
-  row: TaskRow,
+  event: FoldEvent,
+  { task_id, context_id }: TaskRow,
 ): Promise<TaskView | undefined> => {
-  const stored = (await deps.log.readStream(stream)).slice(0, revision + 1);
-  const kind = stream.slice(ownerId.length + 1).split('_', 1)[0];
-  if (kind === 'outbound') {
-    const state = foldOf(outbound, stored);
-    return state && viewOfOutbound(renderOutbound(ownerId, state, at), row);
-  }
-  if (kind === 'handoff') {
-    const state = foldOf(handoff, stored);
-    if (!state) return undefined;
-    return viewOfHandoff(await showHandoff(deps, state, { ownerId, at }), row);
-  }
-  const state = foldOf(task, stored);
-  if (!state) return undefined;
-  return state.record === undefined
-    ? viewOfTask(state)
-    : wholeViewOfRow(deps, { ownerId }, { ...row, record: state.record });
+  const row = { task_id, context_id, ...present({ record: recordOfStream(event.stream) }) };
+  return readView(deps, event.owner, { row, event });
 };
 
 /** Queue with an awaitable end; `next` answers undefined once the signal has aborted. */

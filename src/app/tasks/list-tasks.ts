@@ -2,21 +2,14 @@ import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
 import { TASK_STATUS_OF, type TaskRow, tasksScope, type TaskStatus } from '#src/domain/task.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import { readCursor, writeCursor } from '../read-models/cursor.ts';
+import { listing } from '../read-models/listing.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done } from '../pipeline/outcome.ts';
 import { viewOfRow } from './read-task.ts';
-import type { TaskHandler } from './task-handler.ts';
+import type { TaskHandler, TaskInput } from './task-handler.ts';
 import type { TaskView } from './task-view.ts';
 
-type TaskQuery = {
-  contextId?: string | undefined;
-  status?: TaskStatus | undefined;
-  pageSize: number;
-  pageToken?: string | undefined;
-  /** Epoch milliseconds. */
-  changedAfter?: number | undefined;
-  includeArtifacts: boolean;
-};
+type TaskQuery = TaskInput<'listTasks'>;
 
 export type TaskPage = {
   tasks: TaskView[];
@@ -33,9 +26,8 @@ const ROWS_PAGE = 1_000;
  * Lists the caller's tasks, the last changed first. The read model sorts them by creation, which never changes, so
  * they are sorted here: O(n log n) for at most ROWS_SCANNED_MAX rows.
  */
-export const listTasks: TaskHandler<'listTasks'> = async (deps, input, { caller }) => {
+export const listTasks: TaskHandler<'listTasks'> = async (deps, query, { caller }) => {
   const { ownerId, agentId } = caller;
-  const query = input as TaskQuery;
   const { contextId = '', status = '', changedAfter = 0, pageToken = '' } = query;
   const binding = [ownerId, agentId, 'a2a:ListTasks', contextId, status, String(changedAfter)];
   let before = Infinity;
@@ -65,15 +57,13 @@ const matchingRows = async (
   { ownerId, agentId }: AgentCaller,
   { contextId, status, changedAfter }: TaskQuery,
 ): Promise<TaskRow[]> => {
-  const scope = tasksScope(ownerId, agentId);
+  const pages = listing<TaskRow>(deps.readModels, 'tasks', {
+    scope: tasksScope(ownerId, agentId),
+    limit: ROWS_PAGE,
+  });
   const rows: TaskRow[] = [];
-  let before: number | undefined;
-  for (let scanned = 0; scanned < ROWS_SCANNED_MAX; scanned += ROWS_PAGE) {
-    const page: { row: TaskRow; sort: number }[] = await deps.readModels.list<TaskRow>('tasks', {
-      scope,
-      limit: ROWS_PAGE,
-      ...(before !== undefined && { before }),
-    });
+  let scanned = 0;
+  for await (const page of pages) {
     for (const { row } of page)
       if (
         (contextId === undefined || row.context_id === contextId) &&
@@ -81,8 +71,8 @@ const matchingRows = async (
         (status === undefined || (await statusOf(deps, ownerId, row)) === status)
       )
         rows.push(row);
-    if (page.length < ROWS_PAGE) break;
-    before = page.at(-1)?.sort;
+    scanned += page.length;
+    if (scanned >= ROWS_SCANNED_MAX) break;
   }
   return rows.sort((a, b) => b.changed - a.changed);
 };

@@ -1,14 +1,16 @@
 import { allows } from '#contracts/scopes.ts';
 import { SKILLS } from '#contracts/skills.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import { outbound } from '#src/domain/outbound.ts';
 import { task, type TaskRow, tasksScope } from '#src/domain/task.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import type { AgentCaller } from '../pipeline/call.ts';
-import { stateOf } from '../events/fold.ts';
-import type { Deps } from '../pipeline/deps.ts';
-import { renderOutbound } from '../outreach/render.ts';
-import { outboundOf } from '../outreach/requests.ts';
+import { foldOf } from '../events/fold.ts';
 import { showHandoff } from '../handoffs/render-handoff.ts';
-import { handoffOf } from '../records/streams.ts';
+import { renderOutbound } from '../outreach/render.ts';
+import type { AgentCaller } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { streamOfRecord } from '../records/streams.ts';
 import { taskStream } from './task-refs.ts';
 import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
 
@@ -16,7 +18,7 @@ const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 
 /** Row of the caller's own task; undefined for tasks of other owners and other agents. */
 export const rowOf = async (
-  { readModels }: Pick<Deps, 'readModels'>,
+  { readModels }: Deps,
   { ownerId, agentId }: AgentCaller,
   taskId: string,
 ): Promise<TaskRow | undefined> =>
@@ -44,31 +46,32 @@ export const viewOfRow = async (
   caller: AgentCaller,
   row: TaskIdentity,
 ): Promise<TaskView | undefined> => {
-  const view = await wholeViewOfRow(deps, caller, row);
+  const view = await readView(deps, caller.ownerId, { row });
   return view && permitted(caller, view);
 };
 
-/** The same before the caller's scopes are applied. */
-export const wholeViewOfRow = async (
+/** The same before the caller's scopes are applied; as of an event of the record, or of the task without one. */
+export const readView = async (
   deps: Deps,
-  { ownerId }: Pick<AgentCaller, 'ownerId'>,
-  row: TaskIdentity,
+  ownerId: string,
+  { row, event }: { row: TaskIdentity; event?: FoldEvent },
 ): Promise<TaskView | undefined> => {
-  const { record } = row;
+  const { task_id, record } = row;
+  const stream =
+    record === undefined ? taskStream(ownerId, task_id) : streamOfRecord(ownerId, record);
+  const stored = (await deps.log.readStream(stream)).slice(0, event && event.revision + 1);
+  const at = event?.at ?? deps.clock.now();
   if (record === undefined) {
-    const stream = taskStream(ownerId, row.task_id);
-    const state = await stateOf(deps, { stream, decider: task });
-    return state && viewOfTask(state);
+    const state = foldOf(task, stored);
+    if (state?.record === undefined) return state && viewOfTask(state);
+    return readView(deps, ownerId, { row: { ...row, record: state.record } });
   }
   if (record.startsWith('out_')) {
-    const state = await outboundOf(deps, ownerId, record);
-    const now = deps.clock.now();
-    return state && viewOfOutbound(renderOutbound(ownerId, state, now), row);
+    const state = foldOf(outbound, stored);
+    return state && viewOfOutbound(renderOutbound(ownerId, state, at), row);
   }
-  const state = await handoffOf(deps, ownerId, record);
-  if (!state) return undefined;
-  const shown = await showHandoff(deps, state, { ownerId, at: deps.clock.now() });
-  return viewOfHandoff(shown, row);
+  const state = foldOf(handoff, stored);
+  return state && viewOfHandoff(await showHandoff(deps, state, { ownerId, at }), row);
 };
 
 /** Removes the artifacts that the caller's scopes do not allow; the task itself stays visible. */

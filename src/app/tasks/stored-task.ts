@@ -1,9 +1,10 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { task, type TaskCommand, type TaskRejection } from '#src/domain/task.ts';
 import { createOnce, decideAndAppend, traceOf } from '../events/decide-and-append.ts';
-import type { TaskCall } from '../pipeline/call.ts';
+import type { TaskCall, TaskRef } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
 import { permitted, rowIfReady, viewOfRow } from './read-task.ts';
 import { messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';
 import { taskStream } from './task-refs.ts';
@@ -21,10 +22,11 @@ export type Sending = { deps: Deps; call: TaskCall; message: TaskMessage };
 /** Appends to the task's own stream what no record holds. A repeated message finds it there. */
 export const storeTask = async (
   { deps, call, message }: Sending,
-  taskId: string,
-  command: Exclude<TaskCommand, { type: 'Cancel' }>,
+  { task_id, context_id }: TaskRef,
+  commandFor: (identity: TaskRef & { agent_id: string }) => TaskCommand,
 ): Promise<Outcome<TaskView>> => {
-  const target = { stream: taskStream(call.ownerId, taskId), decider: task };
+  const command = commandFor({ task_id, context_id, agent_id: call.caller.agentId });
+  const target = { stream: taskStream(call.ownerId, task_id), decider: task };
   const written =
     message.taskId === undefined
       ? await createOnce(deps, call, { ...target, command })
@@ -48,9 +50,8 @@ export const replayMessage = async (
   if (!first) return undefined;
   if (first.meta.fingerprint !== fingerprint) return messageIdTaken();
   const { context_id, record } = first.data as EventData<'TaskReceived'>;
-  const own = { task_id: taskId, context_id, ...(record !== undefined && { record }) };
-  const row = await rowIfReady(deps, caller, taskId);
-  const view = await viewOfRow(deps, caller, row ?? own);
+  const own = { task_id: taskId, context_id, ...present({ record }) };
+  const view = await viewOfRow(deps, caller, (await rowIfReady(deps, caller, taskId)) ?? own);
   if (!view) throw new Error(`${taskId} has events but no view`);
   return done(view, { replayOf: first.meta.request, position: first.position });
 };

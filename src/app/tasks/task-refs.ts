@@ -1,56 +1,55 @@
 import { idempotencyKey } from '#contracts/fields.ts';
-import type { OperationId } from '#contracts/index.ts';
-import type { AgentCaller, TaskRef } from '../pipeline/call.ts';
-import type { Deps } from '../pipeline/deps.ts';
 import { digestOf, nameOf } from '../events/hash.ts';
 import { idemOf } from '../events/idempotency.ts';
+import type { AgentCaller, TaskRef } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { streamOf } from '../records/streams.ts';
+import type { OperationRequest, TaskMessage, TaskRequest } from './task-request.ts';
 
 const NAME_CHARS = 12;
 
-const macOf = ({ secrets }: Pick<Deps, 'secrets'>, caller: AgentCaller, name: string): string =>
-  secrets.mac('task-context', digestOf(caller.ownerId, caller.agentId, name)).slice(0, NAME_CHARS);
+/** Completes the id of a context of this agent. It contains a MAC, so it need not be stored. */
+const contextIdOf = ({ secrets }: Deps, { ownerId, agentId }: AgentCaller, name: string): string =>
+  `ctx_${name}${secrets.mac('task-context', digestOf(ownerId, agentId, name)).slice(0, NAME_CHARS)}`;
 
-/** Makes the id of a context of this agent from its first message. It contains a MAC, so it need not be stored. */
-export const contextFor = (
-  deps: Pick<Deps, 'secrets'>,
-  caller: AgentCaller,
-  messageId: string,
-): string => {
-  const name = nameOf('context', caller.ownerId, caller.agentId, messageId).slice(0, NAME_CHARS);
-  return `ctx_${name}${macOf(deps, caller, name)}`;
-};
-
-export const isContextOf = (
-  deps: Pick<Deps, 'secrets'>,
-  caller: AgentCaller,
-  contextId: string,
-): boolean => {
-  const [, name = ''] = /^ctx_([0-9a-z]{12})[0-9a-f]{12}$/.exec(contextId) ?? [];
-  return name !== '' && contextId === `ctx_${name}${macOf(deps, caller, name)}`;
+export const isContextOf = (deps: Deps, caller: AgentCaller, contextId: string): boolean => {
+  const [, name] = /^ctx_([0-9a-z]{12})[0-9a-f]{12}$/.exec(contextId) ?? [];
+  return name !== undefined && contextId === contextIdOf(deps, caller, name);
 };
 
 /** Id of the task that a first message starts; the same message gives the same id. */
 export const taskIdFor = ({ ownerId, agentId }: AgentCaller, messageId: string): string =>
   `tsk_${nameOf('task', ownerId, agentId, messageId)}`;
 
+/** The task that a first message starts, in its context or in a new one. */
 export const refFor = (
-  deps: Pick<Deps, 'secrets'>,
+  deps: Deps,
   caller: AgentCaller,
-  { messageId, contextId }: { messageId: string; contextId?: string | undefined },
-): TaskRef => ({
-  task_id: taskIdFor(caller, messageId),
-  context_id: contextId ?? contextFor(deps, caller, messageId),
-});
+  { messageId, contextId }: TaskMessage,
+): TaskRef => {
+  const context = nameOf('context', caller.ownerId, caller.agentId, messageId);
+  return {
+    task_id: taskIdFor(caller, messageId),
+    context_id: contextId ?? contextIdOf(deps, caller, context.slice(0, NAME_CHARS)),
+  };
+};
 
-/** Idempotency key of a message id, which may be any text: one that is no valid key is hashed. */
-export const keyFor = (messageId: string): string =>
-  idempotencyKey.safeParse(messageId).success ? messageId : `msg.${digestOf(messageId)}`;
+/** Idempotency key of the operation: the one in the data part, or the messageId, hashed if it is no valid key. */
+export const keyOf = ({ messageId }: TaskMessage, { input }: OperationRequest): string => {
+  const given = input['idempotency_key'];
+  if (typeof given === 'string') return given;
+  return idempotencyKey.safeParse(messageId).success ? messageId : `msg.${digestOf(messageId)}`;
+};
 
-/** Id of the record that an operation makes under a key. */
-export const recordFor = (caller: AgentCaller, operation: OperationId, key: string): string => {
-  const idem = idemOf(caller, operation, key);
-  return operation === 'createHandoff'
+/** Id of the record that the message makes, or has made; undefined when it makes none. */
+export const recordIdFor = (
+  caller: AgentCaller,
+  message: TaskMessage,
+  request: TaskRequest,
+): string | undefined => {
+  if (request.kind !== 'operation' || request.operation === 'getPerformance') return undefined;
+  const idem = idemOf(caller, request.operation, keyOf(message, request));
+  return request.operation === 'createHandoff'
     ? `hnd_${nameOf('handoff', idem)}`
     : `out_${nameOf('outbound', idem)}`;
 };

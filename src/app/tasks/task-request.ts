@@ -4,16 +4,10 @@ import { agentOperations, type OperationId } from '#contracts/index.ts';
 import type { OutboundKind } from '#contracts/records/outbound.ts';
 import type { SkillId } from '#contracts/skills.ts';
 import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
+import type { taskOperations } from '#contracts/tasks/index.ts';
 
 /** A message as an interface passes it on. Only its data part can ask for anything. */
-export type TaskMessage = {
-  messageId: string;
-  taskId?: string | undefined;
-  contextId?: string | undefined;
-  data?: Record<string, unknown> | undefined;
-  /** Hash of its other parts, stored instead of their text. */
-  otherParts: string;
-};
+export type TaskMessage = z.output<typeof taskOperations.sendMessage.input>;
 
 export type OperationRequest = {
   kind: 'operation';

@@ -12,7 +12,11 @@ import type { Outcome } from '../pipeline/outcome.ts';
 import { parseFields } from '../pipeline/parse-input.ts';
 import type { ActorRules, Incoming, Trail } from '../pipeline/rules.ts';
 import { present } from '../shared/present.ts';
-import type { TaskPipeline } from './task-handler.ts';
+import { answerAttributionQuestion } from './attribution-question.ts';
+import { listTasks } from './list-tasks.ts';
+import { cancelTask, getTask, subscribeToTask } from './one-task.ts';
+import { messageHandler } from './send-message.ts';
+import type { TaskHandlers, TaskPipeline } from './task-handler.ts';
 
 const QUESTION = 'answerAttributionQuestion';
 
@@ -47,11 +51,12 @@ export const taskRules = (
       return outcome;
     };
   };
+  const { identify, authorize, charge, auditedCallerOf } = agentRules;
   return {
-    identify: agentRules.identify,
-    authorize: agentRules.authorize,
-    charge: agentRules.charge,
-    auditedCallerOf: agentRules.auditedCallerOf,
+    identify,
+    authorize,
+    charge,
+    auditedCallerOf,
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     parse: parseFields,
     callFor: (incoming, { operation, input, trail }): TaskCall => ({
@@ -71,3 +76,13 @@ export const taskRules = (
     isAudited: () => true,
   };
 };
+
+/** The handler of each operation on tasks, one line each. Made once for a process. */
+export const taskHandlers = (): TaskHandlers => ({
+  sendMessage: messageHandler(),
+  getTask,
+  subscribeToTask,
+  listTasks,
+  cancelTask,
+  answerAttributionQuestion,
+});

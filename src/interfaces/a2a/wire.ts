@@ -4,6 +4,7 @@ import type { TaskArtifact, TaskView } from '#src/app/tasks/task-view.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';
+import { TASK_STATUSES } from '#contracts/tasks/index.ts';
 import type { TaskStatus } from '#src/domain/task.ts';
 import { statusText } from './wording.ts';
 
@@ -54,23 +55,12 @@ export const taskParams = z.object({
   historyLength: z.int().min(0).optional(),
 });
 
-const STATES = [
-  'SUBMITTED',
-  'WORKING',
-  'COMPLETED',
-  'FAILED',
-  'CANCELED',
-  'REJECTED',
-  'INPUT_REQUIRED',
-  'AUTH_REQUIRED',
-] as const satisfies readonly TaskStatus[];
-
 const UNSPECIFIED = 'TASK_STATE_UNSPECIFIED';
 
 export const listParams = z.object({
   contextId: text(100),
   status: z
-    .enum([UNSPECIFIED, ...STATES.map((state) => `TASK_STATE_${state}` as const)])
+    .enum([UNSPECIFIED, ...TASK_STATUSES.map((state) => `TASK_STATE_${state}` as const)])
     .optional()
     .transform((state) =>
       state === undefined || state === UNSPECIFIED
