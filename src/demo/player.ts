@@ -84,7 +84,7 @@ export class Player {
     const { ids, visits } = this.#service.deps;
     const code = this.#codes.get(link);
     if (!code) throw new Error(`demo story: a visitor follows ${link} before it exists`);
-    return visits.record(code, { ...visit, requestId: ids.uuid() });
+    return visits.record(code, visit, ids.uuid());
   }
 
   #call(by: string, id: StoryOperationId, fields: object): Promise<Outcome<unknown>> {

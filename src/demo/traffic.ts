@@ -28,7 +28,7 @@ const REFERRERS: Record<string, string> = {
 /** Number of visitors. Their addresses are in the range for documentation. */
 const PEOPLE = 90;
 
-export type PlannedVisit = { day: number; link: string; visit: Omit<Visit, 'requestId'> };
+export type PlannedVisit = { day: number; link: string; visit: Visit };
 
 type Kind = 'person' | 'bot' | 'preview' | 'head' | 'prefetch';
 
@@ -55,12 +55,11 @@ const plannedVisit = (link: StoryLink, day: number, random: () => number): Plann
     visit: {
       method: kind === 'head' ? 'HEAD' : 'GET',
       address: `198.51.100.${person}`,
-      userAgent: agentOf(kind, person % 3 !== 0 || link.channel === 'qr'),
+      user_agent: agentOf(kind, person % 3 !== 0 || link.channel === 'qr'),
       purpose: kind === 'prefetch' ? 'prefetch' : undefined,
-      dest: undefined,
       referrer: REFERRERS[link.channel],
       country: COUNTRIES[person % COUNTRIES.length],
-      viaQr: link.channel === 'qr',
+      via_qr: link.channel === 'qr',
     },
   };
 };

@@ -97,9 +97,9 @@ describe('The demo story', () => {
   it('has visitors of each kind', () => {
     const visits = plannedVisits(LINKS).map(({ visit }) => visit);
     expect(visits.some(({ method }) => method === 'HEAD')).toBe(true);
-    expect(visits.some(({ userAgent }) => /bot/i.test(userAgent ?? ''))).toBe(true);
+    expect(visits.some(({ user_agent }) => /bot/i.test(user_agent ?? ''))).toBe(true);
     expect(visits.some(({ purpose }) => purpose === 'prefetch')).toBe(true);
-    expect(visits.some(({ viaQr }) => viaQr)).toBe(true);
+    expect(visits.some(({ via_qr }) => via_qr)).toBe(true);
   });
 
   it('refers only to answers of earlier acts', () => {

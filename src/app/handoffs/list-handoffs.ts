@@ -16,13 +16,10 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
   });
   // The list shows only the number of lines: their sealed notes are not opened.
   const listed = rows.map(({ sealed_line_notes: _unread, ...row }) => row);
+  const view = { ownerId: input.owner_id, at: call.at };
   const data = (await readableHandoffs(deps, listed)).map((row) => {
-    const {
-      review_url: _omitted,
-      line_items,
-      buyer,
-      ...shown
-    } = renderHandoff(row, { ownerId: input.owner_id, at: call.at }, WITHOUT_BUYER);
+    const handoff = renderHandoff(row, view, WITHOUT_BUYER);
+    const { review_url: _omitted, line_items, buyer, ...shown } = handoff;
     // The list shows no personal data, because staff do not need it to see a status.
     const { email: _personal, ...company } = buyer;
     return { ...shown, buyer: company, lines: line_items.length };

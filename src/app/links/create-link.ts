@@ -1,9 +1,15 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
-import { link } from '#src/domain/link.ts';
+import { link, type LinkState } from '#src/domain/link.ts';
 import { type AgentCall, unkeyed } from '../pipeline/call.ts';
-import { createOnce, decideAndAppend, readReplay, traceOf } from '../events/decide-and-append.ts';
+import {
+  createOnce,
+  decideAndAppend,
+  readReplay,
+  traceOf,
+  type Written,
+} from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -24,11 +30,8 @@ const CODE_CHARS = 12;
 export const createLink: Handler<'createLink'> = async (deps, input, call) => {
   const name = nameOf('link', call.idem ?? '');
   const stream = `${call.ownerId}-link_${name}`;
-  const answer = (written: {
-    state: Parameters<typeof renderLink>[1];
-    position?: number;
-    replayOf?: string;
-  }) => done(renderLink(call.ownerId, written.state, written.state.created_at), traceOf(written));
+  const answer = (written: Written<LinkState>) =>
+    done(renderLink(call.ownerId, written.state, written.state.created_at), traceOf(written));
 
   const facts = makeFacts(deps, call, { input, name });
   if (isRefusal(facts) || input.slug !== undefined) {
@@ -68,8 +71,6 @@ const makeFacts = (
   if (isRefusal(expired)) return expired;
   const code = input.slug ?? name.slice(0, CODE_CHARS);
   const { slug, external_id, campaign, channel, sub_ids, utm, metadata } = input;
-  const optional = { slug, external_id, utm: utm && present(utm), metadata };
-  const dims = { campaign, channel, sub_ids, ...target.dims };
   return {
     link_id: `lnk_${name}`,
     agent_id: call.caller.agentId,
@@ -77,10 +78,10 @@ const makeFacts = (
     destination_url: withUtm(target.url, utm),
     code,
     short_url: `${deps.origin()}/l/${code}`,
-    ...present(optional),
-    dims: present(dims),
+    ...present({ slug, external_id, utm: utm && present(utm), metadata }),
+    dims: present({ campaign, channel, sub_ids, ...target.dims }),
     ...(expires_at !== undefined && { expires_at: epoch(expires_at) }),
-    ...(expired && { expired_url: expired.url }),
+    ...present({ expired_url: expired?.url }),
   };
 };
 

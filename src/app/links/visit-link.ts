@@ -48,18 +48,7 @@ export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, 
   if (!link) return NO_LINK;
   const destination = destinationOf(deps, link.row, at);
   if (destination === undefined) return done({});
-  const { method, address, user_agent, purpose, dest, referrer, country, via_qr } = input;
-  await deps.visits.record(link.row, {
-    requestId,
-    method,
-    address,
-    userAgent: user_agent,
-    purpose,
-    dest,
-    referrer,
-    country,
-    viaQr: via_qr,
-  });
+  await deps.visits.record(link.row, input, requestId);
   return done({ target: atOrigin(destination, deps.origin()) });
 };
 

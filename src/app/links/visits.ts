@@ -1,30 +1,22 @@
 import { isbot } from 'isbot';
+import type { z } from 'zod';
 import type { EventData } from '#contracts/events/index.ts';
+import type { VisitorOperations } from '#contracts/visitor/index.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { cached } from '../shared/cached.ts';
+import { present } from '../shared/present.ts';
 import { DAY_MS } from '../shared/time.ts';
 
 /** The data of a request for a short link. The address is hashed and not stored. */
-export type Visit = {
-  requestId: string;
-  method: string;
-  address: string;
-  userAgent: string | undefined;
-  purpose: string | undefined;
-  /** The `Sec-Fetch-Dest` of a browser. */
-  dest: string | undefined;
-  referrer: string | undefined;
-  country: string | undefined;
-  viaQr: boolean;
-};
+export type Visit = Omit<z.output<VisitorOperations['visitLink']['input']>, 'code'>;
 
 export type Visits = {
   /** Resolves when the visit is durable. */
-  record(code: CodeRow, visit: Visit): Promise<void>;
+  record(code: CodeRow, visit: Visit, requestId: string): Promise<void>;
 };
 
 type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
@@ -41,14 +33,14 @@ const programOf = cached(CACHED_AGENTS_MAX, (userAgent: string): Signal | 'none'
   PREVIEW.test(userAgent) ? 'preview' : isbot(userAgent) ? 'bot' : 'none',
 );
 
-const signalsOf = ({ method, userAgent, purpose, dest }: Visit): Signal[] => {
+const signalsOf = ({ method, user_agent, purpose, dest }: Visit): Signal[] => {
   const signals: Signal[] = [];
   if (method === 'HEAD') signals.push('head');
   if (purpose !== undefined && /prefetch|prerender|preview/i.test(purpose))
     signals.push('prefetch');
   // An image, frame or script of another page: no person followed the link.
   if (dest !== undefined && dest !== 'document') signals.push('embedded');
-  const program = userAgent ? programOf(userAgent) : 'no_user_agent';
+  const program = user_agent ? programOf(user_agent) : 'no_user_agent';
   if (program !== 'none') signals.push(program);
   return signals;
 };
@@ -58,38 +50,33 @@ const hostOf = (referrer: string | undefined): string | undefined => {
   return new URL(referrer).hostname.slice(0, 253) || undefined;
 };
 
-export const visitRecorder = (deps: {
-  recorder: Recorder;
-  secrets: Secrets;
-  clock: Clock;
-  ids: Ids;
-}): Visits => ({
-  async record(code, visit) {
+type VisitDeps = { recorder: Recorder; secrets: Secrets; clock: Clock; ids: Ids };
+
+export const visitRecorder = (deps: VisitDeps): Visits => ({
+  async record(code, visit, requestId) {
     const { recorder, secrets, clock, ids } = deps;
+    const { address, user_agent, country, via_qr } = visit;
     const at = clock.now();
     const day = Math.floor(at / DAY_MS);
     const signals = signalsOf(visit);
-    const referrerHost = hostOf(visit.referrer);
     const data: EventData<'VisitRecorded'> = {
       link_id: code.link_id,
       agent_id: code.agent_id,
       dims: code.dims,
       // The hash includes the day, so that a visitor cannot be recognized on another day.
-      visitor: secrets
-        .mac('visitor', `${day}:${visit.address}:${visit.userAgent ?? ''}`)
-        .slice(0, 16),
+      visitor: secrets.mac('visitor', `${day}:${address}:${user_agent ?? ''}`).slice(0, 16),
       ...(signals.length > 0 && { signals }),
-      ...(visit.country !== undefined && { country: visit.country }),
-      device: deviceOf(visit.userAgent),
-      ...(referrerHost !== undefined && { referrer_host: referrerHost }),
-      trigger: visit.viaQr ? 'qr' : 'link',
+      ...present({ country }),
+      device: deviceOf(user_agent),
+      ...present({ referrer_host: hostOf(visit.referrer) }),
+      trigger: via_qr ? 'qr' : 'link',
     };
     const call: Call = {
       ownerId: code.owner,
       actor: 'visitor',
       surface: 'portal',
       operation: 'visitLink',
-      requestId: visit.requestId,
+      requestId,
       at,
     };
     const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);

@@ -22,15 +22,11 @@ const VISITS_PER_LINK_AND_DAY = 10;
 const DAY_MS = 86_400_000;
 
 const visitOf = (visitor: number) => ({
-  requestId: 'bench',
   method: 'GET',
   address: `192.0.2.${visitor % 250}`,
-  userAgent: 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0',
-  purpose: undefined,
-  dest: undefined,
-  referrer: undefined,
+  user_agent: 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0',
   country: visitor % 3 === 0 ? 'DE' : 'GB',
-  viaQr: false,
+  via_qr: false,
 });
 
 /** Creates a month of a promoter by real operations, with a moved clock. */
@@ -53,7 +49,7 @@ const month = async (service: Service, key: string, goTo: (day: number) => void)
     goTo(day);
     const visits = codes.flatMap((code) =>
       Array.from({ length: VISITS_PER_LINK_AND_DAY }, () =>
-        deps.visits.record(code, visitOf(random.below(1_000))),
+        deps.visits.record(code, visitOf(random.below(1_000)), 'bench'),
       ),
     );
     await Promise.all(visits);
