@@ -4,12 +4,12 @@ import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
 import type { AgentCall } from '../pipeline/call.ts';
-import { createOnce, readReplay, traceOf } from '../events/decide-and-append.ts';
+import { createOnce, readReplay, traceOf, type Written } from '../events/decide-and-append.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
 import { lineIdAt, priceLines, totalsOf } from './price-lines.ts';
-import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { sealAll } from '../privacy/sealed-texts.ts';
 import { showHandoff } from './render-handoff.ts';
 import { linkOf } from '../records/streams.ts';
@@ -22,12 +22,9 @@ type Input = InputOf<'createHandoff'>;
 export const createHandoff: Handler<'createHandoff'> = async (deps, input, call) => {
   const name = nameOf('handoff', call.idem ?? '');
   const stream = `${call.ownerId}-handoff_${name}`;
-  const answer = async (written: { state: HandoffState; position?: number; replayOf?: string }) => {
-    const { state } = written;
-    return done(
-      await showHandoff(deps, state, { ownerId: call.ownerId, at: state.created_at }),
-      traceOf(written),
-    );
+  const answer = async (written: Written<HandoffState>) => {
+    const view = { ownerId: call.ownerId, at: written.state.created_at };
+    return done(await showHandoff(deps, written.state, view), traceOf(written));
   };
 
   if ((await deps.vault.knows(`hnd_${name}`)) === 'destroyed') return HANDOFF_ERASED;
@@ -58,7 +55,7 @@ const makeFacts = async (
       ? call.at + LIMITS.HANDOFF_DAYS_DEFAULT * DAY_MS
       : epoch(input.expires_at);
   const fault = endFault(expiresAt, call.at, LIMITS.HANDOFF_DAYS_MAX);
-  if (fault) return invalid('/expires_at', 'out_of_range', fault);
+  if (fault) return refuseField('/expires_at', 'out_of_range', fault);
 
   const source =
     input.link_id === undefined ? undefined : await linkOf(deps, call.ownerId, input.link_id);
@@ -71,7 +68,7 @@ const makeFacts = async (
   if ('faults' in priced) return refuseLines(priced.faults);
   const totals = totalsOf(priced.lines);
   if (totals.some(({ amount }) => !Number.isSafeInteger(amount)))
-    return invalid('/line_items', 'too_large', 'the total exceeds 2^53 - 1');
+    return refuseField('/line_items', 'too_large', 'the total exceeds 2^53 - 1');
 
   const { email, company, country } = input.buyer;
   const sealed = await sealAll(deps.vault, handoffId, {
@@ -114,8 +111,3 @@ const refuseLines = (errors: InputFault[]): Refusal =>
     `${errors.length} ${errors.length === 1 ? 'line names' : 'lines name'} no published product.`,
     { errors },
   );
-
-const invalid = (pointer: string, code: string, detail: string): Refusal =>
-  refuse('validation_failed', 'Some fields are not valid.', {
-    errors: [{ pointer, code, detail }],
-  });

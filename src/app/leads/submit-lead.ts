@@ -15,7 +15,7 @@ import { LEAD_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -58,11 +58,6 @@ const CLOCK_SKEW_MS = 300_000;
 
 const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
 const ERASED_LEAD = refuse('resource_erased', 'The personal data of this lead was erased.');
-
-const refuseField = (pointer: string, code: string, detail: string): Refusal =>
-  refuse('validation_failed', 'Some fields are not valid.', {
-    errors: [{ pointer, code, detail }],
-  });
 
 /** Refuses combinations of fields that the schema cannot exclude. */
 const findFieldConflict = (input: Input): Refusal | undefined => {

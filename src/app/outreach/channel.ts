@@ -71,14 +71,19 @@ export const isRepeatable = ({ adapter, receiver_idempotent }: OutreachChannel):
 export const deliveryOf = (
   { secrets, clock }: Pick<Deps, 'secrets' | 'clock'>,
   owner: string,
-  {
-    state,
-    channel,
-    envelope,
-  }: { state: OutboundState; channel: OutreachChannel; envelope: string },
+  attempt: { state: OutboundState; channel: OutreachChannel; envelope: string },
 ): Delivery => {
-  const { outbound_id: outboundId, revision, attempts, kind, target, content_sha256, via } = state;
-  const { secret_version: version = 1, rotating_until = 0 } = channel;
+  const { envelope } = attempt;
+  const {
+    outbound_id: outboundId,
+    revision,
+    attempts,
+    kind,
+    target,
+    content_sha256,
+    via,
+  } = attempt.state;
+  const { secret_version: version = 1, rotating_until = 0 } = attempt.channel;
   const versions = rotating_until > clock.now() && version > 1 ? [version, version - 1] : [version];
   const ownerId = liveOwnerOf(owner);
   return {

@@ -87,15 +87,18 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
     Object.fromEntries(
       channels.map((one) => [one.kind, configuredFrom(one, before?.channels[one.kind], call.at)]),
     );
-  const owned = { ...call, ownerId };
-  const written = await decideAndAppend(deps, owned, {
-    stream: settingsStream(ownerId),
-    decider: outreach,
-    command: (state) => ({
-      type: 'Configure' as const,
-      settings: { mode, approvals_required, channels: configured(state?.settings) },
-    }),
-  });
+  const written = await decideAndAppend(
+    deps,
+    { ...call, ownerId },
+    {
+      stream: settingsStream(ownerId),
+      decider: outreach,
+      command: (state) => ({
+        type: 'Configure' as const,
+        settings: { mode, approvals_required, channels: configured(state?.settings) },
+      }),
+    },
+  );
   if (!written.ok)
     return 'rejected' in written ? refuseRejected(OUTREACH_PROBLEMS, written, NO_OWNER) : written;
   const shown = render({
@@ -108,11 +111,8 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
   return done(shown, traceOf(written));
 };
 
-export const getOutreach: DeskHandler<'getOutreach'> = async (
-  deps,
-  { owner_id: ownerId },
-  call,
-) => {
+export const getOutreach: DeskHandler<'getOutreach'> = async (deps, input, call) => {
+  const { owner_id: ownerId } = input;
   if (!mayActFor(call, ownerId)) return NO_OWNER;
   const state = await readSettings(deps, ownerId);
   return done(render({ ownerId, state, haltForEverybody: await readHaltForEverybody(deps) }));

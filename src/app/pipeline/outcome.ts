@@ -71,6 +71,12 @@ export const refuse = (
   more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS'> = {},
 ): Refusal => ({ ok: false, code, detail, ...more });
 
+/** Refuses one field of the input. */
+export const refuseField = (pointer: string, code: string, detail: string): Refusal =>
+  refuse('validation_failed', 'Some fields are not valid.', {
+    errors: [{ pointer, code, detail }],
+  });
+
 /** `required_scope` lists alternatives with spaces between them, as a challenge does: one is enough. */
 export const scopeMissing = (
   id: string,
