@@ -3,10 +3,19 @@ import type { InputFault } from '#contracts/problems.ts';
 import type { Budget } from '#src/app/pipeline/admission.ts';
 import { agentBudget } from '#src/app/pipeline/agent-rules.ts';
 import { forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
-import type { McpAnswer, McpRequest } from './request.ts';
 import { fitResult, type FittedResult, truncationNote } from './fit-result.ts';
 import { type Tool, toolNamed } from './tools.ts';
-import { mcpFaultOf, invalidParams, isForModel, isRecord, META, resultOf, SERVER } from './wire.ts';
+import {
+  mcpFaultOf,
+  invalidParams,
+  isForModel,
+  isRecord,
+  META,
+  resultOf,
+  SERVER,
+  type McpAnswer,
+  type McpRequest,
+} from './wire.ts';
 import { problemOf } from './wording.ts';
 
 /** What a tool call is audited as, and which budget it takes from. */

@@ -4,11 +4,10 @@ import type { AgentApp } from '#src/app/app.ts';
 import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { done, forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
-import type { McpAnswer } from './request.ts';
 import { refusedArguments } from './call-tool.ts';
 import { headerEra, metaOf, modernFault, versionOf } from './versions.ts';
 import { type McpMethod, methodNamed } from './methods.ts';
-import type { Era, McpFault, Message, RpcId } from './wire.ts';
+import type { Era, McpAnswer, McpFault, Message, RpcId } from './wire.ts';
 import { mcpFaultOf, idOf, readMessage } from './wire.ts';
 
 /** A request of a known caller, as it was received over HTTP. */

@@ -1,10 +1,9 @@
 import type { Budget } from '#src/app/pipeline/admission.ts';
-import type { McpAnswer, McpRequest } from './request.ts';
 import { callTool, aboutTool } from './call-tool.ts';
 import { getPrompt, promptList } from './prompts.ts';
 import { readResource, resourceList, templateList } from './resources.ts';
 import { toolsFor } from './tools.ts';
-import type { Caching, Era, Params } from './wire.ts';
+import type { Caching, Era, McpAnswer, McpRequest, Params } from './wire.ts';
 import {
   CAPABILITIES,
   invalidParams,
@@ -12,6 +11,7 @@ import {
   MODERN,
   resultOf,
   SERVER,
+  SHARED,
   VERSIONS,
 } from './wire.ts';
 import { INSTRUCTIONS } from './wording.ts';
@@ -25,14 +25,11 @@ export type McpMethod = {
 
 const BOTH = ['modern', 'legacy'] as const;
 
-const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
 const BY_KEY: Caching = { ttlMs: 60_000, cacheScope: 'private' };
 
 /** A list that is made once for each set of scopes. It has one page, so every cursor is invalid. */
 const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object): McpMethod => {
   const resultByScopes = new Map<string, Buffer>();
-  /** Sorted text of each set of scopes: a caller has the same set until its grants change. */
-  const textOfScopes = new WeakMap<ReadonlySet<string>, string>();
   return {
     eras: BOTH,
     answer({ era, admission, params: { cursor } }) {
@@ -43,17 +40,11 @@ const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object
           'there is one page, without a cursor',
         );
       const { scopes } = admission.caller;
-      let granted = textOfScopes.get(scopes);
-      if (granted === undefined) {
-        granted = [...scopes].sort().join(' ');
-        textOfScopes.set(scopes, granted);
-      }
-      const key = `${era} ${granted}`;
-      let result = resultByScopes.get(key);
-      if (result === undefined) {
-        result = Buffer.from(JSON.stringify(resultOf(era, make(scopes), { caching })));
-        resultByScopes.set(key, result);
-      }
+      const key = [era, ...[...scopes].sort()].join(' ');
+      const result =
+        resultByScopes.get(key) ??
+        Buffer.from(JSON.stringify(resultOf(era, make(scopes), { caching })));
+      resultByScopes.set(key, result);
       return { ok: true, result };
     },
   };
@@ -62,11 +53,8 @@ const listing = (caching: Caching, make: (scopes: ReadonlySet<string>) => object
 const discover: McpMethod = {
   eras: ['modern'],
   answer: ({ era }) => {
-    const members = {
-      supportedVersions: VERSIONS,
-      capabilities: CAPABILITIES,
-      instructions: INSTRUCTIONS,
-    };
+    const about = { capabilities: CAPABILITIES, instructions: INSTRUCTIONS };
+    const members = { supportedVersions: VERSIONS, ...about };
     return { ok: true, result: JSON.stringify(resultOf(era, members, { caching: SHARED })) };
   },
 };

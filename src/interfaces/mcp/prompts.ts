@@ -1,8 +1,14 @@
 import { line } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { pointerOf } from '#src/app/pipeline/input-faults.ts';
-import type { McpAnswer, McpRequest } from './request.ts';
-import { mcpFaultOf, invalidParams, isRecord, resultOf } from './wire.ts';
+import {
+  mcpFaultOf,
+  invalidParams,
+  isRecord,
+  resultOf,
+  type McpAnswer,
+  type McpRequest,
+} from './wire.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 
 type Argument = {

@@ -6,21 +6,21 @@ import { agentOperations } from '#contracts/index.ts';
 import { refuse } from '#src/app/pipeline/outcome.ts';
 import { openApi } from '../rest/openapi.ts';
 import { llmsText } from '../text/llms.ts';
-import type { McpAnswer, McpRequest } from './request.ts';
 import { toolSchema } from './schema.ts';
 import { TOOLS } from './tools.ts';
 import { untrustedIn } from './untrusted.ts';
-import { type Caching, mcpFaultOf, invalidParams, resultOf } from './wire.ts';
-
-type Document = {
-  uri: string;
-  name: string;
-  title: string;
-  description: string;
-  mimeType: string;
-};
+import {
+  type Caching,
+  mcpFaultOf,
+  invalidParams,
+  resultOf,
+  SHARED,
+  type McpAnswer,
+  type McpRequest,
+} from './wire.ts';
 
 const SCHEME = 'tributary://';
+const JSON_TYPE = 'application/json';
 
 const scopeGuide = (): string => {
   const lines = (Object.keys(SCOPES) as Scope[]).map((scope) => {
@@ -29,28 +29,29 @@ const scopeGuide = (): string => {
     const { meaning } = SCOPES[scope];
     return `- \`${scope}\`: ${meaning}. Opens ${names.map(({ entry }) => entry.name).join(', ')}.`;
   });
-  return [
-    '# Scopes',
-    '',
-    'No scope implies another. get_connection shows what is granted; the owner asks for more.',
-    '',
-    ...lines,
-    '',
-  ].join('\n');
+  const rule =
+    'No scope implies another. get_connection shows what is granted; the owner asks for more.';
+  return ['# Scopes', '', rule, '', ...lines, ''].join('\n');
+};
+
+type Document = {
+  name: string;
+  title: string;
+  description: string;
+  mimeType: string;
+  text(origin: string, rates: Rates): string;
 };
 
 /** Documents that are the same for every key. */
-const DOCUMENTS: readonly (Document & { text(origin: string, rates: Rates): string })[] = [
+const DOCUMENTS: readonly Document[] = [
   {
-    uri: `${SCHEME}boundaries`,
     name: 'boundaries',
     title: 'Safety boundaries',
     description: 'The five acts that no agent can do here, and who can',
-    mimeType: 'application/json',
+    mimeType: JSON_TYPE,
     text: () => JSON.stringify(BOUNDARIES, undefined, 2),
   },
   {
-    uri: `${SCHEME}scopes`,
     name: 'scopes',
     title: 'Scope guide',
     description: 'What each scope is for, and which tools it opens',
@@ -58,7 +59,6 @@ const DOCUMENTS: readonly (Document & { text(origin: string, rates: Rates): stri
     text: scopeGuide,
   },
   {
-    uri: `${SCHEME}llms.txt`,
     name: 'llms.txt',
     title: 'llms.txt',
     description: 'Which operation for which use, boundaries, links',
@@ -66,16 +66,13 @@ const DOCUMENTS: readonly (Document & { text(origin: string, rates: Rates): stri
     text: llmsText,
   },
   {
-    uri: `${SCHEME}openapi.json`,
     name: 'openapi.json',
     title: 'OpenAPI contract',
     description: 'The REST operations that the same key opens',
-    mimeType: 'application/json',
+    mimeType: JSON_TYPE,
     text: openApi,
   },
 ];
-
-const JSON_TYPE = 'application/json';
 
 type Template = { kind: RecordKind; path: string; title: string; untrusted: readonly string[] };
 
@@ -94,7 +91,7 @@ const TEMPLATES: readonly Template[] = (
 }));
 
 export const resourceList = (): object => ({
-  resources: DOCUMENTS.map(({ text: _text, ...entry }) => entry),
+  resources: DOCUMENTS.map(({ text: _text, ...entry }) => ({ uri: SCHEME + entry.name, ...entry })),
 });
 
 /** The records that a key with these scopes can read. */
@@ -110,7 +107,6 @@ export const templateList = (scopes: ReadonlySet<string>): object => ({
   ),
 });
 
-const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
 const OWN: Caching = { ttlMs: 0, cacheScope: 'private' };
 
 /** resources/read: answers a document, or a record of the caller. */
@@ -119,7 +115,7 @@ export const readResource = async (request: McpRequest): Promise<McpAnswer> => {
   const { uri } = params;
   if (typeof uri !== 'string')
     return invalidParams('/params/uri', 'required', 'names the resource');
-  const document = DOCUMENTS.find((entry) => entry.uri === uri);
+  const document = DOCUMENTS.find(({ name }) => SCHEME + name === uri);
   if (document) {
     const { mimeType, text } = document;
     const contents = [{ uri, mimeType, text: text(app.origin(), app.limits) }];

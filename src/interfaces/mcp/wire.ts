@@ -1,5 +1,8 @@
 import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { type ProblemCode, PROBLEMS, UNIVERSAL_PROBLEMS } from '#contracts/problems.ts';
+import type { AgentApp } from '#src/app/app.ts';
+import type { Admission } from '#src/app/pipeline/admission.ts';
+import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 /** The newest supported version of MCP, the first without sessions. */
@@ -32,6 +35,26 @@ export type Message = { id?: RpcId; method: string; params: Params };
 
 /** A refusal in the form of MCP: its JSON-RPC code and the status of the HTTP answer. */
 export type McpFault = { ok: false; refusal: Refusal; code: number; status: number };
+
+/** A request of a known caller, as the methods get it. */
+export type McpRequest = {
+  app: AgentApp;
+  admission: Admission<AgentCaller>;
+  requestId: string;
+  era: Era;
+  params: Params;
+  /** From the header, or from _meta. */
+  consistencyToken: string | undefined;
+};
+
+type McpResult = {
+  ok: true;
+  /** The result as JSON: text, or bytes where it is cached, which saves encoding it again. */
+  result: string | Buffer;
+  headers?: Record<string, string>;
+};
+
+export type McpAnswer = McpResult | McpFault;
 
 /** Codes that JSON-RPC or MCP define; other problems have their HTTP status times 100. */
 const CODES: Partial<Record<ProblemCode, number>> = {
@@ -101,6 +124,9 @@ export const readMessage = (body: unknown): Message | McpFault => {
 
 /** How long a client may cache an answer, and whether callers may share it. For the modern era only. */
 export type Caching = { ttlMs: number; cacheScope: 'public' | 'private' };
+
+/** For what is the same for every key. */
+export const SHARED: Caching = { ttlMs: 300_000, cacheScope: 'public' };
 
 type Parts = { caching?: Caching; meta?: Record<string, unknown> };
 
