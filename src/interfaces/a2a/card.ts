@@ -1,8 +1,10 @@
+import type { FastifyInstance } from 'fastify';
 import { CONTRACT_VERSION } from '#contracts/places.ts';
 import { allows, type NeededScope } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 import type { AgentApp } from '#src/app/app.ts';
+import { documentRoute } from '../http/documents.ts';
 
 export const A2A_BASE = '/api/affiliate/a2a';
 export const CARD_PATH = '/.well-known/agent-card.json';
@@ -70,13 +72,8 @@ export const signedCard = (app: Signer): object => signed(app, agentCard(app.ori
 /** The card for a key, with the skills and examples that its scopes allow. */
 export const extendedCard = (app: Signer, scopes: ReadonlySet<string>): object => {
   const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
-  return signed(
-    app,
-    agentCard(
-      app.origin(),
-      open.map((skill) => narrowSkill(skill, scopes)),
-    ),
-  );
+  const narrowed = open.map((skill) => narrowSkill(skill, scopes));
+  return signed(app, agentCard(app.origin(), narrowed));
 };
 
 const narrowSkill = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
@@ -89,4 +86,17 @@ const narrowSkill = (skill: Skill, scopes: ReadonlySet<string>): Skill => {
     return operation === undefined || operations.some(({ id }) => id === operation);
   });
   return { ...skill, scope, operations, examples };
+};
+
+/** Serves the public card, and the keys that verify its signature. */
+export const cardRoutes = (server: FastifyInstance, app: AgentApp): void => {
+  const { origin } = app;
+  const serve = (path: string, make: () => object): void => {
+    // The start of the process: a new version may have another card.
+    const since = new Date(app.now()).toUTCString();
+    const headers = () => ({ 'last-modified': since });
+    documentRoute(server, origin, { paths: [path], type: 'application/json', make, headers });
+  };
+  serve(CARD_PATH, () => signedCard(app));
+  serve(KEYS_PATH, () => app.signingKeys());
 };

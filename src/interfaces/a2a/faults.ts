@@ -35,25 +35,6 @@ const STANDARD = {
 const isStandard = (reason: string): reason is keyof typeof STANDARD =>
   Object.hasOwn(STANDARD, reason);
 
-/** Problem codes that mean a fault in the parameters of the method. */
-const INPUT: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  'secret_in_payload',
-  'resource_not_found',
-  'resource_erased',
-  'validation_failed',
-  'parameter_invalid',
-  'cursor_invalid',
-  'cursor_expired',
-  'consistency_token_invalid',
-  'idempotency_key_required',
-  'idempotency_key_invalid',
-  'idempotency_key_reused',
-  'product_unavailable',
-  'link_target_invalid',
-  'consent_missing',
-  'disclosure_missing',
-]);
-
 const NAMES: Record<number, string> = {
   400: INVALID,
   401: 'UNAUTHENTICATED',
@@ -68,42 +49,60 @@ const NAMES: Record<number, string> = {
   507: 'RESOURCE_EXHAUSTED',
 };
 
+type Mapped = Pick<A2aFault, 'rpc'> & Partial<Pick<A2aFault, 'http' | 'rpcHttp' | 'status'>>;
+
+/** A fault in the parameters of the method. */
+const PARAMETERS: Mapped = { rpc: -32602, http: 400, status: INVALID };
+const NOT_POSSIBLE: Mapped = { rpc: -32004, http: 400, status: PRECONDITION };
+const NOT_NOW: Mapped = { rpc: -32603 };
+
+/** Problems with a code of JSON-RPC or A2A; their HTTP status over JSON-RPC is 200 except where it is given. */
+const MAPPED: Partial<Record<ProblemCode, Mapped>> = {
+  malformed_json: { rpc: -32700, rpcHttp: 400 },
+  malformed_request: { rpc: -32600, rpcHttp: 400 },
+  internal_error: { rpc: -32603, rpcHttp: 500 },
+  route_not_found: { rpc: -32601 },
+  secret_in_payload: PARAMETERS,
+  resource_not_found: PARAMETERS,
+  resource_erased: PARAMETERS,
+  validation_failed: PARAMETERS,
+  parameter_invalid: PARAMETERS,
+  cursor_invalid: PARAMETERS,
+  cursor_expired: PARAMETERS,
+  consistency_token_invalid: PARAMETERS,
+  idempotency_key_required: PARAMETERS,
+  idempotency_key_invalid: PARAMETERS,
+  idempotency_key_reused: PARAMETERS,
+  product_unavailable: PARAMETERS,
+  link_target_invalid: PARAMETERS,
+  consent_missing: PARAMETERS,
+  disclosure_missing: PARAMETERS,
+  state_conflict: NOT_POSSIBLE,
+  approver_missing: NOT_POSSIBLE,
+  outreach_halted: NOT_POSSIBLE,
+  channel_not_verified: NOT_POSSIBLE,
+  storage_unavailable: NOT_NOW,
+  storage_full: NOT_NOW,
+  read_model_rebuilding: NOT_NOW,
+  consistency_timeout: NOT_NOW,
+};
+
 export const a2aFaultOf = (refusal: Refusal): A2aFault => {
   const { code, extra } = refusal;
   const given = extra?.['reason'];
   const reason = typeof given === 'string' ? given : code.toUpperCase();
-  const { status } = PROBLEMS[code];
   const standard = code === 'version_unsupported' ? 'VERSION_NOT_SUPPORTED' : reason;
-  const defined = isStandard(standard) ? STANDARD[standard] : undefined;
-  if (defined) {
-    const [rpc, http, name] = defined;
-    return { rpc, http, rpcHttp: 200, status: name, reason: standard, isStandard: true, refusal };
+  if (isStandard(standard)) {
+    const [rpc, http, status] = STANDARD[standard];
+    return { rpc, http, rpcHttp: 200, status, reason: standard, isStandard: true, refusal };
   }
-  const base = { reason, isStandard: false, refusal, status: NAMES[status] ?? 'UNKNOWN' };
-  if (INPUT.has(code)) return { ...base, rpc: -32602, http: 400, rpcHttp: 200, status: INVALID };
-  switch (code) {
-    case 'malformed_json':
-      return { ...base, rpc: -32700, http: 400, rpcHttp: 400 };
-    case 'malformed_request':
-      return { ...base, rpc: -32600, http: 400, rpcHttp: 400 };
-    case 'route_not_found':
-      return { ...base, rpc: -32601, http: 404, rpcHttp: 200 };
-    case 'state_conflict':
-    case 'approver_missing':
-    case 'outreach_halted':
-    case 'channel_not_verified':
-      return { ...base, rpc: -32004, http: 400, rpcHttp: 200, status: PRECONDITION };
-    case 'storage_unavailable':
-    case 'storage_full':
-    case 'read_model_rebuilding':
-    case 'consistency_timeout':
-      return { ...base, rpc: -32603, http: status, rpcHttp: 200 };
-    case 'internal_error':
-      return { ...base, rpc: -32603, http: 500, rpcHttp: 500 };
-    default:
-      // Refusals before the method have their HTTP status; the code repeats it in the body.
-      return { ...base, rpc: status * 100, http: status, rpcHttp: status };
-  }
+  const { status: http } = PROBLEMS[code];
+  const base = { http, status: NAMES[http] ?? 'UNKNOWN', reason, isStandard: false, refusal };
+  const mapped = MAPPED[code];
+  // Refusals before the method have their HTTP status; the code repeats it in the body.
+  return mapped
+    ? { ...base, rpcHttp: 200, ...mapped }
+    : { ...base, rpcHttp: http, rpc: http * 100 };
 };
 
 const TYPE = 'type.googleapis.com/google.rpc.';

@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import { kindsOf, readQuery } from '../rest/query.ts';
 import type { MethodName } from './methods.ts';
+import { listParams, taskParams } from './wire.ts';
 
 type HttpRoute = {
   method: 'GET' | 'POST' | 'DELETE';
@@ -9,26 +11,12 @@ type HttpRoute = {
   params(request: FastifyRequest): unknown;
 };
 
-type Query = Record<string, unknown>;
+const KINDS = new Map([...kindsOf({ input: listParams }), ...kindsOf({ input: taskParams })]);
 
 const bodyOf = ({ body }: FastifyRequest): unknown => body ?? {};
 const idOf = ({ params }: FastifyRequest): { id: string } => params as { id: string };
-
-/** Text of a query as the type that its field has; what does not read stays text, and is refused. */
-const typed = (query: Query): Query =>
-  Object.fromEntries(
-    Object.entries(query).map(([name, value]) => [name, read(name, String(value))]),
-  );
-
-const read = (name: string, value: string): unknown => {
-  if (name === 'pageSize' || name === 'historyLength')
-    return /^-?\d{1,9}$/.test(value) ? Number(value) : value;
-  if (name === 'includeArtifacts' && (value === 'true' || value === 'false'))
-    return value === 'true';
-  return value;
-};
-
-const queryOf = ({ query }: FastifyRequest): Query => typed(query as Query);
+const queryOf = ({ query }: FastifyRequest): object =>
+  readQuery(KINDS, query as Record<string, unknown>);
 const none = (): object => ({});
 
 const TASK = '/tasks/:id';
@@ -38,25 +26,10 @@ const CONFIG = `${CONFIGS}/:config`;
 
 /** A2A 1.0 over HTTP+JSON (11.3), below the base of the interface. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [
-  {
-    method: 'POST',
-    url: '/message::send',
-    name: 'SendMessage',
-    params: bodyOf,
-  },
-  {
-    method: 'POST',
-    url: '/message::stream',
-    name: 'SendStreamingMessage',
-    params: bodyOf,
-  },
+  { method: 'POST', url: '/message::send', name: 'SendMessage', params: bodyOf },
+  { method: 'POST', url: '/message::stream', name: 'SendStreamingMessage', params: bodyOf },
   { method: 'GET', url: '/tasks', name: 'ListTasks', params: queryOf },
-  {
-    method: 'GET',
-    url: TASK,
-    name: 'GetTask',
-    params: (request) => ({ ...queryOf(request), ...idOf(request) }),
-  },
+  { method: 'GET', url: TASK, name: 'GetTask', params: (it) => ({ ...queryOf(it), ...idOf(it) }) },
   { method: 'POST', url: acted('cancel'), name: 'CancelTask', params: idOf },
   // The standard says GET; its JavaScript client says POST.
   { method: 'GET', url: acted('subscribe'), name: 'SubscribeToTask', params: idOf },
@@ -65,10 +38,5 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [
   { method: 'GET', url: CONFIGS, name: 'ListTaskPushNotificationConfigs', params: none },
   { method: 'GET', url: CONFIG, name: 'GetTaskPushNotificationConfig', params: none },
   { method: 'DELETE', url: CONFIG, name: 'DeleteTaskPushNotificationConfig', params: none },
-  {
-    method: 'GET',
-    url: '/extendedAgentCard',
-    name: 'GetExtendedAgentCard',
-    params: none,
-  },
+  { method: 'GET', url: '/extendedAgentCard', name: 'GetExtendedAgentCard', params: none },
 ];

@@ -65,22 +65,15 @@ const send = async (
   return app.tasks.perform(admission, 'sendMessage', { input: present(message), consistencyToken });
 };
 
-// Answers the task as it is now: a person may take days to decide.
-const sendMessage = define({
-  id: taskOperations.sendMessage.id,
-  params: sendParams,
-  budget: budgetOfMessage,
-  run: async (context, params: SendParams) =>
-    answered(await send(context, params), (view) => ({ value: { task: taskOf(view) } })),
-});
+const follow = (view: TaskView): MethodResult => ({ value: {}, follow: view });
 
-const sendStreamingMessage = define({
-  id: 'a2a:SendStreamingMessage',
-  params: sendParams,
-  budget: budgetOfMessage,
-  run: async (context, params: SendParams) =>
-    answered(await send(context, params), (view) => ({ value: {}, follow: view })),
-});
+const sending = (id: string, make: (view: TaskView) => MethodResult): A2aMethod =>
+  define({
+    id,
+    params: sendParams,
+    budget: budgetOfMessage,
+    run: async (context, params: SendParams) => answered(await send(context, params), make),
+  });
 
 /** A method that performs the operation of its name on one task. */
 const onTask = (
@@ -132,12 +125,15 @@ const getExtendedAgentCard = define({
 
 /** The methods of A2A 1.0, by the names that JSON-RPC gives them. */
 export const METHODS = {
-  SendMessage: sendMessage,
-  SendStreamingMessage: sendStreamingMessage,
+  // Answers the task as it is now: a person may take days to decide.
+  SendMessage: sending(taskOperations.sendMessage.id, (view) => ({
+    value: { task: taskOf(view) },
+  })),
+  SendStreamingMessage: sending('a2a:SendStreamingMessage', follow),
   GetTask: onTask('getTask', 'read', (view) => ({ value: taskOf(view) })),
   ListTasks: listTasks,
   CancelTask: onTask('cancelTask', 'write', (view) => ({ value: taskOf(view) })),
-  SubscribeToTask: onTask('subscribeToTask', 'read', (view) => ({ value: {}, follow: view })),
+  SubscribeToTask: onTask('subscribeToTask', 'read', follow),
   CreateTaskPushNotificationConfig: pushConfig('CreateTaskPushNotificationConfig'),
   GetTaskPushNotificationConfig: pushConfig('GetTaskPushNotificationConfig'),
   ListTaskPushNotificationConfigs: pushConfig('ListTaskPushNotificationConfigs'),

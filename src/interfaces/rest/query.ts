@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '#contracts/operation.ts';
 
-type Kind = 'integer' | 'array' | 'string';
+type Kind = 'integer' | 'boolean' | 'array' | 'string';
 
 /** Type of each query field, read from the schema once. */
 export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> => {
@@ -9,7 +9,8 @@ export const kindsOf = (operation: Pick<Operation, 'input'>): Map<string, Kind> 
   return new Map(
     Object.entries(properties).map(([name, schema]) => {
       const type = typeof schema === 'object' ? schema.type : undefined;
-      return [name, type === 'integer' || type === 'array' ? type : 'string'] as const;
+      const isRead = type === 'integer' || type === 'boolean' || type === 'array';
+      return [name, isRead ? type : 'string'] as const;
     }),
   );
 };
@@ -29,5 +30,6 @@ const readValue = (kind: Kind | undefined, value: unknown): unknown => {
   const [first = ''] = values;
   if (kind === 'array') return values.flatMap((text) => text.split(',')).filter(Boolean);
   if (values.length > 1) return values;
+  if (kind === 'boolean' && /^(?:true|false)$/.test(first)) return first === 'true';
   return kind === 'integer' && /^-?\d{1,15}$/.test(first) ? Number(first) : first;
 };
