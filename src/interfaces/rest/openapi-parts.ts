@@ -1,13 +1,18 @@
-import type { ResponseObject, SchemaObject } from 'openapi3-ts/oas31';
+import type {
+  HeaderObject,
+  ReferenceObject,
+  ResponseObject,
+  SchemaObject,
+} from 'openapi3-ts/oas31';
 import { z } from 'zod';
 import { BOUNDARIES } from '#contracts/boundaries.ts';
+import { ANSWER_HEADERS, type AnswerHeader } from '#contracts/headers.ts';
 import {
   PROBLEM_CODES,
   type ProblemCode,
   PROBLEMS,
   UNIVERSAL_PROBLEMS,
 } from '#contracts/problems.ts';
-import { type NamedHeaders, problemHeaderRefs } from './openapi-headers.ts';
 
 /** Returns a zod schema as JSON Schema 2020-12. Adds schemas with an id to `named` and refers to them. */
 export const jsonSchema = (
@@ -112,6 +117,56 @@ export const problemSchema = {
     },
   },
 } satisfies SchemaObject;
+
+/** The headers of a document, by component id. `gated`: whether its operations are those of agents. */
+type NamedHeaders = { headers: Map<string, HeaderObject>; gated: boolean };
+
+type HeaderRefs = Record<string, ReferenceObject>;
+
+const KEY_HEADERS = ['rateLimit', 'rateLimitPolicy', 'deprecation', 'sunset'] as const;
+
+const headerRefs = (
+  { headers, gated }: NamedHeaders,
+  ids: readonly (AnswerHeader | false)[],
+): HeaderRefs =>
+  Object.fromEntries(
+    [...ids, ...(gated ? KEY_HEADERS : [])]
+      .filter((id) => id !== false)
+      .map((id) => {
+        const { name, type, description } = ANSWER_HEADERS[id];
+        headers.set(id, { description, schema: { type } });
+        return [name, { $ref: `#/components/headers/${id}` }];
+      }),
+  );
+
+/** Returns the headers of a successful answer. */
+export const successHeaders = (
+  { kind, alsoAs }: { kind: 'query' | 'command'; alsoAs?: readonly string[] },
+  named: NamedHeaders,
+): HeaderRefs =>
+  headerRefs(named, [
+    'requestId',
+    'consistencyToken',
+    kind === 'command' && 'replayed',
+    kind === 'command' && 'original',
+    alsoAs !== undefined && 'asOf',
+    alsoAs !== undefined && 'next',
+  ]);
+
+const STATUSES_TO_WAIT: ReadonlySet<number> = new Set([429, 503, 507]);
+
+/** Returns the headers of the problems of one status. */
+const problemHeaderRefs = (
+  status: number,
+  codes: readonly ProblemCode[],
+  named: NamedHeaders,
+): HeaderRefs =>
+  headerRefs(named, [
+    'requestId',
+    'help',
+    (status === 401 || codes.includes('scope_missing')) && 'challenge',
+    STATUSES_TO_WAIT.has(status) && 'retryAfter',
+  ]);
 
 export type Shared = NamedHeaders & {
   schemas: Map<string, SchemaObject>;

@@ -1,8 +1,9 @@
-import {
-  OpenApiBuilder,
-  type OperationObject,
-  type ResponseObject,
-  type SchemaObject,
+import type {
+  OpenAPIObject,
+  OperationObject,
+  PathItemObject,
+  ResponseObject,
+  SchemaObject,
 } from 'openapi3-ts/oas31';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
@@ -19,8 +20,13 @@ import {
 } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { afterText } from '../text/markdown.ts';
-import { successHeaders } from './openapi-headers.ts';
-import { jsonSchema, problemResponses, problemSchema, type Shared } from './openapi-parts.ts';
+import {
+  jsonSchema,
+  problemResponses,
+  problemSchema,
+  type Shared,
+  successHeaders,
+} from './openapi-parts.ts';
 
 type AnyOperation = (Operation | DeskOperation) & {
   scope?: string | null;
@@ -131,8 +137,8 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
   };
 };
 
-const sortByName = <T>(map: Map<string, T>): [string, T][] =>
-  [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+const byName = <T>(map: Map<string, T>): Record<string, T> =>
+  Object.fromEntries([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 const document = (
   registry: Record<string, AnyOperation>,
@@ -140,7 +146,13 @@ const document = (
 ): string => {
   const gated = about.base === AGENT_BASE;
   const shared: Shared = { schemas: new Map(), responses: new Map(), headers: new Map(), gated };
-  const builder = OpenApiBuilder.create({
+  const paths: Record<string, PathItemObject> = {};
+  for (const operation of Object.values(registry)) {
+    const { method, path } = operation.http;
+    const item = (paths[about.base + path] ??= {});
+    item[method === 'GET' ? 'get' : 'post'] = operationObject(operation, shared);
+  }
+  const specification: OpenAPIObject = {
     openapi: '3.1.0',
     info: {
       title: about.title,
@@ -156,35 +168,23 @@ const document = (
         description: 'Needs an Idempotency-Key; a call with the same key is executed at most once',
       },
     ],
-    paths: {},
-  });
-  const paths = new Map<string, Record<string, OperationObject>>();
-  for (const operation of Object.values(registry)) {
-    const path = about.base + operation.http.path;
-    paths.set(path, {
-      ...paths.get(path),
-      [operation.http.method.toLowerCase()]: operationObject(operation, shared),
-    });
-  }
-  for (const [path, item] of paths) builder.addPath(path, item);
-  builder.addSecurityScheme('bearer', {
-    type: 'http',
-    scheme: 'bearer',
-    description:
-      'Keep the key in a server-side secret named SERVICE_API_KEY, never in a browser or a URL.',
-  });
-  builder.addSchema('Problem', problemSchema);
-  for (const [name, schema] of sortByName(shared.schemas)) builder.addSchema(name, schema);
-  for (const [name, header] of sortByName(shared.headers)) builder.addHeader(name, header);
-  for (const [name, response] of sortByName(shared.responses)) builder.addResponse(name, response);
-  return `${JSON.stringify(
-    {
-      ...builder.getSpec(),
-      'x-limits': publishedLimits(about.rates),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'Keep the key in a server-side secret named SERVICE_API_KEY, never in a browser or a URL.',
+        },
+      },
+      schemas: { Problem: problemSchema, ...byName(shared.schemas) },
+      headers: byName(shared.headers),
+      responses: byName(shared.responses),
     },
-    null,
-    2,
-  )}\n`;
+    'x-limits': publishedLimits(about.rates),
+  };
+  return `${JSON.stringify(specification, null, 2)}\n`;
 };
 
 const SCOPE_LIST = Object.entries(SCOPES)
