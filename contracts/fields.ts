@@ -166,6 +166,9 @@ export const category = line(100).describe('Exact name of a category');
 export const list = <Item extends z.ZodType<string>>(item: Item, max: number) =>
   z.array(item).min(1).max(max);
 
+/** The last members of every record: the number of its later events, and their times. */
+export const versioned = { version: z.int(), created_at: time, updated_at: time };
+
 /** The log position that an answer reflects. */
 export const asOf = z.object({
   position: z.int().min(0),

@@ -283,5 +283,13 @@ export const WRITE_PROBLEMS = [
   'storage_full',
 ] as const satisfies readonly ProblemCode[];
 
+/** Problems of any query that waits for a consistency token and answers in pages. */
+export const PAGE_PROBLEMS = [
+  'cursor_invalid',
+  'cursor_expired',
+  'consistency_token_invalid',
+  'consistency_timeout',
+] as const satisfies readonly ProblemCode[];
+
 /** One fault of the input. `pointer`: JSON Pointer, or a parameter name after a slash. */
 export type InputFault = { pointer: string; code: string; detail: string };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { postExample } from '../examples/outbound.ts';
+import { postExample } from '../examples/records.ts';
 import { asOf, before, id, limit, line, nextBefore, ownerSpace } from '../fields.ts';
 import type { ProblemCode } from '../problems.ts';
 import { OUTBOUND_STATUSES, outboundRecord } from '../records/outbound.ts';

@@ -2,12 +2,10 @@ import { registryOf } from '../operation.ts';
 import * as agents from './agents.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
-import * as close from './close.ts';
 import * as keys from './keys.ts';
-import { eraseSubject, moveLead } from './leads.ts';
 import * as lists from './lists.ts';
 import * as outreach from './outreach.ts';
-import { readRfq } from './rfq.ts';
+import * as records from './records.ts';
 import * as system from './system.ts';
 
 /**
@@ -29,12 +27,12 @@ export const deskOperations = registryOf({
   revokeDeskToken: keys.revokeDeskToken,
   importProducts: catalog.importProducts,
   withdrawProduct: catalog.withdrawProduct,
-  moveLead,
-  withdrawHandoff: close.withdrawHandoff,
-  invalidateHandoff: close.invalidateHandoff,
-  readRfq,
-  disableLink: close.disableLink,
-  eraseSubject,
+  moveLead: records.moveLead,
+  withdrawHandoff: records.withdrawHandoff,
+  invalidateHandoff: records.invalidateHandoff,
+  readRfq: records.readRfq,
+  disableLink: records.disableLink,
+  eraseSubject: records.eraseSubject,
   configureOutreach: outreach.configureOutreach,
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,

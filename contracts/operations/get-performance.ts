@@ -16,6 +16,7 @@ import {
 } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
+import { PAGE_PROBLEMS } from '../problems.ts';
 import { channel } from '../records/link.ts';
 import {
   COUNTRY_UNIQUES_MIN,
@@ -109,15 +110,7 @@ export const getPerformance = defineOperation({
     as_of: asOf,
     classifier_version: z.int(),
   }),
-  problems: [
-    'scope_missing',
-    'parameter_invalid',
-    'answer_too_large',
-    'cursor_invalid',
-    'cursor_expired',
-    'consistency_token_invalid',
-    'consistency_timeout',
-  ],
+  problems: ['scope_missing', 'parameter_invalid', 'answer_too_large', ...PAGE_PROBLEMS],
   alsoAs: PERFORMANCE_TYPES,
   examples: [
     {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { leadExample } from '../examples/records.ts';
 import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
+import { PAGE_PROBLEMS } from '../problems.ts';
 import { LEAD_STATES, leadRecord, leadSource } from '../records/lead.ts';
 
 export const listLeads = defineOperation({
@@ -30,14 +31,7 @@ export const listLeads = defineOperation({
     cursor: cursor.optional(),
   }),
   output: z.object({ data: z.array(leadRecord), page, as_of: asOf }),
-  problems: [
-    'scope_missing',
-    'parameter_invalid',
-    'cursor_invalid',
-    'cursor_expired',
-    'consistency_token_invalid',
-    'consistency_timeout',
-  ],
+  problems: ['scope_missing', 'parameter_invalid', ...PAGE_PROBLEMS],
   examples: [
     {
       name: 'leads that staff have not handled yet',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { linkPostExample, notificationExample, postExample } from '../examples/outbound.ts';
+import { linkPostExample, notificationExample, postExample } from '../examples/records.ts';
 import {
   httpsUrl,
   externalId,

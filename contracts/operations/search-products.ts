@@ -16,6 +16,7 @@ import {
 } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
 import { defineOperation } from '../operation.ts';
+import { PAGE_PROBLEMS } from '../problems.ts';
 import { facet, productRecord } from '../records/product.ts';
 
 export const FACETS = ['category', 'ship_from', 'brand', 'origin', 'stock'] as const;
@@ -83,14 +84,7 @@ export const searchProducts = defineOperation({
     facets: z.array(facet).optional(),
     as_of: asOf,
   }),
-  problems: [
-    'scope_missing',
-    'parameter_invalid',
-    'cursor_invalid',
-    'cursor_expired',
-    'consistency_token_invalid',
-    'consistency_timeout',
-  ],
+  problems: ['scope_missing', 'parameter_invalid', ...PAGE_PROBLEMS],
   examples: [
     {
       name: 'stoneware mugs sent from the UK, 48 for at most 3 pounds each',

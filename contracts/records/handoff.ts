@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, money, time, shownMetadata } from '../fields.ts';
+import { id, money, time, shownMetadata, versioned } from '../fields.ts';
 
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
@@ -75,9 +75,7 @@ export const handoffRecord = z
     expires_at: time,
     disclaimer: z.string(),
     metadata: shownMetadata.optional(),
-    version: z.int(),
-    created_at: time,
-    updated_at: time,
+    ...versioned,
   })
   .meta({ id: 'Handoff' });
 

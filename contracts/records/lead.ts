@@ -9,6 +9,7 @@ import {
   time,
   url,
   shownMetadata,
+  versioned,
 } from '../fields.ts';
 
 export const LEAD_STATES = [
@@ -118,9 +119,7 @@ export const leadRecord = z
     claim_expires_at: time,
     outcome_value: money.optional().describe('Set by staff only'),
     metadata: shownMetadata.optional(),
-    version: z.int(),
-    created_at: time,
-    updated_at: time,
+    ...versioned,
   })
   .meta({ id: 'Lead' });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, line, time, shownMetadata } from '../fields.ts';
+import { id, line, time, shownMetadata, versioned } from '../fields.ts';
 
 export const TARGET_KINDS = ['product', 'category', 'search'] as const;
 
@@ -46,9 +46,7 @@ export const linkRecord = z
     disclosure: z.string().describe('Text to show beside the link'),
     metadata: shownMetadata.optional(),
     status: z.enum(['active', 'disabled', 'expired']),
-    version: z.int(),
-    created_at: time,
-    updated_at: time,
+    ...versioned,
   })
   .meta({ id: 'Link' });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, time } from '../fields.ts';
+import { id, time, versioned } from '../fields.ts';
 
 export const OUTBOUND_KINDS = ['social_post', 'message', 'agent_notification'] as const;
 
@@ -96,9 +96,7 @@ export const outboundRecord = z
       evidence: z.string().optional(),
     }),
     task_id: z.string().optional().describe('Id of the A2A task, if it was proposed over A2A'),
-    version: z.int(),
-    created_at: time,
-    updated_at: time,
+    ...versioned,
   })
   .meta({ id: 'OutboundRequest' });
 

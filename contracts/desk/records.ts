@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
+import { id, line, money, ownerSpace, time } from '../fields.ts';
+import { lineItem } from '../records/handoff.ts';
+import { closedContact, LEAD_STATES } from '../records/lead.ts';
+import type { DeskRole } from '../scopes.ts';
+import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
+
+/* What people do with single leads, handoffs and links. */
+
+/** The answer of a command that changes the state of a record. */
+const recordState = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
+
+export const moveLead = deskCommand({
+  roles: ['staff'],
+  path: '/leads/{lead_id}/move',
+  summary: 'Move a lead to its next state',
+  guidance:
+    'submitted to accepted, rejected or duplicate; accepted to contacted; contacted to qualified or ' +
+    'unqualified; rfq_submitted to won or lost. A won lead may have a value. If the buyer has already sent the RFQ ' +
+    "of the lead's handoff, accepting the lead moves it to rfq_submitted. A lead that is rejected, duplicate, " +
+    'unqualified or lost releases the claim on its contact.',
+  fields: {
+    lead_id: id('led'),
+    owner_id: ownerSpace,
+    to: z
+      .enum(LEAD_STATES)
+      .exclude(['submitted', 'rfq_submitted', 'withdrawn', 'lapsed'])
+      .describe('The next state'),
+    reason: line(500).optional().describe('Stored in the history of the lead'),
+    value: z.strictObject(money.shape).optional().describe('Value of a won lead'),
+  },
+  output: recordState,
+  example: {
+    name: 'accepted',
+    input: {
+      idempotency_key: 'lead-4711-accept',
+      lead_id: leadExample.id,
+      owner_id: 'acme',
+      to: 'accepted',
+    },
+    output: { id: leadExample.id, owner_id: 'acme', state: 'accepted' },
+  },
+});
+
+/** Defines a command that ends a record. `record` maps the input field to its schema. */
+const close = <Field extends string>({
+  record,
+  exampleId,
+  state,
+  ...operation
+}: {
+  roles: readonly DeskRole[];
+  path: string;
+  summary: string;
+  record: Record<Field, z.ZodString>;
+  exampleId: string;
+  /** The state of the record afterwards. */
+  state: string;
+}) =>
+  deskCommand({
+    ...operation,
+    guidance:
+      'Final. The record stays in the history with its reason. The reason for a handoff is shown to its buyer ' +
+      'and encrypted with its personal data.',
+    fields: {
+      ...record,
+      owner_id: ownerSpace,
+      reason: line(500).describe('Stored in the history of the record'),
+    },
+    output: recordState,
+    example: {
+      name: state,
+      input: {
+        idempotency_key: 'close-1',
+        ...Object.fromEntries(Object.keys(record).map((field) => [field, exampleId])),
+        owner_id: 'acme',
+        reason: 'Recalled',
+      },
+      output: { id: exampleId, owner_id: 'acme', state },
+    },
+  });
+
+const handoff = { record: { handoff_id: id('hnd') }, exampleId: handoffExample.id };
+
+export const withdrawHandoff = close({
+  ...handoff,
+  roles: ['owner', 'staff'],
+  path: '/handoffs/{handoff_id}/withdraw',
+  summary: 'Withdraw a handoff that the buyer has not answered',
+  state: 'withdrawn',
+});
+
+export const invalidateHandoff = close({
+  ...handoff,
+  roles: ['staff'],
+  path: '/handoffs/{handoff_id}/invalidate',
+  summary: 'Invalidate a handoff: a product was withdrawn, or a rule forbids it',
+  state: 'invalidated',
+});
+
+export const disableLink = close({
+  roles: ['owner', 'staff'],
+  path: '/links/{link_id}/disable',
+  summary: 'Disable a link: requests for it are no longer redirected',
+  record: { link_id: id('lnk') },
+  exampleId: linkExample.id,
+  state: 'disabled',
+});
+
+export const readRfq = deskQuery({
+  roles: ['staff'],
+  readsPersonalData: true,
+  path: '/handoffs/{handoff_id}/rfq',
+  summary: 'Read the RFQ that a buyer sent: list, totals and contact',
+  guidance:
+    'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
+    'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
+    'the RFQ. Any holder of the review link can send it, and the agent was given the link: check evidence ' +
+    'before you assume that the contact sent the RFQ.',
+  fields: { handoff_id: id('hnd'), owner_id: ownerSpace },
+  output: z.object({
+    handoff_id: id('hnd'),
+    owner_id: z.string(),
+    title: z.string(),
+    submitted_at: time,
+    contact: z.union([
+      z.object({
+        name: z.string(),
+        email: z.string(),
+        company: z.string().optional(),
+        phone: z.string().optional(),
+      }),
+      closedContact,
+    ]),
+    list_revision: z.int(),
+    line_items: z.array(lineItem),
+    indicative_totals: z.array(money),
+    evidence: z
+      .object({
+        seconds_after_creation: z
+          .int()
+          .describe('Seconds from the creation of the handoff to the RFQ'),
+        opened_before: z
+          .boolean()
+          .describe(
+            'Whether an earlier request opened the list: a button, or a script of its page',
+          ),
+      })
+      .describe(
+        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
+          'the list, too',
+      ),
+  }),
+  example: {
+    name: 'of a handoff',
+    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
+    output: {
+      handoff_id: handoffExample.id,
+      owner_id: 'acme',
+      title: 'Kitchen shelf, autumn',
+      submitted_at: EXAMPLE_AT,
+      contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
+      list_revision: 1,
+      line_items: handoffExample.line_items,
+      indicative_totals: handoffExample.indicative_totals,
+      evidence: { seconds_after_creation: 93_600, opened_before: true },
+    },
+  },
+});
+
+export const eraseSubject = deskCommand({
+  roles: ['operator'],
+  path: '/subjects/{subject}/erase',
+  summary: 'Destroy the encryption key of the personal data of a lead or a handoff',
+  guidance:
+    'Cannot be undone. The events stay and can still be verified, but the personal data in them (contacts, notes, ' +
+    'reasons) can no longer be read. Early versions stored reasons and the notes of handoffs unencrypted: those ' +
+    'texts stay in the log, in as many events as in_clear says, and no interface shows them. The reason of the ' +
+    'erasure is stored unencrypted: do not name a person in it.',
+  fields: {
+    subject: z
+      .string()
+      .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
+    owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
+    reason: line(500).describe('Stored in clear permanently: name nobody in it'),
+  },
+  output: z.object({
+    subject: z.string(),
+    key: z.enum(['destroyed', 'never']),
+    erased_from: z.array(z.string()),
+    in_clear: z
+      .int()
+      .describe('Number of older events that hold unencrypted text; no interface shows it'),
+  }),
+  example: {
+    name: 'on request',
+    input: {
+      idempotency_key: 'erase-1',
+      subject: leadExample.id,
+      owner_id: 'acme',
+      reason: 'Art. 17 request',
+    },
+    output: {
+      subject: leadExample.id,
+      key: 'destroyed',
+      erased_from: ['acme-lead_3c4d5e6f7g8h9j0k1m2n3p4q'],
+      in_clear: 0,
+    },
+  },
+});
