@@ -29,6 +29,9 @@ export const LIMITS = {
   BUYER_ACTS_PER_MINUTE: 120,
   DESK_READS_PER_MINUTE: 6_000,
   DESK_WRITES_PER_MINUTE: 6_000,
+  ADDRESS_PAGES_PER_SECOND: 30,
+  ADDRESS_REDIRECTS_PER_SECOND: 50,
+  ADDRESS_CALLS_PER_SECOND: 500,
   UNAUTHENTICATED_PER_MINUTE: 600,
   FAILED_CREDENTIALS_PER_MINUTE: 60,
   CURSOR_AGE_MS_MAX: 86_400_000,
@@ -63,12 +66,23 @@ export const LIMITS = {
 } as const;
 
 /** The rates that an operator can configure. */
-export type Rates = { readsPerMinute: number; writesPerMinute: number; outreachPerMinute: number };
+export type Rates = {
+  readsPerMinute: number;
+  writesPerMinute: number;
+  outreachPerMinute: number;
+  /** Of one network address. */
+  pagesPerSecond: number;
+  redirectsPerSecond: number;
+  callsPerSecond: number;
+};
 
 export const DEFAULT_RATES: Rates = {
   readsPerMinute: LIMITS.READS_PER_MINUTE,
   writesPerMinute: LIMITS.WRITES_PER_MINUTE,
   outreachPerMinute: LIMITS.OUTREACH_PER_MINUTE,
+  pagesPerSecond: LIMITS.ADDRESS_PAGES_PER_SECOND,
+  redirectsPerSecond: LIMITS.ADDRESS_REDIRECTS_PER_SECOND,
+  callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
 };
 
 /** Returns every limit as it is published, with the rates of this service. */
@@ -77,4 +91,7 @@ export const publishedLimits = (rates: Rates): Record<string, number> => ({
   reads_per_minute: rates.readsPerMinute,
   writes_per_minute: rates.writesPerMinute,
   outreach_per_minute: rates.outreachPerMinute,
+  address_pages_per_second: rates.pagesPerSecond,
+  address_redirects_per_second: rates.redirectsPerSecond,
+  address_calls_per_second: rates.callsPerSecond,
 });

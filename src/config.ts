@@ -16,7 +16,7 @@ const whole = (min: number, max: number) =>
     })
     .transform(Number);
 
-const perMinute = (usual: number) => whole(1, 100_000_000).default(usual);
+const rate = (usual: number) => whole(1, 100_000_000).default(usual);
 const REMOTE_LOG = /^esdb(\+discover)?:\/\/[^/?#\s]+/;
 const REMOTE_READ_MODELS = /^rediss?:\/\/[^/?#\s]+/;
 
@@ -106,9 +106,12 @@ const environment = z.object({
     .optional(),
   TRUST_PROXY: proxies.default(false),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  READS_PER_MINUTE: perMinute(LIMITS.READS_PER_MINUTE),
-  WRITES_PER_MINUTE: perMinute(LIMITS.WRITES_PER_MINUTE),
-  OUTREACH_PER_MINUTE: perMinute(LIMITS.OUTREACH_PER_MINUTE),
+  READS_PER_MINUTE: rate(LIMITS.READS_PER_MINUTE),
+  WRITES_PER_MINUTE: rate(LIMITS.WRITES_PER_MINUTE),
+  OUTREACH_PER_MINUTE: rate(LIMITS.OUTREACH_PER_MINUTE),
+  ADDRESS_PAGES_PER_SECOND: rate(LIMITS.ADDRESS_PAGES_PER_SECOND),
+  ADDRESS_REDIRECTS_PER_SECOND: rate(LIMITS.ADDRESS_REDIRECTS_PER_SECOND),
+  ADDRESS_CALLS_PER_SECOND: rate(LIMITS.ADDRESS_CALLS_PER_SECOND),
   OUTBOX_DIR: z.string().min(1).optional(),
   OUTREACH_PRIVATE_HOSTS: z
     .string()
@@ -149,6 +152,9 @@ const settings = environment.transform((env) => ({
   readsPerMinute: env.READS_PER_MINUTE,
   writesPerMinute: env.WRITES_PER_MINUTE,
   outreachPerMinute: env.OUTREACH_PER_MINUTE,
+  pagesPerSecond: env.ADDRESS_PAGES_PER_SECOND,
+  redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
+  callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
   /** Directory of the file channel; `outbox` in the data directory if not set. */
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */

@@ -5,6 +5,7 @@ import { forbidden } from '#src/app/pipeline/outcome.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids } from '#src/ports/system.ts';
 import { a2aRoutes } from './a2a/routes.ts';
+import { addressRates } from './http/address-rates.ts';
 import { arrivalOf } from './http/arrival.ts';
 import { type HealthDeps, healthRoutes } from './http/health.ts';
 import { httpServer } from './http/http.ts';
@@ -43,6 +44,7 @@ export const buildServer = (
     origin: app.origin,
     log: options.log,
     trustProxy: options.trustProxy,
+    refuseAddress: addressRates(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
     onForbidden(request, boundary) {
       const exchange = `boundary:${boundary}`;

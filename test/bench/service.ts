@@ -6,9 +6,9 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { type Config, readConfig } from '#src/config.ts';
 import type { AppDeps } from '#src/app/app.ts';
 import { openService, type Service, serviceLogger, type ServiceOptions } from '#src/main.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
 import { serverOver } from '../support/world/server-over.ts';
 
-const UNLIMITED = '100000000';
 /** Generated logs have no root.key, and the service does not create one for an existing log. */
 const ROOT_KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -19,8 +19,7 @@ export const benchConfig = (directory: string, settings: Record<string, string> 
     PORT: '0',
     LOG_LEVEL: 'error',
     ROOT_KEY,
-    READS_PER_MINUTE: UNLIMITED,
-    WRITES_PER_MINUTE: UNLIMITED,
+    ...UNLIMITED,
     ...settings,
   });
 

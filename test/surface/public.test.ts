@@ -220,7 +220,8 @@ describe('The published limits', () => {
   it('are equal in getConnection, both contracts, the MCP resource and the documentation', async () => {
     verifies('limits');
     const rates = { READS_PER_MINUTE: '31', WRITES_PER_MINUTE: '17', OUTREACH_PER_MINUTE: '2' };
-    const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates });
+    const address = { ADDRESS_PAGES_PER_SECOND: '41', ADDRESS_CALLS_PER_SECOND: '43' };
+    const small = await testApp({ EVENT_LOG_URL: 'memory:', ...rates, ...address });
     const { key } = await small.agent('acme');
     const read = async (url: string) => small.send({ method: 'GET', url, key });
     const { body } = await read('/api/affiliate/v1/connection');
@@ -229,6 +230,8 @@ describe('The published limits', () => {
       reads_per_minute: 31,
       writes_per_minute: 17,
       outreach_per_minute: 2,
+      address_pages_per_second: 41,
+      address_calls_per_second: 43,
     });
     for (const url of ['/api/affiliate/openapi.json', '/api/desk/openapi.json'])
       expect((await read(url)).body, url).toMatchObject({ 'x-limits': limits });

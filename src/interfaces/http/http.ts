@@ -27,6 +27,8 @@ export type HttpOptions = {
   trustProxy: boolean | string;
   /** Called for each attempt at a forbidden act, so that it is audited. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
+  /** Why an address may not send another request now. */
+  refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
   /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
 };
@@ -98,11 +100,9 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
     },
     clientErrorHandler: broken.onClientError,
   });
-  server.server.maxConnections = LIMITS.SOCKETS_MAX;
-  endStalledConnections(server.server, options.clock.monotonic);
   collectMethods(server);
   broken.follow(server.server);
-  const sockets = openSockets(server.server);
+  const sockets = limitedSockets(server.server, options);
   const answerRefusal = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
     routeRefusal(reply, refusal) ?? sendProblem(reply, refusal, origin());
   server.addHook('preClose', async () => {
@@ -114,7 +114,9 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   acceptJson(server);
   server.addHook('onRequest', (request, reply, next) => {
     reply.headers({ 'request-id': request.id, ...NOSNIFF });
-    const refusal = stopping ? STOPPING : faultOfRequest(request.raw);
+    const refusal = stopping
+      ? STOPPING
+      : (options.refuseAddress?.(request) ?? faultOfRequest(request.raw));
     if (refusal) answerRefusal(reply, refusal);
     else next();
   });
@@ -148,7 +150,10 @@ const acceptJson = (server: FastifyInstance): void => {
   });
 };
 
-const openSockets = (server: Server): ReadonlySet<Socket> => {
+/** Limits the connections of a server; returns those that are open. */
+const limitedSockets = (server: Server, { clock }: HttpOptions): ReadonlySet<Socket> => {
+  server.maxConnections = LIMITS.SOCKETS_MAX;
+  endStalledConnections(server, clock.monotonic);
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     open.add(socket);

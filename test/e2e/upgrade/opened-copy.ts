@@ -10,6 +10,7 @@ import { startRedis } from '../../support/redis/redis-server.ts';
 import { type Store, unpackDirectory, unpackLog, unpackRedis } from './archive.ts';
 import { comparable, type Recording, requestHeaders, type Send } from './exchange.ts';
 import { ROOT_KEY } from './services.ts';
+import { UNLIMITED } from '../../support/unlimited.ts';
 
 const temporary = directories('tributary-upgrade-');
 
@@ -45,8 +46,7 @@ export const openCopy = async (
   { endedAt, publicUrl }: Pick<Recording, 'endedAt' | 'publicUrl'>,
   onLine: (line: Record<string, unknown>) => void = () => {},
 ): Promise<Service> => {
-  const limits = { READS_PER_MINUTE: '100000000', WRITES_PER_MINUTE: '100000000' };
-  const config = readConfig({ PUBLIC_URL: publicUrl, ...limits, ...settings });
+  const config = readConfig({ PUBLIC_URL: publicUrl, ...UNLIMITED, ...settings });
   const write = (text: string): void => onLine(JSON.parse(text) as Record<string, unknown>);
   const log = pino({ level: 'warn' }, { write });
   return openService(config, { clock: clockFrom(endedAt), log });

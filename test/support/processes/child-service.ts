@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ROOT } from '../source/tree.ts';
+import { UNLIMITED } from '../unlimited.ts';
 
 export type ChildService = {
   url: string;
@@ -63,9 +64,8 @@ export const serveFrom = async (
     more = [],
   }: { settings?: Record<string, string>; more?: readonly string[] } = {},
 ): Promise<ChildService> => {
-  const limits = { WRITES_PER_MINUTE: '100000000', READS_PER_MINUTE: '100000000' };
   const args = ['serve', '--port', '0', '--json', '--data', directory, ...more];
-  const child = runCli(args, { ...limits, ...settings }, root);
+  const child = runCli(args, { ...UNLIMITED, ...settings }, root);
   let log = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     log += chunk.toString();

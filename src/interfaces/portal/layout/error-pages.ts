@@ -48,6 +48,11 @@ const OUR_FAULT = {
   detail: 'It was written down for the people who run this service. Please try again later.',
 };
 
+const TOO_FAST = {
+  title: 'Too much at once',
+  detail: 'Your network asked for many pages within a second. Please try again in a moment.',
+};
+
 /** Answers errors with pages instead of problems; internal errors are also passed on to be logged. */
 export const errorPages = (scope: FastifyInstance): void => {
   scope.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
@@ -59,9 +64,11 @@ export const errorPages = (scope: FastifyInstance): void => {
   scope.addHook('onSend', async (request, reply, payload) => {
     const isProblem = String(reply.getHeader('content-type')).startsWith(PROBLEM_TYPE);
     const reads = request.headers.accept?.includes('text/html') ?? false;
-    if (reply.statusCode < 500 || !isProblem || !reads) return payload;
+    const { statusCode: status } = reply;
+    const text = status === 429 ? TOO_FAST : status >= 500 ? OUR_FAULT : undefined;
+    if (!text || !isProblem || !reads) return payload;
     reply.type('text/html; charset=utf-8');
-    return (await layout(errorPage(reply.statusCode, OUR_FAULT))).toString();
+    return (await layout(errorPage(status, text))).toString();
   });
 };
 

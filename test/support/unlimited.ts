@@ -1,0 +1,14 @@
+/** Settings without limits of calls and of addresses: all requests of tests and benches come from one address. */
+const MANY = '100000000';
+
+export const UNLIMITED_ADDRESS = {
+  ADDRESS_PAGES_PER_SECOND: MANY,
+  ADDRESS_REDIRECTS_PER_SECOND: MANY,
+  ADDRESS_CALLS_PER_SECOND: MANY,
+};
+
+export const UNLIMITED = {
+  ...UNLIMITED_ADDRESS,
+  READS_PER_MINUTE: MANY,
+  WRITES_PER_MINUTE: MANY,
+};
