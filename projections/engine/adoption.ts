@@ -60,7 +60,7 @@ const buildOnce = async (state: LoopState, { remaining, replaced }: Build): Prom
       state.reportFill(projection.name, { space, position, head });
   };
   await fill({ ...state.context, log, targets, onProgress });
-  for (const target of targets) {
+  const adoptTarget = async (target: FoldTarget): Promise<void> => {
     const { projection, space } = target;
     const { live } = await store.spaces(projection.name);
     // A process that folds nothing must not decide which spaces are obsolete.
@@ -70,7 +70,8 @@ const buildOnce = async (state: LoopState, { remaining, replaced }: Build): Prom
     remaining.delete(target);
     state.reportFill(projection.name, undefined);
     for (const other of obsolete) replaced.add(other);
-  }
+  };
+  await Promise.all(targets.map(adoptTarget));
 };
 
 const dropReplaced = async (state: LoopState, { replaced }: Build): Promise<void> => {
@@ -89,17 +90,28 @@ export const adopt = (state: LoopState, target: FoldTarget): Promise<void> =>
     state.wake();
   });
 
-/** Called by the loop: fills the targets up to its position, and follows them from there. */
+/**
+ * Called by the loop: fills the targets up to its position, in one reading of the log, and follows them
+ * from there.
+ */
 export const adoptPending = async (state: LoopState): Promise<void> => {
-  for (const { target, settle } of state.adoptions.splice(0))
-    await adoptNow(state, target).then(() => settle(), settle);
+  const { options, context, position } = state;
+  const adoptions = state.adoptions.splice(0);
+  if (adoptions.length === 0) return;
+  const targets = adoptions.map(({ target }) => target);
+  const filled = fill({ ...context, log: options.log, targets, upTo: position });
+  for (const { target, settle } of adoptions)
+    await filled.then((filledTo) => adoptNow(state, target, filledTo)).then(() => settle(), settle);
 };
 
-const adoptNow = async (state: LoopState, target: FoldTarget): Promise<void> => {
-  const { options, context, position, lagging } = state;
-  const { log, store, recheckMs = RECHECK_MS } = options;
+const adoptNow = async (
+  state: LoopState,
+  target: FoldTarget,
+  filledTo: Position,
+): Promise<void> => {
+  const { options, position, lagging } = state;
+  const { store, recheckMs = RECHECK_MS } = options;
   const { name } = target.projection;
-  const filledTo = await fill({ ...context, log, targets: [target], upTo: position });
   // `position` can be beyond the last event, where no fill stores a checkpoint.
   if (target.own === state.own) state.awaitingActivation.set(target, Math.min(filledTo, position));
   else {
