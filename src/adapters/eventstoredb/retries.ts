@@ -48,8 +48,9 @@ export const withRetries = async <T>(
  * Rejects with `late` unless `call` settles within `ms`. The client's batch path ignores deadlines,
  * and a half-open connection reports none.
  */
-export const within = <T>(ms: number, call: Promise<T>, late = noAnswer(ms)): Promise<T> =>
+export const within = <T>(ms: number, call: Promise<T>, late?: Error): Promise<T> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(reject, ms, late);
+    // Created here, because the stack of an error costs more than the rest of an append.
+    const timer = setTimeout(() => reject(late ?? noAnswer(ms)), ms);
     call.then(resolve, reject).finally(() => clearTimeout(timer));
   });
