@@ -20,6 +20,7 @@ import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
+import type { Filling } from '#src/app/read-models/lag.ts';
 import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
@@ -35,6 +36,10 @@ import { openSharedCount } from './wiring/shared-count.ts';
 import { openVault } from './wiring/vault.ts';
 
 export type Core = {
+  /** Resolves once the read models that every request needs are filled, and follow the log. */
+  ready: Promise<void>;
+  /** Returns how far the log has been read until `ready`. Throws LogUnavailable. */
+  filling(): Promise<Filling>;
   deps: AppDeps;
   app: App;
   logger: Logger;
@@ -61,10 +66,10 @@ const CATCH_UP_WAIT_MS = 2_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Wires the configured adapters, and appends no event. Throws StartupError if the data directory or
- * a server cannot be used.
+ * Wires the configured adapters, and appends no event; resolves while the read models are still being
+ * filled. Throws StartupError if the data directory or a server cannot be used.
  */
-export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
+export const startCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
   const parts = new AsyncDisposableStack();
   try {
     return await open(config, options, parts);
@@ -72,6 +77,13 @@ export const openCore = async (config: Config, options: CoreOptions = {}): Promi
     await parts.disposeAsync();
     throw error;
   }
+};
+
+/** Starts the core and waits until its read models are filled, however long that takes. */
+export const openCore = async (config: Config, options: CoreOptions = {}): Promise<Core> => {
+  const core = await startCore(config, options);
+  await core.ready;
+  return core;
 };
 
 /** Opens the core for a command, which logs warnings only: its answer reports success. */
@@ -114,8 +126,6 @@ const open = async (
     stopping.abort();
     await engine.done;
   });
-  await models.ready;
-  await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
   const counts = await openSharedCount(config, role, { log, logger, parts });
   const listener = createListener(config);
   const deps: AppDeps = {
@@ -138,10 +148,18 @@ const open = async (
     ...(counts && { counts }),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
+  let isFilled = false;
+  const ready = models.ready.then(async () => {
+    // A log that stops answering now is reported by /readyz, and does not end the process.
+    await catchUp(deps).catch(() => undefined);
+    isFilled = true;
+  });
   // Deferred last: if opening fails, there is nothing to wait for.
-  parts.defer(() => awaitHead(deps, logger));
+  parts.defer(() => (isFilled ? awaitHead(deps, logger) : undefined));
   parts.defer(() => deps.audit.flush());
-  return { deps, app: openApp(deps), logger, listener, close: () => parts.disposeAsync() };
+  const { filling } = models;
+  const app = openApp(deps);
+  return { ready, filling, deps, app, logger, listener, close: () => parts.disposeAsync() };
 };
 
 const openLogAndKeys = async (
@@ -189,10 +207,13 @@ const recordersOf = (
   };
 };
 
+const catchUp = async ({ log, following }: AppDeps): Promise<unknown> =>
+  following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
+
 /** Waits for the read models, but an unavailable log or store must not prevent the shutdown. */
-const awaitHead = async ({ log, following }: AppDeps, logger: Logger): Promise<void> => {
+const awaitHead = async (deps: AppDeps, logger: Logger): Promise<void> => {
   try {
-    await following.passed((await log.head()).position, CATCH_UP_WAIT_MS);
+    await catchUp(deps);
   } catch (error) {
     logger.warn({ err: error }, 'stopping without the log');
   }

@@ -3,7 +3,7 @@ import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
-import { type Core, type CoreOptions, openCore } from './core.ts';
+import { type Core, type CoreOptions, startCore } from './core.ts';
 import { startFinishingErasures } from './wiring/finish-erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
@@ -25,19 +25,25 @@ export type Service = Pick<Core, 'deps' | 'app'> & {
 
 export type ServiceOptions = Omit<CoreOptions, 'metrics'> & Pick<ServerOptions, 'instance'>;
 
-/**
- * Opens the core and its interfaces without listening yet, and issues the first desk token if there
- * is none. Throws the errors of `openCore`.
- */
-export const openService = async (
+/** A service that can listen at once, and refuses requests until it is ready. */
+export type StartingService = Service & {
+  /**
+   * Resolves once the read models are filled, and the first desk token is issued if there was none.
+   * Rejects with StartupError if it cannot be issued.
+   */
+  ready: Promise<void>;
+};
+
+/** Opens the core and its interfaces without listening yet. Throws the errors of `startCore`. */
+export const startService = async (
   config: Config,
   options: ServiceOptions = {},
-): Promise<Service> => {
+): Promise<StartingService> => {
   const parts = new AsyncDisposableStack();
   try {
-    const core = await openCore(config, { ...options, metrics: prometheusMetrics() });
+    const core = await startCore(config, { ...options, metrics: prometheusMetrics() });
     parts.defer(() => core.close());
-    const service = await createServer(core, config, { options, parts });
+    const service = createServer(core, config, { options, parts });
     return { ...service, close: () => parts.disposeAsync() };
   } catch (error) {
     await parts.disposeAsync();
@@ -45,26 +51,60 @@ export const openService = async (
   }
 };
 
-const createServer = async (
-  { deps, app, logger: log, listener }: Core,
+/** Starts the service and waits until it is ready, however long that takes. */
+export const openService = async (
+  config: Config,
+  options: ServiceOptions = {},
+): Promise<Service> => {
+  const service = await startService(config, options);
+  try {
+    await service.ready;
+    return service;
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+};
+
+const createServer = (
+  core: Core,
   config: Config,
   { options, parts }: { options: ServiceOptions; parts: AsyncDisposableStack },
-): Promise<Omit<Service, 'close'>> => {
-  const { trustProxy, countryHeader, heldEventTypes } = config;
+): Omit<StartingService, 'close'> => {
+  const { deps, app, logger: log, listener } = core;
+  const { heldEventTypes } = config;
+  const { role, instance } = options;
   if (heldEventTypes.length > 0) log.warn({ types: heldEventTypes }, 'event types are held back');
-  if (options.role !== 'dispatcher') await ensureRootToken(deps, config);
+  let isStarting = true;
+  const filling = () => (isStarting ? core.filling() : undefined);
   const server =
-    options.role === 'dispatcher'
-      ? healthServer(deps, log, options.instance)
+    role === 'dispatcher'
+      ? healthServer({ ...deps, filling }, log, instance)
       : buildServer(
           app,
-          { ...deps, awaited: () => deps.confirmation?.awaited() },
-          { log, trustProxy, countryHeader, instance: options.instance },
+          {
+            ...deps,
+            filling,
+            awaited: () => (isStarting ? undefined : deps.confirmation?.awaited()),
+          },
+          { ...config, log, instance, isStarting: () => isStarting },
         );
   const dispatcher = createDispatcher(deps, config, log);
-  const erasures = startFinishingErasures(deps, config, log);
-  parts.defer(() => awaitAll(server.close(), dispatcher.stop(), erasures.stop()));
-  return { deps, app, config, server, dispatcher, listen: () => listener.listen(server) };
+  let erasures: ReturnType<typeof startFinishingErasures> | undefined;
+  let isClosing = false;
+  const ready = core.ready.then(async () => {
+    if (isClosing) return;
+    if (role !== 'dispatcher') await ensureRootToken(deps, config);
+    erasures = startFinishingErasures(deps, config, log);
+    isStarting = false;
+  });
+  // Also when it is closed without waiting for it.
+  ready.catch(() => {});
+  parts.defer(async () => {
+    isClosing = true;
+    await awaitAll(server.close(), dispatcher.stop(), erasures?.stop() ?? Promise.resolve());
+  });
+  return { ready, deps, app, config, server, dispatcher, listen: () => listener.listen(server) };
 };
 
 /** Waits until all have settled, then throws the first error. They end concurrently to save time. */

@@ -21,6 +21,8 @@ export type ServerOptions = {
   countryHeader: string | undefined;
   /** Identifies this process in the answer of /livez. */
   instance?: string | undefined;
+  /** Whether the read models are not filled yet. */
+  isStarting?: () => boolean;
 };
 
 /** What the server needs besides the application. */
@@ -46,6 +48,7 @@ export const buildServer = (
     trustProxy: options.trustProxy,
     refuseAddress: addressRates(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
+    isStarting: options.isStarting,
     onForbidden(request, boundary) {
       const exchange = `boundary:${boundary}`;
       const admitted = app.agents.admit(arrivalOf(request, 'rest'), { exchange });

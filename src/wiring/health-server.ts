@@ -1,16 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import type { Statuses } from '#src/app/read-models/lag.ts';
-import { healthRoutes } from '#src/interfaces/http/health.ts';
+import { type HealthDeps, healthRoutes } from '#src/interfaces/http/health.ts';
 import { httpServer } from '#src/interfaces/http/http.ts';
 import { metricsRoutes } from '#src/interfaces/http/metrics.ts';
 
 /** Builds the server of a process without interfaces: health and metrics for its supervisor. */
 export const healthServer = (
-  deps: Pick<Deps, 'log' | 'clock' | 'following' | 'ids' | 'origin' | 'metrics'> & {
-    projections: Statuses;
-  },
+  deps: HealthDeps & Pick<Deps, 'ids' | 'origin' | 'metrics'>,
   log: Logger,
   instance?: string,
 ): FastifyInstance => {

@@ -12,8 +12,9 @@ import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
+import type { Filling } from '#src/app/read-models/lag.ts';
 import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
-import { type Config, hasRemoteReadModels } from '#src/config.ts';
+import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
@@ -36,6 +37,8 @@ export type OpenReadModels = {
   following: ReadModelFollower;
   /** Resolves once the local read models are filled, which requests cannot do without. */
   ready: Promise<boolean>;
+  /** Returns how far the local read models are filled. Throws LogUnavailable. */
+  filling(): Promise<Filling>;
 };
 
 export type ReadModelOptions = {
@@ -115,7 +118,17 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const stackOf = () => ({ store, engine });
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
-  return { local, localPassed, readModels: local, engine, stackOf, following, ready };
+  const filling = fillingOf(engine, config);
+  return { local, localPassed, readModels: local, engine, stackOf, following, ready, filling };
+};
+
+const fillingOf = (engine: Engine, config: Config) => async (): Promise<Filling> => {
+  const statuses = await engine.status();
+  return {
+    done: Math.min(...statuses.map(({ checkpoint }) => checkpoint)),
+    of: Math.max(...statuses.map(({ checkpoint, lagEvents }) => checkpoint + lagEvents)),
+    unit: isRemoteLog(config) ? 'bytes' : 'events',
+  };
 };
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
@@ -176,5 +189,6 @@ const openLocalAndRemote = async (
       isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote },
     following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
     ready: local.ready,
+    filling: fillingOf(local, config),
   };
 };

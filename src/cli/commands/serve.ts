@@ -10,7 +10,7 @@ import { type Config, isRemoteLog } from '#src/config.ts';
 import { type DemoClock, demoClock } from '#src/demo/clock.ts';
 import type { DemoFacts } from '#src/demo/facts.ts';
 import { ensureDemo } from '#src/demo/story.ts';
-import { openService, type Service, serviceLogger } from '#src/main.ts';
+import { type Service, serviceLogger, type StartingService, startService } from '#src/main.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
 import { storedToken, tokenIn } from '../desk/desk-transport.ts';
@@ -37,6 +37,8 @@ const DEMO_WAIT_MS = 5_000;
 const FAILED_MS = 500;
 /** For read models to follow a log on a server before the banner shows their state. */
 const BANNER_WAIT_MS = 1_000;
+const FILLING_LOG_MS = 5_000;
+const FILLING = 'read models are filled before requests are served';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 const requireLocal = ({ production, host }: Config): void => {
@@ -144,6 +146,20 @@ const announce = async (
   print(formatBanner({ url, config, readyS, head, readModels, ...(demo && { demo }) }));
 };
 
+/** Resolves once the service answers requests. Throws StartupError, with the process closed. */
+const untilReady = async (service: StartingService, log: Logger): Promise<true> => {
+  const slow = setTimeout(() => log.info(FILLING), FILLING_LOG_MS);
+  try {
+    await service.ready;
+    return true;
+  } catch (error) {
+    await service.close();
+    throw error;
+  } finally {
+    clearTimeout(slow);
+  }
+};
+
 /** Writes the demo, with warnings only in the log: a month of log lines would hide the banner. */
 const writeDemo = async (service: Service, clock: DemoClock, log: Logger) => {
   const { level } = log;
@@ -185,7 +201,7 @@ const serveRole = async (
   const log = serviceLogger(config.logLevel);
   const earlierToken = storedToken(directory);
   const instance = systemIds(clock.now).base62(INSTANCE_CHARS);
-  const service = await openService(config, {
+  const service = await startService(config, {
     role,
     clock,
     log,
@@ -199,13 +215,16 @@ const serveRole = async (
   });
   // Links and review pages carry the origin, which is known only once the port is.
   const url = await listen(service, config);
-  const isDispatcher = role === 'dispatcher';
-  const facts = options.demo && !isDispatcher ? await writeDemo(service, clock, log) : undefined;
-  // After the demo, in which time jumps.
-  if (role !== 'api') service.dispatcher.start();
-  writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });
-  if (isDispatcher) announceWorker(role, url, options);
-  else await announce(service, { url, facts, earlierToken, options });
+  const isReady = await Promise.race([untilReady(service, log), stopped.then(() => false)]);
+  if (isReady) {
+    const isDispatcher = role === 'dispatcher';
+    const facts = options.demo && !isDispatcher ? await writeDemo(service, clock, log) : undefined;
+    // After the demo, in which time jumps.
+    if (role !== 'api') service.dispatcher.start();
+    writeServerFile(directory, { url, pid: process.pid, instance, ...(isDispatcher && { role }) });
+    if (isDispatcher) announceWorker(role, url, options);
+    else await announce(service, { url, facts, earlierToken, options });
+  }
   await stopped;
   removeServerFile(directory);
   const position = (): number => service.deps.following.asOf().position;

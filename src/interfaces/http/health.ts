@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
+import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** Limit of the events that are not folded yet in a process that is ready. */
@@ -17,7 +17,11 @@ type Health = {
   unreadable: string[];
 };
 
-export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & { projections: Statuses };
+export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & {
+  projections: Statuses;
+  /** How much of the log was read before requests are served; undefined once they are. */
+  filling?: () => Promise<Filling> | undefined;
+};
 
 /** Head of the log and how far it is folded here; null where the log does not answer. */
 const healthOf = async (deps: HealthDeps): Promise<Health> => {
@@ -44,8 +48,9 @@ const healthOf = async (deps: HealthDeps): Promise<Health> => {
 
 /**
  * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
- * followed here, and the read models of this process can be read. Parked and lagging read models are listed but make no
- * process unready: the others work, and another process would be in the same state.
+ * followed here, and the read models of this process can be read; while the process fills them it answers 503 with its
+ * progress. Parked and lagging read models are listed but make no process unready: the others work, and another process
+ * would be in the same state.
  */
 export const healthRoutes = (
   server: FastifyInstance,
@@ -57,9 +62,15 @@ export const healthRoutes = (
   );
   server.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
+    const filling = deps.filling?.()?.catch(() => null);
     const health = await healthOf(deps);
     const { events_behind: lag, unreadable } = health;
-    const ready = lag !== null && lag <= LAG_EVENTS_MAX && unreadable.length === 0;
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not_ready', ...health });
+    const follows = lag !== null && lag <= LAG_EVENTS_MAX;
+    const ready = follows && unreadable.length === 0 && !filling;
+    return reply.code(ready ? 200 : 503).send({
+      status: ready ? 'ready' : 'not_ready',
+      ...health,
+      ...(filling && { filling: await filling }),
+    });
   });
 };

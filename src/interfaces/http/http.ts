@@ -31,6 +31,8 @@ export type HttpOptions = {
   refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
   /** What a request with a credential waits for before it is handled. */
   awaited?: () => Promise<void> | undefined;
+  /** Whether the read models are not filled yet; until then only health and metrics are answered. */
+  isStarting?: (() => boolean) | undefined;
 };
 
 /** Answers a refusal as a problem. */
@@ -114,9 +116,9 @@ export const httpServer = (options: HttpOptions): FastifyInstance => {
   acceptJson(server);
   server.addHook('onRequest', (request, reply, next) => {
     reply.headers({ 'request-id': request.id, ...NOSNIFF });
-    const refusal = stopping
-      ? STOPPING
-      : (options.refuseAddress?.(request) ?? faultOfRequest(request.raw));
+    const isEarly = options.isStarting?.() && !HEALTH.has(request.routeOptions.url ?? '');
+    const early = stopping ? STOPPING : isEarly ? STARTING : undefined;
+    const refusal = early ?? options.refuseAddress?.(request) ?? faultOfRequest(request.raw);
     if (refusal) answerRefusal(reply, refusal);
     else next();
   });
@@ -162,6 +164,12 @@ const limitedSockets = (server: Server, { clock }: HttpOptions): ReadonlySet<Soc
   return open;
 };
 
+const HEALTH: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
+const STARTING = refuse(
+  'read_model_rebuilding',
+  'The process has just started and reads the log first. GET /readyz shows its progress.',
+  { retryAfterS: 5 },
+);
 const STOPPING = refuse('shutting_down', 'The service is stopping.', { retryAfterS: 2 });
 /** Finds the forbidden act that the path of a write is named after. */
 const forbiddenAct = (method: string, path: string): BoundaryId | undefined =>

@@ -232,6 +232,8 @@ export const read = (state: State) => (call: Call) => {
   };
   for (const end of ['cancelled', 'close', 'error', 'finish']) call.on(end, leave);
   const fault = state.faults.next('read');
+  const isHistory = options.hasAll() && options.getReadDirection() === FORWARDS;
+  if (isHistory && Number(options.getCount()) > 1 && !state.settings.history) return;
   if (fault?.do === 'swallow') return;
   if (fault?.do === 'unavailable') return fail(call, ERRORS.unavailable);
   if (fault?.do === 'deny') return fail(call, ERRORS.denied);

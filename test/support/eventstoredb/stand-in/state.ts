@@ -27,6 +27,8 @@ export type Settings = {
   appendBytesMax: number;
   /** Whether the user may read and follow `$all`. */
   all: boolean;
+  /** Whether reads of several records of `$all`, forwards, are answered. */
+  history: boolean;
   version: string;
   /** The port of the leader; null if every port accepts leader calls. */
   leader: number | null;
@@ -87,6 +89,7 @@ export const SETTINGS: Settings = {
   writeTimeoutMs: 2_000,
   appendBytesMax: 1_048_576,
   all: true,
+  history: true,
   version: '23.10.8.0',
   leader: null,
   nodes: [],
