@@ -23,13 +23,24 @@ const SCAVENGED_MS_MAX = 30_000;
 const NO_CONTENT = 204;
 const OUTPUT_CHARS_MAX = 4_000;
 const running = new Set<ChildProcess>();
+/**
+ * Sends a signal to the shell of the command and to what it started: a shell such as dash does not
+ * become the server unless the command says `exec`. They have a process group of their own.
+ */
+const signal = ({ pid }: ChildProcess, name: NodeJS.Signals): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // The group has ended.
+  }
+};
 // Also servers that a failed test starts after its end.
-process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+process.once('exit', () => running.forEach((child) => signal(child, 'SIGKILL')));
 
 /** For afterAll. */
 export const endRealServers = async (): Promise<void> => {
   const ends = [...running].map((child) => once(child, 'close'));
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running) signal(child, 'SIGKILL');
   await Promise.all(ends);
 };
 
@@ -46,7 +57,11 @@ export const realServer = async (command: string, directory: string): Promise<Re
   let closed: Promise<unknown>;
 
   const start = async (): Promise<void> => {
-    const started = spawn(line, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(line, {
+      shell: true,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     child = started;
     running.add(started);
     // 'close', not 'exit': a server that a script leaves running still has the directory's lock.
@@ -59,8 +74,8 @@ export const realServer = async (command: string, directory: string): Promise<Re
     await until(async () => !running.has(started) || isReady(), READY_MS_MAX);
     if (!running.has(started) || !(await isReady())) throw new Error(`${line}\n${output}`);
   };
-  const end = async (signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
-    child.kill(signal);
+  const end = async (name: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    signal(child, name);
     await closed;
   };
   await start();
@@ -69,8 +84,8 @@ export const realServer = async (command: string, directory: string): Promise<Re
     url: `esdb://127.0.0.1:${port}?tls=false`,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
-    freeze: () => void child.kill('SIGSTOP'),
-    thaw: () => void child.kill('SIGCONT'),
+    freeze: () => signal(child, 'SIGSTOP'),
+    thaw: () => signal(child, 'SIGCONT'),
     restart: start,
   };
 };
