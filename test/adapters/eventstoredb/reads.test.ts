@@ -96,15 +96,15 @@ describe('The head', () => {
     ['key streams', 'tributary_keys-led_{n}', '$TributaryKey'],
     ['events of another application', 'shop-order_{n}', 'OrderPlaced'],
     ['records of the server', '$stats-{n}', '$statistics'],
-  ])('is the newest of 20,000 %s, in one read', async (_, stream, type) => {
+  ])('is the newest of 10,500 %s, in one read', async (_, stream, type) => {
     const log = await open();
     await log.append('anna-lead_1', NO_STREAM, several(1));
     const before = await log.head();
-    await flood(20_000, stream, type);
+    await flood(10_500, stream, type);
     const { reads } = await server().stats();
     const head = await log.head();
     expect((await server().stats()).reads).toBe(reads + 1);
-    expect(head.position).toBeGreaterThan(before.position + 20_000);
+    expect(head.position).toBeGreaterThan(before.position + 10_500);
     expect(await log.readAll({ after: before.position, limit: 1 })).toEqual([]);
     const { items } = await follow(log, before.position, (item) => item.kind === 'caughtUp');
     expect(items.at(-1)).toEqual({ kind: 'caughtUp', position: head.position });
