@@ -128,32 +128,22 @@ const requiringKnownTypes = (from: CopySource): CopySource => ({
 });
 
 /** Shows a bar for each phase. */
-class PhaseProgress {
-  readonly #total: number;
-  readonly #unit: string;
-  #phase: CopyPhase | undefined;
-  #bar: ProgressBar | undefined;
-
-  constructor(total: number, unit: string) {
-    this.#total = total;
-    this.#unit = unit;
-  }
-
-  update(phase: CopyPhase, position: number): void {
-    const total = Math.max(this.#total, position);
-    if (phase !== this.#phase) {
-      this.stop();
-      const label = phase.padEnd('compare'.length);
-      this.#bar = startProgress({ label, total, unit: this.#unit });
-    }
-    this.#phase = phase;
-    this.#bar?.update(position, total);
-  }
-
-  stop(): void {
-    this.#bar?.stop();
-  }
-}
+const showPhases = (length: number, unit: string) => {
+  let phase: CopyPhase | undefined;
+  let bar: ProgressBar | undefined;
+  return {
+    update(next: CopyPhase, position: number): void {
+      const total = Math.max(length, position);
+      if (next !== phase) {
+        bar?.stop();
+        bar = startProgress({ label: next.padEnd('compare'.length), total, unit });
+      }
+      phase = next;
+      bar?.update(position, total);
+    },
+    stop: () => bar?.stop(),
+  };
+};
 
 const commandErrorOf = (error: unknown): unknown => {
   if (error instanceof LogUnavailable)
@@ -180,16 +170,15 @@ const copyEverything = async (
   const { position } = await source.log.head();
   // The embedded log numbers its events; positions of EventStoreDB are bytes.
   const unit = directoryOf(from) === undefined ? 'bytes' : 'events';
-  const progress = new PhaseProgress(position, unit);
+  const { update: onProgress, stop } = showPhases(position, unit);
   try {
-    const onProgress = (phase: CopyPhase, done: number) => progress.update(phase, done);
     const result = await copyLog(requiringKnownTypes(source.log), target.log, { onProgress });
     if (!result.ok || !vaults?.from) return { result, keys: NO_KEYS };
     return { result, keys: await copyKeys(target.log, { from: vaults.from, to: vaults.to }) };
   } catch (error) {
     throw commandErrorOf(error);
   } finally {
-    progress.stop();
+    stop();
   }
 };
 

@@ -87,20 +87,14 @@ const verifiedText = (state: Verified): string => {
 const forEach = <Result>(
   name: string | undefined,
   options: CommonOptions,
-  {
-    act,
-    text,
-  }: {
-    act(desk: Desk, name: string): Promise<Result>;
-    text(result: Result): string;
-  },
+  work: { act(desk: Desk, name: string): Promise<Result>; text(result: Result): string },
 ): Promise<Result[]> =>
   withDesk(options, async (desk) => {
     const results: Result[] = [];
     for (const each of await namesOf(desk, name)) {
-      const result = await act(desk, each);
+      const result = await work.act(desk, each);
       results.push(result);
-      (options.json ? printNotice : print)(text(result));
+      (options.json ? printNotice : print)(work.text(result));
     }
     return results;
   });
