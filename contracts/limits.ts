@@ -32,6 +32,7 @@ export const LIMITS = {
   ADDRESS_PAGES_PER_SECOND: 30,
   ADDRESS_REDIRECTS_PER_SECOND: 50,
   ADDRESS_CALLS_PER_SECOND: 500,
+  ADDRESS_SOCKETS_MAX: 256,
   UNAUTHENTICATED_PER_MINUTE: 600,
   FAILED_CREDENTIALS_PER_MINUTE: 60,
   CURSOR_AGE_MS_MAX: 86_400_000,
@@ -74,6 +75,7 @@ export type Rates = {
   pagesPerSecond: number;
   redirectsPerSecond: number;
   callsPerSecond: number;
+  socketsPerAddress: number;
 };
 
 export const DEFAULT_RATES: Rates = {
@@ -83,6 +85,7 @@ export const DEFAULT_RATES: Rates = {
   pagesPerSecond: LIMITS.ADDRESS_PAGES_PER_SECOND,
   redirectsPerSecond: LIMITS.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
+  socketsPerAddress: LIMITS.ADDRESS_SOCKETS_MAX,
 };
 
 /** Returns every limit as it is published, with the rates of this service. */
@@ -94,4 +97,5 @@ export const publishedLimits = (rates: Rates): Record<string, number> => ({
   address_pages_per_second: rates.pagesPerSecond,
   address_redirects_per_second: rates.redirectsPerSecond,
   address_calls_per_second: rates.callsPerSecond,
+  address_sockets_max: rates.socketsPerAddress,
 });

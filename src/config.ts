@@ -112,6 +112,7 @@ const environment = z.object({
   ADDRESS_PAGES_PER_SECOND: rate(LIMITS.ADDRESS_PAGES_PER_SECOND),
   ADDRESS_REDIRECTS_PER_SECOND: rate(LIMITS.ADDRESS_REDIRECTS_PER_SECOND),
   ADDRESS_CALLS_PER_SECOND: rate(LIMITS.ADDRESS_CALLS_PER_SECOND),
+  ADDRESS_SOCKETS_MAX: rate(LIMITS.ADDRESS_SOCKETS_MAX),
   OUTBOX_DIR: z.string().min(1).optional(),
   OUTREACH_PRIVATE_HOSTS: z
     .string()
@@ -155,6 +156,7 @@ const settings = environment.transform((env) => ({
   pagesPerSecond: env.ADDRESS_PAGES_PER_SECOND,
   redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
+  socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
   /** Directory of the file channel; `outbox` in the data directory if not set. */
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */

@@ -7,6 +7,7 @@ import type { Ids } from '#src/ports/system.ts';
 import { a2aRoutes } from './a2a/routes.ts';
 import { addressRates } from './http/address-rates.ts';
 import { arrivalOf } from './http/arrival.ts';
+import { reportForwarded } from './http/forwarded-headers.ts';
 import { type HealthDeps, healthRoutes } from './http/health.ts';
 import { httpServer } from './http/http.ts';
 import { metricsRoutes } from './http/metrics.ts';
@@ -46,6 +47,10 @@ export const buildServer = (
     origin: app.origin,
     log: options.log,
     trustProxy: options.trustProxy,
+    socketLimit: {
+      max: app.limits.socketsPerAddress,
+      onRefused: () => metrics?.countRefusedConnection(),
+    },
     refuseAddress: addressRates(app.limits, clock.monotonic),
     ...(awaited && { awaited }),
     isStarting: options.isStarting,
@@ -55,6 +60,7 @@ export const buildServer = (
       if (admitted.ok) app.agents.conclude(admitted.value, exchange, forbidden(boundary));
     },
   });
+  if (options.trustProxy === false) reportForwarded(server, { log: options.log, metrics });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
   publicDocumentRoutes(server, app);

@@ -28,6 +28,10 @@ export type Metrics = {
   countSending(outcome: SendingOutcome): void;
   /** Counts a round trip to the remote store of the read models. */
   countRoundTrip(trip: RoundTrip, seconds: number): void;
+  /** Counts a connection that was closed because its address has too many. */
+  countRefusedConnection(): void;
+  /** Counts a request whose forwarded address is ignored. */
+  countUntrustedForwarded(): void;
   /** Renders all metrics as Prometheus text; `lag` is null while the log is unavailable. */
   text(lag: readonly Lag[] | null): Promise<string>;
   readonly contentType: string;

@@ -40,6 +40,14 @@ const register = (registry: Registry) => {
       buckets: REDIS_S,
       labelNames: ['kind'],
     }),
+    refusedConnections: counter(
+      'tributary_connections_refused_total',
+      'Connections closed because their network address has too many.',
+    ),
+    untrustedForwarded: counter(
+      'tributary_untrusted_forwarded_total',
+      'Requests whose forwarded address is ignored, because TRUST_PROXY is not set.',
+    ),
     logUp: gauge('tributary_log_up', '1 when the head of the log could be read for this answer.'),
     lagEvents: gauge(`${lag}_events`, 'Approximate number of events not folded yet.', 'projection'),
     lagSeconds: gauge(
@@ -77,6 +85,8 @@ export const prometheusMetrics = (): Metrics => {
       metrics.trips.inc({ kind, outcome });
       metrics.tripSeconds.observe({ kind }, seconds);
     },
+    countRefusedConnection: () => metrics.refusedConnections.inc(),
+    countUntrustedForwarded: () => metrics.untrustedForwarded.inc(),
     async text(lags) {
       // Starts at the first scrape: a process that is not scraped needs none of these timers.
       if (!isCollecting) collectDefaultMetrics({ register: registry });

@@ -8,6 +8,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import { forbidden, type Refusal, refuse, Refused } from '#src/app/pipeline/outcome.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
+import { limitSockets, type SocketLimit } from './address-sockets.ts';
 import { collectMethods } from './allowed-methods.ts';
 import { awaitConfirmation } from './await-confirmation.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
@@ -27,6 +28,8 @@ export type HttpOptions = {
   trustProxy: boolean | string;
   /** Called for each attempt at a forbidden act, so that it is audited. */
   onForbidden(request: FastifyRequest, boundary: BoundaryId): void;
+  /** The limit of the connections of one network address. */
+  socketLimit?: Pick<SocketLimit, 'max' | 'onRefused'>;
   /** Why an address may not send another request now. */
   refuseAddress?: (request: FastifyRequest) => Refusal | undefined;
   /** What a request with a credential waits for before it is handled. */
@@ -153,9 +156,11 @@ const acceptJson = (server: FastifyInstance): void => {
 };
 
 /** Limits the connections of a server; returns those that are open. */
-const limitedSockets = (server: Server, { clock }: HttpOptions): ReadonlySet<Socket> => {
+const limitedSockets = (server: Server, options: HttpOptions): ReadonlySet<Socket> => {
+  const { clock, socketLimit } = options;
   server.maxConnections = LIMITS.SOCKETS_MAX;
   endStalledConnections(server, clock.monotonic);
+  if (socketLimit) limitSockets(server, { ...socketLimit, trustProxy: options.trustProxy });
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     open.add(socket);
