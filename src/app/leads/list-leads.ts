@@ -6,6 +6,7 @@ import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { done, type Refusal } from '../pipeline/outcome.ts';
 import { showLeads } from './render-lead.ts';
 import { leadIdOf } from '../records/streams.ts';
+import { eventLoopTurns } from '../shared/turns.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
 
 /** Rows that are read for one page: bounds the cost of a filter that matches few leads. */
@@ -71,6 +72,7 @@ const scan = async (
   let more = true;
   let limit = leadsMax;
   while (more && leads.length < leadsMax && scanned < ROWS_SCANNED_MAX) {
+    await eventLoopTurns.pause();
     const rows = await readModels.list<LeadState>('leads', {
       scope: ownerId,
       limit: limit + 1,

@@ -1,5 +1,6 @@
 import type { ListQuery, ReadModels, Row } from '#src/ports/read-model.ts';
 import { present } from '../shared/present.ts';
+import { eventLoopTurns } from '../shared/turns.ts';
 
 type Reader = Pick<ReadModels, 'list'>;
 
@@ -22,6 +23,7 @@ export const listing = async function* <R extends Row>(
   query: ListQuery,
 ): AsyncGenerator<{ row: R; sort: number; key: string }[], void> {
   for (let rest = query; ; ) {
+    await eventLoopTurns.pause();
     const page = await readModels.list<R>(name, rest);
     yield page;
     const last = page.at(-1);

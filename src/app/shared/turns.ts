@@ -1,22 +1,83 @@
-/** How long one request may hold the event loop. Ordinary requests finish within one such turn. */
+/** How long all long work together may hold one turn of the event loop. Ordinary requests finish within it. */
 const TURN_MS = 5;
 const ITEMS_PER_CHECK = 100;
 
-/** Resolves after the event loop has run the callbacks that were waiting. */
-export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+type Options = {
+  /** A monotonic clock in milliseconds. */
+  monotonic(): number;
+  /** Runs `task` in the next turn of the event loop. */
+  nextTurn(task: () => void): void;
+};
 
-/** Calls `act` with each item, and yields to other requests after every TURN_MS. */
+/**
+ * Divides the time of the event loop among long work. All work of a process shares TURN_MS of each turn; when they are
+ * used up, the rest waits, first in first out, and one waiting task continues in each turn. So n long reads at once
+ * delay other requests no more than one does.
+ */
+export class TurnQueue {
+  readonly #options: Options;
+  readonly #waiting: { since: number; resume(): void }[] = [];
+  /** When long work began in this turn; undefined while this turn has had none. */
+  #beganAt: number | undefined;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Returns undefined while this turn has time left, and otherwise a promise of a later turn. */
+  pause(): Promise<void> | undefined {
+    const now = this.#options.monotonic();
+    if (this.#beganAt === undefined) this.#begin(now);
+    return now - (this.#beganAt ?? now) < TURN_MS && this.#waiting.length === 0
+      ? undefined
+      : this.next();
+  }
+
+  /** Resolves in a later turn of the event loop, after the work that waits already. */
+  next(): Promise<void> {
+    const since = this.#options.monotonic();
+    if (this.#beganAt === undefined) this.#begin(since);
+    return new Promise((resume) => void this.#waiting.push({ since, resume }));
+  }
+
+  /** Milliseconds that the first task in the queue has waited; 0 if none waits. */
+  waitMs(): number {
+    const [first] = this.#waiting;
+    return first ? this.#options.monotonic() - first.since : 0;
+  }
+
+  #begin(now: number): void {
+    this.#beganAt = now;
+    this.#options.nextTurn(() => {
+      this.#beganAt = undefined;
+      const first = this.#waiting.shift();
+      if (!first) return;
+      this.#begin(this.#options.monotonic());
+      first.resume();
+    });
+  }
+}
+
+/** The event loop of this process. */
+export const eventLoopTurns = new TurnQueue({
+  monotonic: () => performance.now(),
+  nextTurn: (task) => void setImmediate(task),
+});
+
+/** Resolves in a later turn of the event loop. */
+export const turn = (): Promise<void> => eventLoopTurns.next();
+
+/** Calls `act` with each item, and lets other requests run whenever the long work of this turn has used up its time. */
 export const inTurns = async <Item>(
   items: Iterable<Item>,
   act: (item: Item) => void,
+  turns = eventLoopTurns,
 ): Promise<void> => {
-  let began = performance.now();
   let count = 0;
   for (const item of items) {
+    const pause = count % ITEMS_PER_CHECK === 0 ? turns.pause() : undefined;
+    if (pause) await pause;
     act(item);
     count += 1;
-    if (count % ITEMS_PER_CHECK > 0 || performance.now() - began < TURN_MS) continue;
-    await turn();
-    began = performance.now();
   }
 };
