@@ -33,6 +33,9 @@ export const LIMITS = {
   ADDRESS_REDIRECTS_PER_SECOND: 50,
   ADDRESS_CALLS_PER_SECOND: 500,
   ADDRESS_SOCKETS_MAX: 256,
+  READS_AT_ONCE: 16,
+  WRITES_AT_ONCE: 64,
+  ADMISSION_WAIT_MS_MAX: 250,
   UNAUTHENTICATED_PER_MINUTE: 600,
   FAILED_CREDENTIALS_PER_MINUTE: 60,
   CURSOR_AGE_MS_MAX: 86_400_000,
@@ -66,7 +69,7 @@ export const LIMITS = {
   REPLAY_EVENTS_MAX: 200_000,
 } as const;
 
-/** The rates that an operator can configure. */
+/** The limits that an operator can configure. */
 export type Rates = {
   readsPerMinute: number;
   writesPerMinute: number;
@@ -76,6 +79,11 @@ export type Rates = {
   redirectsPerSecond: number;
   callsPerSecond: number;
   socketsPerAddress: number;
+  /** Calls of one key that one process performs at the same time. */
+  readsAtOnce: number;
+  writesAtOnce: number;
+  /** A request that would wait longer in one process is refused. */
+  admissionWaitMs: number;
 };
 
 export const DEFAULT_RATES: Rates = {
@@ -86,6 +94,9 @@ export const DEFAULT_RATES: Rates = {
   redirectsPerSecond: LIMITS.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: LIMITS.ADDRESS_SOCKETS_MAX,
+  readsAtOnce: LIMITS.READS_AT_ONCE,
+  writesAtOnce: LIMITS.WRITES_AT_ONCE,
+  admissionWaitMs: LIMITS.ADMISSION_WAIT_MS_MAX,
 };
 
 /** Returns every limit as it is published, with the rates of this service. */
@@ -98,4 +109,7 @@ export const publishedLimits = (rates: Rates): Record<string, number> => ({
   address_redirects_per_second: rates.redirectsPerSecond,
   address_calls_per_second: rates.callsPerSecond,
   address_sockets_max: rates.socketsPerAddress,
+  reads_at_once: rates.readsAtOnce,
+  writes_at_once: rates.writesAtOnce,
+  admission_wait_ms_max: rates.admissionWaitMs,
 });

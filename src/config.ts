@@ -113,6 +113,9 @@ const environment = z.object({
   ADDRESS_REDIRECTS_PER_SECOND: rate(LIMITS.ADDRESS_REDIRECTS_PER_SECOND),
   ADDRESS_CALLS_PER_SECOND: rate(LIMITS.ADDRESS_CALLS_PER_SECOND),
   ADDRESS_SOCKETS_MAX: rate(LIMITS.ADDRESS_SOCKETS_MAX),
+  READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
+  WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
+  ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
   OUTBOX_DIR: z.string().min(1).optional(),
   OUTREACH_PRIVATE_HOSTS: z
     .string()
@@ -157,6 +160,10 @@ const settings = environment.transform((env) => ({
   redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
+  readsAtOnce: env.READS_AT_ONCE,
+  writesAtOnce: env.WRITES_AT_ONCE,
+  /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */
+  admissionWaitMs: env.ADMISSION_WAIT_MS,
   /** Directory of the file channel; `outbox` in the data directory if not set. */
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */

@@ -7,6 +7,7 @@ import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { CLASSIFIER_VERSION, performanceFold } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
@@ -16,13 +17,14 @@ import { recorder } from '#src/app/events/recorder.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
+import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
 import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
-import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
+import type { Clock, Ids, KeyVault, Waits } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
 import { createListener, type Listener } from './wiring/listener.ts';
@@ -144,22 +146,40 @@ const open = async (
     classifierVersion: CLASSIFIER_VERSION,
     origin: listener.origin,
     limits: config,
+    waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
-  let isFilled = false;
-  const ready = models.ready.then(async () => {
-    // A log that stops answering now is reported by /readyz, and does not end the process.
-    await catchUp(deps).catch(() => undefined);
-    isFilled = true;
-  });
+  const { ready, isFilled } = catchUpAfter(models.ready, deps);
   // Deferred last: if opening fails, there is nothing to wait for.
-  parts.defer(() => (isFilled ? awaitHead(deps, logger) : undefined));
+  parts.defer(() => (isFilled() ? awaitHead(deps, logger) : undefined));
   parts.defer(() => deps.audit.flush());
   const { filling } = models;
   const app = openApp(deps);
   return { ready, filling, deps, app, logger, listener, close: () => parts.disposeAsync() };
+};
+
+/** Waits for the read models and then for the head of the log. */
+const catchUpAfter = (filled: Promise<void>, deps: AppDeps) => {
+  let isFilled = false;
+  const ready = filled.then(async () => {
+    // A log that stops answering now is reported by /readyz, and does not end the process.
+    await catchUp(deps).catch(() => undefined);
+    isFilled = true;
+  });
+  return { ready, isFilled: () => isFilled };
+};
+
+/** Measures how long a request waits in this process. */
+const waitsOf = (log: EventLog, parts: AsyncDisposableStack): Waits => {
+  const delay = eventLoopDelay();
+  parts.defer(delay.stop);
+  return {
+    eventLoop: delay.ms,
+    reads: () => eventLoopTurns.waitMs(),
+    appends: () => log.queuedMs?.() ?? 0,
+  };
 };
 
 const openLogAndKeys = async (

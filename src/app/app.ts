@@ -6,6 +6,7 @@ import { LIMITS, type Rates } from '#contracts/limits.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
+import type { Waits } from '#src/ports/system.ts';
 import { buyerHandlers } from './handoffs/buyer.ts';
 import type { BuyerPipeline } from './handoffs/buyer-handler.ts';
 import type { VisitorDeps, VisitorPipeline } from './links/visitor-handler.ts';
@@ -18,7 +19,9 @@ import { consistencyToken } from './pipeline/consistency.ts';
 import type { DeskDeps, DeskHandlers } from './pipeline/desk-handler.ts';
 import { deskHandlers } from './pipeline/desk-handlers.ts';
 import { deskRules } from './pipeline/desk-rules.ts';
+import { concurrency } from './limits/concurrency.ts';
 import { limiter, type Limiter } from './limits/limiter.ts';
+import { overload } from './limits/overload.ts';
 import type { Outcome } from './pipeline/outcome.ts';
 import { Pipeline } from './pipeline/pipeline.ts';
 import { buyerRules, visitorRules } from './pipeline/public-rules.ts';
@@ -37,6 +40,7 @@ export type AppDeps = DeskDeps &
   VisitorDeps & {
     /** Where other processes serve the same clients: what they take is counted there. */
     counts?: SharedCount;
+    waits: Waits;
   };
 
 /** What every interface may use. */
@@ -77,6 +81,30 @@ const limiterMaker =
       ? new SharedLimiter(perMinute, clock.monotonic, { count, name })
       : limiter(perMinute, clock.monotonic);
 
+/** The rules of the actors with a credential or a review link, with their limits. */
+const limitedRules = (deps: AppDeps, limited: ReturnType<typeof limiterMaker>) => {
+  const { limits, clock } = deps;
+  const atOnce = {
+    query: concurrency(limits.readsAtOnce, clock.monotonic),
+    command: concurrency(limits.writesAtOnce, clock.monotonic),
+  };
+  const accounts = authenticator(deps);
+  return {
+    agent: agentRules(deps, accounts, {
+      read: limited('read', limits.readsPerMinute),
+      write: limited('write', limits.writesPerMinute),
+      outreach: limited('outreach', limits.outreachPerMinute),
+      atOnce,
+    }),
+    desk: deskRules(deps, accounts, {
+      read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),
+      write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
+      atOnce,
+    }),
+    buyer: buyerRules(deps, limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE)),
+  };
+};
+
 /** A pipeline for each kind of actor, over the same stores, credentials and limits of addresses. */
 const pipelinesOver = (deps: AppDeps) => {
   const { limits, audit } = deps;
@@ -85,29 +113,19 @@ const pipelinesOver = (deps: AppDeps) => {
     failed: limited('failed', LIMITS.FAILED_CREDENTIALS_PER_MINUTE),
     unauthenticated: limited('unauthenticated', LIMITS.UNAUTHENTICATED_PER_MINUTE),
   };
-  const shared = { deps, audit, limiters };
-  const accounts = authenticator(deps);
-  const rules = agentRules(deps, accounts, {
-    read: limited('read', limits.readsPerMinute),
-    write: limited('write', limits.writesPerMinute),
-    outreach: limited('outreach', limits.outreachPerMinute),
-  });
-  const atDesk = deskRules(deps, accounts, {
-    read: limited('desk-read', LIMITS.DESK_READS_PER_MINUTE),
-    write: limited('desk-write', LIMITS.DESK_WRITES_PER_MINUTE),
-  });
-  const buyerActs = limited('buyer', LIMITS.BUYER_ACTS_PER_MINUTE);
+  const shared = { deps, audit, limiters, overload: overload(deps.waits, limits.admissionWaitMs) };
+  const rules = limitedRules(deps, limited);
   const agents = new Pipeline({
     ...shared,
     registry: agentOperations,
     handlers: agentHandlers,
-    rules,
+    rules: rules.agent,
   });
   const tasks: TaskPipeline = new Pipeline({
     ...shared,
     registry: taskOperations,
     handlers: taskHandlers(),
-    rules: taskRules(deps, rules, { agents, tasks: () => tasks }),
+    rules: taskRules(deps, rules.agent, { agents, tasks: () => tasks }),
   });
   return {
     agents,
@@ -116,19 +134,19 @@ const pipelinesOver = (deps: AppDeps) => {
       ...shared,
       registry: recordOperations,
       handlers: recordHandlers,
-      rules,
+      rules: rules.agent,
     }),
     desk: new Pipeline({
       ...shared,
       registry: deskOperations,
       handlers: deskHandlers,
-      rules: atDesk,
+      rules: rules.desk,
     }),
     buyers: new Pipeline({
       ...shared,
       registry: buyerOperations,
       handlers: buyerHandlers,
-      rules: buyerRules(deps, buyerActs),
+      rules: rules.buyer,
     }),
     visitors: new Pipeline({
       ...shared,

@@ -134,5 +134,7 @@ export type EventLog = {
    * too, any later record. Subscriptions reach it. 0 and null if there is none.
    */
   head(): Promise<{ position: Position; at: number | null }>;
+  /** Milliseconds that the first append in the queue of this process has waited; omitted by logs without a queue. */
+  queuedMs?(): number;
   close(): Promise<void>;
 };

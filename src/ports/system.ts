@@ -6,6 +6,15 @@ export type Clock = {
   monotonic(): number;
 };
 
+/** Milliseconds that new work waits in this process, by what it waits for. */
+export type Waits = {
+  eventLoop(): number;
+  /** The queue of long reads. */
+  reads(): number;
+  /** The queue of appends to the log. */
+  appends(): number;
+};
+
 export type Ids = {
   /** Creates a UUIDv7, which ascends with time, so that indexes grow at one end. */
   uuid(): string;

@@ -11,7 +11,9 @@ import { PROBLEMS, type ProblemCode, UNIVERSAL_PROBLEMS } from '#contracts/probl
 import { systemOperations } from '#contracts/system/index.ts';
 import { taskOperations } from '#contracts/tasks/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
+import { concurrency } from '#src/app/limits/concurrency.ts';
 import { limiter } from '#src/app/limits/limiter.ts';
+import { overload } from '#src/app/limits/overload.ts';
 import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
 import { agentRules } from '#src/app/pipeline/agent-rules.ts';
 import type { Audit } from '#src/app/pipeline/audit.ts';
@@ -26,7 +28,9 @@ import { systemRules } from '#src/app/pipeline/system-pipeline.ts';
 import { taskRules } from '#src/app/tasks/task-rules.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { Waits } from '#src/ports/system.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { INPUTS_BY_OPERATION } from '../support/world/operation-inputs.ts';
 
 type Registry = Readonly<Record<string, Declared>>;
 /** A pipeline of any registry, for any caller. */
@@ -42,34 +46,6 @@ const REGISTRIES: Record<string, { registry: Registry; actor: Actor; surfaces: S
   buyer: { registry: buyerOperations, actor: 'buyer', surfaces: ['portal'] },
   visitor: { registry: visitorOperations, actor: 'visitor', surfaces: ['portal'] },
   system: { registry: systemOperations, actor: 'system', surfaces: ['system'] },
-};
-
-/** Valid inputs of operations that have no example in their contract. */
-const INPUTS: Record<string, object> = {
-  readRecord: { kind: 'link', id: 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n' },
-  sendMessage: { messageId: 'm1', otherParts: '' },
-  getTask: { id: 't' },
-  subscribeToTask: { id: 't' },
-  cancelTask: { id: 't' },
-  listTasks: { pageSize: 1, includeArtifacts: false },
-  answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
-  reviewHandoff: { quantities: new Map() },
-  openHandoff: {},
-  reviseList: { list_revision: 0, quantities: new Map() },
-  declineHandoff: { reason: '' },
-  submitRfq: {
-    list_revision: 0,
-    quantities: new Map(),
-    consent: true,
-    contact: { name: 'B', email: 'b@shop.example' },
-  },
-  visitLink: { code: 'c', method: 'GET', address: '::1', via_qr: false },
-  locateLink: { code: 'c' },
-  viewProduct: { product_id: 'p' },
-  viewCategory: { category: 'c', page: 1 },
-  viewSearch: { words: 'w', page: 1 },
-  dispatchOutbound: { outbound_id: 'o' },
-  finishErasures: {},
 };
 
 type Row = { registry: string; id: string; surface: Surface };
@@ -104,11 +80,14 @@ const operationIn = ({ registry, id }: Row): Declared => {
 
 const inputFor = (row: Row): Record<string, unknown> => {
   const { examples = [] } = operationIn(row) as Declared & { examples?: { input: object }[] };
-  const input = INPUTS[row.id] ?? examples[0]?.input ?? {};
+  const input = INPUTS_BY_OPERATION[row.id] ?? examples[0]?.input ?? {};
   return 'idempotency_key' in input ? { ...input, idempotency_key: freshKey() } : { ...input };
 };
 
 const PER_MINUTE = 3;
+const AT_ONCE = 2;
+const WAIT_MS_MAX = 250;
+const NO_WAITS: Waits = { eventLoop: () => 0, reads: () => 0, appends: () => 0 };
 let app: TestApp;
 let credentials: Record<Actor, string | undefined>;
 beforeAll(async () => {
@@ -125,12 +104,25 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 /** A pipeline of one registry whose handlers run `work`, with its audit records. */
-const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) => {
+const world = (
+  { registry: name }: Row,
+  work: () => Promise<Outcome<unknown>>,
+  waits: Waits = NO_WAITS,
+) => {
   const deps = { ...app.service.deps };
   const clock = () => 0;
   const few = () => limiter(PER_MINUTE, clock);
   const accounts = authenticator(deps);
-  const agents = agentRules(deps, accounts, { read: few(), write: few(), outreach: few() });
+  const atOnce = {
+    query: concurrency(AT_ONCE, clock),
+    command: concurrency(AT_ONCE, clock),
+  };
+  const agents = agentRules(deps, accounts, {
+    read: few(),
+    write: few(),
+    outreach: few(),
+    atOnce,
+  });
   const none = () => {
     throw new Error('no call inside a call here');
   };
@@ -138,7 +130,7 @@ const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) =
     agent: agents,
     record: agents,
     task: taskRules(deps, agents, { agents: {} as never, tasks: none }),
-    desk: deskRules(deps, accounts, { read: few(), write: few() }),
+    desk: deskRules(deps, accounts, { read: few(), write: few(), atOnce }),
     buyer: buyerRules(deps, few()),
     visitor: visitorRules(deps),
     system: systemRules(deps),
@@ -153,6 +145,7 @@ const world = ({ registry: name }: Row, work: () => Promise<Outcome<unknown>>) =
     rules: rules[name] as ActorRules<Caller, Declared, typeof deps>,
     audit: { record, flush: async () => {} },
     limiters: { unauthenticated: few(), failed: few() },
+    overload: overload(waits, WAIT_MS_MAX),
   });
   return { pipeline, records };
 };
@@ -268,6 +261,58 @@ describe('The pipeline', () => {
       const codes = isLimited ? ['rate_limited'] : [];
       expect(limited.map((refusal) => 'code' in refusal && refusal.code)).toEqual(codes);
       expect(codesOf(records)).toEqual(codes);
+    }),
+  );
+
+  it.each(GROUPS)(
+    'refuses what would wait too long, redirects last, and audits it once ($registry operations over $surface)',
+    checkEach((row) => {
+      const { kind, id } = operationIn(row);
+      const max = id === 'visitLink' ? 4 * WAIT_MS_MAX : WAIT_MS_MAX;
+      const queue = kind === 'query' && id !== 'visitLink' ? 'reads' : 'appends';
+      const audited = UNLIMITED.includes(row.registry) ? [] : ['overloaded'];
+      for (const waits of [
+        { ...NO_WAITS, eventLoop: () => max + 1 },
+        { ...NO_WAITS, eventLoop: () => max - 1, [queue]: () => 2 },
+      ]) {
+        const { pipeline, records } = world(row, async () => done({}), waits);
+        expect(admit(pipeline, row)).toMatchObject({
+          code: 'overloaded',
+          retryAfterS: expect.any(Number),
+          headers: {},
+        });
+        expect(codesOf(records)).toEqual(audited);
+      }
+      const other = queue === 'reads' ? 'appends' : 'reads';
+      const waits = { ...NO_WAITS, eventLoop: () => max, [other]: () => 10 * max };
+      expect(admit(world(row, async () => done({}), waits).pipeline, row)).toMatchObject({
+        ok: true,
+      });
+    }),
+  );
+
+  it.each(GROUPS.filter(({ registry }) => ['agent', 'record', 'task', 'desk'].includes(registry)))(
+    'performs a few calls of a key at once, and refuses the rest with Retry-After ($registry operations over $surface)',
+    checkEach(async (row) => {
+      let finish = (): void => {};
+      const working = new Promise<void>((resolve) => (finish = resolve));
+      let started = 0;
+      const { pipeline, records } = world(row, async () => {
+        started += 1;
+        await working;
+        return refuse('resource_not_found', 'Refused by the test.');
+      });
+      const perform = (): Promise<Outcome<unknown>> => {
+        const admitted = admit(pipeline, row);
+        if (!admitted.ok) throw new Error(admitted.detail);
+        return pipeline.perform(admitted.value, row.id, { input: inputFor(row) });
+      };
+      const first = Array.from({ length: AT_ONCE }, perform);
+      expect(await perform()).toMatchObject({ code: 'rate_limited', retryAfterS: 1 });
+      expect(codesOf(records)).toEqual(['rate_limited']);
+      finish();
+      await Promise.allSettled(first);
+      expect(started).toBeLessThanOrEqual(AT_ONCE);
     }),
   );
 

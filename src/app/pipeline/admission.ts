@@ -1,7 +1,7 @@
 import type { Caller, Surface } from './call.ts';
 
-/** Budgets of calls, by their names in the RateLimit headers. */
-export type Budget = 'read' | 'write' | 'outreach' | 'buyer';
+/** Budgets of calls, by their names in the RateLimit headers. A redirect has no limit; only overload refuses it. */
+export type Budget = 'read' | 'write' | 'outreach' | 'buyer' | 'redirect';
 
 /** What an interface knows of a request before its body is read. */
 export type Arrival = {

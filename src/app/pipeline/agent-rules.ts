@@ -4,18 +4,20 @@ import type { Declared } from '#contracts/operation.ts';
 import { allows, type NeededScope, type Scope } from '#contracts/scopes.ts';
 import { fingerprintOf } from '../events/hash.ts';
 import { DAY_MS } from '../shared/time.ts';
+import type { Concurrency } from '../limits/concurrency.ts';
 import { tooMany } from '../limits/address-limit.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { AgentCall, AgentCaller, Call } from './call.ts';
 import type { Deps } from './deps.ts';
 import { idemOf } from '../events/idempotency.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import { refuse, scopeMissing } from './outcome.ts';
+import { isRecorded, refuse, scopeMissing } from './outcome.ts';
 import { parseInput } from './parse-input.ts';
-import { isRecorded } from './pipeline.ts';
 import type { ActorRules, Incoming } from './rules.ts';
 
 export type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
+/** Limits of the calls in progress, by kind of operation. */
+export type AtOnce = Record<Declared['kind'], Concurrency>;
 
 type AgentOperation = Pick<ToolOperation, 'openWorld'> & Declared & { scope: NeededScope };
 
@@ -70,7 +72,7 @@ export const agentCall = (
 export const agentRules = (
   deps: Deps,
   authenticator: Authenticator,
-  limiters: AgentLimiters,
+  { atOnce, ...limiters }: AgentLimiters & { atOnce: AtOnce },
 ): ActorRules<AgentCaller, AgentOperation, Deps> => {
   const take = rateLimits(limiters);
 
@@ -100,6 +102,7 @@ export const agentRules = (
       const taken = take(caller.keyId, budget as keyof AgentLimiters);
       return taken.refusal ? taken : { headers: { ...taken.headers, ...endOf(caller) } };
     },
+    occupy: ({ kind }, { keyId }) => atOnce[kind](keyId),
     parse: parseInput,
     callFor(incoming, { operation, input }): AgentCall {
       const { task, file } = incoming;

@@ -10,7 +10,7 @@ export type AuditBatch<Subject> = { subject: Subject; entries: Map<string, Audit
 /** The append of a batch; undefined when there is nothing to store. */
 export type AuditAppend = { stream: string; events: readonly NewEvent[] } | undefined;
 
-type Options<Subject> = {
+export type AuditQueueOptions<Subject = never> = {
   recorder: Recorder;
   /** Runs `task` after `ms`; injected so that tests need not wait. */
   schedule(task: () => void, ms: number): void;
@@ -26,14 +26,14 @@ const SUBJECTS_MAX = 10_000;
 
 /** Gathers audit entries by subject and appends them in batches. Loses none that the log may still accept. */
 export class AuditQueue<Subject> {
-  readonly #options: Options<Subject>;
+  readonly #options: AuditQueueOptions<Subject>;
   readonly #waiting = new Map<string, AuditBatch<Subject>>();
   /** Appends with an unknown outcome: each is repeated before its subject gets another. */
   readonly #unsettled = new Map<string, { batch: AuditBatch<Subject>; append: AuditAppend }>();
   #due: 'not' | 'later' | 'now' = 'not';
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(options: Options<Subject>) {
+  constructor(options: AuditQueueOptions<Subject>) {
     this.#options = options;
   }
 

@@ -5,7 +5,12 @@ import type { Clock, Ids } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { DAY_MS } from '../shared/time.ts';
-import { type AuditAppend, type AuditEntry, AuditQueue } from './audit-queue.ts';
+import {
+  type AuditAppend,
+  type AuditEntry,
+  AuditQueue,
+  type AuditQueueOptions,
+} from './audit-queue.ts';
 import type { AgentCaller, Surface } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -19,8 +24,8 @@ export type AuditedCall = { operation: string; surface: Surface; requestId: stri
 
 /**
  * Audits calls that no business event records: reads, refusals, replays. Records of an agent or a desk token are
- * stored within a second, refusals at once. Those of a review link are summed over a minute, so that a link cannot
- * grow the log.
+ * stored within a second, refusals at once. Those of a review link, and calls that a limit or an overload refused, are
+ * summed over a minute, so that neither a link nor a flood of calls can grow the log.
  */
 export type Audit = {
   record(subject: AuditedCaller, call: AuditedCall, outcome: Outcome<unknown>): void;
@@ -43,6 +48,9 @@ export type AuditDeps = {
 
 const GATHER_MS = 1_000;
 const BUYER_GATHER_MS = 60_000;
+/** Calls that a limit or an overload refused can be many more than the service can handle. */
+const LIMITED_GATHER_MS = 60_000;
+const LIMITED: ReadonlySet<string | undefined> = new Set(['rate_limited', 'overloaded']);
 
 /** Owner of the desk's events that belong to no owner. */
 export const DESK = 'desk';
@@ -78,11 +86,13 @@ const appendFor = (
 const isUrgent = ({ decision }: AuditEntry): boolean =>
   decision === 'denied' || decision === 'refused';
 
-const agentQueue = (deps: AuditDeps) =>
+type Gathering = Pick<AuditQueueOptions, 'gatherMs' | 'isUrgent'>;
+const PROMPT: Gathering = { gatherMs: GATHER_MS, isUrgent };
+const SUMMED: Gathering = { gatherMs: LIMITED_GATHER_MS, isUrgent: () => false };
+
+const agentQueue = (deps: AuditDeps & Gathering) =>
   new AuditQueue<Pick<AgentCaller, 'ownerId' | 'agentId'>>({
     ...deps,
-    gatherMs: GATHER_MS,
-    isUrgent,
     toAppend({ subject: { ownerId, agentId }, entries }) {
       // Entries of agents have a key id.
       const data = { agent_id: agentId, entries: [...entries.values()] };
@@ -95,11 +105,9 @@ const agentQueue = (deps: AuditDeps) =>
     },
   });
 
-const deskQueue = (deps: AuditDeps) =>
+const deskQueue = (deps: AuditDeps & Gathering) =>
   new AuditQueue<{ tokenId: string }>({
     ...deps,
-    gatherMs: GATHER_MS,
-    isUrgent,
     toAppend({ subject: { tokenId }, entries }) {
       const data: EventData<'CallsAudited'> = {
         actor: 'desk',
@@ -132,8 +140,14 @@ const buyerQueue = (deps: AuditDeps) =>
   });
 
 export const auditLog = (deps: AuditDeps): Audit => {
-  const agents = agentQueue(deps);
-  const desk = deskQueue(deps);
+  const prompt = {
+    agents: agentQueue({ ...deps, ...PROMPT }),
+    desk: deskQueue({ ...deps, ...PROMPT }),
+  };
+  const summed = {
+    agents: agentQueue({ ...deps, ...SUMMED }),
+    desk: deskQueue({ ...deps, ...SUMMED }),
+  };
   const buyers = buyerQueue(deps);
   return {
     record(subject, { operation, surface, requestId }, outcome) {
@@ -149,6 +163,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
         count: 1,
       };
       const like = `${surface}/${operation}/${decision}/${code ?? ''}`;
+      const { agents, desk } = LIMITED.has(code) ? summed : prompt;
       switch (subject.kind) {
         case 'agent': {
           const { ownerId, agentId, keyId } = subject;
@@ -164,7 +179,8 @@ export const auditLog = (deps: AuditDeps): Audit => {
       }
     },
     async flush() {
-      await Promise.all([agents.flush(), desk.flush(), buyers.flush()]);
+      const queues = [prompt.agents, prompt.desk, summed.agents, summed.desk, buyers];
+      await Promise.all(queues.map((queue) => queue.flush()));
     },
   };
 };

@@ -1,6 +1,6 @@
 import type { DeskOperation } from '#contracts/operation.ts';
 import { digestOf, fingerprintOf } from '../events/hash.ts';
-import { type AgentLimiters, rateLimits } from './agent-rules.ts';
+import { type AgentLimiters, type AtOnce, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';
@@ -27,7 +27,7 @@ export const deskIdem = (
 export const deskRules = (
   deps: DeskDeps,
   authenticator: Authenticator,
-  limiters: Pick<AgentLimiters, 'read' | 'write'>,
+  { atOnce, ...limiters }: Pick<AgentLimiters, 'read' | 'write'> & { atOnce: AtOnce },
 ): ActorRules<DeskCaller, DeskOperation, DeskDeps> => {
   const take = rateLimits(limiters);
   return {
@@ -42,6 +42,7 @@ export const deskRules = (
         : refuse('role_missing', `${id} needs one of: ${roles.join(', ')}.`),
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     charge: ({ tokenId }, budget) => take(tokenId, budget === 'read' ? 'read' : 'write'),
+    occupy: ({ kind }, { tokenId }) => atOnce[kind](tokenId),
     parse: parseInput,
     callFor({ caller, surface, requestId }, { operation: { id }, input }): DeskCall {
       const base: DeskCall = {

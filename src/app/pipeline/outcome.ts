@@ -1,7 +1,8 @@
 import type { BoundaryId } from '#contracts/boundaries.ts';
-import type { InputFault, ProblemCode } from '#contracts/problems.ts';
+import { type InputFault, type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
 import type { NeededScope } from '#contracts/scopes.ts';
 import type { Position } from '#src/ports/event-log.ts';
+import type { RequestOutcome } from '#src/ports/metrics.ts';
 
 /** Why a call is not performed: a code, a text, and the places in the input. */
 export type Refusal = {
@@ -101,3 +102,13 @@ export const isRefusal = (value: unknown): value is Refusal =>
   'ok' in value &&
   value.ok === false &&
   'code' in value;
+
+/** A write that happened is recorded by its events; everything else needs an audit record. */
+export const isRecorded = (outcome: Outcome<unknown>): boolean =>
+  outcome.ok && outcome.position !== undefined && outcome.replayOf === undefined;
+
+/** How the metrics count a call with this outcome. */
+export const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
+  if (outcome.ok) return 'ok';
+  return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
+};

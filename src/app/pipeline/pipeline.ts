@@ -1,34 +1,28 @@
 import type { Declared } from '#contracts/operation.ts';
-import { PROBLEMS } from '#contracts/problems.ts';
-import type { RequestOutcome } from '#src/ports/metrics.ts';
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
-import type { Audit } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import { requireDeclared, requireOutput } from './contract-checks.ts';
 import type { Deps } from './deps.ts';
 import { guarded, mappingFailures } from './failure.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import { done, isRefusal, type Outcome, type Refusal, refuse } from './outcome.ts';
-import type { ActorRules, Incoming, Trail } from './rules.ts';
-
-type Registry = Readonly<Record<string, Declared>>;
-// A handler takes the input and the call of its own operation; the registry pairs the two.
-type AnyHandlers<R> = { [Id in keyof R]?: (...args: never[]) => Promise<Outcome<unknown>> };
-
-/** What the pipeline itself uses; handlers and rules may need more. */
-export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics'>;
-
-type Parts<R extends Registry, H, C extends Caller, D extends PipelineDeps> = {
-  deps: D;
-  registry: R;
-  handlers: H;
-  rules: ActorRules<C, R[keyof R], D>;
-  audit: Audit;
-  /** By address: callers without a credential, and refused credentials. */
-  limiters: Record<'unauthenticated' | 'failed', Limiter>;
-};
+import {
+  countedAs,
+  done,
+  isRecorded,
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refuse,
+} from './outcome.ts';
+import type {
+  AnyHandlers,
+  Incoming,
+  PipelineDeps,
+  PipelineParts,
+  DeclaredOperations,
+  Trail,
+} from './rules.ts';
 
 /** What an exchange without an operation is audited as, when its credential is refused. */
 type Unnamed = { exchange: string };
@@ -47,29 +41,29 @@ type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) => infe
  * `admit` before the body of a request is read, `perform` after it.
  */
 export class Pipeline<
-  R extends Registry,
+  R extends DeclaredOperations,
   H extends AnyHandlers<R>,
   C extends Caller,
   D extends PipelineDeps = Deps,
 > {
-  readonly #parts: Parts<R, H, C, D>;
+  readonly #parts: PipelineParts<R, H, C, D>;
 
-  constructor(parts: Parts<R, H, C, D>) {
+  constructor(parts: PipelineParts<R, H, C, D>) {
     this.#parts = parts;
   }
 
   /**
-   * Identifies the caller, takes the call from its budget and checks its scope or role. Where the body names
-   * the operation, the caller is identified only, and `charge` follows. A refusal is audited here.
+   * Identifies the caller, refuses the call if the service is overloaded, takes it from the caller's budget and checks
+   * scope or role. Where the body names the operation, `charge` takes it from a budget later. A refusal is audited here.
    */
   admit(arrival: Arrival, about: keyof R | Unnamed): Outcome<Admission<C>> {
     const { rules } = this.#parts;
     const operation = typeof about === 'object' ? undefined : this.operationOf(about);
+    const name = operation?.id ?? (about as Unnamed).exchange;
     const identified = rules.identify(arrival);
     if (!identified.ok) {
       const { of, ...refusal } = identified;
       const answered = this.#limitRefused(arrival, refusal);
-      const name = operation?.id ?? (about as Unnamed).exchange;
       if (of) this.#parts.audit.record(of, { ...arrival, operation: name }, answered);
       return answered;
     }
@@ -81,41 +75,51 @@ export class Pipeline<
       isAudited: false,
       isConfirmed: false,
     };
-    if (!operation) return done(admission);
-    const refusal =
-      this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller);
+    const refusal = operation
+      ? (this.charge(admission, rules.budgetFor(operation)) ?? rules.authorize(operation, caller))
+      : this.#parts.overload();
     if (!refusal) return done(admission);
-    this.conclude(admission, operation.id, refusal);
+    this.conclude(admission, name, refusal);
     return { ...refusal, headers: admission.headers };
   }
 
-  /** Takes one call from a budget of the caller. The refusal is not audited yet. */
+  /**
+   * Takes one call from a budget of the caller, unless the service is overloaded: such a refusal costs the caller
+   * nothing. The refusal is not audited yet.
+   */
   charge(admission: Admission<C>, budget: Budget): Refusal | undefined {
+    const overloaded = this.#parts.overload(budget);
+    if (overloaded) return overloaded;
     const { headers, refusal } = this.#parts.rules.charge(admission.caller, budget);
     admission.headers = headers;
     return refusal && { ...refusal, headers };
   }
 
   /**
-   * Performs an operation and audits it. Looks the credential up again, because it may have been revoked since the
-   * admission. Throws on a bug of the service, which is audited as an internal error.
+   * Performs an operation and audits it, unless too many calls of the caller are in progress. Looks the credential up
+   * again, because it may have been revoked since the admission. Throws on a bug of the service, which is audited as an internal error.
    */
   async perform<Id extends keyof R & keyof H>(
     admission: Admission<C>,
     id: Id,
     call: CallInput,
   ): Promise<Awaited<Performed<H, Id>>> {
+    const operation = this.operationOf(id);
     const refusal = admission.isConfirmed ? undefined : this.confirm(admission);
     admission.isConfirmed = false;
-    if (refusal) {
-      this.conclude(admission, this.operationOf(id).id, refusal);
-      return refusal as never;
+    const place = refusal ?? this.#parts.rules.occupy?.(operation, admission.caller);
+    if (isRefusal(place)) {
+      this.conclude(admission, operation.id, place);
+      return place as never;
     }
     admission.isAudited = true;
-    const { caller, arrival } = admission;
-    const { surface, requestId } = arrival;
-    const incoming = { ...call, caller, surface, requestId };
-    return (await this.#performAudited(id, incoming)) as never;
+    const { surface, requestId } = admission.arrival;
+    const incoming = { ...call, caller: admission.caller, surface, requestId };
+    try {
+      return (await this.#performAudited(id, incoming)) as never;
+    } finally {
+      place?.();
+    }
   }
 
   /** Performs an operation for a caller without a request: a command of the command line, the demo, the service. */
@@ -239,12 +243,3 @@ export class Pipeline<
 }
 
 type AnyHandler<D> = (deps: D, input: object, call: Call) => Promise<Outcome<unknown>>;
-
-/** A write that happened is recorded by its events; everything else needs an audit record. */
-export const isRecorded = (outcome: Outcome<unknown>): boolean =>
-  outcome.ok && outcome.position !== undefined && outcome.replayOf === undefined;
-
-const countedAs = (outcome: Outcome<unknown>): RequestOutcome => {
-  if (outcome.ok) return 'ok';
-  return PROBLEMS[outcome.code].status >= 500 ? 'failed' : 'refused';
-};

@@ -49,7 +49,7 @@ export const visitorRules = (
 ): ActorRules<VisitorCaller, Declared, VisitorDeps> => ({
   identify: () => done({ kind: 'visitor' }),
   authorize: () => undefined,
-  budgetFor: () => 'read',
+  budgetFor: ({ id }) => (id === 'visitLink' ? 'redirect' : 'read'),
   charge: () => noHeaders,
   parse: parseFields,
   callFor: (incoming, { operation }): VisitorCall => publicCall(deps, incoming, operation),

@@ -1,7 +1,11 @@
 import type { Declared } from '#contracts/operation.ts';
+import type { Concurrency } from '../limits/concurrency.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
-import type { AuditedCaller } from './audit.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Overload } from '../limits/overload.ts';
+import type { Audit, AuditedCaller } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
+import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
 /** The refusal of a known credential has its subject, so that the attempt is audited. */
@@ -31,6 +35,8 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   budgetFor(operation: Op): Budget;
   /** Takes one call from a budget of the caller. */
   charge(caller: C, budget: Budget): Pick<Admission<C>, 'headers'> & { refusal?: Refusal };
+  /** Takes a place among the calls in progress of this caller; undefined where they are not limited. */
+  occupy?(operation: Op, caller: C): ReturnType<Concurrency>;
   parse(operation: Op, input: Record<string, unknown>): { input: object } | { refusal: Refusal };
   /** Makes the call that the handler gets, with the idempotency key of the input. */
   callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): Call;
@@ -42,4 +48,28 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False where a business event records the call, or nobody needs a record of it. */
   isAudited(operation: Op, outcome: Outcome<unknown>): boolean;
+};
+
+export type DeclaredOperations = Readonly<Record<string, Declared>>;
+// A handler takes the input and the call of its own operation; the registry pairs the two.
+export type AnyHandlers<R> = { [Id in keyof R]?: (...args: never[]) => Promise<Outcome<unknown>> };
+
+/** What the pipeline itself uses; handlers and rules may need more. */
+export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics'>;
+
+/** What a pipeline is made of. */
+export type PipelineParts<
+  R extends DeclaredOperations,
+  H,
+  C extends Caller,
+  D extends PipelineDeps,
+> = {
+  deps: D;
+  registry: R;
+  handlers: H;
+  rules: ActorRules<C, R[keyof R], D>;
+  audit: Audit;
+  /** By address: callers without a credential, and refused credentials. */
+  limiters: Record<'unauthenticated' | 'failed', Limiter>;
+  overload: Overload;
 };

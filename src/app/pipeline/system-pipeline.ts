@@ -6,8 +6,8 @@ import type { SystemCall, SystemCaller } from './call.ts';
 import type { Deps } from './deps.ts';
 import { done, type Outcome } from './outcome.ts';
 import { parseFields } from './parse-input.ts';
-import { Pipeline, type PipelineDeps } from './pipeline.ts';
-import type { ActorRules } from './rules.ts';
+import { Pipeline } from './pipeline.ts';
+import type { ActorRules, PipelineDeps } from './rules.ts';
 
 type SystemDeps = PipelineDeps & Pick<Deps, 'clock' | 'ids'>;
 
@@ -58,6 +58,7 @@ export const performAsSystem = <D extends SystemDeps, H extends SystemHandlers<D
     // The rules identify every caller and audit none.
     audit: { record: () => {}, flush: async () => {} },
     limiters: { unauthenticated: none, failed: none },
+    overload: () => undefined,
   });
   return <Id extends keyof H & keyof SystemOperations>(
     id: Id,

@@ -38,7 +38,6 @@ const FAILED_MS = 500;
 /** For read models to follow a log on a server before the banner shows their state. */
 const BANNER_WAIT_MS = 1_000;
 const FILLING_LOG_MS = 5_000;
-const FILLING = 'read models are filled before requests are served';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 const requireLocal = ({ production, host }: Config): void => {
@@ -148,7 +147,10 @@ const announce = async (
 
 /** Resolves once the service answers requests. Throws StartupError, with the process closed. */
 const untilReady = async (service: StartingService, log: Logger): Promise<true> => {
-  const slow = setTimeout(() => log.info(FILLING), FILLING_LOG_MS);
+  const slow = setTimeout(
+    () => log.info('read models are filled before requests are served'),
+    FILLING_LOG_MS,
+  );
   try {
     await service.ready;
     return true;

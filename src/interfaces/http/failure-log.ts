@@ -17,15 +17,35 @@ export const rememberFailure = (
   if (error) errors.set(request, error);
 };
 
-/** Logs each failure with the pattern of its route, because clients make up paths; an internal error with its stack. */
+/** Interval of the log lines about requests that were refused because the service is overloaded. */
+const OVERLOADED_INTERVAL_MS = 10_000;
+
+/**
+ * Logs each failure with the pattern of its route, because clients make up paths; an internal error with its stack. Of
+ * requests that are refused in an overload, it logs one per interval, with the number of the others.
+ */
 export const logFailures = (server: FastifyInstance, log: Logger): void => {
+  let overloadedAt = -Infinity;
+  let unlogged = 0;
+  const countOverloaded = (): { unlogged?: number } | undefined => {
+    const now = performance.now();
+    if (now - overloadedAt < OVERLOADED_INTERVAL_MS) {
+      unlogged += 1;
+      return undefined;
+    }
+    const counted = unlogged > 0 ? { unlogged } : {};
+    overloadedAt = now;
+    unlogged = 0;
+    return counted;
+  };
   server.addHook('onResponse', (request, reply, next) => {
     const { statusCode: status } = reply;
     const code = codes.get(request);
     // A failure inside JSON-RPC may be a 200.
-    if (status >= 500 || code !== undefined) {
+    const counted = code === 'overloaded' ? countOverloaded() : {};
+    if (counted && (status >= 500 || code !== undefined)) {
       const { id, method, routeOptions } = request;
-      const fields = { request: id, method, route: routeOptions.url, status };
+      const fields = { request: id, method, route: routeOptions.url, status, ...counted };
       const err = errors.get(request);
       if (err) log.error({ ...fields, code, err }, 'request failed');
       else log.warn({ ...fields, code }, 'request not served');

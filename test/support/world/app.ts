@@ -7,7 +7,7 @@ import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { readConfig } from '#src/config.ts';
 import { openService, type Service } from '#src/main.ts';
 import type { Clock, Ids } from '#src/ports/system.ts';
-import { UNLIMITED_ADDRESS } from '../unlimited.ts';
+import { UNLIMITED_APP } from '../unlimited.ts';
 
 /** A clock that tests set. */
 export type TestClock = Clock & {
@@ -93,7 +93,7 @@ export const testApp = async (
     DATA_DIR: directory,
     PORT: '0',
     PUBLIC_URL: 'https://t.example',
-    ...UNLIMITED_ADDRESS,
+    ...UNLIMITED_APP,
     ...env,
   });
   const service = await openService(config, { ...chance, clock, log: pino({ level: 'silent' }) });

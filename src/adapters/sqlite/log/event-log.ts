@@ -159,6 +159,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       const { position, at } = open().head;
       return { position, at };
     },
+    queuedMs: () => log.writer.queuedMs(),
     verify: async (onProgress) => verifyLog(open(), onProgress),
     close() {
       closing ??= log.close().finally(() => lock.release());

@@ -15,6 +15,8 @@ export type WriterOptions = {
   appendsInTurnMax?: number;
   queueAppendsMax?: number;
   queueBytesMax?: number;
+  /** A monotonic clock in milliseconds. */
+  monotonic?: () => number;
   /** The disk failed, and it is unknown what is stored. The process should end. */
   onFatal?: (error: Error) => void;
 };
@@ -25,6 +27,7 @@ const QUEUE_APPENDS_MAX = 4_096;
 const QUEUE_BYTES_MAX = 67_108_864;
 
 type Waiting = {
+  since: number;
   request: AppendRequest;
   bytes: number;
   resolve(result: AppendResult): void;
@@ -53,6 +56,7 @@ export class LogWriter {
   readonly #steps: WriterSteps;
   readonly #options: WriterOptions;
   readonly #turnMax: number;
+  readonly #monotonic: () => number;
   #queue: Waiting[] = [];
   #queuedBytes = 0;
   #isScheduled = false;
@@ -63,6 +67,7 @@ export class LogWriter {
   constructor(steps: WriterSteps, options: WriterOptions) {
     this.#steps = steps;
     this.#options = options;
+    this.#monotonic = options.monotonic ?? (() => performance.now());
     this.#turnMax =
       options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   }
@@ -74,8 +79,14 @@ export class LogWriter {
     this.#queuedBytes += bytes;
     if (!this.#isScheduled) this.#schedule();
     return new Promise((resolve, reject) => {
-      this.#queue.push({ request, bytes, resolve, reject });
+      this.#queue.push({ since: this.#monotonic(), request, bytes, resolve, reject });
     });
+  }
+
+  /** Milliseconds that the first append in the queue has waited for the commit under way; 0 if none waits. */
+  queuedMs(): number {
+    const [first] = this.#queue;
+    return first ? this.#monotonic() - first.since : 0;
   }
 
   /** Refuses all appends from now on and reports `text` to `onFatal`, once. */

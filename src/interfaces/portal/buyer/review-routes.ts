@@ -76,8 +76,9 @@ const admitBuyers = (scope: FastifyInstance, { buyers, origin }: App): Admission
     const { token } = request.params as Partial<ByToken['Params']>;
     const arrival = { ...arrivalOf(request, 'portal'), credential: token };
     const admitted = buyers.admit(arrival, { exchange: buttonOf(request) });
-    if (admitted.ok && token !== undefined) admissions.set(request, admitted.value);
-    const refusal = admitted.ok ? agentRefusal(request) : admitted;
+    if (!admitted.ok) return sendRefusal(reply, admitted);
+    if (token !== undefined) admissions.set(request, admitted.value);
+    const refusal = agentRefusal(request);
     if (refusal) {
       conclude(request, refusal);
       return sendProblem(reply, refusal, origin());
@@ -122,6 +123,7 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
     const overLimit = buyers.charge(admission, 'buyer');
     if (overLimit) {
       admissions.conclude(request, overLimit);
+      if (overLimit.code === 'overloaded') return sendRefusal(reply, overLimit);
       return sendErrorPage(withRetryAfter(reply, overLimit), 429, TOO_OFTEN);
     }
     const outcome = await buyers.perform(admission, 'openHandoff', { input: {} });

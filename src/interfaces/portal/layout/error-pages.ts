@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import type { Refusal } from '#src/app/pipeline/outcome.ts';
+import { rememberFailure } from '#src/interfaces/http/failure-log.ts';
 import { PROBLEM_TYPE } from '#src/interfaces/http/problem.ts';
 import { layout, type Page, sendPage } from './layout.ts';
 
@@ -28,6 +29,11 @@ export const UNAVAILABLE = {
   title: 'Not just now',
   detail:
     'We could not write this down safely, so we did not go on. Please try again in a few seconds.',
+};
+
+const BUSY = {
+  title: 'Too busy just now',
+  detail: 'Many people use this service at the moment. Please try again in a few seconds.',
 };
 
 const BODY_FAULTS: Record<number, { title: string; detail: string }> = {
@@ -76,10 +82,11 @@ export const errorPages = (scope: FastifyInstance): void => {
 export const sendRefusal = (
   reply: FastifyReply,
   { code, detail }: Pick<Refusal, 'code' | 'detail'>,
-): Promise<FastifyReply> =>
-  code === 'resource_not_found'
-    ? notFoundPage(reply, detail)
-    : sendErrorPage(reply, 503, UNAVAILABLE);
+): Promise<FastifyReply> => {
+  if (code === 'resource_not_found') return notFoundPage(reply, detail);
+  rememberFailure(reply.request, code);
+  return sendErrorPage(reply, 503, code === 'overloaded' ? BUSY : UNAVAILABLE);
+};
 
 export const notFoundPage = (reply: FastifyReply, what: string): Promise<FastifyReply> =>
   sendErrorPage(reply, 404, { title: 'Not found', detail: what });

@@ -1,0 +1,27 @@
+/** Valid inputs of operations that have no example in their contract. */
+export const INPUTS_BY_OPERATION: Record<string, object> = {
+  readRecord: { kind: 'link', id: 'lnk_1a2b3c4d5e6f7g8h9j0k1m2n' },
+  sendMessage: { messageId: 'm1', otherParts: '' },
+  getTask: { id: 't' },
+  subscribeToTask: { id: 't' },
+  cancelTask: { id: 't' },
+  listTasks: { pageSize: 1, includeArtifacts: false },
+  answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
+  reviewHandoff: { quantities: new Map() },
+  openHandoff: {},
+  reviseList: { list_revision: 0, quantities: new Map() },
+  declineHandoff: { reason: '' },
+  submitRfq: {
+    list_revision: 0,
+    quantities: new Map(),
+    consent: true,
+    contact: { name: 'B', email: 'b@shop.example' },
+  },
+  visitLink: { code: 'c', method: 'GET', address: '::1', via_qr: false },
+  locateLink: { code: 'c' },
+  viewProduct: { product_id: 'p' },
+  viewCategory: { category: 'c', page: 1 },
+  viewSearch: { words: 'w', page: 1 },
+  dispatchOutbound: { outbound_id: 'o' },
+  finishErasures: {},
+};

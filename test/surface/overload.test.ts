@@ -1,0 +1,105 @@
+/** A service whose requests would wait too long: who is refused, how, and what the log gets. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { pino } from 'pino';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { serverOver } from '../support/world/server-over.ts';
+
+const AGENT = '/api/affiliate/v1';
+let app: TestApp;
+let server: FastifyInstance;
+let key: string;
+let redirect: string;
+let review: string;
+let eventLoopMs = 0;
+let logLines: string[] = [];
+
+const post = async (path: string, payload: object): Promise<Record<string, string>> => {
+  const headers = { 'idempotency-key': freshKey() };
+  return (await app.send({ method: 'POST', url: AGENT + path, key, payload, headers })).body;
+};
+
+beforeAll(async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  await app.publish([feedProduct('MUG-1')]);
+  ({ key } = await app.agent('acme'));
+  const link = await post('/links', { target: { kind: 'search', ref: 'mug' } });
+  redirect = new URL(link['short_url'] ?? '').pathname;
+  const line_items = [{ sku: 'MUG-1', quantity: 48 }];
+  const handoff = await post('/handoffs', { title: 'Mugs', line_items });
+  review = new URL(handoff['review_url'] ?? '').pathname;
+  const waits = { eventLoop: () => eventLoopMs, reads: () => 0, appends: () => 0 };
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logLines.push(line) });
+  const limits = { ...app.service.deps.limits, admissionWaitMs: 250 };
+  server = serverOver({ ...app.service.deps, waits, limits }, log);
+});
+beforeEach(() => {
+  eventLoopMs = 0;
+  logLines = [];
+});
+afterAll(() => app.close());
+
+const ask = (url: string, more: InjectOptions = {}) =>
+  server.inject({ url, ...more, headers: { authorization: `Bearer ${key}`, ...more.headers } });
+
+describe('A service in which a request would wait for more than 250 ms', () => {
+  it('refuses reads and writes with 503 overloaded and Retry-After', async () => {
+    eventLoopMs = 251;
+    const write = { method: 'POST' as const, payload: {}, headers: { 'idempotency-key': 'k' } };
+    for (const answer of [await ask(`${AGENT}/leads`), await ask(`${AGENT}/leads`, write)]) {
+      expect(answer.statusCode).toBe(503);
+      expect(answer.json()).toMatchObject({ code: 'overloaded', recovery: { retryable: true } });
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      // A refusal costs the caller nothing.
+      expect(answer.headers).not.toHaveProperty('ratelimit');
+    }
+  });
+
+  it('refuses calls over MCP and A2A before their bodies are parsed', async () => {
+    eventLoopMs = 251;
+    for (const url of ['/api/affiliate/mcp', '/api/affiliate/a2a']) {
+      const answer = await ask(url, {
+        method: 'POST',
+        payload: '{',
+        headers: { 'content-type': 'application/json', 'a2a-version': '1.0' },
+      });
+      expect(answer.body, url).toContain('overloaded');
+      expect(answer.headers['retry-after'], url).toBeDefined();
+    }
+  });
+
+  it('never refuses health, and shows buyers a page that says so', async () => {
+    eventLoopMs = 10_000;
+    expect((await ask('/livez')).statusCode).toBe(200);
+    expect((await ask('/readyz')).statusCode).toBe(200);
+    const page = await server.inject({ url: review, headers: { accept: 'text/html' } });
+    expect(page.statusCode).toBe(503);
+    expect(page.headers['retry-after']).toBeDefined();
+    expect(page.body).toContain('Too busy just now');
+  });
+
+  it('refuses redirects last', async () => {
+    eventLoopMs = 1_000;
+    expect((await server.inject({ url: redirect })).statusCode).toBe(302);
+    eventLoopMs += 1;
+    expect((await server.inject({ url: redirect })).statusCode).toBe(503);
+  });
+
+  it('stores one audit event for all refusals of a key, and logs one line', async () => {
+    const { log, audit } = app.service.deps;
+    await audit.flush();
+    const { position } = await log.head();
+    eventLoopMs = 251;
+    for (let calls = 0; calls < 1_000; calls += 1) await ask(`${AGENT}/leads`);
+    expect((await log.head()).position).toBe(position);
+    await audit.flush();
+    const events = await log.readAll({ after: position, limit: 10 });
+    expect(events).toMatchObject([
+      {
+        type: 'ActivityRecorded',
+        data: { entries: [{ operation: 'listLeads', code: 'overloaded', count: 1_000 }] },
+      },
+    ]);
+    expect(logLines.length).toBeLessThanOrEqual(1);
+  });
+});
