@@ -161,7 +161,7 @@ const open = async (
 };
 
 /** Waits for the read models and then for the head of the log. */
-const catchUpAfter = (filled: Promise<void>, deps: AppDeps) => {
+const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {
   let isFilled = false;
   const ready = filled.then(async () => {
     // A log that stops answering now is reported by /readyz, and does not end the process.
