@@ -101,6 +101,10 @@ const TABLE = {
     title: 'The desk credential lacks the role',
     hint: 'Use a desk credential with one of the roles that the detail names.',
   }),
+  approver_not_independent: problem(403, 'choose_other', {
+    title: 'Another person must approve',
+    hint: 'Ask a person with the role who neither asked for it nor issued a token to the one who did.',
+  }),
   agent_suspended: problem(403, 'contact_owner', {
     title: 'The agent is suspended',
     hint: 'Ask the owner or staff to reinstate the agent.',

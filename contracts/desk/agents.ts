@@ -61,14 +61,15 @@ export const approveAccess = deskCommand({
   summary: 'Approve an access request, with all or some of its scopes',
   guidance:
     'Also approves the name and purpose in pending: buyers read the name. Scopes that were not requested ' +
-    'are refused. For an agent that is already approved, scopes that are left out are revoked. The owner then ' +
-    'issues a key.',
+    'are refused. For an agent that is already approved, scopes that are left out are revoked. The person who ' +
+    'requested the access cannot approve it. The owner then issues a key.',
   fields: {
     agent_id: agentId,
     scopes: scopes.optional().describe('Default: all that were requested'),
     reason: accessReason,
   },
   output: agentRecord,
+  problems: ['approver_not_independent'],
   example: {
     name: 'as requested',
     input: decision,

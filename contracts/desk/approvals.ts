@@ -83,6 +83,7 @@ const DECISION_PROBLEMS = [
   'approval_mismatch',
   'approval_expired',
   'outreach_halted',
+  'approver_not_independent',
 ] as const satisfies readonly ProblemCode[];
 
 /** Defines a decision of a person on an outreach request. */
@@ -130,7 +131,8 @@ export const approveOutbound = decide({
   summary: 'Approve exactly this content',
   guidance:
     'In owner_controlled mode the owner decides, in admin_approved mode staff. If two approvals are required, ' +
-    'they must come from two people. Any later change of the content needs a new approval.',
+    'they must come from two people, neither of whom issued the token of the other. In admin_approved mode the person ' +
+    "who issued the agent's key cannot approve. Any later change of the content needs a new approval.",
   fields: { content_sha256, note: line(500).optional().describe('Stored with the decision') },
   example: exampleContent,
   status: 'approved',

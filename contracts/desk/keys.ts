@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { line, ownerId } from '../fields.ts';
+import { ownerId } from '../fields.ts';
 import { LIMITS } from '../limits.ts';
+import { personId, personName } from '../person.ts';
 import { deskTokenRecord, keyRecord } from '../records/access.ts';
 import { DESK_ROLE_NAMES } from '../scopes.ts';
 import { accessReason, agentId } from './agents.ts';
@@ -29,6 +30,7 @@ const exampleIssued = { ...exampleKey, api_key: 'trb_live_…' };
 const exampleToken = {
   id: 'd1B2c3D4e5F6',
   name: 'Acme',
+  person_id: 'ann@acme.example',
   roles: ['owner'],
   owner_id: 'acme',
   status: 'active',
@@ -113,10 +115,16 @@ export const issueDeskToken = deskCommand({
   status: 201,
   summary: 'Issue a desk token for a person; the token is shown once',
   guidance:
-    'A token with owner_id acts for that owner only. Names that differ only in case, width or spaces mean the same ' +
-    'person, whose approvals count once.',
+    'A token with owner_id acts for that owner only. Give each person one person_id: the approvals of all tokens of ' +
+    'a person count once, and nobody can approve what they asked for themselves. Without person_id the name is the ' +
+    'person: case, spaces, punctuation and letters that look alike make no difference.',
   fields: {
-    name: line(100).describe('Name of the person'),
+    name: personName.describe('Name of the person, in letters of one script'),
+    person_id: personId
+      .optional()
+      .describe(
+        'Identity of the person, the same for all tokens of that person; default: made from the name',
+      ),
     roles: z
       .array(z.enum(DESK_ROLE_NAMES))
       .min(1)
@@ -128,7 +136,13 @@ export const issueDeskToken = deskCommand({
   output: deskTokenRecord.extend({ token: z.string().describe('Shown only in this answer') }),
   example: {
     name: 'for a promoter',
-    input: { idempotency_key: 'desk-acme', name: 'Acme', roles: ['owner'], owner_id: 'acme' },
+    input: {
+      idempotency_key: 'desk-acme',
+      name: 'Acme',
+      person_id: exampleToken.person_id,
+      roles: ['owner'],
+      owner_id: 'acme',
+    },
     output: { ...exampleToken, token: 'trbd_…' },
   },
 });

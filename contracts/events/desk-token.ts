@@ -5,6 +5,8 @@ import { z } from 'zod';
 export const DeskTokenIssued = z.object({
   token_id: z.string(),
   name: z.string(),
+  /** Chosen by the operator, or `name:` and the skeleton of the name. Absent in older events. */
+  person_id: z.string().optional(),
   roles: z.array(z.string()),
   owner_id: z.string().optional(),
   hash: z.string(),

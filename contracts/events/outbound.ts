@@ -36,8 +36,10 @@ export const OutboundRevised = z.object(proposal);
 const decision = {
   ...subject,
   by: z.string(),
-  /** Name of the person. Tokens whose names differ only in case or spacing count as one person. */
+  /** Name of the person. */
   name: z.string().optional(),
+  /** As in the token of the person. Absent in older events, where the name is the person. */
+  person_id: z.string().optional(),
   role: z.string(),
   revision: z.number(),
   content_sha256: z.string(),

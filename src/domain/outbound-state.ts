@@ -16,6 +16,7 @@ export type OutboundStatus =
 export type OutboundDecision = {
   by: string;
   name?: string | undefined;
+  person_id?: string | undefined;
   role: string;
   at: number;
   decision: 'approve' | 'reject' | 'request_changes';
@@ -153,8 +154,8 @@ const approve = (
   state: OutboundState,
   { data, at }: Happened<'OutboundApproved'>,
 ): Partial<OutboundState> => {
-  const { by, name, role, revision, content_sha256, note } = data;
-  const approval = { by, role, at, revision, content_sha256, name, note };
+  const { by, name, person_id, role, revision, content_sha256, note } = data;
+  const approval = { by, role, at, revision, content_sha256, name, person_id, note };
   const decisions = [...state.decisions, { ...approval, decision: 'approve' as const }];
   const count = decisions.filter(({ decision }) => decision === 'approve').length;
   return { decisions, ...(count >= state.approval.required && { status: 'approved' as const }) };
@@ -165,7 +166,7 @@ const addDecision = (
   { data, at }: Happened<'OutboundRejected' | 'OutboundChangesRequested'>,
   decision: 'reject' | 'request_changes',
 ): Partial<OutboundState> => {
-  const { by, name, role, revision, content_sha256, reason } = data;
-  const one = { by, role, at, decision, revision, content_sha256, note: reason, name };
+  const { by, name, person_id, role, revision, content_sha256, reason } = data;
+  const one = { by, role, at, decision, revision, content_sha256, note: reason, name, person_id };
   return { decisions: [...state.decisions, one], status_reason: reason };
 };

@@ -2,21 +2,26 @@ import type { EventData, EventOf, OutboundEventType } from '#contracts/events/in
 import { accept, type Decider, type Decision, reject } from './decider.ts';
 import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
-import { isOneName } from './person.ts';
+import { isOnePerson } from './person.ts';
 
 type Event = EventOf<OutboundEventType>;
 type Proposal = EventData<'OutboundProposed'>;
 
 /** A person at the desk with the role that decides; never an agent. */
-type Person = { by: string; name?: string; role: 'owner' | 'staff' };
+type DecidingPerson = {
+  by: string;
+  name?: string;
+  person_id?: string;
+  role: 'owner' | 'staff';
+};
 
 export type OutboundCommand =
   | { type: 'Propose'; proposal: Proposal }
   /** `proposal` has the new `revision` and `content_sha256`. */
   | { type: 'Revise'; at: number; proposal: Proposal }
-  | (Person & { type: 'Approve'; at: number; contentSha256: string; note?: string })
-  | (Person & { type: 'Reject'; at: number; contentSha256: string; reason: string })
-  | (Person & { type: 'RequestChanges'; at: number; contentSha256: string; reason: string })
+  | (DecidingPerson & { type: 'Approve'; at: number; contentSha256: string; note?: string })
+  | (DecidingPerson & { type: 'Reject'; at: number; contentSha256: string; reason: string })
+  | (DecidingPerson & { type: 'RequestChanges'; at: number; contentSha256: string; reason: string })
   | { type: 'Cancel'; at: number; by: string; reason?: string }
   | { type: 'Expire'; at: number }
   /** `contentSha256` is computed from the bytes that are about to be sent. */
@@ -128,9 +133,8 @@ const APPROVED: readonly OutboundState['status'][] = [
 ];
 
 const approve = (state: OutboundState, command: Of<'Approve'>): OutboundVerdict => {
-  const { by, name, role, note } = command;
-  const isSame = (one: OutboundDecision): boolean =>
-    one.by === by || (name !== undefined && one.name !== undefined && isOneName(one.name, name));
+  const { by, name, person_id, role, note } = command;
+  const isSame = (one: OutboundDecision): boolean => one.by === by || isOnePerson(one, command);
   const earlier = state.decisions.find((one) => one.decision === 'approve' && isSame(one));
   // A repeated approval is in force already, whatever happened since.
   if (earlier?.content_sha256 === command.contentSha256 && APPROVED.includes(state.status))
@@ -141,7 +145,7 @@ const approve = (state: OutboundState, command: Of<'Approve'>): OutboundVerdict 
   if (state.status !== 'pending_approval')
     return reject('already_decided', `the request is ${state.status}`);
   const { revision, content_sha256 } = state;
-  const data = { ...referenceTo(state), by, role, name, revision, content_sha256, note };
+  const data = { ...referenceTo(state), by, role, name, person_id, revision, content_sha256, note };
   return accept({ type: 'OutboundApproved', data });
 };
 
@@ -153,9 +157,18 @@ const declineOrReturn = (
   const rejection = rejectDecision(state, command);
   if (rejection) return rejection;
   if (!rejects && state.status === 'changes_requested') return accept();
-  const { by, name, role, reason } = command;
+  const { by, name, person_id, role, reason } = command;
   const { revision, content_sha256 } = state;
-  const data = { ...referenceTo(state), by, role, name, revision, content_sha256, reason };
+  const data = {
+    ...referenceTo(state),
+    by,
+    role,
+    name,
+    person_id,
+    revision,
+    content_sha256,
+    reason,
+  };
   return accept({ type: rejects ? 'OutboundRejected' : 'OutboundChangesRequested', data });
 };
 

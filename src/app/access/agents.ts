@@ -9,8 +9,9 @@ import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { listRows } from '../read-models/list-rows.ts';
-import { changeRecord } from '../records/change-record.ts';
+import { changeRecord, type CommandFrom } from '../records/change-record.ts';
 import { streamOf } from '../records/streams.ts';
+import { actorOfLast, refuseDependent } from './independence.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 
@@ -46,7 +47,7 @@ const refusalFor = (rejection: RejectedBy<AgentRejection>): Refusal => {
 type AgentChange = {
   ownerId: string;
   agentId: string;
-  command: (state: AgentState | undefined) => AgentCommand;
+  command: CommandFrom<AgentState, AgentCommand>;
 };
 
 const changeAgent = (
@@ -75,11 +76,16 @@ export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, c
 };
 
 type DecisionInput = { agent_id: string; reason: string; scopes?: string[] | undefined };
-type DecisionContext = { state: AgentState | undefined; role: 'owner' | 'staff' };
+type DecisionContext = { role: 'owner' | 'staff'; call: DeskCall };
+type AgentDecision = (
+  input: DecisionInput,
+  context: DecisionContext,
+  deps: DeskDeps,
+) => CommandFrom<AgentState, AgentCommand>;
 
 /** Makes a handler that decides on an existing agent; its owner comes from the credentials. */
 const decide =
-  (command: (input: DecisionInput, context: DecisionContext) => AgentCommand) =>
+  (command: AgentDecision) =>
   async (deps: DeskDeps, input: DecisionInput, call: DeskCall): Promise<Outcome<AgentRecord>> => {
     const { agent_id: agentId } = input;
     const ownerId = deps.credentials.agent(agentId)?.owner;
@@ -88,31 +94,31 @@ const decide =
     return changeAgent(deps, call, {
       ownerId,
       agentId,
-      command: (state) => command(input, { state, role }),
+      command: command(input, { role, call }, deps),
     });
   };
 
 export const approveAccess: DeskHandler<'approveAccess'> = decide(
-  ({ scopes, reason }, { state }) => ({
-    type: 'ApproveAccess',
-    scopes: scopes ?? state?.requested ?? [],
-    reason,
-  }),
+  ({ scopes, reason }, { call }, deps) =>
+    async (state, stored) => {
+      const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
+      const refusal = await refuseDependent(deps, call.actor, { askers });
+      return refusal ?? { type: 'ApproveAccess', scopes: scopes ?? state?.requested ?? [], reason };
+    },
 );
-export const denyAccess: DeskHandler<'denyAccess'> = decide(({ reason }) => ({
+export const denyAccess: DeskHandler<'denyAccess'> = decide(({ reason }) => () => ({
   type: 'DenyAccess',
   reason,
 }));
-export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, { role }) => ({
+export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, { role }) => () => ({
   type: 'SuspendAgent',
   role,
   reason,
 }));
-export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(({ reason }, { role }) => ({
-  type: 'ReinstateAgent',
-  role,
-  reason,
-}));
+export const reinstateAgent: DeskHandler<'reinstateAgent'> = decide(
+  ({ reason }, { role }) =>
+    () => ({ type: 'ReinstateAgent', role, reason }),
+);
 
 export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
   listRows(deps, call, {

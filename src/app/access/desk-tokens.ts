@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { deskOperations } from '#contracts/desk/index.ts';
 import { deskToken, type DeskTokenState } from '#src/domain/desk-token.ts';
+import { personIdOfName } from '#src/domain/person.ts';
 import { createOnce, traceOf } from '../events/decide-and-append.ts';
 import { DESK_TOKEN_PROBLEMS, refuseRejected } from '../events/rejections.ts';
 import { mintCredential } from '../pipeline/authenticate.ts';
@@ -14,13 +15,24 @@ import { keyIdOf } from './key-id.ts';
 type DeskToken = z.output<(typeof deskOperations)['revokeDeskToken']['output']>;
 
 const SECRET_CHARS = 43;
+const NO_PERSON = refuse('validation_failed', 'The name of a person needs a letter.', {
+  errors: [{ pointer: '/name', code: 'letter_missing', detail: 'must have a letter or a digit' }],
+});
 const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
 
-const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
+export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
-const render = ({ token_id, name, roles, owner_id, status }: DeskTokenState): DeskToken => ({
+const render = ({
+  token_id,
+  name,
+  person_id,
+  roles,
+  owner_id,
+  status,
+}: DeskTokenState): DeskToken => ({
   id: token_id,
   name,
+  ...present({ person_id }),
   roles: roles as DeskToken['roles'],
   ...present({ owner_id }),
   status,
@@ -28,6 +40,8 @@ const render = ({ token_id, name, roles, owner_id, status }: DeskTokenState): De
 
 export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input, call) => {
   const { name, roles, owner_id, expires_in_days } = input;
+  const person_id = input.person_id ?? personIdOfName(name);
+  if (person_id === undefined) return NO_PERSON;
   if (owner_id !== undefined && roles.some((role) => role !== 'owner'))
     return refuse('validation_failed', 'A token bound to an owner has the role owner only.', {
       errors: [
@@ -45,6 +59,7 @@ export const issueDeskToken: DeskHandler<'issueDeskToken'> = async (deps, input,
       token: {
         token_id: id,
         name,
+        person_id,
         roles: [...new Set(roles)],
         ...present({ owner_id }),
         hash: deps.secrets.mac('desk-token', token),

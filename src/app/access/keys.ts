@@ -31,7 +31,7 @@ const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecor
   expires_at: iso(state.expires_at),
 });
 
-const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
+export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
 
 /** The agent and environment that a key is for. */
 type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };

@@ -1,11 +1,15 @@
+import type { EventType } from '#contracts/events/index.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
 import { deciderFor, isSettled, type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
+import { actorOfLast, refuseDependent } from '../access/independence.ts';
+import { streamOfKey } from '../access/keys.ts';
 import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-import { done, type Outcome, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { findOwner } from '../records/find-owner.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
@@ -109,7 +113,39 @@ const DESK_PROBLEMS: ProblemByRejection<OutboundRejection> = {
   wrong_role: 'role_missing',
 };
 
+const PROPOSALS: ReadonlySet<string> = new Set<EventType>(['OutboundProposed', 'OutboundRevised']);
+const KEY_ISSUED = ['KeyIssued'] as const satisfies readonly EventType[];
+
 type Act = { request: RequestRef; command: (state: OutboundState) => OutboundCommand };
+
+/** The actor that issued the key which the newest content was proposed with. */
+const keyIssuer = async (
+  { credentials, log }: DeskDeps,
+  stored: readonly StoredEvent[],
+): Promise<string[]> => {
+  const proposal = stored.findLast(({ type }) => PROPOSALS.has(type));
+  const key = proposal?.meta.key === undefined ? undefined : credentials.key(proposal.meta.key);
+  return key
+    ? actorOfLast(await log.readStream(streamOfKey(key.owner, key.key_id)), KEY_ISSUED)
+    : [];
+};
+
+/**
+ * Refuses an approver who is not another person. Where staff control what owners ask for, the person who holds the
+ * agent's key asked; in `owner_controlled` mode the agent did, and its owner decides.
+ */
+const refuseApprover = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { state, stored }: { state: OutboundState; stored: readonly StoredEvent[] },
+): Promise<Refusal | undefined> => {
+  const isStaffs = deciderFor(state.approval.mode) === 'staff';
+  const approvals = state.decisions.filter(({ decision }) => decision === 'approve');
+  return refuseDependent(deps, call.actor, {
+    askers: isStaffs ? await keyIssuer(deps, stored) : [],
+    approvers: approvals.map(({ by }) => by),
+  });
+};
 
 /** Runs one person's command on one request. A halt forbids approvals only. */
 const act = async (
@@ -123,10 +159,12 @@ const act = async (
     ownerId,
     id: request.outbound_id,
     problems: DESK_PROBLEMS,
-    async command(state) {
+    async command(state, stored) {
       if (!state) return NO_REQUEST;
       const decided = command(state);
       if (decided.type !== 'Approve') return decided;
+      const dependent = await refuseApprover(deps, call, { state, stored });
+      if (dependent) return dependent;
       const halt = await readHalt(deps, await readSettings(deps, ownerId));
       return halt === undefined ? decided : HALTED;
     },
@@ -142,7 +180,8 @@ const decisionOf = (
   const needed = deciderFor(approval.mode);
   const other = needed === 'owner' ? ('staff' as const) : ('owner' as const);
   const role = caller.roles.has(needed) ? needed : other;
-  return { at, by: actor, name: caller.name, role, contentSha256 };
+  const { name, personId: person_id } = caller;
+  return { at, by: actor, name, ...present({ person_id }), role, contentSha256 };
 };
 
 export const approveOutbound: DeskHandler<'approveOutbound'> = (deps, request, call) => {

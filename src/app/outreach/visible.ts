@@ -1,13 +1,6 @@
+import { codePointOf, INVISIBLE } from '#contracts/person.ts';
+
 type Hidden = { offset: number; code_point: string };
-
-// Characters that a reader cannot see or cannot distinguish from a space: controls, format characters, tags, private
-// use, separators other than the space, and everything that Unicode draws as nothing (fillers, variation selectors).
-const INVISIBLE =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
-
-/** Names a code point as Unicode does: `U+200D`. */
-const codePointOf = (character: string): string =>
-  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 /** Writes out invisible characters as ⟨U+200D⟩ and lists their offsets. Line breaks are kept. */
 export const visible = (text: string): { shown: string; hidden: Hidden[] } => {

@@ -150,6 +150,7 @@ class LiveAuthenticator implements Authenticator {
       kind: 'desk',
       tokenId,
       name: token.name,
+      ...(token.person_id !== undefined && { personId: token.person_id }),
       roles: new Set(token.roles as DeskRole[]),
       ...(token.owner_id && { ownerId: token.owner_id }),
     });

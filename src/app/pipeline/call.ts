@@ -20,6 +20,8 @@ export type DeskCaller = {
   kind: 'desk';
   tokenId: string;
   name: string;
+  /** Absent in tokens of earlier versions. */
+  personId?: string;
   roles: ReadonlySet<DeskRole>;
   ownerId?: string;
 };

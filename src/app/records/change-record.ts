@@ -1,4 +1,5 @@
 import type { Decider } from '#src/domain/decider.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
 import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import type { Call } from '../pipeline/call.ts';
@@ -6,9 +7,10 @@ import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 
 type Event = { type: string; data: object };
 
-/** Makes the command from the record's state, or refuses. */
+/** Makes the command from the record's state and its events, or refuses. */
 export type CommandFrom<State, Command> = (
   state: State | undefined,
+  stored: readonly StoredEvent[],
 ) => Command | Refusal | Promise<Command | Refusal>;
 
 /** A command on a record of `ownerId`, and how its outcome becomes an answer. */

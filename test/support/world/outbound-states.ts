@@ -23,7 +23,12 @@ export const PROPOSAL: EventData<'OutboundProposed'> = {
 };
 export const OUTBOUND = { outbound_id: 'out_1', agent_id: 'agt_1', task_id: 'tsk_1' };
 export const CONTENT = { revision: 1, content_sha256: CONTENT_SHA };
-export const DANA = { by: 'desk:1', name: 'Dana', role: 'owner' as const };
+export const DANA = {
+  by: 'desk:1',
+  name: 'Dana',
+  person_id: 'dana@acme.example',
+  role: 'owner' as const,
+};
 
 type Event = Happened<OutboundEventType>;
 export const outboundEvent = (time: number, type: OutboundEventType, data: object): Event =>

@@ -343,7 +343,7 @@ describe('The table of an outreach request', () => {
       role: 'owner',
       ...CONTENT,
     });
-    const { name: _name, note: _note, ...bare } = approval;
+    const { name: _name, person_id: _id, note: _note, ...bare } = approval;
     expect(asStored(foldOutbounds(proposed, nameless)?.decisions)).toStrictEqual([bare]);
     const unnamed = outboundEvent(2, 'OutboundRejected', {
       by: 'desk:1',
@@ -351,7 +351,7 @@ describe('The table of an outreach request', () => {
       ...CONTENT,
       reason: 'No',
     });
-    const { name: _who, ...bareRejection } = rejected;
+    const { name: _who, person_id: _whose, ...bareRejection } = rejected;
     expect(asStored(foldOutbounds(proposed, unnamed)?.decisions)).toStrictEqual([bareRejection]);
     expect(() => foldOutbounds(dispatched)).toThrow(
       'OutboundDispatched on a request that was never proposed',
