@@ -233,6 +233,10 @@ const TABLE = {
     title: 'The disk is full',
     hint: 'Nothing was written. Retry later with the same key.',
   }),
+  clock_behind: temporary(503, 'wait', {
+    title: 'The clock is behind the log',
+    hint: 'Nothing was executed. An operator must set the clock, or accept it at the desk. Retry with the same key.',
+  }),
   read_model_rebuilding: temporary(503, 'wait', {
     title: 'The read model is not ready',
     hint: 'Nothing was executed. Retry after Retry-After seconds.',
@@ -270,6 +274,7 @@ export const UNIVERSAL_PROBLEMS = [
   'overloaded',
   'shutting_down',
   'read_model_rebuilding',
+  'clock_behind',
   'internal_error',
 ] as const satisfies readonly ProblemCode[];
 

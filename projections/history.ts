@@ -15,6 +15,7 @@ const WITHOUT_OWNER: ReadonlySet<string> = new Set<EventType>([
   'LeadClaimed',
   'LeadClaimReleased',
   'CallsAudited',
+  'ClockAccepted',
 ]);
 
 /** The positions and types of an owner's events, in log order; their data is only in the log. */

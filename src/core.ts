@@ -15,6 +15,7 @@ import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
 import { recorder } from '#src/app/events/recorder.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
+import { type Timeline, timeline } from '#src/app/events/timeline.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
 import { eventLoopTurns } from '#src/app/shared/turns.ts';
@@ -108,14 +109,17 @@ const open = async (
   options: CoreOptions,
   parts: AsyncDisposableStack,
 ): Promise<Core> => {
-  const { role = 'all', clock = systemClock(), metrics } = options;
+  const { role = 'all', metrics } = options;
+  const system = options.clock ?? systemClock();
   requireRole(role, config);
   const logger = options.log ?? serviceLogger(config.logLevel);
-  const ids = options.ids ?? systemIds(clock.now);
+  const ids = options.ids ?? systemIds(system.now);
   const stopping = new AbortController();
   const { signal } = stopping;
-  const base = { config, clock, ids, logger, metrics, signal, parts };
-  const { log, secrets, vault } = await openLogAndKeys(base, options);
+  const unwired = { config, ids, logger, metrics, signal, parts };
+  const { secrets, vault, time } = await openLogAndKeys({ ...unwired, clock: system }, options);
+  const { log, clock } = time;
+  const base = { ...unwired, clock };
   const isInMemory = config.eventLogUrl.startsWith('memory:');
   const builds = catalogBuilds(isInMemory ? undefined : config.dataDirectory, log.id, (reason) =>
     logger.warn({ reason }, 'the catalog is rebuilt'),
@@ -136,6 +140,7 @@ const open = async (
     vault,
     catalog,
     clock,
+    timeline: time,
     ids,
     streamQueue: new StreamQueue({ monotonic: clock.monotonic, random: Math.random, pause }),
     readModels,
@@ -155,9 +160,8 @@ const open = async (
   // Deferred last: if opening fails, there is nothing to wait for.
   parts.defer(() => (isFilled() ? awaitHead(deps, logger) : undefined));
   parts.defer(() => deps.audit.flush());
-  const { filling } = models;
-  const app = openApp(deps);
-  return { ready, filling, deps, app, logger, listener, close: () => parts.disposeAsync() };
+  const opened = { deps, app: openApp(deps), logger, listener };
+  return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
 };
 
 /** Waits for the read models and then for the head of the log. */
@@ -185,21 +189,24 @@ const waitsOf = (log: EventLog, parts: AsyncDisposableStack): Waits => {
 const openLogAndKeys = async (
   { config, clock, logger, metrics, parts }: Base,
   { onFatal, onLog }: CoreOptions,
-): Promise<{ log: EventLog; secrets: SystemSecrets; vault: KeyVault }> => {
+): Promise<{ time: Timeline; secrets: SystemSecrets; vault: KeyVault }> => {
   // An embedded log needs its root secret first: without it nothing can read the files.
   const localSecrets = isRemoteLog(config) ? undefined : openSecrets(config);
   const opened = await openEventLog(config, { logger, onFatal });
   parts.defer(() => opened.close());
-  const log = observedLog(opened.log, {
+  const observed = observedLog(opened.log, {
     metrics,
     monotonic: clock.monotonic,
     report: appendLogger(logger),
   });
-  if (onLog) onLog(await readLastEvent(log));
+  const last = await readLastEvent(observed);
+  onLog?.(last);
+  const time = timeline(observed, clock);
+  time.observe(last);
   const secrets = localSecrets ?? openSecrets(config);
-  const vault = await openVault(config, log, secrets);
+  const vault = await openVault(config, observed, secrets);
   parts.defer(() => vault.close());
-  return { log, secrets, vault };
+  return { time, secrets, vault };
 };
 
 /** Creates what records calls and visits, and what confirms credentials against a remote log. */

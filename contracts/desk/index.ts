@@ -2,6 +2,7 @@ import { registryOf } from '../operation.ts';
 import * as agents from './agents.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
+import { acceptClock } from './clock.ts';
 import * as keys from './keys.ts';
 import * as lists from './lists.ts';
 import * as outreach from './outreach.ts';
@@ -51,6 +52,7 @@ export const deskOperations = registryOf({
   listProjections: system.listProjections,
   rebuildProjection: system.rebuildProjection,
   verifyProjection: system.verifyProjection,
+  acceptClock,
 });
 
 export type DeskOperations = typeof deskOperations;

@@ -3,6 +3,7 @@ import * as activity from './activity.ts';
 import * as agent from './agent.ts';
 import * as catalog from './catalog.ts';
 import * as claims from './claims.ts';
+import * as clock from './clock.ts';
 import * as deskToken from './desk-token.ts';
 import * as handoff from './handoff.ts';
 import * as key from './key.ts';
@@ -31,6 +32,7 @@ export const EVENTS = Object.freeze({
   ...task,
   ...activity,
   ...privacy,
+  ...clock,
 });
 
 export type EventType = keyof typeof EVENTS;

@@ -62,9 +62,9 @@ export type AppendResult =
 export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
   readonly applied: 'unknown' | 'no';
-  readonly reason: 'fault' | 'full' | 'overloaded' | 'closed';
+  readonly reason: 'fault' | 'full' | 'overloaded' | 'closed' | 'clock';
   constructor(
-    reason: 'fault' | 'full' | 'overloaded' | 'closed',
+    reason: 'fault' | 'full' | 'overloaded' | 'closed' | 'clock',
     applied: 'unknown' | 'no',
     detail: string,
   ) {

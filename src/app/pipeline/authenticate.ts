@@ -9,7 +9,8 @@ import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Secrets } from '#src/ports/system.ts';
 import type { AgentCaller, DeskCaller } from './call.ts';
 import type { Confirmation } from './confirmation.ts';
-import { storeRefusal, unavailable } from './failure.ts';
+import type { Timeline } from '../events/timeline.ts';
+import { CLOCK_BEHIND, storeRefusal, unavailable } from './failure.ts';
 import { done, type Refusal, refuse } from './outcome.ts';
 import type { Identified } from './rules.ts';
 
@@ -87,6 +88,7 @@ type Parts = {
   confirmation?: Confirmation;
   secrets: Secrets;
   clock: Clock;
+  timeline?: Pick<Timeline, 'hasPassed'>;
 };
 
 /**
@@ -113,7 +115,7 @@ class LiveAuthenticator implements Authenticator {
   }
 
   #agent(credential: string): Identified<AgentCaller> {
-    const { credentials, clock } = this.#parts;
+    const { credentials } = this.#parts;
     const [, environment, keyId] = AGENT_KEY.exec(credential) ?? [];
     if (!keyId) return DESK_TOKEN.test(credential) ? IS_DESK_TOKEN : INVALID;
     const digest = digestOf(credential);
@@ -124,8 +126,9 @@ class LiveAuthenticator implements Authenticator {
     const of = { kind: 'agent' as const, ownerId: spaceOf(key), agentId: key.agent_id, keyId };
     if (key.status === 'revoked')
       return { ...refuse('credential_revoked', 'The key was revoked.'), of };
-    if (key.expires_at <= clock.now())
-      return { ...refuse('credential_expired', 'The key has expired.'), of };
+    const hasExpired = this.#hasPassed(key.expires_at);
+    if (hasExpired === undefined) return CLOCK_BEHIND;
+    if (hasExpired) return { ...refuse('credential_expired', 'The key has expired.'), of };
     const agent = credentials.agent(key.agent_id);
     if (agent?.status !== 'approved')
       return { ...refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`), of };
@@ -133,7 +136,7 @@ class LiveAuthenticator implements Authenticator {
   }
 
   #desk(credential: string): Identified<DeskCaller> {
-    const { credentials, clock } = this.#parts;
+    const { credentials } = this.#parts;
     const [, tokenId] = DESK_TOKEN.exec(credential) ?? [];
     if (!tokenId || !hasValidChecksum(credential))
       return AGENT_KEY.test(credential) ? IS_AGENT_KEY : INVALID;
@@ -144,8 +147,9 @@ class LiveAuthenticator implements Authenticator {
     const of = { kind: 'desk' as const, tokenId };
     if (token.status === 'revoked')
       return { ...refuse('credential_revoked', 'The token was revoked.'), of };
-    if (token.expires_at !== undefined && token.expires_at <= clock.now())
-      return { ...refuse('credential_expired', 'The token has expired.'), of };
+    const hasExpired = token.expires_at !== undefined && this.#hasPassed(token.expires_at);
+    if (hasExpired === undefined) return CLOCK_BEHIND;
+    if (hasExpired) return { ...refuse('credential_expired', 'The token has expired.'), of };
     return done({
       kind: 'desk',
       tokenId,
@@ -154,6 +158,12 @@ class LiveAuthenticator implements Authenticator {
       roles: new Set(token.roles as DeskRole[]),
       ...(token.owner_id && { ownerId: token.owner_id }),
     });
+  }
+
+  /** Undefined while clock and log disagree about it. */
+  #hasPassed(at: number): boolean | undefined {
+    const { timeline, clock } = this.#parts;
+    return timeline ? timeline.hasPassed(at) : at <= clock.now();
   }
 
   #callerOf(key: KeyRow, agent: AgentRow): AgentCaller {

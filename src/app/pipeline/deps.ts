@@ -4,6 +4,7 @@ import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
+import type { Timeline } from '../events/timeline.ts';
 import type { StreamQueue } from '../events/stream-queue.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { Audit } from './audit.ts';
@@ -22,6 +23,8 @@ export type Deps = {
   secrets: Secrets;
   vault: KeyVault;
   clock: Clock;
+  /** Whether clock and log agree on the time. */
+  timeline: Pick<Timeline, 'hasPassed' | 'conflict'>;
   ids: Ids;
   streamQueue: StreamQueue;
   following: ReadModelFollower;

@@ -18,6 +18,7 @@ import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts
 import { moveLead } from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
 import { readRfq } from '../handoffs/read-rfq.ts';
+import { acceptClock } from '../access/accept-clock.ts';
 import { issueDeskToken, revokeDeskToken } from '../access/desk-tokens.ts';
 
 /** The handler of each desk operation, one line each. */
@@ -60,4 +61,5 @@ export const deskHandlers: DeskHandlers = {
   listProjections,
   rebuildProjection,
   verifyProjection,
+  acceptClock,
 };

@@ -98,6 +98,12 @@ const newerRecord = (hasWritten: boolean): Refusal =>
     { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' } },
   );
 
+export const CLOCK_BEHIND = refuse(
+  'clock_behind',
+  'The newest event is more than five minutes ahead of the clock of this process.',
+  { retryAfterS: PARKED_RETRY_S, extra: { outcome: 'none' } },
+);
+
 /** Maps the failure of a log to a refusal. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
@@ -110,6 +116,8 @@ export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
       return refuse('overloaded', 'The write queue is full.', { retryAfterS: 1 });
     case 'closed':
       return refuse('shutting_down', 'The log is closing.', { retryAfterS: 2 });
+    case 'clock':
+      return CLOCK_BEHIND;
     case 'fault':
       return refuse('storage_unavailable', 'The log did not answer.', {
         retryAfterS: 1,

@@ -12,6 +12,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   status: { section: SERVICE },
   doctor: { section: SERVICE },
   'demo-reset': { section: SERVICE },
+  clock: { section: SERVICE, about: 'Decide whether the clock or the log is right' },
   access: { section: ACCESS, about: 'Review which agents may act' },
   key: { section: ACCESS, about: 'Manage the API keys of agents' },
   token: { section: ACCESS, about: 'Manage the tokens of people at the desk' },

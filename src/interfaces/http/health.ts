@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import type { ClockConflict } from '#src/app/events/timeline.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { type Filling, measureLag, measureLags, type Statuses } from '#src/app/read-models/lag.ts';
+import { iso } from '#src/app/shared/time.ts';
 import type { Position } from '#src/ports/event-log.ts';
 
 /** Limit of the events that are not folded yet in a process that is ready. */
@@ -19,6 +21,7 @@ type Health = {
 
 export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & {
   projections: Statuses;
+  timeline?: Pick<Deps['timeline'], 'conflict'>;
   /** How much of the log was read before requests are served; undefined once they are. */
   filling?: () => Promise<Filling> | undefined;
 };
@@ -46,6 +49,13 @@ const healthOf = async (deps: HealthDeps): Promise<Health> => {
   }
 };
 
+const renderConflict = ({ position, eventAt, clockAt }: ClockConflict): object => ({
+  now: iso(clockAt),
+  newest_event: { position, at: iso(eventAt) },
+  remedy:
+    'Set the clock if it is wrong; if it is right, run: tributary clock accept --reason REASON',
+});
+
 /**
  * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
  * followed here, and the read models of this process can be read; while the process fills them it answers 503 with its
@@ -66,11 +76,13 @@ export const healthRoutes = (
     const health = await healthOf(deps);
     const { events_behind: lag, unreadable } = health;
     const follows = lag !== null && lag <= LAG_EVENTS_MAX;
-    const ready = follows && unreadable.length === 0 && !filling;
+    const conflict = deps.timeline?.conflict();
+    const ready = follows && unreadable.length === 0 && !filling && !conflict;
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not_ready',
       ...health,
       ...(filling && { filling: await filling }),
+      ...(conflict && { reason: 'clock_behind', clock: renderConflict(conflict) }),
     });
   });
 };

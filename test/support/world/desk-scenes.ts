@@ -200,6 +200,21 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     requestOutboundChanges: decided('request-changes'),
     cancelOutbound: either(request, cancel, cancel),
     observeOutbound: either(lost, observe, observe),
+    acceptClock: async () => {
+      const { log, ids, clock } = app.service.deps;
+      const meta = { at: clock.now() + 24 * HOUR_MS, actor: 'desk:t', surface: 'desk' };
+      const data = { stream: 's', fingerprint: 'f' };
+      await log.append(`acme-key_${freshKey()}`, -1, [
+        {
+          id: ids.uuid(),
+          type: 'RequestBound',
+          data,
+          meta: { ...meta, operation: 'moveLead', request: 'r', v: 1 },
+        },
+      ]);
+      const accept = (why: string) => to('/clock/accept', { reason: why });
+      return scene(accept('Right'), accept('Correct'), turn('halt', 'acme'));
+    },
     rebuildProjection: async () => scene(rebuild('leads'), rebuild('links'), rebuild('leads')),
   };
   return { shownOnce, repeated };

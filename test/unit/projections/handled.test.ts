@@ -18,6 +18,7 @@ const ALONE: EventType[] = [
   'VisitRecorded',
   'ActivityRecorded',
   'CallsAudited',
+  'ClockAccepted',
 ];
 
 const STORIES: readonly (readonly EventType[])[] = [

@@ -50,6 +50,7 @@ test('The projections have different names, and together fold each event type ex
   expect(passedOver.toSorted()).toEqual([
     // Read from the log: no read model lists the refusals of desk tokens and of buyers yet.
     'CallsAudited',
+    'ClockAccepted',
     'CodeClaimed',
     'LeadClaimReleased',
     'LeadClaimed',
