@@ -27,10 +27,10 @@ const prepared = async () => {
   const [closed, crashed] = [fresh(), fresh()];
   const log = sqliteEventLog({ directory: closed });
   await fill(log);
-  for (const name of ['log.db', 'log.db-wal']) cpSync(join(closed, name), join(crashed, name));
+  for (const name of ['log.db', 'log.db-wal', 'log.mark'])
+    cpSync(join(closed, name), join(crashed, name));
   const good = await everything(log);
   await log.close();
-  cpSync(join(closed, 'log.mark'), join(crashed, 'log.mark'));
   return { closed, crashed, good };
 };
 

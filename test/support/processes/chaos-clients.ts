@@ -87,15 +87,25 @@ const allEvents = async ({ log }: RemoteWorld): Promise<StoredEvent[]> => {
 };
 
 /** Expects each acknowledged record once in the log, and no other record. */
-export const expectOnce = async (world: RemoteWorld, { journal }: Load): Promise<void> => {
-  const { acknowledged, sent } = journal;
-  const events = await allEvents(world);
-  const ids = events
+export const expectOnce = async (world: RemoteWorld, load: Load): Promise<void> =>
+  expectRecordsOnce(await allEvents(world), load);
+
+/** Returns the ids of the records that the clients wrote. */
+export const recordIds = (events: readonly StoredEvent[]): string[] =>
+  events
     .filter(({ type }) => ['LinkCreated', 'LeadSubmitted', 'HandoffCreated'].includes(type))
     .map(({ data }) => data as Record<string, string>)
     .filter(({ external_id }) => !external_id?.startsWith('seen-'))
     .map(({ link_id, lead_id, handoff_id }) => link_id ?? lead_id ?? handoff_id ?? '');
-  const answered = [...acknowledged.values()].map(({ text }) => (JSON.parse(text) as never)['id']);
+
+/** Returns the ids in the acknowledged answers. */
+export const acknowledgedIds = ({ journal }: Load): string[] =>
+  [...journal.acknowledged.values()].map(({ text }) => (JSON.parse(text) as { id: string }).id);
+
+export const expectRecordsOnce = (events: readonly StoredEvent[], load: Load): void => {
+  const { acknowledged, sent } = load.journal;
+  const ids = recordIds(events);
+  const answered = acknowledgedIds(load);
   expect(acknowledged.size).toBe(sent.size);
   expect(ids.toSorted()).toEqual(answered.toSorted());
   const eventIds = events.map(({ id }) => id);

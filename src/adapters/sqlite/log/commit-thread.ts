@@ -10,7 +10,8 @@ import { openStore } from '../open.ts';
 import { Checkpointer } from './checkpoint.ts';
 import { type CommitResult, Committer, type Recording, type Records } from './committer.ts';
 import { fileAt } from './log-file.ts';
-import { LOG_RECORDING, LOG_STORE } from './log-records.ts';
+import { type MarkOptions, MarkWriter } from './log-mark.ts';
+import { endOf, LOG_RECORDING, LOG_STORE } from './log-records.ts';
 
 export type ThreadRequest =
   | { kind: 'commit'; records: Records }
@@ -22,8 +23,13 @@ export type ThreadReply =
   /** A checkpoint failed, and it is unknown what is stored. */
   | { kind: 'checkpoint failed'; text: string };
 
-/** `file` identifies the file that was at the path when it was first opened. */
-export type StoreFile = { store: keyof typeof STORES; path: string; file: string | undefined };
+/** `file` identifies the file that was at the path when it was first opened. `mark` is moved by commits to the log. */
+export type StoreFile = {
+  store: keyof typeof STORES;
+  path: string;
+  file: string | undefined;
+  mark?: MarkOptions;
+};
 
 const STORES = {
   log: { open: (path) => openStore(path, LOG_STORE), recording: LOG_RECORDING },
@@ -31,7 +37,7 @@ const STORES = {
 } satisfies Record<string, { open(path: string): DatabaseSync; recording: Recording }>;
 
 const serve = (
-  { store, path, file }: StoreFile,
+  { store, path, file, mark }: StoreFile,
   reply: (message: ThreadReply) => void,
 ): ((request: ThreadRequest) => void) => {
   /** A commit to a replaced file must not be acknowledged. */
@@ -42,13 +48,18 @@ const serve = (
   requireInPlace();
   const { open, recording } = STORES[store];
   const db = open(path);
-  const committer = new Committer(db, recording, requireInPlace);
+  const marks = mark && new MarkWriter(mark);
+  const committer = new Committer(db, recording, (records) => {
+    requireInPlace();
+    marks?.write(endOf(records));
+  });
   const checkpointer = new Checkpointer(db, (error) =>
     reply({ kind: 'checkpoint failed', text: messageOfError(error) }),
   );
   return (request) => {
     if (request.kind === 'close') {
       checkpointer.close();
+      marks?.close();
       db.close();
       parentPort?.close();
       return;

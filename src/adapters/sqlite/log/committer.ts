@@ -16,15 +16,19 @@ export type CommitResult =
 export class Committer {
   readonly #db: DatabaseSync;
   readonly #columns: number;
-  readonly #requireInPlace: () => void;
+  readonly #onCommitted: (records: Records) => void;
   readonly #insert;
   readonly #truncate;
 
-  /** `requireInPlace` throws if the file was replaced, so that the next start would not find it. */
-  constructor(db: DatabaseSync, { insert, columns }: Recording, requireInPlace = () => {}) {
+  /** `onCommitted` runs before the result of a commit is returned; if it throws, the outcome is unknown. */
+  constructor(
+    db: DatabaseSync,
+    { insert, columns }: Recording,
+    onCommitted: (records: Records) => void = () => {},
+  ) {
     this.#db = db;
     this.#columns = columns;
-    this.#requireInPlace = requireInPlace;
+    this.#onCommitted = onCommitted;
     this.#insert = db.prepare(insert);
     this.#truncate = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
   }
@@ -38,7 +42,7 @@ export class Committer {
         this.#insert.run(...records.slice(at, at + this.#columns));
       committing = true;
       this.#db.exec('COMMIT');
-      this.#requireInPlace();
+      this.#onCommitted(records);
       return { kind: 'committed' };
     } catch (error) {
       return this.#failed(error, committing);

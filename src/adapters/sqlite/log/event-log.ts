@@ -6,7 +6,7 @@ import { encodeAppend, UPCASTS, type Upcasts } from '#src/adapters/event-codec.t
 import { Subscribers } from '#src/adapters/subscribers.ts';
 import { lockDirectory } from '../lock.ts';
 import { threadCommits } from './commits.ts';
-import { MarkKeeper } from './log-mark.ts';
+import { ensureMark } from './log-mark.ts';
 import { type LogFile, openLogFile, refuseDamage } from './log-open.ts';
 import { LogReader } from './log-reader.ts';
 import { type LogHead, LogTransaction } from './log-transaction.ts';
@@ -19,7 +19,6 @@ export type SqliteLogOptions = WriterOptions & {
   directory: string;
   /** A subscriber with more undelivered events reads them from the file. */
   subscriberEventsMax?: number;
-  markEveryMs?: number;
   /** Number of newest records to check before the log is used. */
   checkedAtOpen?: number;
   /** Number of new streams in memory before they are written to streams.db. */
@@ -34,12 +33,9 @@ export type SqliteEventLog = EventLog & {
   verify(onProgress?: (position: number) => void): Promise<ScrubResult>;
 };
 
-const MARK_EVERY_MS = 1_000;
-
 /** The parts of an open log, around the head that a commit moves. */
 class OpenLog {
   readonly #commits;
-  readonly #mark: MarkKeeper;
   readonly db;
   /** Mutable; all parts read it. */
   readonly head: LogHead;
@@ -61,15 +57,10 @@ class OpenLog {
     this.heads = new StreamHeads(db, position, this.index);
     const page: LogReader['page'] = (after, limit) => this.reader.page(after, limit);
     this.subscribers = new Subscribers({ head: position, page }, options.subscriberEventsMax);
-    const everyMs = options.markEveryMs ?? MARK_EVERY_MS;
-    this.#mark = new MarkKeeper(pathOf('log.mark'), everyMs, () => ({
-      id,
-      position: this.head.position,
-      seal: this.head.seal,
-    }));
-    this.#commits = threadCommits({ store: 'log', path: pathOf('log.db'), file }, (text) =>
-      this.writer.stop(text),
-    );
+    const mark = { path: pathOf('log.mark'), id };
+    ensureMark(mark, head);
+    const stored = { store: 'log', path: pathOf('log.db'), file, mark } as const;
+    this.#commits = threadCommits(stored, (text) => this.writer.stop(text));
     this.writer = new LogWriter(
       {
         commits: this.#commits,
@@ -84,7 +75,6 @@ class OpenLog {
     await this.writer.close();
     await this.#commits.close();
     this.subscribers.close();
-    await this.#mark.close();
     this.index.close();
     this.db.close();
   }
@@ -102,7 +92,6 @@ class OpenLog {
     this.index.add(created);
     if (events) this.subscribers.push(events);
     else this.subscribers.readFromLog();
-    this.#mark.schedule();
   }
 }
 

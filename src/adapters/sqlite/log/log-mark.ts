@@ -1,35 +1,97 @@
 /**
- * log.mark records how far the log has come. SQLite opens a log without error even if it lost its end
+ * log.mark records the last acknowledged event. SQLite opens a log without error even if it lost its end
  * (a truncated file, a flipped bit in the write-ahead log); comparing it with the mark shows the loss.
+ *
+ * The file has two slots of SLOT_BYTES, each with its own checksum. Each mark overwrites the older slot,
+ * so a write that a power cut tears leaves the other one. The slots together are one JSON object, in
+ * which the second slot repeats the names of the first: earlier versions, which had one mark, parse the
+ * whole file and use the second slot, which trails by at most one commit.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { StartupError } from '#src/ports/startup-error.ts';
 
-type Mark = { id: string; position: number; seal: number };
+/** Position and checksum of the last event. */
+type LogEnd = { position: number; seal: number };
+type Mark = LogEnd & { id: string };
 
-const isMark = (value: unknown): value is Mark => {
-  const mark = value as Partial<Mark> | null;
-  return (
-    typeof mark?.id === 'string' &&
-    Number.isSafeInteger(mark.position) &&
-    Number.isSafeInteger(mark.seal)
-  );
+export type MarkOptions = { path: string; id: string };
+
+/** A page of memory and of most disks, so that no write touches both slots. */
+const SLOT_BYTES = 4_096;
+
+const FIELDS = /"id":"(\w+)","position":(\d+),"seal":(\d+),"crc":(\d+)/;
+
+const crcOf = ({ id, position, seal }: Mark): number => crc32(`${id} ${position} ${seal}`);
+
+const encodeSlot = (slot: number, mark: Mark): Buffer => {
+  const { id, position, seal } = mark;
+  const fields = JSON.stringify({ id, position, seal, crc: crcOf(mark) });
+  const text = slot === 0 ? fields.slice(0, -1) : `,${fields.slice(1)}`;
+  return Buffer.from(`${text.padEnd(SLOT_BYTES - 1)}\n`, 'latin1');
+};
+
+/** Returns undefined if the slot was never written, or is damaged. */
+const decodeSlot = (text: string): Mark | undefined => {
+  const [, id = '', position, seal, crc] = FIELDS.exec(text) ?? [];
+  const mark = { id, position: Number(position), seal: Number(seal) };
+  return Number(crc) === crcOf(mark) ? mark : undefined;
+};
+
+/** Reads the one mark of earlier versions, which had no checksum. */
+const decodeSingle = (text: string): Mark | undefined => {
+  try {
+    const mark = JSON.parse(text) as Partial<Mark> | null;
+    const { id, position, seal } = mark ?? {};
+    const isWhole = Number.isSafeInteger(position) && Number.isSafeInteger(seal);
+    if (typeof id !== 'string' || !isWhole || Object.keys(mark ?? {}).length !== 3)
+      return undefined;
+    return mark as Mark;
+  } catch {
+    return undefined;
+  }
+};
+
+type StoredMark = { mark: Mark; slot: number | undefined };
+
+/** Returns the newest mark and its slot, undefined in a file of an earlier version; null if both slots are damaged. */
+const decode = (text: string): StoredMark | null => {
+  const slots = [text.slice(0, SLOT_BYTES), text.slice(SLOT_BYTES)].map(decodeSlot);
+  const [first, second] = slots;
+  if (first && first.position > (second?.position ?? -1)) return { mark: first, slot: 0 };
+  if (second) return { mark: second, slot: 1 };
+  const single = decodeSingle(text);
+  return single ? { mark: single, slot: undefined } : null;
+};
+
+const readText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 };
 
 const WAY_FORWARD =
   'Restore the data directory from a backup. Deleting log.mark accepts the loss of all events ' +
   'that were acknowledged after the end of this log.';
 
-/** Returns undefined if there is no mark. Throws StartupError if it is unreadable. */
+/** Returns undefined if there is no mark. Throws StartupError if no mark in the file is readable. */
 export const readMark = (path: string): Mark | undefined => {
-  if (!existsSync(path)) return undefined;
-  try {
-    const mark: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    if (isMark(mark)) return mark;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  const stored = decode(text);
+  if (stored) return stored.mark;
   throw new StartupError(
     `${path} is unreadable, so it is unknown whether the log has lost its end. Restore the data ` +
       'directory from a backup, or delete log.mark and run `tributary log verify`.',
@@ -62,63 +124,77 @@ export const requireMark = (
   }
 };
 
-const writeMark = async (path: string, mark: Mark): Promise<void> => {
-  const fresh = `${path}.new`;
-  const file = await open(fresh, 'w', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(mark)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(fresh, path);
+/** Creates the file with the mark in both slots, also in place of one of an earlier version. */
+const create = (path: string, mark: Mark): void => {
+  const slots = Buffer.concat([encodeSlot(0, mark), encodeSlot(1, mark)]);
+  writeFileSync(`${path}.new`, slots, { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
 };
 
-/** Moves the mark after commits were answered: at once, then at most every `everyMs`. */
-export class MarkKeeper {
+/** Returns the slot to overwrite next, after creating the file if it has no slots. */
+const prepareSlots = (path: string, mark: Mark): number => {
+  const stored = decode(readText(path) ?? '');
+  if (stored?.slot !== undefined) return 1 - stored.slot;
+  create(path, mark);
+  return 0;
+};
+
+/** Creates the file unless it has slots. Without space the first commit tries again. */
+export const ensureMark = ({ path, id }: MarkOptions, { position, seal }: LogEnd): void => {
+  try {
+    prepareSlots(path, { id, position, seal });
+  } catch {
+    // A missing mark detects nothing, and harms nothing.
+  }
+};
+
+const SYNC_EVERY_MS = 1_000;
+
+/** Overwrites the older slot after each commit, and syncs the file at most once a second. */
+export class MarkWriter {
   readonly #path: string;
-  readonly #everyMs: number;
-  readonly #current: () => Mark;
-  /** Position of the stored mark. */
-  #written: number;
-  #timer: NodeJS.Timeout | undefined;
-  #writing = Promise.resolve();
+  readonly #id: string;
+  #file: number | undefined;
+  #slot = 0;
+  #syncing: NodeJS.Timeout | undefined;
 
-  constructor(path: string, everyMs: number, current: () => Mark) {
+  constructor({ path, id }: MarkOptions) {
     this.#path = path;
-    this.#everyMs = everyMs;
-    this.#current = current;
-    this.#written = readMark(path)?.position ?? -1;
+    this.#id = id;
   }
 
-  schedule(): void {
-    if (this.#timer) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (this.#current().position !== this.#written) this.schedule();
-    }, this.#everyMs).unref();
-    setImmediate(() => this.#enqueue());
-  }
-
-  async close(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#enqueue();
-    await this.#writing;
-  }
-
-  /** Writes one after another, because all use the same temporary file. */
-  #enqueue(): void {
-    this.#writing = this.#writing.then(() => this.#write());
-  }
-
-  async #write(): Promise<void> {
-    const mark = this.#current();
-    if (mark.position === this.#written) return;
+  /** Never throws: the commit is durable, and an older mark remains valid. */
+  write({ position, seal }: LogEnd): void {
+    const mark = { id: this.#id, position, seal };
     try {
-      await writeMark(this.#path, mark);
-      this.#written = mark.position;
+      const file = (this.#file ??= this.#open(mark));
+      writeSync(file, encodeSlot(this.#slot, mark), 0, SLOT_BYTES, this.#slot * SLOT_BYTES);
+      this.#slot = 1 - this.#slot;
+      this.#syncing ??= setTimeout(() => this.#sync(file), SYNC_EVERY_MS).unref();
     } catch {
-      // The disk is full, most likely. The old mark remains valid; the next write may succeed.
+      // The next commit tries again.
     }
+  }
+
+  close(): void {
+    clearTimeout(this.#syncing);
+    if (this.#file === undefined) return;
+    try {
+      fdatasyncSync(this.#file);
+    } catch {
+      // As after a power cut, the mark may trail by the commits since the last sync.
+    }
+    closeSync(this.#file);
+  }
+
+  #open(mark: Mark): number {
+    this.#slot = prepareSlots(this.#path, mark);
+    return openSync(this.#path, 'r+');
+  }
+
+  #sync(file: number): void {
+    this.#syncing = undefined;
+    // In the thread pool, so that no commit waits for it. A failed sync leaves what a power cut would.
+    fdatasync(file, () => {});
   }
 }

@@ -6,7 +6,7 @@
 import { crc32 } from 'node:zlib';
 import { LogCorrupted } from '#src/ports/event-log.ts';
 import type { StoreKind } from '../open.ts';
-import type { Recording } from './committer.ts';
+import type { Recording, Records } from './committer.ts';
 
 /** 4,096 events share a slice of the index of owners. Part of the file format. */
 export const SLICE_BITS = 12;
@@ -41,6 +41,12 @@ export const LOG_RECORDING: Recording = {
   insert: `INSERT INTO events VALUES (${Array(COLUMN_COUNT).fill('?').join()})`,
   columns: COLUMN_COUNT,
 };
+
+/** Returns position and seal of the last of some records, of which there is at least one. */
+export const endOf = (records: Records): { position: number; seal: number } => ({
+  position: Number(records.at(-COLUMN_COUNT)),
+  seal: Number(records.at(-1)),
+});
 
 export const FOLD_COLUMNS = 'position, stream, revision, type, at, data, crc';
 export type FoldRow = [
@@ -95,7 +101,7 @@ export const damaged = (position: unknown, what: string): LogCorrupted =>
   );
 
 /**
- * Throws LogCorrupted unless the row is what was written. A flipped bit can also change the type of a
+ * Throws LogCorrupted if the checksum does not fit. A flipped bit can also change the type of a
  * column, and the checksum alone does not distinguish null or 0.5 from 0.
  */
 export const requireFoldRow = (row: readonly [...FoldRow, ...unknown[]]): void => {
@@ -107,7 +113,7 @@ export const requireFoldRow = (row: readonly [...FoldRow, ...unknown[]]): void =
     throw damaged(position, 'its checksum does not fit');
 };
 
-/** Throws LogCorrupted unless the row, with its attribution, is what was written. */
+/** Throws LogCorrupted if a checksum of the row, with its attribution, does not fit. */
 export const requireFullRow = (row: FullRow): void => {
   requireFoldRow(row);
   const [position, stream, , , , , crc, owner, id, meta, seal] = row;
