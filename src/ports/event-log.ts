@@ -87,7 +87,7 @@ export class UnknownEventType extends Error {
   override readonly name = 'UnknownEventType';
 }
 
-/** A stored record differs from what was written. It is never served; the message has its place. */
+/** A stored record is damaged: its checksum does not fit. It is never served; the message has its place. */
 export class LogCorrupted extends Error {
   override readonly name = 'LogCorrupted';
 }

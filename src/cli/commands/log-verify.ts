@@ -8,9 +8,14 @@ import { formatPlural, printResult } from '../terminal/output.ts';
 import { startProgress } from '../terminal/progress.ts';
 
 const faultText = (reason: string, events: number): string =>
-  `the log is damaged: ${reason.replace(/\.$/, '')}. ${formatPlural(events, 'event')} before that are intact.`;
+  `the log is damaged: ${reason.replace(/\.$/, '')}. No accidental damage was found in ` +
+  `${formatPlural(events, 'event')} before that.`;
 
-/** Reads every byte of the log and checks it. */
+/** Checksums show accidents only: a person who can write the file can also write fitting checksums. */
+const successText = (events: number): string =>
+  `${formatPlural(events, 'event')}: no accidental damage found. This does not prove that nobody changed them.`;
+
+/** Reads every byte of the log and looks for accidental damage. */
 export const verifyEvents = async (options: CommonOptions): Promise<void> => {
   const config = configFor(options);
   const { dataDirectory: directory } = config;
@@ -39,7 +44,7 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
     printResult(
       options,
       { ...report, unreadable_subjects: unreadable },
-      `${formatPlural(events, 'event')}: all are intact.${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
+      `${successText(events)}${unreadable ? ` ${unreadableText(unreadable)}` : ''}`,
     );
   } finally {
     await opened.close();

@@ -72,7 +72,8 @@ const checkLogFile = (directory: string) =>
     if (last === null) return ok('none yet');
     const size = `${(statSync(join(directory, 'log.db')).size / MIB).toFixed(1)} MiB`;
     return ok(
-      `${formatCount(last)} events, ${size}; the newest are intact. tributary log verify checks all`,
+      `${formatCount(last)} events, ${size}; no accidental damage found in the newest. ` +
+        'tributary log verify checks all',
     );
   });
 

@@ -73,7 +73,7 @@ export const requireLogFile = (directory: string): void => {
 
 /**
  * Checks, without changing a byte, that the log is the marked one and as long, and that its newest
- * `checked` records are intact. Returns the last position; null if there is no log and no mark of one.
+ * `checked` records have no accidental damage. Returns the last position; null if there is no log and no mark of one.
  * Throws StartupError.
  */
 export const inspectLog = (directory: string, checked = RECORDS_CHECKED): number | null => {

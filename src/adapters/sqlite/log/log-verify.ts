@@ -1,4 +1,4 @@
-/** Checks every record and every index entry of the log. */
+/** Looks for accidental damage in every record and every index entry of the log. */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogCorrupted } from '#src/ports/event-log.ts';
@@ -9,7 +9,7 @@ import type { StreamIndex } from './stream-index.ts';
 type Fault = { position: number; reason: string };
 
 export type ScrubResult = {
-  /** Number of intact events from the beginning on. */
+  /** Number of events from the beginning on without accidental damage. */
   events: number;
   /** The first fault; null if there is none. Position 0: in an index or in the structure of the file. */
   fault: Fault | null;
@@ -31,7 +31,7 @@ const faultOfFile = (db: DatabaseSync): Fault | null => {
   return reason === 'ok' ? null : { position: 0, reason: String(reason) };
 };
 
-/** Finds the first record after `after` up to `to` that is not what was written. */
+/** Finds the first record after `after` up to `to` whose checksum or index does not fit. */
 const findFault = (log: VerifiedLog, after: number, to: number): Fault | null => {
   let position = after;
   try {
