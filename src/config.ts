@@ -93,6 +93,9 @@ const environment = z.object({
   READ_MODEL_URL: store(['sqlite:', 'memory:'], REMOTE_READ_MODELS, 'redis://HOST rediss://HOST')
     .refine((value) => URL.canParse(value), { error: 'must be a URL' })
     .default('sqlite:views'),
+  REDIS_ALLOW_PLAIN: z
+    .enum(['0', '1'], { error: 'must be 1, to accept redis:// without TLS, or 0' })
+    .default('0'),
   PUBLIC_URL: z
     .string()
     .refine(isOrigin, {
@@ -147,6 +150,8 @@ const settings = environment.transform((env) => ({
   eventLogUrl: env.EVENT_LOG_URL,
   /** May contain a password. */
   readModelUrl: new URL(env.READ_MODEL_URL),
+  /** Whether an unencrypted connection to Redis needs no warning, because the network is private. */
+  allowsPlainRedis: env.REDIS_ALLOW_PLAIN === '1',
   /** Public origin without a trailing slash; derived from host and port if not set. */
   publicUrl: env.PUBLIC_URL,
   /** Header with the visitor's country, set by a trusted proxy, for example CF-IPCountry. */

@@ -10,6 +10,7 @@ import {
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';
+import { networkRiskOf } from '#src/adapters/redis/url-options.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
@@ -133,10 +134,12 @@ const fillingOf = (engine: Engine, config: Config) => async (): Promise<Filling>
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
 export const openRemoteStore = async (
-  { readModelUrl: url }: Config,
+  { readModelUrl: url, allowsPlainRedis }: Config,
   { log, logger, signal, parts, metrics }: Omit<ReadModelOptions, 'role' | 'catalog'>,
 ) => {
   const { redisStore } = await import('#src/adapters/redis/read-model.ts');
+  const risk = allowsPlainRedis ? undefined : networkRiskOf(url);
+  if (risk !== undefined) logger.warn({ risk }, 'Redis is used without TLS');
   const onFault = throttledLog(logger, 'Redis does not answer; remote read models are unavailable');
   const redis = await redisStore({ url, log: log.id, projections: REMOTE_PROJECTIONS, onFault });
   const store = metrics ? observedStore(redis, metrics, systemClock().monotonic) : redis;

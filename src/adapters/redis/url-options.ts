@@ -9,6 +9,19 @@ const OPTIONS = ['tlsCAFile'];
 export const urlWithoutSecrets = ({ protocol, host, pathname }: URL): string =>
   `${protocol}//${host}${pathname}`;
 
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/**
+ * Says what others on the network can do; undefined if the connection uses TLS or does not leave this
+ * machine.
+ */
+export const networkRiskOf = ({ protocol, hostname, password }: URL): string | undefined => {
+  if (protocol === 'rediss:' || LOOPBACK.test(hostname)) return undefined;
+  return password
+    ? 'anybody on the network path can read the password and the business data of all owners, and change both'
+    : 'anybody who can reach the port can read and change the business data of all owners';
+};
+
 const refuse = (url: URL, reason: string): never => {
   throw new StartupError(`READ_MODEL_URL (${urlWithoutSecrets(url)}) cannot be used: ${reason}.`);
 };
