@@ -22,7 +22,7 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import type { MovableKeys } from '#src/ports/system.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
 import { formatPlural, printResult } from '../terminal/output.ts';
-import { type ProgressBar, startProgress } from '../terminal/progress.ts';
+import { type Progress, startProgress } from '../terminal/progress.ts';
 
 /** One end of a copy: its events, and the keys of personal data beside them. */
 type End<Log, Keys> = { log: Log; keys(vaultKey: Buffer): Promise<Keys> };
@@ -130,7 +130,7 @@ const requiringKnownTypes = (from: CopySource): CopySource => ({
 /** Shows a bar for each phase. */
 const showPhases = (length: number, unit: string) => {
   let phase: CopyPhase | undefined;
-  let bar: ProgressBar | undefined;
+  let bar: Progress | undefined;
   return {
     update(next: CopyPhase, position: number): void {
       const total = Math.max(length, position);

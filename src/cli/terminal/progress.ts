@@ -1,12 +1,15 @@
-/** Progress on stderr: a bar on a terminal, otherwise a line every two seconds. */
-import { SingleBar } from 'cli-progress';
+/** Progress on stderr: one line that changes on a terminal, otherwise a line every two seconds. */
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { formatCount, printNotice } from './output.ts';
 
 const LINE_EVERY_MS = 2_000;
+const REDRAW_EVERY_MS = 100;
+const COLUMNS = 80;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+/** Moves to the beginning of the line and erases it. */
+const ERASE_LINE = '\r\u001b[K';
 
-export type ProgressBar = {
+export type Progress = {
   /** Shows how much is done. The total may become known later. */
   update(done: number, total?: number): void;
   stop(): void;
@@ -20,50 +23,26 @@ type ProgressOptions = {
   describeDone?(): string;
 };
 
-const drawBar = ({ label, total, unit }: ProgressOptions): ProgressBar => {
-  const bar = new SingleBar({
-    format: `${label}  {bar} {percentage} %  {value}/{total} ${unit}  {duration_formatted}`,
-    stream: process.stderr,
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: 24,
-    hideCursor: true,
-    fps: 10,
-  });
-  bar.start(total, 0);
-  return {
-    update(done, newTotal) {
-      if (newTotal !== undefined) bar.setTotal(newTotal);
-      bar.update(done);
-    },
-    stop: () => bar.stop(),
-  };
+const redraw = (line: string): void => {
+  const { columns = COLUMNS } = process.stderr;
+  process.stderr.write(ERASE_LINE + line.slice(0, columns - 1));
 };
 
-const printLines = ({ label, total, unit }: ProgressOptions): ProgressBar => {
+/** Shows progress until `stop`. A signal still ends the process, after the progress so far is printed. */
+export const startProgress = ({
+  label,
+  unit,
+  describeDone,
+  ...options
+}: ProgressOptions): Progress => {
+  const { isTTY } = process.stderr;
   const { monotonic } = systemClock();
-  let printedAt = monotonic();
-  return {
-    update(done, newTotal = total) {
-      if (monotonic() - printedAt < LINE_EVERY_MS) return;
-      printedAt = monotonic();
-      printNotice(`${label}  ${formatCount(done)}/${formatCount(newTotal)} ${unit}`);
-    },
-    stop: () => undefined,
-  };
-};
-
-/**
- * Shows progress until `stop`. A signal still ends the process, after the terminal is restored and the
- * progress so far is printed.
- */
-export const startProgress = (options: ProgressOptions): ProgressBar => {
-  const { label, unit, describeDone } = options;
-  const bar = (process.stderr.isTTY ? drawBar : printLines)(options);
+  const [show, everyMs] = isTTY ? [redraw, REDRAW_EVERY_MS] : [printNotice, LINE_EVERY_MS];
+  let shownAt = isTTY ? -Infinity : monotonic();
   let [done, total] = [0, options.total];
   const stop = (): void => {
     for (const signal of SIGNALS) process.off(signal, interrupt);
-    bar.stop();
+    if (isTTY) process.stderr.write(ERASE_LINE);
   };
   const interrupt = (signal: NodeJS.Signals): void => {
     stop();
@@ -75,7 +54,10 @@ export const startProgress = (options: ProgressOptions): ProgressBar => {
   return {
     update(nowDone, nowTotal = total) {
       [done, total] = [nowDone, nowTotal];
-      bar.update(done, total);
+      if (monotonic() - shownAt < everyMs) return;
+      shownAt = monotonic();
+      const percent = total > 0 ? Math.floor((100 * done) / total) : 100;
+      show(`${label}  ${percent} %  ${formatCount(done)}/${formatCount(total)} ${unit}`);
     },
     stop,
   };

@@ -125,7 +125,7 @@ export const LAYERS: Layer[] = [
   { place: 'src/cli.ts', may: ['src/', 'commander'] },
   {
     place: 'src/cli/',
-    may: [...ALL_CODE, 'commander', 'cli-progress', 'pino', 'zod', 'node:'],
+    may: [...ALL_CODE, 'commander', 'pino', 'zod', 'node:'],
     types: ['fastify'],
   },
 ];
