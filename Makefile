@@ -50,7 +50,7 @@ test-chaos: setup ## Cause random faults on EventStoreDB, Redis and the disk for
 mutate: setup ## Mutate the deciders and projections; their tests must detect 90 % (FILE, SHARD=1/3)
 	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)
 
-check: setup types lint format dead tidy ## Check types, lint, format, dead code, dependency rules, published files
+check: setup types lint format dead sbom tidy ## Check types, lint, format, dead code, packages, dependency rules, published files
 
 types: setup
 	@npx tsc -p .
@@ -64,6 +64,10 @@ format: setup
 
 dead: setup
 	@npx knip --no-progress
+
+# The packages that run in production, with checksums and licences (CycloneDX), in build/sbom.cdx.json.
+sbom: setup
+	@node infra/scripts/sbom.ts
 
 tidy: setup
 	@npx vitest run --reporter=dot test/tidy.test.ts test/published.test.ts test/requirements.test.ts

@@ -24,7 +24,8 @@ type ProgressOptions = {
 };
 
 const redraw = (line: string): void => {
-  const { columns = COLUMNS } = process.stderr;
+  // 0 on a terminal that does not tell.
+  const columns = process.stderr.columns || COLUMNS;
   process.stderr.write(ERASE_LINE + line.slice(0, columns - 1));
 };
 
