@@ -167,12 +167,13 @@ const open = async (
 /** Waits for the read models and then for the head of the log. */
 const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {
   let isFilled = false;
-  const ready = filled.then(async () => {
+  const becomeReady = async (): Promise<void> => {
+    await filled;
     // A log that stops answering now is reported by /readyz, and does not end the process.
     await catchUp(deps).catch(() => undefined);
     isFilled = true;
-  });
-  return { ready, isFilled: () => isFilled };
+  };
+  return { ready: becomeReady(), isFilled: () => isFilled };
 };
 
 /** Measures how long a request waits in this process. */

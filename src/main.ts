@@ -92,12 +92,14 @@ const createServer = (
   const dispatcher = createDispatcher(deps, config, log);
   let erasures: ReturnType<typeof startFinishingErasures> | undefined;
   let isClosing = false;
-  const ready = core.ready.then(async () => {
+  const becomeReady = async (): Promise<void> => {
+    await core.ready;
     if (isClosing) return;
     if (role !== 'dispatcher') await ensureRootToken(deps, config);
     erasures = startFinishingErasures(deps, config, log);
     isStarting = false;
-  });
+  };
+  const ready = becomeReady();
   // Also when it is closed without waiting for it.
   ready.catch(() => {});
   parts.defer(async () => {
