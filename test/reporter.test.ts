@@ -42,7 +42,7 @@ const run = async (files: Record<string, string>) => {
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(root, name), imports + content);
   const reporter = join(ROOT, 'infra/scripts/plain-reporter.ts');
-  const args = ['run', '--root', root, '--config', 'false', '--reporter', reporter];
+  const args = ['run', '--root', root, '--reporter', reporter];
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
   const child = spawn(execPath, [vitest, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
