@@ -1,4 +1,5 @@
 /** Rules of EventStoreDB that the adapter relies on, for the stand-in and for real servers. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { AllStreamResolvedEvent, AppendExpectedRevision } from '@eventstore/db-client';
 import {
@@ -27,7 +28,7 @@ export const rulesConformance = (
   });
   beforeEach(() => {
     // New in each run: the server may have the streams of an earlier one.
-    S = `anna-lead_${freshId()}`;
+    S = `anna-lead_${randomBytes(12).toString('hex')}`;
     [a, b, c, d] = [freshId(), freshId(), freshId(), freshId()];
   });
   afterAll(() => client?.dispose());
@@ -150,7 +151,7 @@ export const rulesConformance = (
       };
       expect(await first('forwards')).toBe(positions[1]);
       expect(await first('backwards')).toBe(positions[0]);
-      // Within the record, like every position of a part that was scavenged earlier is valid.
+      // Within the record, because each position of a part that was scavenged earlier is valid.
       const within = (positions[1] ?? 0n) + 1n;
       const nowhere = client.readAll({ fromPosition: { commit: within, prepare: within } });
       await expect(nowhere.toArray()).rejects.toMatchObject({ type: 'unknown' });
