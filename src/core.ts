@@ -7,7 +7,6 @@ import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { CLASSIFIER_VERSION, performanceFold } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
-import { eventLoopDelay } from '#src/adapters/system/event-loop.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
@@ -18,14 +17,13 @@ import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { type Timeline, timeline } from '#src/app/events/timeline.ts';
 import { visitRecorder } from '#src/app/links/visits.ts';
 import { auditLog } from '#src/app/pipeline/audit.ts';
-import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import { confirmation } from '#src/app/pipeline/confirmation.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
 import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
-import type { Clock, Ids, KeyVault, Waits } from '#src/ports/system.ts';
+import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
 import { createListener, type Listener } from './wiring/listener.ts';
@@ -37,6 +35,7 @@ import { type OpenReadModels, openReadModels } from './wiring/read-models.ts';
 import { openSecrets } from './wiring/secrets.ts';
 import { openSharedCount } from './wiring/shared-count.ts';
 import { openVault } from './wiring/vault.ts';
+import { waitsOf } from './wiring/waits.ts';
 
 export type Core = {
   /** Resolves once the read models that every request needs are filled, and follow the log. */
@@ -174,17 +173,6 @@ const catchUpAfter = (filled: Promise<unknown>, deps: AppDeps) => {
     isFilled = true;
   };
   return { ready: becomeReady(), isFilled: () => isFilled };
-};
-
-/** Measures how long a request waits in this process. */
-const waitsOf = (log: EventLog, parts: AsyncDisposableStack): Waits => {
-  const delay = eventLoopDelay();
-  parts.defer(delay.stop);
-  return {
-    eventLoop: delay.ms,
-    reads: () => eventLoopTurns.waitMs(),
-    appends: () => log.queuedMs?.() ?? 0,
-  };
 };
 
 const openLogAndKeys = async (
