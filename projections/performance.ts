@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { EventData, EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { PerformanceRecord } from '#src/ports/rows.ts';
 import { typedEvent } from './typed-event.ts';
 import type { Projection } from './projection.ts';
@@ -152,7 +153,7 @@ const addVisitor = (row: DayCounts, visitor: string): boolean => {
     row.visitors = [visitor];
     return true;
   }
-  const at = indexIn(visitors, visitor);
+  const at = lowerBound(visitors.length, (index) => (visitors[index] ?? '') < visitor);
   if (visitors[at] === visitor) return false;
   if (visitors.length < FEW_VISITORS) row.visitors = visitors.toSpliced(at, 0, visitor);
   else visitors.splice(at, 0, visitor);
@@ -169,18 +170,6 @@ const cellName = (at: number, country: string): string => {
     cellNames.set(country, names);
   }
   return names[Math.floor((at % DAY_MS) / QUARTER_MS)] ?? '';
-};
-
-/** The index of `value` in a sorted array, or the one to insert it at. Binary search. */
-const indexIn = (sorted: readonly string[], value: string): number => {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] ?? '') < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 };
 
 const add = (row: DayCounts, cell: string, metric: number): void => {

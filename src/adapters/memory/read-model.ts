@@ -11,7 +11,7 @@ import {
   type RowWrite,
   type Space,
 } from '#src/ports/read-model.ts';
-import { lowerBound } from '../lower-bound.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 
 /**
  * Rows of a scope. Many scopes have a single row (a code, a token), and a Map costs five times the

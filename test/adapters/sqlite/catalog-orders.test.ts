@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { ClockCache } from '#src/adapters/sqlite/catalog/clock-cache.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { Catalog, CatalogProduct, ProductSearch } from '#src/ports/catalog.ts';
 import { createRandom } from '../../bench/random.ts';
@@ -208,26 +207,5 @@ describe('A search by sorted columns', () => {
     expect(catalog.show(ALL, view).products).toEqual(['prd_a in_stock', 'prd_b low']);
     expect(shown).toEqual(['prd_a', 'prd_b', 'prd_b']);
     catalog.close();
-  });
-});
-
-describe('A clock cache', () => {
-  test('evicts values over its limit, but a value that was read only at the second pass', () => {
-    const cache = new ClockCache<string>(100);
-    const cachedRows = (): number[] =>
-      [1, 2, 3, 4, 9, 10].filter((row) => cache.get(row) !== undefined);
-    for (const row of [1, 2, 3, 4]) cache.set(row, `value ${row}`, 25);
-    cache.set(9, 'value 9', 25);
-    cache.get(2);
-    cache.set(10, 'value 10', 25);
-    expect(cachedRows()).toEqual([2, 4, 9, 10]);
-    cache.set(9, 'other', 50);
-    expect(cache.get(9)).toBe('other');
-    expect(cachedRows()).toHaveLength(3);
-    cache.delete(9);
-    cache.delete(1_000);
-    expect([cache.get(9), cache.get(1_000)]).toEqual([undefined, undefined]);
-    cache.set(5, 'too heavy for all of them', 101);
-    expect(cache.get(5)).toBe(undefined);
   });
 });

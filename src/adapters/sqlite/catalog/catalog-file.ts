@@ -38,26 +38,15 @@ const TABLES = `
 `;
 
 /**
- * The file is a cache of the log: what a power cut destroys is rebuilt, and waiting for the disk would
- * delay every request of the process.
+ * Opens a file and prepares it by `use`; closes it if that fails. The file is a cache of the log: what a
+ * power cut destroys is rebuilt, and waiting for the disk would delay every request of the process.
  */
-const connect = (file: string): DatabaseSync => {
+const connect = <Result>(file: string, use: (db: DatabaseSync) => Result): Result => {
   const db = openPrivate(file);
   try {
     db.exec('pragma journal_mode = wal; pragma synchronous = off;');
     db.exec('pragma cache_size = -65536; pragma mmap_size = 1073741824;');
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-};
-
-const create = (db: DatabaseSync): DatabaseSync => {
-  try {
-    db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
-    markOpened(db);
-    return db;
+    return use(db);
   } catch (error) {
     db.close();
     throw error;
@@ -67,21 +56,22 @@ const create = (db: DatabaseSync): DatabaseSync => {
 type OnDiscarded = (reason: string) => void;
 
 const openUsable = (file: string, onDiscarded: OnDiscarded): DatabaseSync | undefined => {
-  let db: DatabaseSync | undefined;
   try {
-    db = connect(file);
-    const version = queryValue(db, 'pragma user_version');
-    if (version === CATALOG_VERSION) {
-      markOpened(db);
-      return db;
-    }
-    if (version !== 0) onDiscarded('it has another version');
+    return connect(file, (db) => {
+      const version = queryValue(db, 'pragma user_version');
+      if (version === CATALOG_VERSION) {
+        markOpened(db);
+        return db;
+      }
+      db.close();
+      if (version !== 0) onDiscarded('it has another version');
+      return undefined;
+    });
   } catch (error) {
     if (!isDamage(error) && !(error instanceof MachineStopped)) throw error;
     onDiscarded(error.message);
+    return undefined;
   }
-  db?.close();
-  return undefined;
 };
 
 /**
@@ -93,5 +83,9 @@ export const openCatalogFile = (file: string, onDiscarded: OnDiscarded): Databas
 
 export const recreateCatalogFile = (file: string): DatabaseSync => {
   removeDatabase(file);
-  return create(connect(file));
+  return connect(file, (db) => {
+    db.exec(`begin; ${TABLES} pragma user_version = ${CATALOG_VERSION}; commit;`);
+    markOpened(db);
+    return db;
+  });
 };

@@ -66,29 +66,12 @@ const recordOf = <Key extends string, Value>(
   make: () => Value,
 ): Record<Key, Value> => Object.fromEntries(keys.map((key) => [key, make()])) as Record<Key, Value>;
 
-/** How often each column has changed. */
-class ChangeCounts {
-  readonly #counts = new Map<ColumnName, number>();
-  #ofAll = 0;
-
-  of(field: ColumnName): number {
-    return this.#ofAll + (this.#counts.get(field) ?? 0);
-  }
-
-  count(field: ColumnName): void {
-    this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
-  }
-
-  countAll(): void {
-    this.#ofAll += 1;
-  }
-}
-
 export class CatalogColumns {
   readonly #coded = recordOf(CODED, () => new CodedColumn());
   readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
   readonly #tiers = new PriceTierColumn();
-  readonly #changes = new ChangeCounts();
+  /** How often each column has changed; `all` counts the changes of which products are live. */
+  readonly #changes = new Map<ColumnName | 'all', number>();
   /** Prices of all rows at the quantities of recent queries. */
   readonly #pricesAt = new LruCache<number, Float64Array>(CACHED_QUANTITIES_MAX);
   #size = INITIAL_ROWS;
@@ -106,22 +89,22 @@ export class CatalogColumns {
     this.#tally(row, 1);
     const isLive = this.isLive(row);
     if (wasLive !== isLive) {
-      this.#changes.countAll();
+      this.#countChange('all');
       this.#liveRows = undefined;
       this.#pricesAt.clear();
     }
     if (!isLive) return;
     FIELDS.forEach((field, i) => {
-      if (this.columnOf(field)[row] !== before[i]) this.#changes.count(field);
+      if (this.columnOf(field)[row] !== before[i]) this.#countChange(field);
     });
     if (!hasOtherPrice) return;
-    this.#changes.count('tiers');
+    this.#countChange('tiers');
     this.#pricesAt.clear();
   }
 
   /** Anything derived from the field's column is valid while this number is the same. */
   changesOf(field: ColumnName): number {
-    return this.#changes.of(field);
+    return (this.#changes.get('all') ?? 0) + (this.#changes.get(field) ?? 0);
   }
 
   columnOf(field: Coded | Counted): Float64Array {
@@ -184,6 +167,10 @@ export class CatalogColumns {
     if (this.#scratch.length < this.#size) this.#scratch = new Float64Array(this.#size);
     this.#tiers.writePrices(quantity, rows, this.#scratch);
     return this.#scratch;
+  }
+
+  #countChange(field: ColumnName | 'all'): void {
+    this.#changes.set(field, (this.#changes.get(field) ?? 0) + 1);
   }
 
   /** Adds a live row to the counts, or removes it. */

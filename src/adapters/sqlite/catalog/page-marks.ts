@@ -1,6 +1,6 @@
 /** Marks where a page ended, so that the next page continues there whatever has changed meanwhile. */
 import type { ProductMark, ProductSearch } from '#src/ports/catalog.ts';
-import { lowerBound } from '#src/adapters/lower-bound.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { CatalogColumns } from './columns.ts';
 import type { OrderedRows, SearchIndex } from './result-order.ts';
 

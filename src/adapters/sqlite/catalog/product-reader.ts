@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { LruCache } from '#src/adapters/lru-cache.ts';
-import { ClockCache } from './clock-cache.ts';
 import { decodeProduct, decodeProducts } from './product-state.ts';
 
 /** Decoded products in memory: about 20 MB when full. Searches need none of them. */
@@ -48,15 +47,15 @@ export const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
   };
 };
 
-type ValueCache<Value> = {
-  get(row: number): Value | undefined;
-  make(row: number, product: CatalogProduct): Value;
-};
+/** The products themselves. Readers share them and must not modify them. */
+const WHOLE: ProductView<CatalogProduct> = { show: (product) => product, bytes: () => 1 };
 
 export class ProductReader {
   readonly #select;
-  readonly #products = new LruCache<number, CatalogProduct>(CACHED_PRODUCTS_MAX);
-  readonly #views = new Map<ProductView<unknown>, ClockCache<unknown>>();
+  /** What each view made of a row. */
+  readonly #views = new Map<ProductView<unknown>, LruCache<number, unknown>>([
+    [WHOLE, new LruCache(CACHED_PRODUCTS_MAX)],
+  ]);
 
   constructor(db: DatabaseSync) {
     this.#select = db.prepare(
@@ -65,48 +64,15 @@ export class ProductReader {
     );
   }
 
-  /** Returns the products in the order of `rows`. Readers share them and must not modify them. */
+  /** Returns the products in the order of `rows`. */
   products(rows: Uint32Array): CatalogProduct[] {
-    const cache = this.#products;
-    return this.#collect(rows, {
-      get: (row) => cache.get(row),
-      make: (row, product) => {
-        cache.set(row, product, 1);
-        return product;
-      },
-    });
+    return this.shown(rows, WHOLE);
   }
 
-  /** Returns what the view makes of each of `rows`, in their order. */
+  /** Returns what the view makes of each of `rows`, in their order; cached values first. */
   shown<Shown>(rows: Uint32Array, view: ProductView<Shown>): Shown[] {
-    const cache = this.#cacheOf(view) as ClockCache<Shown>;
-    return this.#collect(rows, {
-      get: (row) => cache.get(row),
-      make: (row, product) => {
-        const value = view.show(product);
-        cache.set(row, value, view.bytes(value));
-        return value;
-      },
-    });
-  }
-
-  /** Call after these rows have changed. */
-  forget(rows: Iterable<number>): void {
-    for (const row of rows) {
-      this.#products.delete(row);
-      for (const cache of this.#views.values()) cache.delete(row);
-    }
-  }
-
-  #cacheOf(view: ProductView<unknown>): ClockCache<unknown> {
-    let cache = this.#views.get(view);
-    if (!cache) this.#views.set(view, (cache = new ClockCache(VIEW_BYTES_MAX)));
-    return cache;
-  }
-
-  /** Takes cached values, and makes the others from products of the file. */
-  #collect<Value>(rows: Uint32Array, cache: ValueCache<Value>): Value[] {
-    const values: (Value | undefined)[] = [];
+    const cache = this.#cacheOf(view) as LruCache<number, Shown>;
+    const values: (Shown | undefined)[] = [];
     const missing: number[] = [];
     for (let i = 0; i < rows.length; i += 1) {
       const row = rows[i] ?? 0;
@@ -114,14 +80,29 @@ export class ProductReader {
       if (value === undefined) missing.push(row);
       values.push(value);
     }
-    if (missing.length === 0) return values as Value[];
-    const made = new Map<number, Value>();
-    for (const [row, product] of this.#read(missing)) made.set(row, cache.make(row, product));
+    if (missing.length === 0) return values as Shown[];
+    const made = new Map<number, Shown>();
+    for (const [row, product] of this.#read(missing)) {
+      const value = view.show(product);
+      made.set(row, value);
+      cache.set(row, value, view.bytes(value));
+    }
     return values.map((cached, index) => {
       const value = cached ?? made.get(rows[index] ?? 0);
       if (value === undefined) throw new Error(`the catalog has no body for row ${rows[index]}`);
       return value;
     });
+  }
+
+  /** Call after these rows have changed. */
+  forget(rows: Iterable<number>): void {
+    for (const row of rows) for (const cache of this.#views.values()) cache.delete(row);
+  }
+
+  #cacheOf(view: ProductView<unknown>): LruCache<number, unknown> {
+    const cache = this.#views.get(view) ?? new LruCache<number, unknown>(VIEW_BYTES_MAX);
+    this.#views.set(view, cache);
+    return cache;
   }
 
   #read(rows: number[]): [row: number, product: CatalogProduct][] {

@@ -2,7 +2,6 @@ import type { ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import { LruCache } from '#src/adapters/lru-cache.ts';
 import { conditionsOf, countValues, type FacetCounts, filterRows } from './filter.ts';
 import { markAt, positionAfter } from './page-marks.ts';
-import type { Coded } from './product-facts.ts';
 import { type OrderedRows, orderRows, type SearchIndex } from './result-order.ts';
 import { ProductSelector, type Selection } from './selection.ts';
 import type { CatalogText, Matches } from './text.ts';
@@ -33,14 +32,6 @@ const FACET_VALUE_ROWS = 16;
 
 /** Up to here, rows come from one pass, cheaper for fewer; for later rows all are put in order. */
 const FIRST_ROWS = [32, 128];
-
-const FACETS: Record<FacetField, Coded> = {
-  category: 'category',
-  ship_from: 'ship_from',
-  brand: 'brand',
-  origin: 'origin',
-  stock: 'stock',
-};
 
 const NO_COUNTS: FacetCounts = { values: [], more: 0 };
 const NO_ROWS = new Uint32Array(0);
@@ -125,8 +116,7 @@ export class CatalogSearch {
     const selected = this.#select(query, matches);
     const first = count === Infinity ? undefined : selected.first(query, count);
     const facets = new Map<FacetField, FacetCounts>();
-    for (const field of fields)
-      facets.set(field, countValues(columns, FACETS[field], selected.rows()));
+    for (const field of fields) facets.set(field, countValues(columns, field, selected.rows()));
     const ordered = first
       ? { rows: first }
       : orderRows(this.#sources, selected.rows(), { query, count, matches });

@@ -1,4 +1,4 @@
-import { lowerBound } from '#src/adapters/lower-bound.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import { addRow, emptyRowSet, hasRow, removeRow, type RowSet } from './row-set.ts';
 
 /**

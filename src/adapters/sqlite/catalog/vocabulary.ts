@@ -2,7 +2,7 @@
  * Splits text into words, the same way for the index and for queries: lower case, without accents, in
  * compatibility form, so that a full-width or composed letter equals the plain one.
  */
-import { lowerBound } from '#src/adapters/lower-bound.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 
 const NON_ASCII = /[^\0-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;
