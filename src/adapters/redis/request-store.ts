@@ -99,12 +99,8 @@ export class RequestStore {
     });
   }
 
-  async #queryOnce<Value>({
-    name,
-    scope,
-    script,
-    ...query
-  }: Query<Value>): Promise<RemoteRead<Value>> {
+  async #queryOnce<Value>(query: Query<Value>): Promise<RemoteRead<Value>> {
+    const { name, scope, script } = query;
     const { connections, keys, spaces } = this.#options;
     const live = spaces.live(name);
     if (!live) return { space: null, checkpoint: undefined, value: query.none };
