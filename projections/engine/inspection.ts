@@ -46,10 +46,3 @@ const inspectSpaces = async ({ options: { store }, targets }: LoopState) => {
   }
   return inspections;
 };
-
-/** Returns the results of the last inspection once. */
-export const takeInspections = (state: LoopState): readonly SpaceInspection[] | undefined => {
-  const { inspections } = state;
-  state.inspections = undefined;
-  return inspections;
-};

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import { adoptPending, build, rejectPending } from './adoption.ts';
 import { advance } from './advance.ts';
-import { recheck, type SpaceInspection, takeInspections } from './inspection.ts';
+import { recheck } from './inspection.ts';
 import type { LoopState } from './loop-state.ts';
 import { RECHECK_MS } from './options.ts';
 import { markLost, refillLost, repair } from './repair.ts';
@@ -77,7 +77,7 @@ const follow = async (state: LoopState): Promise<void> => {
   try {
     for (let next = await buffer.take(); next; next = await buffer.take()) {
       await foldArrivals(state, next);
-      await maintain(state, takeInspections(state));
+      await maintain(state);
       state.waiters.settleReached();
       state.rowWaiters.settleReached();
     }
@@ -121,11 +121,10 @@ const advanceIdlePartitions = async (state: LoopState): Promise<void> => {
 };
 
 /** Runs between two batches: adopts pending targets, and acts on the results of an inspection. */
-const maintain = async (
-  state: LoopState,
-  inspections: readonly SpaceInspection[] | undefined,
-): Promise<void> => {
+const maintain = async (state: LoopState): Promise<void> => {
   const { log, onFault } = state.options;
+  const { inspections } = state;
+  state.inspections = undefined;
   await adoptPending(state);
   try {
     const isRetry = inspections !== undefined;

@@ -53,20 +53,6 @@ export const rebuild = async ({
 }: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> =>
   (await rebuildAll({ ...options, projections: [projection] }))[0];
 
-/** Switches back to the build before the live one, after it has caught up. */
-export const rollback = async ({
-  projection,
-  ...options
-}: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> => {
-  const { live, all } = await options.store.spaces(projection.name);
-  const builds = listBuilds(all, projection);
-  const space = live === null ? undefined : builds[builds.indexOf(live) - 1];
-  if (space === undefined)
-    throw new RebuildRefused(`${projection.name} has no earlier space to go back to`);
-  const target = await openTarget(options.store, { projection, space });
-  return (await fillAndSwitch(options, [target]))[0];
-};
-
 const fillAndSwitch = async (
   options: RebuildOptions,
   targets: readonly FoldTarget[],

@@ -66,8 +66,8 @@ const findFurthest = async (
 };
 
 /**
- * Returns the spaces that may be dropped: all except `retained` (the live one, and the one to roll
- * back to) and the furthest space of another version. That one serves processes of the other version
+ * Returns the spaces that may be dropped: all except `retained` (the live one, and the previous one,
+ * which other processes may still read) and the furthest space of another version. That one serves processes of the other version
  * during an upgrade, and after a downgrade.
  */
 export const findObsolete = async (

@@ -32,13 +32,11 @@ export type FoldTarget = {
 const ALL: ReadonlySet<number> = new Set(Array.from({ length: PARTITIONS }, (_, i) => i));
 const zeros = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
 
+type Opening = { projection: Projection; space: Space; own?: ReadonlySet<number> | undefined };
+
 export const openTarget = async (
   store: ProjectionStore,
-  {
-    projection,
-    space,
-    own = ALL,
-  }: { projection: Projection; space: Space; own?: ReadonlySet<number> | undefined },
+  { projection, space, own = ALL }: Opening,
 ): Promise<FoldTarget> => ({
   projection,
   space,
