@@ -11,12 +11,13 @@ import type { Config } from '#src/config.ts';
 export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
   new Dispatcher({
     ...deps,
-    channels: deliveryChannels({
-      outboxDirectory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),
-      makeDirectory,
-      guard: { privateHosts: config.outreachPrivateHosts },
-      clock: deps.clock,
-    }),
+    channels: deliveryChannels(
+      {
+        directory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),
+        makeDirectory,
+      },
+      { guard: { privateHosts: config.outreachPrivateHosts }, clock: deps.clock },
+    ),
     schedule(task, ms) {
       const timer = setTimeout(task, ms).unref();
       return () => clearTimeout(timer);

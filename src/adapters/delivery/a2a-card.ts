@@ -43,16 +43,8 @@ export const endpointOf = (json: unknown, cardUrl: string): Endpoint | { fault: 
   return { url: own.url, ...(own.tenant && { tenant: own.tenant }) };
 };
 
-const STATES = [
-  'TASK_STATE_SUBMITTED',
-  'TASK_STATE_WORKING',
-  'TASK_STATE_COMPLETED',
-  'TASK_STATE_FAILED',
-  'TASK_STATE_CANCELED',
-  'TASK_STATE_REJECTED',
-  'TASK_STATE_INPUT_REQUIRED',
-  'TASK_STATE_AUTH_REQUIRED',
-] as const;
+const STATE =
+  /^TASK_STATE_(?:SUBMITTED|WORKING|COMPLETED|FAILED|CANCELED|REJECTED|(?:INPUT|AUTH)_REQUIRED)$/;
 
 /** The parts of SendMessage's answer that are used here. */
 export const rpcAnswer = z.object({
@@ -61,7 +53,9 @@ export const rpcAnswer = z.object({
   error: z.object({ code: z.int() }).optional(),
   result: z
     .object({
-      task: z.object({ id: z.string(), status: z.object({ state: z.enum(STATES) }) }).optional(),
+      task: z
+        .object({ id: z.string(), status: z.object({ state: z.string().regex(STATE) }) })
+        .optional(),
       message: z.object({ messageId: z.string() }).optional(),
     })
     .optional(),

@@ -1,9 +1,8 @@
 /** Notifies another agent: reads its card, then sends one message over A2A 1.0 JSON-RPC. */
 import type { z } from 'zod';
 import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
-import type { Clock } from '#src/ports/system.ts';
 import { type Endpoint, endpointOf, rpcAnswer } from './a2a-card.ts';
-import type { GuardedRequest } from './guarded-request.ts';
+import type { HttpChannelDeps } from './guarded-request.ts';
 import { type Failed, failedDelivery, answerJson, safeId } from './http-result.ts';
 
 /** For two requests in sequence. */
@@ -11,13 +10,7 @@ const LIMIT_MS = 35_000;
 const VERSION = { 'a2a-version': '1.0', 'user-agent': 'tributary' };
 
 /** The agent is identified by its card's URL. */
-export const a2aChannel = ({
-  request,
-  clock,
-}: {
-  request: GuardedRequest;
-  clock: Pick<Clock, 'now'>;
-}): Channel => ({
+export const a2aChannel = ({ request, clock }: HttpChannelDeps): Channel => ({
   limitMs: LIMIT_MS,
   async deliver(delivery, signal) {
     const cardUrl = delivery.target['agent_card_url'];

@@ -6,19 +6,15 @@ const LIMIT_MS = 10_000;
 const OWNER = /^[a-z0-9]{1,64}$/;
 const OUTBOUND = /^[a-z]+_[0-9a-z]{1,64}$/;
 
+/** `makeDirectory` creates a directory and its missing parents. */
+export type Outbox = { directory: string; makeDirectory(path: string): void };
+
 /**
  * The outbox, a directory from which the operator's people or programs collect approved outreach.
  * Writes `{owner}/{outbound_id}.{revision}.json` atomically and durably, and never overwrites: a
  * repetition with the same bytes is a delivery, other bytes are refused.
  */
-export const fileChannel = ({
-  directory,
-  makeDirectory,
-}: {
-  directory: string;
-  /** Creates a directory and its missing parents. */
-  makeDirectory(path: string): void;
-}): Channel => ({
+export const fileChannel = ({ directory, makeDirectory }: Outbox): Channel => ({
   limitMs: LIMIT_MS,
   async deliver(delivery) {
     const { ownerId, outboundId, revision } = delivery;

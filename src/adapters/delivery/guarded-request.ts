@@ -4,6 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction, Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
+import type { Clock } from '#src/ports/system.ts';
 import type { RequestTarget, Resolve } from './addresses.ts';
 import { checkTarget, isPublic, literalAddress, systemResolve } from './addresses.ts';
 
@@ -30,6 +31,9 @@ export type GuardedRequest = (
   outgoing: OutgoingRequest,
   signal: AbortSignal,
 ) => Promise<GuardedAnswer>;
+
+/** What a channel needs that sends HTTP requests. */
+export type HttpChannelDeps = { request: GuardedRequest; clock: Pick<Clock, 'now'> };
 
 export type GuardOptions = {
   /** `host:port` of the operator's own receivers, which may use plain HTTP and private addresses. */

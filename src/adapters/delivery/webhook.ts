@@ -1,7 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import type { Channel } from '#src/ports/delivery.ts';
-import type { Clock } from '#src/ports/system.ts';
-import type { GuardedRequest } from './guarded-request.ts';
+import type { HttpChannelDeps } from './guarded-request.ts';
 import { failedDelivery, answerJson, safeId } from './http-result.ts';
 
 /** The recommendation of Standard Webhooks: receivers may truncate longer payloads. */
@@ -9,13 +8,7 @@ const PAYLOAD_BYTES_MAX = 20_000;
 const LIMIT_MS = 20_000;
 
 /** POSTs the exact bytes, signed as in Standard Webhooks. Only a 2xx status is a delivery. */
-export const webhookChannel = ({
-  request,
-  clock,
-}: {
-  request: GuardedRequest;
-  clock: Pick<Clock, 'now'>;
-}): Channel => ({
+export const webhookChannel = ({ request, clock }: HttpChannelDeps): Channel => ({
   limitMs: LIMIT_MS,
   async deliver({ outboundId, revision, envelope, url, signingSecrets }, signal) {
     if (url === undefined) return { outcome: 'refused', reason: 'no_url' };
