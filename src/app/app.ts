@@ -7,10 +7,11 @@ import { taskOperations } from '#contracts/tasks/index.ts';
 import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
+import { viewCategory, viewProduct, viewSearch } from './catalog/view-products.ts';
 import { buyerHandlers } from './handoffs/buyer.ts';
 import type { BuyerPipeline } from './handoffs/buyer-handler.ts';
 import type { VisitorDeps, VisitorPipeline } from './links/visitor-handler.ts';
-import { visitorHandlers } from './links/visitor-handlers.ts';
+import { locateLink, visitLink } from './links/visit-link.ts';
 import { agentHandlers, type AgentPipeline } from './pipeline/agent-handlers.ts';
 import { agentRules } from './pipeline/agent-rules.ts';
 import { authenticator } from './pipeline/authenticate.ts';
@@ -151,7 +152,7 @@ const pipelinesOver = (deps: AppDeps) => {
     visitors: new Pipeline({
       ...shared,
       registry: visitorOperations,
-      handlers: visitorHandlers,
+      handlers: { visitLink, locateLink, viewProduct, viewCategory, viewSearch },
       rules: visitorRules(deps),
     }),
   };

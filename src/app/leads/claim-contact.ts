@@ -37,6 +37,8 @@ export const claimContact = async (
   return 'rejected' in written ? CLASHES[written.rejected] : written;
 };
 
+type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };
+
 /**
  * Releases the contact of a lead, if the lead holds it and `current`, the contact that the lead has now, has
  * another address.
@@ -44,11 +46,7 @@ export const claimContact = async (
 export const releaseClaim = async (
   deps: ClaimDeps & Pick<Deps, 'vault'>,
   call: Call,
-  {
-    lead_id,
-    contact,
-    current,
-  }: { lead_id: string; contact?: string | undefined; current?: string | undefined },
+  { lead_id, contact, current }: Release,
 ): Promise<void> => {
   const stream = await openClaimStream(deps, call, contact);
   if (stream === undefined || stream === (await openClaimStream(deps, call, current))) return;

@@ -67,23 +67,16 @@ const pinnedIn = (
 export const isRepeatable = ({ adapter, receiver_idempotent }: OutreachChannel): boolean =>
   adapter === 'file' || receiver_idempotent === true;
 
+type Attempt = { state: OutboundState; channel: OutreachChannel; envelope: string };
+
 /** Builds what the adapter needs for this attempt. */
 export const deliveryOf = (
   { secrets, clock }: Pick<Deps, 'secrets' | 'clock'>,
   owner: string,
-  attempt: { state: OutboundState; channel: OutreachChannel; envelope: string },
+  { state, channel, envelope }: Attempt,
 ): Delivery => {
-  const { envelope } = attempt;
-  const {
-    outbound_id: outboundId,
-    revision,
-    attempts,
-    kind,
-    target,
-    content_sha256,
-    via,
-  } = attempt.state;
-  const { secret_version: version = 1, rotating_until = 0 } = attempt.channel;
+  const { outbound_id: outboundId, revision, attempts, kind, target, content_sha256, via } = state;
+  const { secret_version: version = 1, rotating_until = 0 } = channel;
   const versions = rotating_until > clock.now() && version > 1 ? [version, version - 1] : [version];
   const ownerId = liveOwnerOf(owner);
   return {

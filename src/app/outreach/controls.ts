@@ -87,18 +87,15 @@ export const configureOutreach: DeskHandler<'configureOutreach'> = async (deps, 
     Object.fromEntries(
       channels.map((one) => [one.kind, configuredFrom(one, before?.channels[one.kind], call.at)]),
     );
-  const written = await decideAndAppend(
-    deps,
-    { ...call, ownerId },
-    {
-      stream: settingsStream(ownerId),
-      decider: outreach,
-      command: (state) => ({
-        type: 'Configure' as const,
-        settings: { mode, approvals_required, channels: configured(state?.settings) },
-      }),
-    },
-  );
+  const owned = { ...call, ownerId };
+  const written = await decideAndAppend(deps, owned, {
+    stream: settingsStream(ownerId),
+    decider: outreach,
+    command: (state) => ({
+      type: 'Configure' as const,
+      settings: { mode, approvals_required, channels: configured(state?.settings) },
+    }),
+  });
   if (!written.ok)
     return 'rejected' in written ? refuseRejected(OUTREACH_PROBLEMS, written, NO_OWNER) : written;
   const shown = render({

@@ -5,22 +5,16 @@
 import { isWrittenReason } from '#src/domain/lead-texts.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { KeyVault } from '#src/ports/system.ts';
+import { recordOfStream } from '../records/streams.ts';
 import { ERASED } from './sealed-texts.ts';
 
 type Stored = Pick<StoredEvent, 'stream' | 'type' | 'data'>;
-type LegacyTexts = {
-  reason?: string;
-  note_to_buyer?: string;
-  lines?: { note?: string }[];
-};
-
-const PREFIXES: Record<string, string> = { lead: 'led', handoff: 'hnd' };
+type LegacyTexts = { reason?: string; note_to_buyer?: string; lines?: { note?: string }[] };
 
 /** The subject whose texts the event contains; undefined for events of other records. */
 const subjectOf = ({ stream, type }: Stored): string | undefined => {
-  const [, kind = '', id] = /-([a-z]+)_(.+)$/.exec(stream) ?? [];
-  const prefix = PREFIXES[kind];
-  return prefix === undefined || type === 'SubjectErased' ? undefined : `${prefix}_${id}`;
+  const record = recordOfStream(stream);
+  return record && /^(?:led|hnd)_/.test(record) && type !== 'SubjectErased' ? record : undefined;
 };
 
 /** Whether an event of a lead or a handoff contains such a text. */

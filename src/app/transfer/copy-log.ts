@@ -23,11 +23,6 @@ export type CopyResult =
       detail: string;
     };
 
-export type CopyOptions = {
-  /** `position`: where in the source the phase is. */
-  onProgress?(phase: CopyPhase, position: Position): void;
-};
-
 const PAGE_EVENTS = 1_000;
 /** Limits of one append, below those of servers. */
 const APPEND_EVENTS_MAX = 100;
@@ -73,12 +68,8 @@ const compare = async (
   for await (const copied of eventsOf(to)) {
     const { value: event } = await source.next();
     if (!event) return { count, position, fault: `${nameEvent(copied)} is not in the source` };
-    if (!isMatch(event, copied))
-      return {
-        count,
-        position,
-        fault: `${nameEvent(copied)} is where ${nameEvent(event)} should be`,
-      };
+    const fault = `${nameEvent(copied)} is where ${nameEvent(event)} should be`;
+    if (!isMatch(event, copied)) return { count, position, fault };
     count += 1;
     ({ position } = event);
     onStep(position);
@@ -111,12 +102,12 @@ const groupsOf = async function* (
 /**
  * Makes `to` equal to `from` in streams, revisions, ids, types, data, attribution and order; positions
  * are the target's own. Appends one group after the other, so that an interrupted run leaves a prefix
- * of the source, from which the next run continues. Throws LogUnavailable, AppendTooLarge.
+ * of the source, from which the next run continues. `onProgress` gets the position in the source. Throws LogUnavailable, AppendTooLarge.
  */
 export const copyLog = async (
   from: CopySource,
   to: CopyTarget,
-  { onProgress = () => {} }: CopyOptions = {},
+  { onProgress = () => {} }: { onProgress?(phase: CopyPhase, position: Position): void } = {},
 ): Promise<CopyResult> => {
   if (from.id === to.id) return { ok: false, fault: 'same', detail: 'both are the same log' };
   const present = await compare({ from, to }, isSame, (at) => onProgress('compare', at));

@@ -20,38 +20,27 @@ const toolSection = (tool: Tool): string[] => {
   const { entry, operation } = tool;
   return [
     `## ${entry.name}`,
-    '',
     entry.description,
-    '',
     `Needs ${scopeText(operation.scope)}; ${hintsOf(tool)}.`,
-    '',
     fieldsTable(entry.inputSchema),
-    '',
     ...operation.examples.flatMap((example) => [
       `Example, ${inToolWords(example.name)}${inToolWords(afterText(example))}:`,
-      '',
       json({ name: entry.name, arguments: example.input }),
-      '',
     ]),
   ];
 };
 
 /** The page about the tools as Markdown: how to connect, then every tool. */
 export const toolsMarkdown = (origin: string): string =>
-  [
+  `${[
     '# MCP tools',
-    '',
     `Endpoint: \`POST ${origin}${MCP_PATH}\`, streamable HTTP, JSON answers, no sessions. Versions: ` +
       `${VERSIONS.join(', ')}. Send \`Authorization: Bearer <API_KEY>\`.`,
-    '',
     INSTRUCTIONS,
-    '',
     'A refusal that a model can act on is a result with `isError` and the problem as JSON text; one that ' +
       'it cannot is a JSON-RPC error whose `data` is the same problem. `tools/list` shows what the scopes ' +
       'of the key open. A result has at most 32 KiB; `_meta.truncated` says what was left out.',
-    '',
     'The examples work as they stand on a service with the demo story (`make run`), except where one says ' +
       'what to put in.',
-    '',
     ...TOOLS.flatMap(toolSection),
-  ].join('\n');
+  ].join('\n\n')}\n`;
