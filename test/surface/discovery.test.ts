@@ -85,6 +85,8 @@ describe('The documentation', () => {
   it('exists as HTML and as the same text in Markdown', async () => {
     for (const { slug, title } of DOC_PAGES) {
       const page = await get(`/docs/${slug}`);
+      // No placeholder of the published page is left.
+      expect(page.text).not.toMatch(/origin\.invalid|999999/);
       expect(page.headers['content-type'], slug).toContain('text/html');
       expect(page.text).toContain(`<title>${title} · Tributary</title>`);
       const markdown = await get(`/docs/${slug}.md`);

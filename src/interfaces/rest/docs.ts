@@ -94,7 +94,10 @@ const operationText = (operation: RoutedOperation, origin: string): string => {
 };
 
 /** The page about the REST operations as Markdown, with the place of each field and a working call. */
-export const restMarkdown = (origin: string, rates: Rates): string =>
+/** The settings that the pages name. */
+export type PageRates = Pick<Rates, 'readsPerMinute' | 'writesPerMinute'>;
+
+export const restMarkdown = (origin: string, rates: PageRates): string =>
   [
     '# REST',
     `Seven operations under ${code(`${origin}${AGENT_BASE}`)}; the [contract](${origin}/api/affiliate/openapi.json) is OpenAPI 3.1.`,

@@ -1,11 +1,11 @@
 import { BOUNDARIES, DISCLOSURES } from '#contracts/boundaries.ts';
 import { outreachOperations } from '#contracts/index.ts';
-import { LIMITS, type Rates } from '#contracts/limits.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';
 import { toolsMarkdown } from '../mcp/docs.ts';
-import { deskMarkdown, restMarkdown } from '../rest/docs.ts';
+import { deskMarkdown, type PageRates, restMarkdown } from '../rest/docs.ts';
 import { code, scopeText, table } from './markdown.ts';
 
 /** A page for people and programs: made from constants and the registry, without data of any owner. */
@@ -13,7 +13,7 @@ export type DocPage = {
   slug: string;
   title: string;
   about: string;
-  markdown(origin: string, rates: Rates): string;
+  markdown(origin: string, rates: PageRates): string;
 };
 
 const boundariesText = (origin: string): string =>

@@ -97,7 +97,6 @@ export const LAYERS: Layer[] = [
       'zod',
       'openapi3-ts',
       'hono/',
-      'marked',
       'uqr',
       'node:',
       'src/ports/event-log.ts',

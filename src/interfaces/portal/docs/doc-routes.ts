@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
-import { marked } from 'marked';
 import type { App } from '#src/app/app.ts';
-import type { Rates } from '#contracts/limits.ts';
+import type { PageRates } from '#src/interfaces/rest/docs.ts';
+import { fillTemplate } from '#src/interfaces/text/doc-template.ts';
 import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';
 import { notFoundPage } from '../layout/error-pages.ts';
 import { PUBLIC_PAGE } from '../layout/headers.ts';
@@ -22,14 +23,16 @@ add <code>.md</code> to its address.</p></header>
 
 type Rendered = { text: string; body: string };
 
+const PUBLISHED_PAGES = new URL('../../../../contracts/published/docs/', import.meta.url);
+
 /** Returns a function that renders each page once per origin. */
-const createRenderer = (rates: Rates) => {
-  const pages = new Map<string, Promise<Rendered>>();
-  const render = async (page: DocPage, origin: string): Promise<Rendered> => {
-    const text = page.markdown(origin, rates);
-    return { text, body: await marked.parse(text) };
+const createRenderer = (rates: PageRates) => {
+  const pages = new Map<string, Rendered>();
+  const render = (page: DocPage, origin: string): Rendered => {
+    const html = readFileSync(new URL(`${page.slug}.html`, PUBLISHED_PAGES), 'utf8');
+    return { text: page.markdown(origin, rates), body: fillTemplate(html, origin, rates) };
   };
-  return (page: DocPage, origin: string): Promise<Rendered> => {
+  return (page: DocPage, origin: string): Rendered => {
     const name = `${page.slug} ${origin}`;
     const rendered = pages.get(name) ?? render(page, origin);
     pages.set(name, rendered);
@@ -43,18 +46,18 @@ export const docRoutes = (scope: FastifyInstance, { origin, limits }: App): void
 
   scope.get('/docs', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, indexPage()));
 
-  scope.get<{ Params: { page: string } }>('/docs/:page', async (request, reply) => {
+  scope.get<{ Params: { page: string } }>('/docs/:page', (request, reply) => {
     const [, slug = '', suffix] = /^(.*?)(\.md)?$/.exec(request.params.page) ?? [];
     const page = DOC_PAGES.find((one) => one.slug === slug);
     if (!page) return notFoundPage(reply, 'This documentation page does not exist.');
     reply.headers(PUBLIC_PAGE).header('vary', 'accept');
-    const { text, body } = await render(page, origin());
+    const { text, body } = render(page, origin());
     const wantsText = request.headers.accept?.includes('text/markdown') === true;
     if (suffix !== undefined || wantsText)
       return reply.type('text/markdown; charset=utf-8').send(`${text}\n`);
     return sendPage(reply, 200, {
       title: page.title,
-      // Made from constants, without data of any owner: nothing needs escaping.
+      // Made from constants and settings, without data of any owner: nothing needs escaping.
       main: html`<article class="doc">${raw(body)}<p><a href="/docs">All pages</a> ·
 <a href="/docs/${slug}.md">This page as Markdown</a></p></article>`,
     });
