@@ -118,7 +118,6 @@ describe('A short link', () => {
     const led = await visit(`/l/${other.code}`);
     expect(led).toMatchObject({ status: 302, headers: { location: 'https://t.example/s?q=mugs' } });
     expect(await visits()).toHaveLength(before + 1);
-    app.clock.advance(-2 * DAY_MS);
   });
 
   it('redirects to the current origin of the service, regardless of the origin when it was created', async () => {
@@ -154,7 +153,6 @@ describe('A short link', () => {
       expect(headers['location']).toBe('https://t.example/s?q=mugs');
     } finally {
       deps.origin = origin;
-      app.clock.set(Date.parse(expires_at) - DAY_MS);
     }
   });
 
