@@ -131,7 +131,7 @@ export type EventLog = {
   readFold(options: { after: Position; limit: number }): Promise<FoldEvent[]>;
   /**
    * Returns position and time of the newest record: the last event or, in a database that others use,
-   * too, any later record. Subscriptions reach it. 0 and null if there is none.
+   * too, any later record, whose time is null. Subscriptions reach it. 0 and null if there is none.
    */
   head(): Promise<{ position: Position; at: number | null }>;
   /** Milliseconds that the first append in the queue of this process has waited; omitted by logs without a queue. */

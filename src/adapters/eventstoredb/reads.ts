@@ -142,7 +142,8 @@ export class Reads {
   async head(): Promise<Head> {
     const [newest] = await this.#page({ from: 'end', maxCount: 1, isBackwards: true });
     if (!newest) return { position: 0, at: null };
-    const at = isLogRecord(newest) ? newest.metadata.at : newest.created;
+    // The times of other records are by other clocks.
+    const at = isLogRecord(newest) ? newest.metadata.at : null;
     return { position: newest.position, at };
   }
 

@@ -105,6 +105,7 @@ describe('The head', () => {
     const head = await log.head();
     expect((await server().stats()).reads).toBe(reads + 1);
     expect(head.position).toBeGreaterThan(before.position + 10_500);
+    expect(head.at).toBeNull();
     expect(await log.readAll({ after: before.position, limit: 1 })).toEqual([]);
     const { items } = await follow(log, before.position, (item) => item.kind === 'caughtUp');
     expect(items.at(-1)).toEqual({ kind: 'caughtUp', position: head.position });
