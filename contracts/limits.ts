@@ -33,6 +33,7 @@ export const LIMITS = {
   ADDRESS_REDIRECTS_PER_SECOND: 50,
   ADDRESS_CALLS_PER_SECOND: 500,
   ADDRESS_SOCKETS_MAX: 256,
+  ADDRESS_VISITS_PER_MINUTE: 120,
   READS_AT_ONCE: 16,
   WRITES_AT_ONCE: 64,
   ADMISSION_WAIT_MS_MAX: 250,
@@ -79,6 +80,8 @@ export type Rates = {
   redirectsPerSecond: number;
   callsPerSecond: number;
   socketsPerAddress: number;
+  /** To one link. */
+  visitsPerMinute: number;
   /** Calls of one key that one process performs at the same time. */
   readsAtOnce: number;
   writesAtOnce: number;
@@ -94,6 +97,7 @@ export const DEFAULT_RATES: Rates = {
   redirectsPerSecond: LIMITS.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: LIMITS.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: LIMITS.ADDRESS_SOCKETS_MAX,
+  visitsPerMinute: LIMITS.ADDRESS_VISITS_PER_MINUTE,
   readsAtOnce: LIMITS.READS_AT_ONCE,
   writesAtOnce: LIMITS.WRITES_AT_ONCE,
   admissionWaitMs: LIMITS.ADMISSION_WAIT_MS_MAX,
@@ -109,6 +113,7 @@ export const publishedLimits = (rates: Rates): Record<string, number> => ({
   address_redirects_per_second: rates.redirectsPerSecond,
   address_calls_per_second: rates.callsPerSecond,
   address_sockets_max: rates.socketsPerAddress,
+  address_visits_per_minute: rates.visitsPerMinute,
   reads_at_once: rates.readsAtOnce,
   writes_at_once: rates.writesAtOnce,
   admission_wait_ms_max: rates.admissionWaitMs,

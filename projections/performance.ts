@@ -28,6 +28,7 @@ export const CELL = {
   leads_accepted: 8,
   leads_qualified: 9,
   leads_won: 10,
+  clicks_surplus: 11,
 } as const;
 
 export type DayCounts = PerformanceRecord & {
@@ -46,6 +47,7 @@ const COUNTED = {
   LeadAccepted: CELL.leads_accepted,
   LeadQualified: CELL.leads_qualified,
   LeadWon: CELL.leads_won,
+  VisitsSummed: CELL.clicks_surplus,
 } as const satisfies Partial<Record<EventType, number>>;
 
 /** Below this length, an insertion copies the array, because V8 grows an array by at least 17 elements. */
@@ -68,7 +70,7 @@ type Attribution = {
  */
 export const performance: Projection<DayCounts> = {
   name: 'performance',
-  version: 1,
+  version: 2,
   handles: Object.keys(COUNTED) as Counted[],
   // LeadSubmitted is not one of them, because leads of one source share a row.
   begins: ['HandoffCreated'],
@@ -81,7 +83,14 @@ export const performance: Projection<DayCounts> = {
       return counted;
     }
     const cell = cellName(event.at, '');
-    add(counted, cell, COUNTED[type]);
+    if (type === 'VisitsSummed') {
+      const counts = countsIn(counted, cell, CELL.clicks_surplus);
+      count(counts, CELL.clicks_raw, data.visits);
+      count(counts, CELL.clicks_surplus, data.visits);
+      return counted;
+    }
+    const metric = COUNTED[type];
+    count(countsIn(counted, cell, metric), metric);
     if (type === 'RfqSubmittedByBuyer')
       counted.rfq_value = addMoney(counted.rfq_value, cell, data.totals);
     if (type === 'LeadWon' && data.value)
@@ -172,19 +181,20 @@ const cellName = (at: number, country: string): string => {
   return names[Math.floor((at % DAY_MS) / QUARTER_MS)] ?? '';
 };
 
-const add = (row: DayCounts, cell: string, metric: number): void => {
+/** The counts of a cell, which is added for this metric if it does not exist. */
+const countsIn = (row: DayCounts, cell: string, metric: number): number[] => {
   let counts = row.cells[cell];
   if (!counts) {
     // Has exactly the length that this metric needs, because V8 grows an array by at least 17 elements.
     counts = new Array<number>(metric + 1).fill(0);
     row.cells = withCell(row.cells, cell, counts);
   }
-  count(counts, metric);
+  return counts;
 };
 
-const count = (counts: number[], metric: number): void => {
+const count = (counts: number[], metric: number, by = 1): void => {
   while (counts.length <= metric) counts.push(0);
-  counts[metric] = (counts[metric] ?? 0) + 1;
+  counts[metric] = (counts[metric] ?? 0) + by;
 };
 
 /**

@@ -6,7 +6,10 @@ import { LIMITS } from '#contracts/limits.ts';
  * Event types that an earlier version does not know and that the service can do without during an
  * upgrade, because no state depends on them.
  */
-const HOLDABLE_EVENT_TYPES = ['CallsAudited'] as const satisfies readonly EventType[];
+const HOLDABLE_EVENT_TYPES = [
+  'CallsAudited',
+  'VisitsSummed',
+] as const satisfies readonly EventType[];
 
 const whole = (min: number, max: number) =>
   z
@@ -116,6 +119,7 @@ const environment = z.object({
   ADDRESS_REDIRECTS_PER_SECOND: rate(LIMITS.ADDRESS_REDIRECTS_PER_SECOND),
   ADDRESS_CALLS_PER_SECOND: rate(LIMITS.ADDRESS_CALLS_PER_SECOND),
   ADDRESS_SOCKETS_MAX: rate(LIMITS.ADDRESS_SOCKETS_MAX),
+  ADDRESS_VISITS_PER_MINUTE: rate(LIMITS.ADDRESS_VISITS_PER_MINUTE),
   READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
   WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
   ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
@@ -165,6 +169,7 @@ const settings = environment.transform((env) => ({
   redirectsPerSecond: env.ADDRESS_REDIRECTS_PER_SECOND,
   callsPerSecond: env.ADDRESS_CALLS_PER_SECOND,
   socketsPerAddress: env.ADDRESS_SOCKETS_MAX,
+  visitsPerMinute: env.ADDRESS_VISITS_PER_MINUTE,
   readsAtOnce: env.READS_AT_ONCE,
   writesAtOnce: env.WRITES_AT_ONCE,
   /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */

@@ -12,17 +12,13 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
-import { recorder } from '#src/app/events/recorder.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { type Timeline, timeline } from '#src/app/events/timeline.ts';
-import { visitRecorder } from '#src/app/links/visits.ts';
-import { auditLog } from '#src/app/pipeline/audit.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
-import { confirmation } from '#src/app/pipeline/confirmation.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
-import type { AgentRow, DeskTokenRow, KeyRow, ReviewTokenRow } from '#src/ports/rows.ts';
+import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
 import { openEventLog } from './wiring/event-log.ts';
@@ -32,6 +28,7 @@ import { commandLogger, serviceLogger } from './wiring/logger.ts';
 import { type ProcessRole, requireRole } from './wiring/process-roles.ts';
 import { projectionDesk } from './wiring/projection-desk.ts';
 import { type OpenReadModels, openReadModels } from './wiring/read-models.ts';
+import { recordersOf } from './wiring/recorders.ts';
 import { openSecrets } from './wiring/secrets.ts';
 import { openSharedCount } from './wiring/shared-count.ts';
 import { openVault } from './wiring/vault.ts';
@@ -159,6 +156,7 @@ const open = async (
   // Deferred last: if opening fails, there is nothing to wait for.
   parts.defer(() => (isFilled() ? awaitHead(deps, logger) : undefined));
   parts.defer(() => deps.audit.flush());
+  parts.defer(() => deps.visits.flush());
   const opened = { deps, app: openApp(deps), logger, listener };
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
 };
@@ -196,31 +194,6 @@ const openLogAndKeys = async (
   const vault = await openVault(config, observed, secrets);
   parts.defer(() => vault.close());
   return { time, secrets, vault };
-};
-
-/** Creates what records calls and visits, and what confirms credentials against a remote log. */
-const recordersOf = (
-  { config, clock, ids, logger, signal }: Base,
-  { log, secrets }: { log: EventLog; secrets: SystemSecrets },
-  { readModels, localPassed: passed }: OpenReadModels,
-): Pick<AppDeps, 'audit' | 'visits' | 'confirmation'> => {
-  const schedule = (task: () => void, ms: number): void => void setTimeout(task, ms).unref();
-  const records = recorder(log, ids.base62(6));
-  return {
-    ...(isRemoteLog(config) && {
-      confirmation: confirmation({ log, passed, clock, signal, schedule }),
-    }),
-    audit: auditLog({
-      recorder: records,
-      clock,
-      ids,
-      schedule,
-      onLost: (error) => logger.error({ err: error }, 'audit records were lost'),
-      holdsCalls: config.heldEventTypes.includes('CallsAudited'),
-      handoffOf: (tokenHash) => readModels.get<ReviewTokenRow>('review-tokens', tokenHash, ''),
-    }),
-    visits: visitRecorder({ recorder: records, secrets, clock, ids }),
-  };
 };
 
 const catchUp = async ({ log, following }: AppDeps): Promise<unknown> =>

@@ -22,6 +22,17 @@ export const VisitRecorded = z.object({
   trigger: z.enum(['link', 'qr']),
 });
 
+/**
+ * Visits beyond ADDRESS_VISITS_PER_MINUTE of a network address to one link, which have no VisitRecorded: their number
+ * since the last such event of this link and process, in one UTC day. They are raw clicks and not valid ones.
+ */
+export const VisitsSummed = z.object({
+  link_id: z.string(),
+  agent_id: z.string(),
+  dims: attributionDims,
+  visits: z.int().min(1),
+});
+
 /** Audit record of an agent's calls, batched over at most one second. */
 export const ActivityRecorded = z.object({
   agent_id: z.string(),

@@ -155,6 +155,7 @@ const day = {
   leads_accepted: 0,
   leads_qualified: 0,
   leads_won: 0,
+  clicks_surplus: 0,
   rfq_value: [{ amount: 14160, currency: 'GBP' }],
   won_value: [],
 };

@@ -30,6 +30,7 @@ export const METRICS = [
   'leads_accepted',
   'leads_qualified',
   'leads_won',
+  'clicks_surplus',
 ] as const;
 
 export type Metric = (typeof METRICS)[number];

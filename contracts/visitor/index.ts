@@ -30,7 +30,7 @@ const visitLink = defineVisitorOperation({
     target: z.string().optional(),
   }),
   problems: ['resource_not_found', 'storage_unavailable', 'storage_full'],
-  writes: ['VisitRecorded'],
+  writes: ['VisitRecorded', 'VisitsSummed'],
 });
 
 /** Answers the URL of an existing short link, for its QR code. Records no visit. */

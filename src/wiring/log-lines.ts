@@ -12,6 +12,7 @@ const ACCOMPANYING: ReadonlySet<string> = new Set([
   'ActivityRecorded',
   'CallsAudited',
   'VisitRecorded',
+  'VisitsSummed',
   'RequestBound',
   'LeadClaimed',
   'LeadClaimReleased',

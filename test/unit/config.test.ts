@@ -85,7 +85,7 @@ describe('The setting HOLD_EVENT_TYPES', () => {
 
   it.each(['LeadSubmitted', 'callsaudited', 'CallsAudited;x'])('refuses %s', (HOLD_EVENT_TYPES) => {
     expect(() => readConfig({ HOLD_EVENT_TYPES })).toThrow(
-      /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited/,
+      /^HOLD_EVENT_TYPES\.0: must be event types that can be held, separated by commas: CallsAudited,VisitsSummed/,
     );
   });
 });

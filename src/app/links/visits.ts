@@ -7,16 +7,21 @@ import type { Clock, Ids, Secrets } from '#src/ports/system.ts';
 import { attribute } from '../events/attribution.ts';
 import type { Call } from '../pipeline/call.ts';
 import type { Recorder } from '../events/recorder.ts';
+import { networkOf } from '../limits/address-limit.ts';
+import { limiter } from '../limits/limiter.ts';
 import { cached } from '../shared/cached.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS } from '../shared/time.ts';
+import { type LinkVisit, type SurplusVisits, visitStream } from './surplus-visits.ts';
 
 /** The data of a request for a short link. The address is hashed and not stored. */
 export type Visit = Omit<z.output<VisitorOperations['visitLink']['input']>, 'code'>;
 
 export type Visits = {
-  /** Resolves when the visit is durable. */
+  /** Resolves when the visit is durable, or added to the surplus of its link. */
   record(code: CodeRow, visit: Visit, requestId: string): Promise<void>;
+  /** Appends the surplus; resolves when it is durable, or waits for another attempt. */
+  flush(): Promise<void>;
 };
 
 type Signal = NonNullable<EventData<'VisitRecorded'>['signals']>[number];
@@ -50,41 +55,65 @@ const hostOf = (referrer: string | undefined): string | undefined => {
   return new URL(referrer).hostname.slice(0, 253) || undefined;
 };
 
-type VisitDeps = { recorder: Recorder; secrets: Secrets; clock: Clock; ids: Ids };
+type VisitDeps = {
+  recorder: Recorder;
+  secrets: Secrets;
+  clock: Clock;
+  ids: Ids;
+  surplus: SurplusVisits;
+  /** Visits of one network address to one link that are recorded one by one. */
+  perMinute: number;
+  /** True to record each visit: processes of an earlier version do not know `VisitsSummed`. */
+  holdsSums: boolean;
+};
 
-export const visitRecorder = (deps: VisitDeps): Visits => ({
-  async record(code, visit, requestId) {
-    const { recorder, secrets, clock, ids } = deps;
-    const { address, user_agent, country, via_qr } = visit;
-    const at = clock.now();
-    const day = Math.floor(at / DAY_MS);
-    const signals = signalsOf(visit);
-    const data: EventData<'VisitRecorded'> = {
-      link_id: code.link_id,
-      agent_id: code.agent_id,
-      dims: code.dims,
-      // The hash includes the day, so that a visitor cannot be recognized on another day.
-      visitor: secrets.mac('visitor', `${day}:${address}:${user_agent ?? ''}`).slice(0, 16),
-      ...(signals.length > 0 && { signals }),
-      ...present({ country }),
-      device: deviceOf(user_agent),
-      ...present({ referrer_host: hostOf(visit.referrer) }),
-      trigger: via_qr ? 'qr' : 'link',
-    };
-    const call: Call = {
-      ownerId: code.owner,
-      actor: 'visitor',
-      surface: 'portal',
-      operation: 'visitLink',
-      requestId,
-      at,
-    };
-    const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
-    // One stream per owner: one per link would spread the visits of a commit over many pages of the
-    // log's index, and each page is written twice.
-    await recorder.record(`${code.owner}-visits_${day}`, events);
-  },
-});
+/** Records each visit of a network address to a link within the limit, and sums those beyond it. */
+export const visitRecorder = (deps: VisitDeps): Visits => {
+  const { recorder, clock, ids, surplus, holdsSums } = deps;
+  const limit = limiter(deps.perMinute, clock.monotonic);
+  return {
+    async record(code, visit, requestId) {
+      const call: Call = {
+        ownerId: code.owner,
+        actor: 'visitor',
+        surface: 'portal',
+        operation: 'visitLink',
+        requestId,
+        at: clock.now(),
+      };
+      const isWithin = limit.take(`${networkOf(visit.address)} ${code.link_id}`).allowed;
+      if (!isWithin && !holdsSums && surplus.add({ code, call })) return;
+      const data = visitData(deps, { code, call }, visit);
+      const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
+      // One stream per owner: one per link would spread the visits of a commit over many pages of the
+      // log's index, and each page is written twice.
+      await recorder.record(visitStream(call), events);
+    },
+    flush: surplus.flush,
+  };
+};
+
+const visitData = (
+  { secrets }: Pick<VisitDeps, 'secrets'>,
+  { code, call }: LinkVisit,
+  visit: Visit,
+): EventData<'VisitRecorded'> => {
+  const { address, user_agent, country, via_qr } = visit;
+  const day = Math.floor(call.at / DAY_MS);
+  const signals = signalsOf(visit);
+  return {
+    link_id: code.link_id,
+    agent_id: code.agent_id,
+    dims: code.dims,
+    // The hash includes the day, so that a visitor cannot be recognized on another day.
+    visitor: secrets.mac('visitor', `${day}:${address}:${user_agent ?? ''}`).slice(0, 16),
+    ...(signals.length > 0 && { signals }),
+    ...present({ country }),
+    device: deviceOf(user_agent),
+    ...present({ referrer_host: hostOf(visit.referrer) }),
+    trigger: via_qr ? 'qr' : 'link',
+  };
+};
 
 const deviceOf = (userAgent: string | undefined): 'desktop' | 'mobile' | 'other' => {
   if (!userAgent) return 'other';

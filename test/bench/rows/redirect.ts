@@ -27,7 +27,7 @@ export const redirectServer: Role<{ directory: string; visits: Visits }, Details
     });
     paths.push(new URL(String(link['short_url'])).pathname);
   }
-  const nobody = { visits: { record: async () => {} } };
+  const nobody = { visits: { record: async () => {}, flush: async () => {} } };
   const server = serverWith(service, args.visits === 'none' ? nobody : {});
   const url = await listen(server);
   return { details: { url, paths }, close: () => server.close() };

@@ -66,6 +66,7 @@ const VISITS = [
     visit('v1', { country: 'DE' }),
     visit('v2', { signals: ['bot'], trigger: 'qr' }),
     visit('v0', { country: 'FR', signals: [] }),
+    ['VisitsSummed', { link_id: 'lnk_1', ...BY, visits: 500 }],
   ),
 ];
 

@@ -249,3 +249,41 @@ describe('The QR code of a short link', () => {
     expect((await visit('/l/no-such-link/qr.png')).status).toBe(404);
   });
 });
+
+describe('A link that one network address follows more often than the limit', () => {
+  it('redirects each time, and its surplus visits are raw clicks', async () => {
+    const small = await testApp({ EVENT_LOG_URL: 'memory:', ADDRESS_VISITS_PER_MINUTE: '1' });
+    const { key: own } = await small.agent('acme');
+    const created = await small.send({
+      method: 'POST',
+      url: '/api/affiliate/v1/links',
+      key: own,
+      payload: { target: { kind: 'search', ref: 'mugs' } },
+      headers: { 'idempotency-key': freshKey() },
+    });
+    const { code } = created.body as Link;
+    for (let n = 0; n < 5; n += 1) {
+      const answer = await small.send({
+        method: 'GET',
+        url: `/l/${code}`,
+        headers: { 'user-agent': BROWSER },
+      });
+      expect(answer.status).toBe(302);
+    }
+    const { visits: recorder, following, log } = small.service.deps;
+    await recorder.flush();
+    await following.passed((await log.head()).position, 10_000);
+    const events = await log.readAll({ after: 0, limit: 1_000 });
+    const ofVisits = events.filter(({ type }) => type.startsWith('Visit')).map(({ type }) => type);
+    expect(ofVisits).toEqual(['VisitRecorded', 'VisitsSummed']);
+    const { body } = await small.send({
+      method: 'GET',
+      url: '/api/affiliate/v1/performance',
+      key: own,
+    });
+    expect(body).toMatchObject({
+      totals: { clicks_raw: 5, clicks_valid: 1, clicks_unique: 1, clicks_surplus: 4 },
+    });
+    await small.close();
+  });
+});

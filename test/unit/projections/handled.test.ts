@@ -16,6 +16,7 @@ const ALONE: EventType[] = [
   'LeadClaimReleased',
   'RequestBound',
   'VisitRecorded',
+  'VisitsSummed',
   'ActivityRecorded',
   'CallsAudited',
   'ClockAccepted',

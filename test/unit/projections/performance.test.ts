@@ -70,6 +70,21 @@ describe('The read model of performance', () => {
     });
   });
 
+  test('counts summed visits as raw and surplus, and not as valid or unique', () => {
+    const summed = happened(
+      'VisitsSummed',
+      'anna-visits_1.p.0',
+      { link_id: 'lnk_1', agent_id: 'agt_1', dims: DIMS, visits: 500 },
+      MIDNIGHT,
+    );
+    const rows = Object.values(
+      rowsAfter(performance, [visit('1', 'v1', {}, MIDNIGHT), summed, summed]),
+    );
+    expect(rows.map(({ row }) => row['cells'])).toEqual([
+      { '0|': [1001, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1000] },
+    ]);
+  });
+
   test('counts every click as raw, clicks without signals as valid, and each visitor once for each link and day', () => {
     const visitors = ['m', 'a', 'z', 'm', 'b', 'a', 'z'];
     const row = only([

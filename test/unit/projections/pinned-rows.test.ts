@@ -11,21 +11,21 @@ import { rowsAfter } from '../../support/world/fold.ts';
 import { PINNED_LOG } from '../../support/world/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': '9e12abbccd85de1f',
-  'handoffs@2': '69ab4e5d4c4f6420',
-  'handoff-leads@2': '1c06f1e0ecc46f2e',
-  'leads@3': '51c6be935a94ea97',
-  'outbound@1': '1ed44e72e12286aa',
-  'open-outbound@1': 'f93e257f906f2653',
-  'tasks@1': '011c7046b2e41fa0',
-  'codes@1': 'd3541648e2670ab6',
-  'review-tokens@1': '779cab98ec909a85',
-  'credentials@5': '499b0ee543c6144f',
-  'access@5': '56c776d8cf8a915a',
-  'owners@1': 'd2d8901ea136e6ba',
-  'erasures@1': 'e5450f9bf93fae99',
-  'performance@1': 'de870c1e3f7781d6',
-  'history@2': 'ef16634c9e331e90',
+  'links@1': '94afed8a7af92f9b',
+  'handoffs@2': '83454144eb33263c',
+  'handoff-leads@2': '9e14f199705058cc',
+  'leads@3': '31fbc76c942e2687',
+  'outbound@1': 'c3e0d4cd6d645ef2',
+  'open-outbound@1': 'bdd4c6479021ba9f',
+  'tasks@1': 'd43f2d9d37997091',
+  'codes@1': '844ec8e7c56b6ee5',
+  'review-tokens@1': '2b1543c578444ffa',
+  'credentials@5': '298c6430571fc4cc',
+  'access@5': '759eedeb33c53ce3',
+  'owners@1': '7ac4d90d7472401f',
+  'erasures@1': '18960f856b78c9f3',
+  'performance@2': 'fb523c3777f3352e',
+  'history@3': 'b77b2727f7089842',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
