@@ -1,6 +1,7 @@
 /** A child process that runs the commands of its parent: `node child.ts ROLE`. */
 import type { FromChild, Role, ToChild } from './children.ts';
 import type { Order } from './load.ts';
+import type { Pressure } from './pressure.ts';
 import { ROLES } from './rows/roles.ts';
 
 const [, , name = ''] = process.argv;
@@ -12,6 +13,7 @@ const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
   if (order === 'report') return report?.();
   if (order === 'cpu') return process.cpuUsage();
   if (order === 'load') return (await import('./load.ts')).run(argument as Order);
+  if (order === 'press') return (await import('./pressure.ts')).press(argument as Pressure);
   if (order !== 'start') throw new Error(`no order is called ${order}`);
   if (name === 'load') return undefined;
   const role = (await ROLES[name]?.()) as Role | undefined;

@@ -38,11 +38,14 @@ export type Sample = {
 };
 
 /** The text of a call, split at its ids. */
-type Template = string[];
+export type Template = string[];
 
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
-const templateOf = ({ method = 'GET', path, headers = {}, body }: Call, host: string): Template => {
+export const templateOf = (
+  { method = 'GET', path, headers = {}, body }: Call,
+  host: string,
+): Template => {
   const payload = body === undefined ? '' : latin1(body);
   const ids = payload.split(ID).length - 1;
   const length = payload.length + ids * (ID_CHARS - ID.length);
@@ -60,7 +63,7 @@ const templateOf = ({ method = 'GET', path, headers = {}, body }: Call, host: st
 const LENGTH = /\r\ncontent-length: (\d+)/i;
 
 /** Calls `answered` for each complete answer; all answers have a Content-Length. */
-const answerReader = (answered: (status: number, head: string, body: string) => void) => {
+export const answerReader = (answered: (status: number, head: string, body: string) => void) => {
   let incomplete: Buffer | undefined;
   return (chunk: Buffer): void => {
     const data = incomplete ? Buffer.concat([incomplete, chunk]) : chunk;
@@ -80,7 +83,7 @@ const answerReader = (answered: (status: number, head: string, body: string) => 
 
 const RANDOM = Math.random().toString(36).slice(2, 6).padEnd(4, '0');
 let ids = 0;
-const nextId = (): string => {
+export const nextId = (): string => {
   ids += 1;
   return RANDOM + ids.toString(36).padStart(ID_CHARS - RANDOM.length, '0');
 };

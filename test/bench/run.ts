@@ -20,6 +20,7 @@ import { benchProcesses } from './processes.ts';
 import { benchReads } from './rows/read.ts';
 import { benchRedisRebuild } from './rows/redis-rebuild.ts';
 import { benchRedis } from './rows/redis.ts';
+import { benchOverload } from './rows/overload.ts';
 import { benchReady } from './rows/ready.ts';
 import { benchRebuild } from './rows/rebuild.ts';
 import { benchRedirects } from './rows/redirect.ts';
@@ -34,6 +35,7 @@ const BENCHES: Record<string, Bench> = {
   W: benchWrites,
   R: benchReads,
   C: benchRedirects,
+  O: benchOverload,
   P: benchRebuild,
   L: benchVisibility,
   I: benchFeed,

@@ -20,6 +20,8 @@ export const benchConfig = (directory: string, settings: Record<string, string> 
     LOG_LEVEL: 'error',
     ROOT_KEY,
     ...UNLIMITED,
+    READS_AT_ONCE: '10000',
+    WRITES_AT_ONCE: '10000',
     ...settings,
   });
 

@@ -17,7 +17,7 @@ export type Row = {
 };
 
 /** A bound on the ratio to the control, or on the value. */
-export type Goal = { of: 'ratio' | 'value'; atLeast: number } | { of: 'value'; atMost: number };
+export type Goal = { of: 'ratio' | 'value' } & ({ atLeast: number } | { atMost: number });
 
 type Measured = { id: string; what: string; value: number; unit: Unit; control?: number };
 

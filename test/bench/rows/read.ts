@@ -21,7 +21,7 @@ const DAYS = 30;
 const VISITS_PER_LINK_AND_DAY = 10;
 const DAY_MS = 86_400_000;
 
-const visitOf = (visitor: number) => ({
+export const visitOf = (visitor: number) => ({
   method: 'GET',
   address: `192.0.2.${visitor % 250}`,
   user_agent: 'Mozilla/5.0 (X11; Linux x64; rv:140.0) Gecko/20100101 Firefox/140.0',
@@ -30,7 +30,11 @@ const visitOf = (visitor: number) => ({
 });
 
 /** Creates a month of a promoter by real operations, with a moved clock. */
-const month = async (service: Service, key: string, goTo: (day: number) => void): Promise<void> => {
+export const month = async (
+  service: Service,
+  key: string,
+  goTo: (day: number) => void,
+): Promise<void> => {
   const { deps } = service;
   const send = sender(service, key);
   const random = createRandom(2);
@@ -97,7 +101,7 @@ const dayBefore = (now: number, days: number): string =>
   new Date(now - days * DAY_MS).toISOString().slice(0, 10);
 
 /** Every range of days in the month: 435 queries, of which no two have the same answer. */
-const performanceQueries = (now: number): string[] =>
+export const performanceQueries = (now: number): string[] =>
   Array.from({ length: DAYS }, (_, from) =>
     Array.from({ length: from }, (_empty, to) => {
       const range = `from=${dayBefore(now, from)}&to=${dayBefore(now, to)}`;

@@ -2,6 +2,7 @@
 export const ROLES: Record<string, () => Promise<unknown>> = {
   write: async () => (await import('./write.ts')).writeServer,
   read: async () => (await import('./read.ts')).readServer,
+  overload: async () => (await import('./overload.ts')).overloadServer,
   bytes: async () => (await import('./read.ts')).bytesServer,
   redirect: async () => (await import('./redirect.ts')).redirectServer,
   makeLog: async () => (await import('./million.ts')).logMaker,

@@ -1,0 +1,201 @@
+/**
+ * O: more requests than the service can answer, compared with its capacity: a mix of reads and writes of many agents, and
+ * the delay of /livez while one key asks for its heaviest reads.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { LIMITS } from '#contracts/limits.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { visitOf } from './read.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { Bench } from '../bench.ts';
+import { type Role, start, type Started } from '../children.ts';
+import { type Call, ID } from '../load.ts';
+import { percentile } from '../measure.ts';
+import type { Pressed, Pressure } from '../pressure.ts';
+import { AGENTS, deskOf, listen, openBench, sender, serverWith } from '../service.ts';
+import { month, performanceQueries } from './read.ts';
+import { type Row, rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+type Details = { url: string; key: string; heavyKey: string };
+
+const DAY_MS = 86_400_000;
+const MONTH_DAYS = 30;
+/** Before the month. */
+const DAYS = 90;
+const HEAVY_LINKS = 1_000;
+
+/** Serves a promoter with a month of ordinary numbers, and one with a row for each of 1,000 links and 90 days. */
+export const overloadServer: Role<{ directory: string }, Details> = async ({ directory }) => {
+  const clock = systemClock();
+  let behind = (DAYS + MONTH_DAYS) * DAY_MS;
+  const moved = { now: () => clock.now() - behind, monotonic: clock.monotonic };
+  const service = await openBench(directory, { clock: moved });
+  const desk = deskOf(service);
+  await desk.publish([feedProduct('SKU1')]);
+  const key = await desk.agent('acme');
+  const heavyKey = await desk.agent('heavy');
+  const send = sender(service, heavyKey);
+  const codes: CodeRow[] = [];
+  for (let i = 0; i < HEAVY_LINKS; i++) {
+    const target = { kind: 'search', ref: `q${i}` };
+    const link = await send('POST', `${AGENTS}/links`, { target });
+    const code = String(link['short_url']).split('/l/')[1] ?? '';
+    const row = await service.deps.readModels.get<CodeRow>('codes', code, '');
+    if (row) codes.push(row);
+  }
+  for (let day = 1; day <= DAYS; day++) {
+    behind = (DAYS + MONTH_DAYS - day) * DAY_MS;
+    await Promise.all(codes.map((row, n) => service.deps.visits.record(row, visitOf(n), 'bench')));
+  }
+  await month(service, key, (day) => {
+    behind = (MONTH_DAYS - 1 - day) * DAY_MS;
+  });
+  const limits = { ...service.deps.limits, admissionWaitMs: LIMITS.ADMISSION_WAIT_MS_MAX };
+  const server = serverWith(service, { limits });
+  return {
+    details: { url: await listen(server), key, heavyKey },
+    report: async () => process.memoryUsage().rss / 2 ** 20,
+    close: () => server.close(),
+  };
+};
+
+/** Reads of different periods and pages of leads, and a third of writes. */
+const mixFor = ({ key }: Details): Call[] => {
+  const headers = { authorization: `Bearer ${key}` };
+  return performanceQueries(systemClock().now()).flatMap((path, n): Call[] => [
+    { path, headers },
+    { path: `${AGENTS}/leads?limit=${1 + (n % 100)}`, headers },
+    {
+      method: 'POST',
+      path: `${AGENTS}/links`,
+      headers: { ...headers, 'idempotency-key': `overload-${ID}` },
+      body: JSON.stringify({ target: { kind: 'product', ref: 'SKU1' } }),
+    },
+  ]);
+};
+
+const CONNECTIONS = 64;
+/** All sockets that the service accepts, without those of the health checks. */
+const SOCKETS = 2_000;
+const LOAD_MS = 8_000;
+const HEALTH_PAUSE_MS = 20;
+const HEAVY_AT_ONCE = 40;
+const RECOVERY_MS_MAX = 10_000;
+
+/** Asks for /livez again and again until `work` ends; returns its result, and the times of the answers. */
+const watchingHealth = async <T>(url: string, work: Promise<T>): Promise<[T, number[]]> => {
+  const times: number[] = [];
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      const began = performance.now();
+      const answer = await fetch(`${url}/livez`);
+      if (!answer.ok) throw new Error(`/livez answered ${answer.status}`);
+      await answer.text();
+      times.push(performance.now() - began);
+      await wait(HEALTH_PAUSE_MS);
+    }
+  })();
+  const result = await work.finally(() => (isOver = true));
+  await watching;
+  return [result, times];
+};
+
+/** Milliseconds until the service answers `count` calls in a row. */
+const recoveryOf = async ({ url, key }: Details, count = 10): Promise<number> => {
+  const began = performance.now();
+  for (let good = 0; good < count; ) {
+    const answer = await fetch(`${url}${AGENTS}/leads`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    await answer.text();
+    good = answer.ok ? good + 1 : 0;
+    if (performance.now() - began > RECOVERY_MS_MAX) return Infinity;
+  }
+  return performance.now() - began;
+};
+
+const dayBefore = (days: number): string =>
+  new Date(systemClock().now() - days * DAY_MS).toISOString().slice(0, 10);
+
+const heavyReads = async ({ url, heavyKey }: Details): Promise<string[]> => {
+  const period = `from=${dayBefore(DAYS + MONTH_DAYS)}&to=${dayBefore(MONTH_DAYS)}`;
+  const path = `${AGENTS}/performance?group_by=link_id&limit=1000&${period}`;
+  const headers = { authorization: `Bearer ${heavyKey}` };
+  return Promise.all(
+    Array.from({ length: HEAVY_AT_ONCE }, async () => {
+      const answer = await fetch(url + path, { headers });
+      await answer.text();
+      return String(answer.status);
+    }),
+  );
+};
+
+export const benchOverload: Bench = async () => {
+  const server = await start<Details>('overload', { directory: temporaryDirectory() });
+  const load = await start('load');
+  const { details } = server;
+  const calls = mixFor(details);
+  const press = (more: Pick<Pressure, 'connections' | 'perSecond'>): Promise<Pressed> =>
+    load.call<Pressed>('press', { url: details.url, calls, ms: LOAD_MS, ...more });
+  try {
+    return [...(await heavyRows(server)), ...(await pressureRows(server, press))];
+  } finally {
+    await Promise.all([load.stop(), server.stop()]);
+  }
+};
+
+const heavyRows = async ({ details }: Started<Details>): Promise<Row[]> => {
+  const [statuses, times] = await watchingHealth(details.url, heavyReads(details));
+  const failed = statuses.filter(
+    (status) => status !== '200' && status !== '429' && status !== '503',
+  );
+  if (failed.length > 0) throw new Error(`heavy reads were answered ${failed.join()}`);
+  const what = `/livez, longest delay under ${HEAVY_AT_ONCE} heavy reads of one key`;
+  return [
+    rowOf({ id: 'O', what, value: Math.max(...times), unit: 'ms' }, { of: 'value', atMost: 50 }),
+    rowOf({ id: 'O', what: '  p50', value: percentile(times, 0.5), unit: 'ms' }),
+  ];
+};
+
+type Press = (more: Pick<Pressure, 'connections' | 'perSecond'>) => Promise<Pressed>;
+
+const pressureRows = async (server: Started<Details>, press: Press): Promise<Row[]> => {
+  const { url } = server.details;
+  await press({ connections: CONNECTIONS });
+  const capacity = await press({ connections: CONNECTIONS });
+  const { goodPerSecond: control, p99 } = capacity;
+  const closed = await press({ connections: 10 * CONNECTIONS });
+  const triple = await press({ connections: SOCKETS, perSecond: 3 * control });
+  const mbBefore = await server.call<number>('report', undefined);
+  const [tenfold, times] = await watchingHealth(
+    url,
+    press({ connections: SOCKETS, perSecond: 10 * control }),
+  );
+  const recovery = await recoveryOf(server.details);
+  const mb = (await server.call<number>('report', undefined)) - mbBefore;
+  const all = { capacity, closed, triple, tenfold };
+  process.stderr.write(`O: ${JSON.stringify(all)}\n`);
+  for (const [name, { failures, firstFailure }] of Object.entries(all))
+    if (failures > 0) throw new Error(`${name}: ${failures} failures, first ${firstFailure}`);
+  const row = (what: string, value: number, unit: Row['unit']) => ({ id: 'O', what, value, unit });
+  const good = (what: string, { goodPerSecond }: Pressed) => ({
+    ...row(what, goodPerSecond, '1/s'),
+    control,
+  });
+  return [
+    rowOf(row(`capacity, ${CONNECTIONS} connections, a third writes`, control, '1/s')),
+    rowOf(good('goodput, closed loop, 10 times the connections', closed), {
+      of: 'ratio',
+      atLeast: 0.8,
+    }),
+    rowOf({ ...row('  p99', closed.p99, 'ms'), control: p99 }, { of: 'ratio', atMost: 3 }),
+    rowOf(good('goodput, open loop, 3 times the capacity', triple), { of: 'ratio', atLeast: 0.7 }),
+    rowOf(good('goodput, open loop, 10 times the capacity', tenfold)),
+    rowOf(row('  growth of memory', mb, 'MB'), { of: 'value', atMost: 150 }),
+    rowOf(row('  /livez, longest delay', Math.max(...times), 'ms'), { of: 'value', atMost: 1_000 }),
+    rowOf(row('  recovery after it', recovery, 'ms'), { of: 'value', atMost: 2_000 }),
+  ];
+};
