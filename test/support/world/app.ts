@@ -85,10 +85,11 @@ export const freshKey = (): string => `test-${(keys += 1)}`;
 /** Opens the service in a new temporary directory, without a socket. */
 export const testApp = async (
   env: Record<string, string> = {},
-  { monotonic, ...chance }: { ids?: Ids; monotonic?: () => number } = {},
+  { monotonic, start, ...chance }: { ids?: Ids; monotonic?: () => number; start?: string } = {},
 ): Promise<TestApp> => {
   const directory = mkdtempSync(join(tmpdir(), 'tributary-'));
-  const clock = { ...testClock(), ...(monotonic && { monotonic }) };
+  const startsAt = start === undefined ? undefined : Date.parse(start);
+  const clock = { ...testClock(startsAt), ...(monotonic && { monotonic }) };
   const config = readConfig({
     DATA_DIR: directory,
     PORT: '0',

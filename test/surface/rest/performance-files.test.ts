@@ -22,10 +22,9 @@ let key: string;
 let agentId: string;
 
 beforeAll(async () => {
-  app = await testApp({ EVENT_LOG_URL: 'memory:' });
+  app = await testApp({ EVENT_LOG_URL: 'memory:' }, { start: '2026-11-01T10:00:00Z' });
   ({ key, agentId } = await app.agent('acme'));
   await app.publish([feedProduct('MUG-1')]);
-  app.clock.set(Date.parse('2026-11-01T10:00:00Z'));
   const codes: string[] = [];
   for (let i = 0; i < LINKS; i += 1) {
     const link = await app.send({

@@ -41,10 +41,9 @@ const ask = async (query: string): Promise<Answer> =>
   (await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key })).body;
 
 beforeAll(async () => {
-  app = await testApp();
+  app = await testApp({}, { start: '2026-10-31T22:30:00Z' });
   key = (await app.agent('acme')).key;
   await app.publish([feedProduct('MUG-1')]);
-  app.clock.set(Date.parse('2026-10-31T22:30:00Z'));
   for (const campaign of ['=HYPERLINK("x")', 'plain']) {
     const link = await post('/links', {
       target: { kind: 'product', ref: 'MUG-1' },
