@@ -45,7 +45,7 @@ test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TE
 	@npx vitest run test/adapters/eventstoredb $${EVENTSTOREDB_TEST_COMMAND:+test/e2e/remote}
 
 test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
-	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts
+	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
 
 mutate: setup ## Mutate the deciders and projections; their tests must detect 90 % (FILE, SHARD=1/3)
 	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)

@@ -12,6 +12,13 @@ export const ANSWER_HEADERS = {
     type: 'string',
     description: 'The position this answer reflects. Send it on a read to see at least that state',
   },
+  logState: {
+    name: 'Log-State',
+    type: 'string',
+    description:
+      '"replaced" while the service has found another log than its own: the answer shows what was recorded ' +
+      'before, and writes are refused with log_replaced; omitted otherwise',
+  },
   replayed: {
     name: 'Idempotent-Replayed',
     type: 'string',

@@ -237,6 +237,10 @@ const TABLE = {
     title: 'The clock is behind the log',
     hint: 'Nothing was executed. An operator must set the clock, or accept it at the desk. Retry with the same key.',
   }),
+  log_replaced: temporary(503, 'wait', {
+    title: 'The log was replaced',
+    hint: 'Nothing is written until an operator restores the log or accepts the new one. Reads show what was recorded before. Repeat a write later with the same key.',
+  }),
   read_model_rebuilding: temporary(503, 'wait', {
     title: 'The read model is not ready',
     hint: 'Nothing was executed. Retry after Retry-After seconds.',
@@ -290,6 +294,7 @@ export const WRITE_PROBLEMS = [
   'idempotency_key_reused',
   'storage_unavailable',
   'storage_full',
+  'log_replaced',
 ] as const satisfies readonly ProblemCode[];
 
 /** Problems of any query that waits for a consistency token and answers in pages. */

@@ -55,8 +55,8 @@ export type CoreOptions = {
   log?: Logger;
   metrics?: Metrics;
   onFatal?: (error: Error) => void;
-  /** Called with the last event of the log before anything is appended. */
-  onLog?: (last: { position: Position; at: number | null }) => void;
+  /** Called with the last event of the log, and its identity, before anything is appended. */
+  onLog?: (last: { position: Position; at: number | null }, log: string) => void;
 };
 
 /** After this time requests are served while a lagging projection continues to catch up. */
@@ -187,7 +187,7 @@ const openLogAndKeys = async (
     report: appendLogger(logger),
   });
   const last = await readLastEvent(observed);
-  onLog?.(last);
+  onLog?.(last, observed.id);
   const time = timeline(observed, clock);
   time.observe(last);
   const secrets = localSecrets ?? openSecrets(config);

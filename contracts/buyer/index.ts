@@ -39,6 +39,7 @@ const actProblems = [
   'payload_too_large',
   'storage_unavailable',
   'storage_full',
+  'log_replaced',
 ] as const;
 
 /** Shows the list, priced with the quantities that the buyer entered. Changes nothing. */

@@ -29,7 +29,7 @@ const visitLink = defineVisitorOperation({
     /** Absent if the link has expired or is disabled. */
     target: z.string().optional(),
   }),
-  problems: ['resource_not_found', 'storage_unavailable', 'storage_full'],
+  problems: ['resource_not_found', 'storage_unavailable', 'storage_full', 'log_replaced'],
   writes: ['VisitRecorded', 'VisitsSummed'],
 });
 

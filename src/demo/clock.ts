@@ -12,10 +12,13 @@ export type DemoClock = Clock & {
   /** Switches to real time. */
   live(): void;
   readonly real: Clock;
+  /** Whether the log had events before the story. */
+  readonly hasEarlierEvents: boolean;
 };
 
 export const demoClock = (real: Clock): DemoClock => {
   let storyTime: number | undefined;
+  let hasEarlierEvents = false;
   const set = (at: number): void => {
     storyTime = Math.min(at, real.now());
   };
@@ -23,6 +26,7 @@ export const demoClock = (real: Clock): DemoClock => {
     now: () => storyTime ?? real.now(),
     monotonic: () => real.monotonic(),
     begin({ position }) {
+      hasEarlierEvents = position > 0;
       if (position === 0) set(real.now() - STORY_DAYS * DAY_MS);
     },
     set,
@@ -30,5 +34,8 @@ export const demoClock = (real: Clock): DemoClock => {
       storyTime = undefined;
     },
     real,
+    get hasEarlierEvents() {
+      return hasEarlierEvents;
+    },
   };
 };

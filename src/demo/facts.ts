@@ -25,5 +25,18 @@ export const demoFactsIn = (directory: string): DemoFacts | undefined => {
   }
 };
 
-export const writeDemoFacts = (directory: string, facts: DemoFacts): void =>
-  writeFileSync(fileIn(directory), `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
+/** The log in which the story of this directory began; undefined if no start has stored it. */
+export const demoLogIn = (directory: string): string | undefined => {
+  try {
+    const { log } = JSON.parse(readFileSync(fileIn(directory), 'utf8')) as { log?: string };
+    return log;
+  } catch {
+    return undefined;
+  }
+};
+
+/** `log`: the identity of the log that has the story. */
+export const writeDemoFacts = (directory: string, facts: DemoFacts, log: string): void =>
+  writeFileSync(fileIn(directory), `${JSON.stringify({ ...facts, log }, null, 2)}\n`, {
+    mode: 0o600,
+  });

@@ -10,10 +10,11 @@ import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { everyPage } from '#src/app/read-models/listing.ts';
 import { DAY_MS } from '#src/app/shared/time.ts';
 import type { Service } from '#src/main.ts';
+import { StartupError } from '#src/ports/startup-error.ts';
 import type { Act } from './acts.ts';
 import { ACCESS_ACTS, DEMO_AGENT, KEY_DAYS, openingActs, ROOT } from './cast.ts';
 import { type DemoClock, STORY_DAYS } from './clock.ts';
-import { type DemoFacts, demoFactsIn, writeDemoFacts } from './facts.ts';
+import { type DemoFacts, demoFactsIn, demoLogIn, writeDemoFacts } from './facts.ts';
 import { HANDOFF_ACTS, WAITING } from './handoffs.ts';
 import { LEAD_ACTS } from './leads.ts';
 import { LINK_ACTS, LINKS } from './links.ts';
@@ -62,15 +63,35 @@ const stepsOf = (player: Player, { deps }: Service, products: ProductInput[]): S
     })),
   ].sort((a, b) => a.day - b.day);
 
+/** Marks the directory as that of a demo, even if the story is interrupted. */
+const UNFINISHED: DemoFacts = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
+
+const foreignLog = (): StartupError =>
+  new StartupError(
+    'The log has events, and this data directory did not begin the demo in it, so --demo writes nothing. Use an ' +
+      'empty log and another data directory for the demo, or start without --demo.',
+  );
+
+/**
+ * Marks the directory as that of a demo before anything is appended to an empty log. Throws StartupError if the log
+ * is on a server and has events, unless this directory began the story there.
+ */
+export const beginDemo = (
+  directory: string,
+  { id, isRemote, position }: { id: string; isRemote: boolean; position: number },
+): void => {
+  if (position === 0) writeDemoFacts(directory, UNFINISHED, id);
+  else if (isRemote && (!demoFactsIn(directory) || (demoLogIn(directory) ?? id) !== id))
+    throw foreignLog();
+};
+
 /** Performs the whole story between the last event of the log, or 30 days ago, and now. */
 const performStory = async (
   player: Player,
   service: Service,
   clock: DemoClock,
 ): Promise<DemoFacts> => {
-  // Marks the directory as that of a demo, even if the story is interrupted.
-  const unfinished = { owner: OWNER, agent_id: '', api_key: '', sku: SKU };
-  writeDemoFacts(service.config.dataDirectory, unfinished);
+  writeDemoFacts(service.config.dataDirectory, UNFINISHED, service.deps.log.id);
   const now = clock.real.now();
   const { at } = await readLastEvent(service.deps.log);
   const start = Math.max(now - STORY_DAYS * DAY_MS, at ?? 0);
@@ -131,11 +152,12 @@ export const ensureDemo = async (
     if (written && authenticator(deps).agent(written.api_key).ok) return written;
     const player = new Player(service);
     const { data } = await player.perform(ROOT, 'listAgents', { owner_id: OWNER });
+    if (data.length === 0 && !written && clock.hasEarlierEvents) throw foreignLog();
     const facts =
       data.length === 0
         ? await performStory(player, service, clock)
         : await renewKey(player, written);
-    if (facts) writeDemoFacts(config.dataDirectory, facts);
+    if (facts) writeDemoFacts(config.dataDirectory, facts, deps.log.id);
     return facts;
   } finally {
     clock.live();

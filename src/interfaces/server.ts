@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { App } from '#src/app/app.ts';
+import { ANSWER_HEADERS } from '#contracts/headers.ts';
 import { forbidden } from '#src/app/pipeline/outcome.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Ids } from '#src/ports/system.ts';
@@ -61,6 +62,10 @@ export const buildServer = (
     },
   });
   if (options.trustProxy === false) reportForwarded(server, { log: options.log, metrics });
+  server.addHook('onSend', async (_request, reply) => {
+    if (deps.log.replacement?.() !== undefined)
+      reply.header(ANSWER_HEADERS.logState.name, 'replaced');
+  });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
   publicDocumentRoutes(server, app);

@@ -58,16 +58,17 @@ export type AppendResult =
   /** Another append came first. Read the stream to learn its state. */
   | { outcome: 'conflict' };
 
-/** The log gave no answer. `unknown`: the append may have happened; a retry with the same ids finds out. */
+export type LogFault = 'fault' | 'full' | 'overloaded' | 'closed' | 'clock' | 'replaced';
+
+/**
+ * The log gave no answer, or refused it. `unknown`: the append may have happened; a retry with the same ids finds
+ * out. The reason `replaced` means that the server has another log than this one.
+ */
 export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
   readonly applied: 'unknown' | 'no';
-  readonly reason: 'fault' | 'full' | 'overloaded' | 'closed' | 'clock';
-  constructor(
-    reason: 'fault' | 'full' | 'overloaded' | 'closed' | 'clock',
-    applied: 'unknown' | 'no',
-    detail: string,
-  ) {
+  readonly reason: LogFault;
+  constructor(reason: LogFault, applied: 'unknown' | 'no', detail: string) {
     super(detail);
     this.reason = reason;
     this.applied = applied;
@@ -131,10 +132,16 @@ export type EventLog = {
   readFold(options: { after: Position; limit: number }): Promise<FoldEvent[]>;
   /**
    * Returns position and time of the newest record: the last event or, in a database that others use,
-   * too, any later record, whose time is null. Subscriptions reach it. 0 and null if there is none.
+   * too, any later record, whose time is null. Subscriptions reach it. 0 and null if there is none. Of
+   * a replaced log, the last one that was known.
    */
   head(): Promise<{ position: Position; at: number | null }>;
   /** Milliseconds that the first append in the queue of this process has waited; omitted by logs without a queue. */
   queuedMs?(): number;
+  /**
+   * Returns why nothing is written because the server has another log; undefined while it has this one. An embedded
+   * log has no such method.
+   */
+  replacement?(): string | undefined;
   close(): Promise<void>;
 };

@@ -2,10 +2,12 @@ import type { Logger } from 'pino';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { lockDirectory } from '#src/adapters/sqlite/lock.ts';
+import type { LogMemory } from '#src/adapters/log-memory.ts';
 import { prepareDirectory } from '#src/adapters/system/directory.ts';
 import type { Config } from '#src/config.ts';
 import { type EventLog, LogCorrupted, type Position } from '#src/ports/event-log.ts';
-import { subscriptionLogger } from './log-lines.ts';
+import { openLogMemory } from './log-memory.ts';
+import { remoteLogLogger } from './log-lines.ts';
 
 export type LogVerification = {
   events: number;
@@ -24,8 +26,11 @@ export type EventLogOptions = {
   logger: Logger;
   /** Called when the log file accepts no more appends, or another process may own the directory. */
   onFatal?: ((error: Error) => void) | undefined;
-  /** False for a process that stores nothing in the data directory. */
-  holdsDirectory?: boolean;
+  /**
+   * `hold` (default) locks the data directory. `ignore` is for a process that has none. `inspect` reads which log the
+   * directory and Redis belong to, and stores nothing.
+   */
+  directory?: 'hold' | 'ignore' | 'inspect';
   /** Number of newest records of a file to verify at the start; 0 before a complete verification. */
   checkedAtOpen?: number;
 };
@@ -57,19 +62,24 @@ export const openEventLog = async (
  * process only, so a lock keeps others out.
  */
 const openRemoteLog = async (
-  { eventLogUrl, dataDirectory }: Config,
-  { logger, onFatal, holdsDirectory = true }: EventLogOptions,
+  config: Config,
+  { logger, onFatal, directory = 'hold' }: EventLogOptions,
 ): Promise<EventLogHandle> => {
-  if (holdsDirectory) prepareDirectory(dataDirectory);
-  const lock = holdsDirectory ? lockDirectory(dataDirectory) : undefined;
+  const { eventLogUrl: url, dataDirectory } = config;
+  const isHeld = directory === 'hold';
+  if (isHeld) prepareDirectory(dataDirectory);
+  const lock = isHeld ? lockDirectory(dataDirectory) : undefined;
+  let memory: LogMemory | undefined;
   try {
     // Imported here because the client is large, and an embedded service does not need it.
     const { eventStoreLog } = await import('#src/adapters/eventstoredb/event-log.ts');
     const timing = { startupMs: START_MS_MAX };
-    const log = await eventStoreLog({ url: eventLogUrl, timing, ...subscriptionLogger(logger) });
+    memory = await openLogMemory(config, directory);
+    const log = await eventStoreLog({ url, timing, memory, ...remoteLogLogger(logger) });
     lock?.watch((text) => onFatal?.(new Error(text)));
     return createHandle(log, lock?.release);
   } catch (error) {
+    await memory?.close();
     lock?.release();
     throw error;
   }

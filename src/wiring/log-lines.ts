@@ -68,11 +68,12 @@ export const appendLogger =
     }
   };
 
-/** Logs when the server drops a subscription to the log, and when it resumes. */
-export const subscriptionLogger = (logger: Logger) => ({
+/** Logs when the server drops a subscription to the log, when it resumes, and when it has another log. */
+export const remoteLogLogger = (logger: Logger) => ({
   onDropped: (reason: string, position: Position) =>
     logger.warn({ position, reason }, 'subscription dropped'),
   onHealed: (position: Position) => logger.info({ position }, 'subscription resumed'),
+  onReplaced: (reason: string) => logger.error({ reason }, 'the log was replaced'),
 });
 
 export type Assignment = { partitions: number; projectors: readonly string[]; position: Position };

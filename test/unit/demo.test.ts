@@ -94,6 +94,18 @@ describe('The demo story', () => {
     await service.close();
   });
 
+  it('is not written into a log that has other events', async () => {
+    const data = directory.fresh();
+    const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
+    const other = await openService(config, {});
+    const { position } = await other.deps.log.head();
+    await other.close();
+    await expect(openDemo(data)).rejects.toThrow('did not begin the demo in it');
+    const again = await openService(config, {});
+    expect((await again.deps.log.head()).position).toBe(position);
+    await again.close();
+  });
+
   it('has visitors of each kind', () => {
     const visits = plannedVisits(LINKS).map(({ visit }) => visit);
     expect(visits.some(({ method }) => method === 'HEAD')).toBe(true);

@@ -220,6 +220,7 @@ describe('The pipeline', () => {
       const outages = [
         { error: new LogUnavailable('fault', 'no', 'down'), code: 'storage_unavailable' },
         { error: new LogUnavailable('full', 'no', 'full'), code: 'storage_full' },
+        { error: new LogUnavailable('replaced', 'no', 'other'), code: 'log_replaced' },
         { error: new ReadModelRebuilding('links'), code: 'read_model_rebuilding' },
       ];
       for (const { error, code } of outages) {

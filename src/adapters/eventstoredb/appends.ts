@@ -4,6 +4,7 @@ import type { AppendResult } from '#src/ports/event-log.ts';
 import { AppendTooLarge, LogCorrupted, LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import type { EncodedEvent } from '../event-codec.ts';
 import { failureOf, isWorthRepeating, readError, textOf } from './failures.ts';
+import { isReplaced, type LogGuard } from './log-guard.ts';
 import { positionOf } from './positions.ts';
 import type { Reads } from './reads.ts';
 import { toEventData } from './recorded-events.ts';
@@ -20,13 +21,23 @@ const BYTES_MAX = 67_108_864;
  */
 const DEADLINE_MS = 365 * 24 * 3_600_000;
 
+/** The part of an attempt's time limit that the comparison before it may take. */
+const CHECK_SHARE = 3;
+
 type Request = { stream: string; expected: number; events: readonly EncodedEvent[] };
 
 /** The commit position is missing in the answer to some repetitions. */
 type Written = { revision: number; commit: bigint | undefined };
 
-/** A conflict whose cause cannot be read yet. */
-class UndecidedConflict extends Error {}
+/** A conflict whose cause cannot be read yet, or an attempt that was not sent: had no effect. */
+class NoEffectYet extends Error {}
+
+export type AppendsOptions = {
+  client: EventStoreDBClient;
+  reads: Reads;
+  timing: Timing;
+  guard: LogGuard;
+};
 
 /** Requests with equal keys are the same append. */
 const keyOf = ({ stream, expected, events }: Request): string =>
@@ -40,13 +51,15 @@ export class Appends {
   readonly #client: EventStoreDBClient;
   readonly #reads: Reads;
   readonly #timing: Timing;
+  readonly #guard: LogGuard;
   readonly #underWay = new Map<string, Promise<AppendResult>>();
   #bytesUnderWay = 0;
 
-  constructor(client: EventStoreDBClient, reads: Reads, timing: Timing) {
+  constructor({ client, reads, timing, guard }: AppendsOptions) {
     this.#client = client;
     this.#reads = reads;
     this.#timing = timing;
+    this.#guard = guard;
   }
 
   /** Throws AppendTooLarge, LogUnavailable, LogCorrupted. */
@@ -77,9 +90,16 @@ export class Appends {
   async #repeat(request: Request): Promise<AppendResult> {
     const events = request.events.map(toEventData);
     const what = `appending to ${request.stream}`;
+    // Only an append that was made before can be answered at or below this position.
+    const floor = this.#guard.position;
     let isPossiblyApplied = false;
     const onFailure = (error: unknown, isLast: boolean): void => {
-      const failure = error instanceof UndecidedConflict ? 'refused' : failureOf(error);
+      this.#guard.doubt();
+      if (isReplaced(error)) {
+        if (!isPossiblyApplied) throw error;
+        throw new LogUnavailable('replaced', 'unknown', error.message);
+      }
+      const failure = error instanceof NoEffectYet ? 'refused' : failureOf(error);
       const text = `${what}: ${textOf(error)}`;
       if (failure === 'tooLarge') throw new AppendTooLarge(text);
       isPossiblyApplied ||= failure === 'lost';
@@ -93,7 +113,7 @@ export class Appends {
       throw new LogUnavailable(isOverloaded ? 'overloaded' : 'fault', applied, text);
     };
     const { appendRepeatMs: forMs, retryMs } = this.#timing;
-    const attempt = () => this.#attempt(request, events);
+    const attempt = () => this.#attempt(request, events, floor);
     const written = await withRetries(attempt, { forMs, retryMs, onFailure });
     if (written === 'conflict') return { outcome: 'conflict' };
     const { revision, commit } = written;
@@ -102,7 +122,26 @@ export class Appends {
     return { outcome: 'appended', revision, position };
   }
 
-  async #attempt(request: Request, events: EventData[]): Promise<Written | 'conflict'> {
+  /** Sends the append to the known log, and uses the answer only if it came from there. */
+  async #attempt(
+    request: Request,
+    events: EventData[],
+    floor: number,
+  ): Promise<Written | 'conflict'> {
+    const known = within(this.#timing.attemptMs / CHECK_SHARE, this.#guard.require());
+    await known.catch((error: unknown) => {
+      throw isReplaced(error) ? error : new NoEffectYet(textOf(error));
+    });
+    const written = await this.#send(request, events);
+    if (written !== 'conflict' && (written.commit ?? Infinity) <= floor) this.#guard.doubt();
+    await this.#guard.require().catch((error: unknown) => {
+      if (isReplaced(error)) throw new LogUnavailable('replaced', 'unknown', error.message);
+      throw new Error(`14 UNAVAILABLE: the answer cannot be confirmed: ${textOf(error)}`);
+    });
+    return written;
+  }
+
+  async #send(request: Request, events: EventData[]): Promise<Written | 'conflict'> {
     const { stream, expected } = request;
     try {
       const sent = this.#client.appendToStream(stream, events, {
@@ -115,9 +154,9 @@ export class Appends {
     } catch (error) {
       if (failureOf(error) !== 'conflict') throw error;
       const result = await this.#decideConflict(request).catch((failure: unknown) => {
-        throw new UndecidedConflict(textOf(failure));
+        throw new NoEffectYet(textOf(failure));
       });
-      if (!result) throw new UndecidedConflict(textOf(error));
+      if (!result) throw new NoEffectYet(textOf(error));
       return result;
     }
   }
@@ -131,7 +170,11 @@ export class Appends {
     const { stream, expected, events } = request;
     const from = Math.max(expected, 0);
     const records = await this.#reads.streamOnce(stream, from, events.length + 1);
-    if (expected !== NO_STREAM && records.length === 0) return 'conflict';
+    if (expected !== NO_STREAM && records.length === 0) {
+      // The caller has read the expected event from the known log.
+      this.#guard.doubt();
+      return 'conflict';
+    }
     const next = expected === NO_STREAM ? records : records.slice(1);
     if (next.length === 0) return undefined;
     const last = next[events.length - 1];

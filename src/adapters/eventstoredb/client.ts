@@ -3,17 +3,27 @@ import type { Duplex, Readable } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 
+/** A stream of gRPC; `cancel` ends the call, also one that waits for a connection. */
+type GrpcStream = Duplex & { cancel(): void };
+
 type StreamMaker = (
   client: unknown,
   name: string,
-  create: (grpc: unknown) => Duplex,
+  create: (grpc: unknown) => GrpcStream,
   cache?: object,
-) => () => Promise<Duplex>;
+) => () => Promise<GrpcStream>;
 
-/** Members that the client's types declare as `protected`. */
+type GrpcChannel = {
+  getConnectivityState(tryToConnect: boolean): number;
+  /** Calls back, synchronously, when the state is no longer `state`. */
+  watchConnectivityState(state: number, deadline: number, callback: () => void): void;
+};
+
+/** Members that the client's types declare as `protected` or `private`. */
 type Inner = {
   GRPCStreamCreator: StreamMaker;
   callArguments(options: { requiresLeader?: boolean }, call: { deadline: number }): unknown[];
+  createChannel: () => Promise<GrpcChannel>;
   readonly capabilities: Promise<{ serverVersion: string }>;
 };
 
@@ -28,7 +38,7 @@ const innerOf = (client: EventStoreDBClient): Inner => client as unknown as Inne
  * - When the server ends the stream normally, appends on it never settle. Destroying it with an error
  *   makes the client reject them and open another stream.
  */
-const guard = (stream: Duplex): Duplex => {
+const guard = (stream: GrpcStream): GrpcStream => {
   const answers = stream.listeners('data') as ((reply: unknown) => void)[];
   stream.removeAllListeners('data');
   stream.on('data', (reply: unknown) => {
@@ -49,20 +59,59 @@ const guard = (stream: Duplex): Duplex => {
   return stream;
 };
 
+const READY = 2;
+const SHUTDOWN = 4;
+
+/** Calls `onState` for each state of the channel; for READY before any waiting call is sent. */
+const watchConnections = (channel: GrpcChannel, onState: (state: number) => void): void => {
+  const watch = (): void => {
+    const state = channel.getConnectivityState(false);
+    onState(state);
+    if (state !== SHUTDOWN) channel.watchConnectivityState(state, Infinity, watch);
+  };
+  watch();
+};
+
+/** What a client calls, because it connects again unseen. */
+export type ConnectionHooks = {
+  /** Called for each change of a connection. */
+  onChanged(): void;
+  /** Called before each append; when it rejects, nothing is sent. */
+  beforeAppend(): Promise<void>;
+};
+
 /** Throws the client's error about the URL, which may contain the password. */
-export const openClient = (url: string): EventStoreDBClient => {
+export const openClient = (
+  url: string,
+  { onChanged, beforeAppend }: ConnectionHooks,
+): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(url);
   const inner = innerOf(client);
+  let appends: GrpcStream | undefined;
+  const onState = (state: number): void => {
+    onChanged();
+    if (state !== READY) return;
+    // gRPC would send the waiting appends to the new server, which can have another log.
+    appends?.destroy(new Error('14 UNAVAILABLE: the connection was replaced'));
+    appends?.cancel();
+    appends = undefined;
+  };
+  const createChannel = inner.createChannel;
+  inner.createChannel = async () => {
+    const channel = await createChannel();
+    watchConnections(channel, onState);
+    return channel;
+  };
   const create = inner.GRPCStreamCreator;
   let previous: Promise<unknown> = Promise.resolve();
   inner.GRPCStreamCreator = (...[grpc, name, open, cache]) => {
     // Only the stream of appends is cached.
     if (!cache) return create(grpc, name, open);
-    const take = create(grpc, name, (grpcClient) => guard(open(grpcClient)), cache);
+    const take = create(grpc, name, (grpcClient) => (appends = guard(open(grpcClient))), cache);
     return () => {
       // The call that opens the stream would get it one tick after those that find it open, which
       // would send its append last. Each call waits for the one before it.
-      const stream = previous.then(take);
+      const stream = previous.then(beforeAppend).then(take);
       previous = stream.catch(() => {});
       return stream;
     };
@@ -87,13 +136,13 @@ export const openRead = async (
   const inner = innerOf(client);
   const { path } = streams.StreamsService.read;
   const serialize = () => Buffer.from(request.serializeBinary());
-  const open = (stub: unknown): Duplex => {
+  const open = (stub: unknown): GrpcStream => {
     const call = inner.callArguments(options, { deadline: Infinity });
     const { makeServerStreamRequest: make } = stub as Stub;
-    return make.call(stub, path, serialize, decode, request, ...call) as unknown as Duplex;
+    return make.call(stub, path, serialize, decode, request, ...call) as unknown as GrpcStream;
   };
   const stream = await inner.GRPCStreamCreator(streams.StreamsClient, 'readAll', open)();
-  return stream as unknown as ServerStream;
+  return stream;
 };
 
 /** The server's version; 'unknown' if it does not report one. */

@@ -1,17 +1,15 @@
-/** Validation of the URL, the wait for the server at startup, and the identity of the log. */
-import { randomBytes } from 'node:crypto';
-import { type EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
+/** Validation of the URL, and the wait for the server at startup. */
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { hostsOf } from '../hosts.ts';
-import { openClient, serverVersion } from './client.ts';
+import type { LogMark, LogMemory } from '../log-memory.ts';
+import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
+import { describeReplacement, findLog, readOrCreateIdentity } from './identity.ts';
 import type { Reads } from './reads.ts';
 import { within, withRetries } from './retries.ts';
 import type { Timing } from './timing.ts';
 
-/** The name has no dash and the type begins with `$`, so neither belongs to an owner or to the log. */
-const IDENTITY_STREAM = 'tributary_log';
-const IDENTITY_TYPE = '$TributaryLog';
 // The first version that reports when a subscription has caught up.
 const SERVER_MIN = [23, 10] as const;
 
@@ -35,7 +33,7 @@ const FORM = 'esdb[+discover]://[user:password@]host[:port][,host…][?tls=false
  * Creates the client. Throws StartupError, also for unknown options: the client would only print a
  * warning, with the whole URL and its password.
  */
-export const createClient = (url: string): EventStoreDBClient => {
+export const createClient = (url: string, hooks: ConnectionHooks): EventStoreDBClient => {
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
   for (const name of new URLSearchParams(query).keys()) {
     const flat = name.toLowerCase().replaceAll(/[_-]/g, '');
@@ -45,7 +43,7 @@ export const createClient = (url: string): EventStoreDBClient => {
     );
   }
   try {
-    return openClient(url);
+    return openClient(url, hooks);
   } catch (error) {
     const text = textOf(error).replace(/\.$/, '');
     const reason = text.startsWith('Unexpected') ? `it is not ${FORM}` : text;
@@ -94,43 +92,47 @@ const requireVersion = (url: string, version: string): void => {
   );
 };
 
-/** Reads the log's identity, and creates it on an empty server. */
-const readIdentity = async (client: EventStoreDBClient, reads: Reads): Promise<string> => {
-  const read = async (): Promise<string | undefined> => {
-    const [first] = await reads.streamOnce(IDENTITY_STREAM, 0, 1);
-    return (first?.data as { id?: string } | undefined)?.id;
-  };
-  const existing = await read();
-  if (existing) return existing;
-  // When two processes start on an empty server one append succeeds, and both read its result.
-  const id = randomBytes(16).toString('hex');
-  const event = jsonEvent({ type: IDENTITY_TYPE, data: { id } });
-  await client
-    .appendToStream(IDENTITY_STREAM, event, { expectedRevision: NO_STREAM, requiresLeader: true })
-    .catch((error: unknown) => {
-      if (failureOf(error) !== 'conflict') throw error;
-    });
-  const created = await read();
-  if (!created) throw new Error('14 UNAVAILABLE: the identity of the log cannot be read yet');
-  return created;
+type Server = {
+  url: string;
+  client: EventStoreDBClient;
+  reads: Reads;
+  timing: Timing;
+  memory: LogMemory;
 };
 
-type Server = { url: string; client: EventStoreDBClient; reads: Reads; timing: Timing };
+/** Creates the identity of a log only where no log is remembered. Throws StartupError on another log. */
+const identify = async ({ url, client, reads, memory }: Server): Promise<LogMark> => {
+  const known = await memory.load();
+  if (!known) return { id: await readOrCreateIdentity(client, reads), newest: null };
+  const found = await findLog(known, (stream, revision) => reads.streamOnce(stream, revision, 1));
+  if (found.isKnown) return known;
+  throw new StartupError(describeReplacement({ url, names: memory.names }, known, found));
+};
 
 /**
- * Waits until the server answers, checks its version and the right to read `$all`, and resolves to
- * the log's identity. Throws StartupError within `startupMs`.
+ * Waits until the server answers, checks its version, the right to read `$all`, and that its log is the
+ * remembered one. Resolves to its mark. Throws StartupError within `startupMs`.
  */
-export const awaitServer = async ({ url, client, reads, timing }: Server): Promise<string> => {
+export const awaitServer = (server: Server): Promise<LogMark> =>
+  awaitAnswer(server, () => identify(server));
+
+/**
+ * Waits until the server answers, checks its version and the right to read `$all`, and resolves to what `then` reads.
+ * Throws StartupError within `startupMs`.
+ */
+export const awaitAnswer = async <T>(
+  { url, client, reads, timing }: Omit<Server, 'memory'>,
+  then: () => Promise<T>,
+): Promise<T> => {
   const { startupMs: forMs, retryMs } = timing;
   const end = performance.now() + forMs;
   const late = noAnswer(forMs);
   let reason: unknown;
-  const check = async (): Promise<string> => {
+  const check = async (): Promise<T> => {
     await reads.probe();
     requireVersion(url, await serverVersion(client));
     await reads.head();
-    return readIdentity(client, reads);
+    return then();
   };
   const onFailure = (error: unknown, isLast: boolean): void => {
     if (error instanceof StartupError) throw error;

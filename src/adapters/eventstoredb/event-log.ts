@@ -1,10 +1,17 @@
-import { type EventLog, LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import {
+  type AppendResult,
+  type EventLog,
+  LogUnavailable,
+  type Position,
+} from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
 import { encodeAppend, readAnyEvent, readEvent, UPCASTS, type Upcasts } from '../event-codec.ts';
+import { type LogMark, LogMemory } from '../log-memory.ts';
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
 import { EventStoreKeyVault } from './key-vault.ts';
 import { LiveFeed, type LiveFeedOptions } from './live-feed.ts';
+import { isReplaced, LogGuard } from './log-guard.ts';
 import { Reads } from './reads.ts';
 import { isLogRecord, type LogRecord, toFoldEvent, toStoredEvent } from './recorded-events.ts';
 import { TIMING, type Timing } from './timing.ts';
@@ -20,7 +27,11 @@ export type EventStoreLogOptions = {
   onDropped?: (reason: string, position: Position) => void;
   /** Called when a subscription continues after a drop. */
   onHealed?: (position: Position) => void;
+  /** Called when the server has another log than this one. */
+  onReplaced?: (text: string) => void;
   upcasts?: Upcasts;
+  /** What this installation remembers of its log; by default nothing, so any log is accepted. */
+  memory?: LogMemory;
 };
 
 export type EventStoreLog = EventLog & {
@@ -31,39 +42,55 @@ export type EventStoreLog = EventLog & {
   keyVault(wrappingKey: Buffer): Promise<KeyVault & MovableKeys>;
 };
 
-type Parts = LiveFeedOptions & { id: string; appends: Appends };
+type Parts = LiveFeedOptions & {
+  mark: LogMark;
+  memory: LogMemory;
+  guard: LogGuard;
+  appends: Appends;
+};
 
 /**
  * Opens the log in EventStoreDB or KurrentDB, from version 23.10 on. The database can contain records
  * of other applications. Open one log per process: an error of one client's appends makes the client
  * forget those of every other, which then have to be repeated. Throws StartupError within five seconds
- * when the server cannot be used.
+ * when the server cannot be used, or has another log than the remembered one. Closes `memory`.
  */
 export const eventStoreLog = async (options: EventStoreLogOptions): Promise<EventStoreLog> => {
-  const { url, upcasts = UPCASTS, onDropped, onHealed, subscriberEventsMax } = options;
+  const { url, upcasts = UPCASTS, onDropped, onHealed, onReplaced, subscriberEventsMax } = options;
+  const { memory = new LogMemory() } = options;
   const timing = { ...TIMING, ...options.timing };
-  const client = createClient(url);
+  let guard: LogGuard | undefined;
+  const client = createClient(url, {
+    onChanged: () => guard?.doubt(),
+    beforeAppend: async () => guard?.require(),
+  });
   const reads = new Reads(client, timing);
-  const id = await awaitServer({ url, client, reads, timing }).catch(async (error: unknown) => {
+  try {
+    const mark = await awaitServer({ url, client, reads, timing, memory });
+    guard = new LogGuard({ url, mark, memory, reads, timing, onReplaced });
+    await memory.open(mark);
+    return logOn({
+      mark,
+      memory,
+      client,
+      reads,
+      guard,
+      appends: new Appends({ client, reads, timing, guard }),
+      timing,
+      upcasts,
+      head: () => reads.head(),
+      onDropped,
+      onHealed,
+      subscriberEventsMax,
+    });
+  } catch (error) {
     await client.dispose();
     throw error;
-  });
-  return logOn({
-    id,
-    client,
-    reads,
-    appends: new Appends(client, reads, timing),
-    timing,
-    upcasts,
-    head: () => reads.head(),
-    onDropped,
-    onHealed,
-    subscriberEventsMax,
-  });
+  }
 };
 
 const logOn = (parts: Parts): EventStoreLog => {
-  const { id, client, upcasts, reads, appends, timing } = parts;
+  const { client, upcasts, reads, guard, appends, timing } = parts;
   const live = new LiveFeed(parts);
   let closed: Promise<void> | undefined;
   const requireOpen = (): void => {
@@ -72,23 +99,24 @@ const logOn = (parts: Parts): EventStoreLog => {
   const close = async (): Promise<void> => {
     live.close();
     await appends.settled();
+    await parts.memory.close();
     await client.dispose();
   };
-  const stored = async (records: () => Promise<LogRecord[]>) => {
+  const read = <T>(records: () => Promise<T>): Promise<T> => {
     requireOpen();
-    return (await records()).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
+    return guard.run(records);
   };
+  const stored = async (records: () => Promise<LogRecord[]>) =>
+    (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   return {
-    id,
-    async append(stream, expected, events) {
-      const encoded = encodeAppend(stream, expected, events);
+    id: parts.mark.id,
+    async append(...request) {
       requireOpen();
-      return appends.append({ stream, expected, events: encoded.events });
+      return appendAndRemember(parts, request);
     },
     async readStream(stream, from = 0) {
-      requireOpen();
-      const records = (await reads.stream(stream, Math.max(0, from))).filter(isLogRecord);
-      return records.map((record) => readEvent(upcasts, toStoredEvent(record)));
+      const records = await read(() => reads.stream(stream, Math.max(0, from)));
+      return records.filter(isLogRecord).map((record) => readEvent(upcasts, toStoredEvent(record)));
     },
     readAll: ({ types, ...range }) =>
       stored(async () => {
@@ -98,19 +126,48 @@ const logOn = (parts: Parts): EventStoreLog => {
     readOwner: (owner, range) => stored(() => reads.scan({ owner }, range)),
     readBack: ({ upTo, limit, owner }) => stored(() => reads.back(upTo, limit, owner)),
     subscribe: live.subscribe,
-    async readFold(range) {
-      requireOpen();
-      return (await reads.all(range)).map((record) => toFoldEvent(upcasts, record));
-    },
-    async head() {
-      requireOpen();
-      return reads.head();
-    },
+    readFold: async (range) =>
+      (await read(() => reads.all(range))).map((record) => toFoldEvent(upcasts, record)),
+    head: knownHead(() => read(() => reads.head())),
+    replacement: () => guard.replacement,
     keyVault: (wrappingKey) =>
       EventStoreKeyVault.open(
-        { appends, reads, tombstone: (stream) => tombstone(client, timing, stream), requireOpen },
+        {
+          appends,
+          stream: (...range) => read(() => reads.stream(...range)),
+          tombstone: (stream) => guard.run(() => tombstone(client, timing, stream)),
+          requireOpen,
+        },
         wrappingKey,
       ),
     close: () => (closed ??= close()),
+  };
+};
+
+/** Appends, and remembers the append as the newest one that was acknowledged. */
+const appendAndRemember = async (
+  { appends, guard }: Parts,
+  [stream, expected, events]: Parameters<EventLog['append']>,
+): Promise<AppendResult> => {
+  const encoded = encodeAppend(stream, expected, events);
+  const result = await appends.append({ stream, expected, events: encoded.events });
+  const event = encoded.events.at(-1)?.id;
+  if (result.outcome === 'appended' && event !== undefined) {
+    const { position, revision } = result;
+    guard.acknowledged({ position, stream, revision, event });
+  }
+  return result;
+};
+
+/** Reads the head; while the log is replaced, returns the last one of the known log. */
+const knownHead = (read: EventLog['head']): EventLog['head'] => {
+  let last: Awaited<ReturnType<EventLog['head']>> = { position: 0, at: null };
+  return async () => {
+    try {
+      last = await read();
+    } catch (error) {
+      if (!isReplaced(error)) throw error;
+    }
+    return last;
   };
 };

@@ -7,6 +7,7 @@ import type { EncodedEvent } from '../event-codec.ts';
 import { freshKey, openText, sealText, subjectOf, unwrapKey, wrapKey } from '../sealing.ts';
 import type { Appends } from './appends.ts';
 import { isDeleted } from './failures.ts';
+import { isReplaced } from './log-guard.ts';
 import { KeyCache, type SubjectKeyState } from './key-cache.ts';
 import type { Reads } from './reads.ts';
 
@@ -42,7 +43,8 @@ const orDestroyed = async <T>(use: Promise<T>): Promise<T | 'destroyed'> => {
 
 export type VaultStreams = {
   appends: Pick<Appends, 'append'>;
-  reads: Reads;
+  /** Reads a stream of the log's server. */
+  stream: Reads['stream'];
   tombstone(stream: string): Promise<boolean>;
   /** Throws LogUnavailable once the log is closed. */
   requireOpen(): void;
@@ -121,7 +123,7 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
   }
 
   async #load(subject: string): Promise<SubjectKeyState> {
-    const events = await orDestroyed(this.#streams.reads.stream(streamOf(subject), 0, 1));
+    const events = await orDestroyed(this.#streams.stream(streamOf(subject), 0, 1));
     if (events === 'destroyed') return events;
     const [event] = events;
     if (!event) return 'never';
@@ -152,7 +154,11 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
   async #open(sealed: string): Promise<Unsealed> {
     const subject = subjectOf(sealed);
     if (subject === undefined || !SUBJECT.test(subject)) return undefined;
-    const state = await this.#cache.get(subject);
+    const state = await this.#cache.get(subject).catch((error: unknown) => {
+      // Reads continue without the texts: the keys are on the server that was replaced.
+      if (isReplaced(error)) return 'never' as const;
+      throw error;
+    });
     if (state === 'never') return undefined;
     return state === 'destroyed' ? null : openText(state, subject, sealed);
   }
@@ -160,12 +166,12 @@ export class EventStoreKeyVault implements KeyVault, MovableKeys {
 
 /** Stores a MAC of the wrapping key at first use and compares it later: another key opens nothing. */
 const requireSameKey = async (
-  { appends, reads }: VaultStreams,
+  { appends, stream }: VaultStreams,
   wrappingKey: Buffer,
 ): Promise<void> => {
   const mark = createHmac('sha256', wrappingKey).update(STREAMS).digest();
   const read = async (): Promise<Buffer | undefined> => {
-    const [first] = await reads.stream(STREAMS, 0, 1);
+    const [first] = await stream(STREAMS, 0, 1);
     return first && Buffer.from((first.data as { mark: string }).mark, 'base64');
   };
   let stored = await read();

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type EventLog, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { type LogPage, Subscribers } from '../subscribers.ts';
 import { InvalidPosition, textOf } from './failures.ts';
+import { isReplaced, type LogGuard } from './log-guard.ts';
 import type { Reads } from './reads.ts';
 import { logPageOf } from './recorded-events.ts';
 import { backoff } from './retries.ts';
@@ -9,6 +10,7 @@ import { INVALID_POSITIONS_MAX, Subscription, type SubscriptionOptions } from '.
 
 export type LiveFeedOptions = SubscriptionOptions & {
   reads: Reads;
+  guard: LogGuard;
   /** Events that wait for a slow subscriber; with more, it reads them from the log. */
   subscriberEventsMax: number | undefined;
 };
@@ -105,17 +107,18 @@ export class LiveFeed {
 
   /** Repeats a read while the server does not answer. */
   async #untilAnswered<T>(after: Position, read: () => Promise<T>): Promise<T> {
-    const { onDropped, timing } = this.#options;
+    const { onDropped, timing, guard } = this.#options;
     const pauses = backoff(timing.retryMs);
     let invalidPositions = 0;
     for (;;) {
       try {
-        return await read();
+        return await guard.run(read);
       } catch (error) {
         if (error instanceof InvalidPosition) invalidPositions += 1;
         else if (!(error instanceof LogUnavailable)) throw error;
         if (invalidPositions >= INVALID_POSITIONS_MAX) throw noRecordAt(after, textOf(error));
-        onDropped?.(textOf(error), after);
+        // Reported once, and no event of the other log is delivered.
+        if (!isReplaced(error)) onDropped?.(textOf(error), after);
       }
       await this.#pause(pauses.next());
     }

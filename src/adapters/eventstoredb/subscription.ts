@@ -5,6 +5,7 @@ import type { LogPage } from '../subscribers.ts';
 import type { Upcasts } from '../event-codec.ts';
 import { isInvalidPosition, isTooSlow, textOf } from './failures.ts';
 import { feed, type LogFeedItem } from './feed.ts';
+import type { LogGuard } from './log-guard.ts';
 import { logPageOf } from './recorded-events.ts';
 import { backoff } from './retries.ts';
 import type { Timing } from './timing.ts';
@@ -18,6 +19,7 @@ export type SubscriptionOptions = {
   client: EventStoreDBClient;
   upcasts: Upcasts;
   timing: Timing;
+  guard: Pick<LogGuard, 'awaitKnown' | 'require' | 'doubt'>;
   head(): Promise<{ position: Position }>;
   /** Called for each drop, with the position from which the subscription continues. */
   onDropped: ((reason: string, position: Position) => void) | undefined;
@@ -47,7 +49,7 @@ export class Subscription {
 
   /** Ends when `signal` aborts. Throws LogUnavailable when the server does not have the position. */
   async *pages(signal: AbortSignal): AsyncGenerator<LogPage, undefined> {
-    const { client, timing } = this.#options;
+    const { client, timing, guard } = this.#options;
     while (!signal.aborted) {
       const items = feed(client, {
         after: this.#position,
@@ -58,13 +60,17 @@ export class Subscription {
         signal,
       });
       try {
+        await guard.awaitKnown(signal);
         for await (const item of items) {
+          // The connection may be a new one since the comparison.
+          await guard.require();
           this.#onActivity();
           const page = this.#convert(item);
           if (signal.aborted) return undefined;
           if (page) yield page;
         }
       } catch (error) {
+        if (signal.aborted) return undefined;
         const pause = this.#onDropped(error);
         await delay(pause, undefined, { signal }).catch(() => {});
       }
@@ -82,6 +88,7 @@ export class Subscription {
   /** Returns the pause before the next attempt, in milliseconds. */
   #onDropped(error: unknown): number {
     const reason = textOf(error);
+    this.#options.guard.doubt();
     this.#isLive = false;
     this.#isRecovering = true;
     this.#options.onDropped?.(reason, this.#position);

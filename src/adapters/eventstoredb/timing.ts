@@ -12,6 +12,10 @@ export type Timing = {
   idleMs: number;
   /** Longest silence of a subscription before it is compared with the head of the log. */
   silenceMs: number;
+  /** Time without an answer after which the log is compared with the known one before the next call. */
+  pauseMs: number;
+  /** Pause between two comparisons while the log is another one. */
+  replacedRetryMs: number;
   /** The first pause before a repetition; each pause is twice the one before, up to `most`. */
   retryMs: readonly [first: number, most: number];
 };
@@ -23,5 +27,7 @@ export const TIMING: Timing = {
   readRepeatMs: 3_000,
   idleMs: 1_500,
   silenceMs: 5_000,
+  pauseMs: 2_000,
+  replacedRetryMs: 500,
   retryMs: [20, 500],
 };

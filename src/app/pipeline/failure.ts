@@ -72,6 +72,8 @@ const HALF_WRITTEN = refuse(
 /** Maps an error of the log or of a read model to a refusal; throws any other error again. */
 export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
   if (error instanceof Refused) return error.refusal;
+  if (error instanceof LogUnavailable && error.reason === 'replaced')
+    return replacedLog(hasWritten || error.applied === 'unknown');
   if (hasWritten && (error instanceof LogUnavailable || error instanceof ReadModelRebuilding))
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
@@ -104,6 +106,13 @@ export const CLOCK_BEHIND = refuse(
   { retryAfterS: PARKED_RETRY_S, extra: { outcome: 'none' } },
 );
 
+/** The refusal of a call that needs the log, of which the server has another one. */
+const replacedLog = (isUnknown: boolean): Refusal =>
+  refuse('log_replaced', 'The server of the log has another log than this service.', {
+    retryAfterS: PARKED_RETRY_S,
+    extra: { outcome: isUnknown ? 'unknown' : 'none' },
+  });
+
 /** Maps the failure of a log to a refusal. */
 export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
   switch (reason) {
@@ -118,6 +127,8 @@ export const unavailable = ({ reason, applied }: LogUnavailable): Refusal => {
       return refuse('shutting_down', 'The log is closing.', { retryAfterS: 2 });
     case 'clock':
       return CLOCK_BEHIND;
+    case 'replaced':
+      return replacedLog(applied === 'unknown');
     case 'fault':
       return refuse('storage_unavailable', 'The log did not answer.', {
         retryAfterS: 1,

@@ -31,7 +31,7 @@ export const verifyEvents = async (options: CommonOptions): Promise<void> => {
   const { commandLogger } = await import('#src/wiring/logger.ts');
   const logger = commandLogger(config.logLevel);
   // A copy without its secrets can be verified, too.
-  const opened = await openEventLog(config, { logger, holdsDirectory: false, checkedAtOpen: 0 });
+  const opened = await openEventLog(config, { logger, directory: 'inspect', checkedAtOpen: 0 });
   try {
     const { position } = await opened.log.head();
     const bar = startProgress({ label: 'log', total: position, unit: 'events' });

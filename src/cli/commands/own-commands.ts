@@ -11,6 +11,7 @@ import { importCatalog } from './catalog-import.ts';
 import { resetDemo } from './demo-reset.ts';
 import { diagnose } from './doctor.ts';
 import { EVENTS_PAGE_MAX, showEvents, tailEvents } from './events.ts';
+import { adoptRemoteLog } from './log-adopt.ts';
 import { copyLogs } from './log-copy.ts';
 import { verifyEvents } from './log-verify.ts';
 import { rebuildProjections, verifyProjections } from './projections.ts';
@@ -132,6 +133,15 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     usage: 'log verify',
     about: 'Read every event and every index, and check its checksum',
     run: verifyEvents,
+  },
+  {
+    usage: 'log adopt <known> <found>',
+    about: 'Make the data directory and Redis belong to the log that the server has now',
+    help:
+      'known is the log that the data directory or Redis belongs to; found is the log on the server, or none. A ' +
+      'process that refuses to start because its log was replaced prints both. Run it for each data directory, with ' +
+      'all processes stopped. It empties what was built from the known log, and halts outreach.',
+    run: adoptRemoteLog,
   },
   {
     usage: 'log copy <from> <to>',

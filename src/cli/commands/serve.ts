@@ -16,6 +16,7 @@ import { requireRole, type ProcessRole } from '#src/wiring/process-roles.ts';
 import { storedToken, tokenIn } from '../desk/desk-transport.ts';
 import { type CommonOptions, configFor } from '../options.ts';
 import { accessReport, formatBanner, INCOMPLETE_DEMO } from '../service/banner.ts';
+import { demoStart } from '../service/demo-start.ts';
 import { removeServerFile, writeServerFile } from '../service/server-file.ts';
 import { EXIT } from '../terminal/exit.ts';
 import { print, printNotice } from '../terminal/output.ts';
@@ -31,7 +32,6 @@ const INSTANCE_CHARS = 22;
 const STOP_MS_MAX = 10_000;
 /** As long as a handler may take; a connection that is open then sends slowly, or nothing at all. */
 const DRAIN_MS = LIMITS.HANDLER_WAIT_MS;
-/** Longer than a read model lags while the demo is written. */
 const DEMO_WAIT_MS = 5_000;
 /** For answers to the writes that a failed log refuses. */
 const FAILED_MS = 500;
@@ -173,7 +173,7 @@ const writeDemo = async (service: Service, clock: DemoClock, log: Logger) => {
   }
 };
 
-/** The demo reads its own writes, which appear later in the read models of a log on a server. */
+/** The demo reads its own writes, which appear in the read models of a server within DEMO_WAIT_MS. */
 const withLongerWaits = (service: Service): Service => {
   const { following } = service.deps;
   const passed: ReadModelFollower['passed'] = (position, ms, scope) =>
@@ -213,7 +213,7 @@ const serveRole = async (
       removeServerFile(directory);
       setTimeout(() => process.exit(EXIT.refused), FAILED_MS);
     },
-    ...(options.demo && { onLog: clock.begin }),
+    ...(options.demo && { onLog: demoStart(config, clock) }),
   });
   // Links and review pages carry the origin, which is known only once the port is.
   const url = await listen(service, config);

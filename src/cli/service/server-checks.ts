@@ -22,7 +22,7 @@ type Health = z.infer<typeof health>;
 const checkLog = (config: Config): Promise<Check> =>
   runCheck('log', async () => {
     const logger = pino({ level: 'silent' });
-    const { log, close } = await openEventLog(config, { logger, holdsDirectory: false });
+    const { log, close } = await openEventLog(config, { logger, directory: 'inspect' });
     try {
       const { position } = await log.head();
       const url = redactUrl(config.eventLogUrl);

@@ -44,6 +44,7 @@ const HINTS: Partial<Record<ProblemCode, string>> = {
   shutting_down: TRY_AGAIN,
   storage_unavailable: TRY_AGAIN,
   storage_full: 'Nothing was written. Free space on the disk.',
+  log_replaced: 'GET /readyz of the service says which log it has found, and what to do.',
   read_model_rebuilding: TRY_AGAIN,
   consistency_timeout: TRY_AGAIN,
   internal_error: 'This is a fault of the service; its log has more under the request id.',

@@ -29,7 +29,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   outreach: { section: OUTREACH, about: 'Set approvers and channels of outreach, and halt it' },
   events: { section: LOG, about: 'Show events of the log', alias: 'event' },
   projections: { section: LOG, about: 'Manage the read models', alias: 'projection' },
-  log: { section: LOG, about: 'Verify and copy the event log' },
+  log: { section: LOG, about: 'Verify, copy and adopt the event log' },
 };
 
 /** Returns the topic of a first word or of its alias; a derived command may have a new one. */

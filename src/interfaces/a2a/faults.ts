@@ -83,6 +83,7 @@ const MAPPED: Partial<Record<ProblemCode, Mapped>> = {
   channel_not_verified: NOT_POSSIBLE,
   storage_unavailable: NOT_NOW,
   storage_full: NOT_NOW,
+  log_replaced: NOT_NOW,
   read_model_rebuilding: NOT_NOW,
   consistency_timeout: NOT_NOW,
 };

@@ -77,12 +77,15 @@ export const healthRoutes = (
     const { events_behind: lag, unreadable } = health;
     const follows = lag !== null && lag <= LAG_EVENTS_MAX;
     const conflict = deps.timeline?.conflict();
-    const ready = follows && unreadable.length === 0 && !filling && !conflict;
+    const detail = deps.log.replacement?.();
+    const isFilled = follows && unreadable.length === 0 && !filling;
+    const ready = isFilled && !conflict && detail === undefined;
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not_ready',
       ...health,
       ...(filling && { filling: await filling }),
       ...(conflict && { reason: 'clock_behind', clock: renderConflict(conflict) }),
+      ...(detail !== undefined && { reason: 'log_replaced', detail }),
     });
   });
 };

@@ -91,6 +91,7 @@ const PROTOCOL_PROBLEMS: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'secret_in_payload',
   'storage_unavailable',
   'storage_full',
+  'log_replaced',
 ]);
 
 /** Whether a model can act on a refusal: then it is a tool result and not a JSON-RPC error. */

@@ -147,6 +147,7 @@ export const successHeaders = (
   headerRefs(named, [
     'requestId',
     'consistencyToken',
+    'logState',
     kind === 'command' && 'replayed',
     kind === 'command' && 'original',
     alsoAs !== undefined && 'asOf',

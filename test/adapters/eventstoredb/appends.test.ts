@@ -1,12 +1,17 @@
 /** Faults of the client and the server during appends; each append is stored exactly once. */
-import { describe, expect, test } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
 import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { AppendFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
+import { standIn } from '../../support/eventstoredb/start.ts';
+import { directories } from '../../support/processes/directories.ts';
 import { bound, printOf, several } from '../../conformance/log-events.ts';
 
 const { server, log: open } = onStandIn();
+const temporary = directories('tributary-appends-');
+afterAll(temporary.removeAll);
 
 const fault = (fault: AppendFault, times = 1): Promise<void> =>
   server().tell({ name: 'fault', on: 'append', fault, times });
@@ -97,15 +102,16 @@ describe('The stream of appends', () => {
   });
 
   test('can break while appends wait to be written without ending the process', async () => {
-    const log = await open({ retryMs: [20, 200] });
-    server().freeze();
+    const durable = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
+    const log = await open({ retryMs: [20, 200] }, { url: durable.url });
+    durable.freeze();
     // Far more than the connection accepts while the server reads nothing.
     const results = Array.from({ length: 400 }, (_, n) =>
       create(log, `anna-lead_${n}`, [bound('x'.repeat(10_000))]),
     );
     await new Promise((resolve) => setImmediate(resolve));
-    await server().kill();
-    await server().restart();
+    await durable.kill();
+    await durable.restart();
     for (const result of await Promise.all(results)) expect(result.outcome).toBe('appended');
     expect(await log.readFold({ after: 0, limit: 1_000 })).toHaveLength(400);
   });

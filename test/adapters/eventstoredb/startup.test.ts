@@ -132,28 +132,23 @@ describe('An unusable URL', () => {
 
 describe('A cluster', () => {
   test('is used through its leader, found by gossip, also after the leader changes', async () => {
-    const [one, two] = [server(), await standIn()];
-    const nodes = [two.port, one.port];
-    for (const node of [one, two]) await node.tell({ name: 'set', settings: { nodes } });
-    const url = `esdb+discover://127.0.0.1:${one.port}?tls=false`;
-    const log = await open({}, { url });
+    const cluster = await standIn({ nodes: 2 });
+    const [one = 0, two = 0] = cluster.ports;
+    const lead = (leader: number, other: number): Promise<void> =>
+      cluster.tell({ name: 'set', settings: { leader, nodes: [leader, other] } });
+    await lead(two, one);
+    const log = await open({}, { url: `esdb+discover://127.0.0.1:${one}?tls=false` });
     await log.append('anna-lead_1', NO_STREAM, several(1));
-    expect((await two.stats()).appends).toBe(2);
-    // Until now only the identity of the log has used the stream of appends.
-    await two.tell({ name: 'fault', on: 'append', fault: { do: 'end', written: true } });
+    await cluster.tell({ name: 'fault', on: 'append', fault: { do: 'end', written: true } });
     await log.append('anna-lead_9', NO_STREAM, several(1));
-    // Now the other node leads, and refuses calls that require the leader.
-    await two.tell({ name: 'set', settings: { leader: one.port } });
+    // Now the other node leads, and this one refuses calls that require the leader.
+    await lead(one, two);
     expect(await log.append('anna-lead_2', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
-    expect((await one.stats()).appends).toBe(1);
-    await two.tell({ name: 'set', settings: { leader: null } });
-    await one.tell({ name: 'set', settings: { leader: two.port } });
-    // The two nodes share no data, so this stream does not exist there.
-    expect(await log.readStream('anna-lead_2')).toEqual([]);
+    await lead(two, one);
+    expect(await log.readStream('anna-lead_2')).toHaveLength(1);
     expect(await log.append('anna-lead_3', NO_STREAM, several(1))).toMatchObject({ revision: 0 });
-    expect((await two.stats()).appends).toBe(6);
     await log.close();
-    await two.kill();
+    await cluster.kill();
   });
 
   test('stores every append once while its leader changes twenty times', async () => {

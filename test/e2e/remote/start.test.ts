@@ -80,6 +80,14 @@ describe.skipIf(!hasRedis)(`serve --demo on servers, ${ON_REDIS}`, () => {
     expect((await ask(service, key, '/leads')).status).toBe(200);
   });
 
+  it('writes no demo into a log that another data directory began', async () => {
+    const args = ['serve', '--demo', '--data', temporary.fresh(), '--port', '0'];
+    const { code, stderr } = await ended(start(args, on()));
+    expect(code, stderr).toBe(3);
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('did not begin the demo in it');
+    expect((await ask(service, service.apiKey, '/leads')).status).toBe(200);
+  });
+
   it('refuses a second process on its data directory', async () => {
     const args = ['serve', '--data', directory, '--port', '0'];
     const { code, stderr } = await ended(start(args, on()));

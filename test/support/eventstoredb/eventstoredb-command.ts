@@ -81,6 +81,7 @@ export const realServer = async (command: string, directory: string): Promise<Re
   await start();
   return {
     port,
+    data: directory,
     url: `esdb://127.0.0.1:${port}?tls=false`,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

@@ -13,6 +13,7 @@ const PATIENT: Partial<Timing> = {
   readRepeatMs: 30_000,
   idleMs: 30_000,
   silenceMs: 30_000,
+  pauseMs: 30_000,
   retryMs: [1, 20],
 };
 

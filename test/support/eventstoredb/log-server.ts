@@ -8,6 +8,8 @@ import { endStandIns, standIn } from './start.ts';
 export type LogServer = {
   readonly url: string;
   readonly port: number;
+  /** Its file or directory, which a test may replace while the server does not run. Undefined: in memory. */
+  readonly data: string | undefined;
   /** Sends SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
   /** SIGSTOP and SIGCONT, for connections that are half open. */

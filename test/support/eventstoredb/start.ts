@@ -55,6 +55,7 @@ export const standIn = async (
   return {
     port,
     ports,
+    data: options.file,
     url: `esdb://127.0.0.1:${port}?tls=false`,
     tell: async (command) => void (await ask(command)),
     stats: async () => (await ask({ name: 'stats' })) as Stats,

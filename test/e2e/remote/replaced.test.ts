@@ -1,0 +1,137 @@
+/** Another log behind the address of EventStoreDB, while processes of the service run. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { feedProduct } from '../../support/world/app.ts';
+import { ended, start, until } from '../../support/clients/cli.ts';
+import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
+import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { backUp, replaceData, writeOtherLog } from '../../support/eventstoredb/replace-data.ts';
+import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
+
+const SOON_MS = 60_000;
+const KINDS = ['an empty database', 'an older backup', 'the log of another installation'] as const;
+
+describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (kind) => {
+  let world: RemoteWorld;
+  let api: ChildService;
+  let idle: ChildService;
+  let projector: ChildService;
+  let directory: string;
+  let key: string;
+  let copy: string | undefined;
+  let names = 0;
+  const statuses: number[] = [];
+
+  const write = async (service = api): Promise<Answer> => {
+    const name = `crm-${(names += 1)}`;
+    const body = { external_id: name, company: { name: 'Shop', country: 'GB' } };
+    return ask(service, key, '/leads', { body, 'idempotency-key': name });
+  };
+  const settings = (): string[] =>
+    Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
+  const serveAgain = (role: string, at: string) =>
+    ended(start(['serve', '--data', at, '--port', '0', '--role', role], settings()), SOON_MS);
+  const ready = async (): Promise<Record<string, unknown>> => {
+    const response = await fetch(`${api.url}/readyz`);
+    return { code: response.status, ...((await response.json()) as object) };
+  };
+
+  beforeAll(async () => {
+    world = await remoteWorld();
+    directory = world.directory();
+    [api, idle, projector] = await Promise.all([
+      world.start('api', directory),
+      world.start('api'),
+      world.start('projector'),
+    ]);
+    await atDesk(api, '/products/import', { products: [feedProduct('SKU-1')] });
+    key = await agentKey(api);
+    expect((await write()).status).toBe(201);
+    if (kind === 'an older backup') copy = await backUp(world.log, world.directory());
+    if (kind === 'the log of another installation')
+      copy = await writeOtherLog(world.directory(), 100);
+    expect(await until(async () => (await write()).status === 201, SOON_MS)).toBe(true);
+    const { headers } = await write();
+    const token = headers.get('consistency-token') ?? '';
+    const isListed = async () =>
+      (await ask(api, key, '/leads', { 'consistency-token': token })).status === 200;
+    expect(await until(isListed, SOON_MS)).toBe(true);
+    await replaceData(world.log, copy);
+  }, 300_000);
+  afterAll(endRemote);
+
+  it('makes every process refuse writes as log_replaced, also one that has written nothing', async () => {
+    for (const service of [api, idle, api, idle]) {
+      const written = await write(service);
+      statuses.push(written.status);
+      expect(written.body).toMatchObject({ code: 'log_replaced' });
+      expect(written.body['outcome']).toMatch(/^(?:unknown|none)$/);
+      expect(written.headers.get('retry-after')).toMatch(/^\d+$/);
+    }
+    const later = await write();
+    expect(later.body).toMatchObject({ code: 'log_replaced', outcome: 'none' });
+    expect(statuses).toEqual([503, 503, 503, 503]);
+  });
+
+  it('makes the process unready with the reason and the way forward', async () => {
+    expect(await ready()).toMatchObject({
+      code: 503,
+      status: 'not_ready',
+      reason: 'log_replaced',
+      detail: expect.stringContaining('tributary log adopt') as string,
+    });
+    expect((await fetch(`${api.url}/livez`)).status).toBe(200);
+    expect(api.log()).toContain('the log was replaced');
+  });
+
+  it('leaves reads as they were, and they say so', async () => {
+    for (const path of ['/leads', '/connection', '/products?q=SKU-1']) {
+      const read = await ask(api, key, path);
+      expect(read.status, JSON.stringify(read.body)).toBe(200);
+      expect(read.headers.get('log-state')).toBe('replaced');
+    }
+    const { body } = await ask(api, key, '/leads');
+    expect(JSON.stringify(body)).toContain('crm-1');
+    expect(api.log()).not.toContain('are rebuilt');
+  });
+
+  it('makes a restart refuse to start with the same text, with the data directory or with Redis', async () => {
+    const { detail } = await ready();
+    const [sentence = ''] = String(detail).split('. ');
+    await api.end('SIGTERM');
+    const again = await serveAgain('api', directory);
+    expect(again.code, again.stderr).toBe(3);
+    expect(again.stderr.replaceAll(/\s+/g, ' ')).toContain(sentence);
+    for (const role of ['api', 'projector']) {
+      const fresh = await serveAgain(role, world.directory());
+      expect(fresh.code, fresh.stderr).toBe(3);
+      expect(fresh.stderr.replaceAll(/\s+/g, ' ')).toContain(sentence);
+    }
+  });
+
+  it('is accepted by log adopt with both identities, after which writes work', async () => {
+    const response = await fetch(`${idle.url}/readyz`);
+    const { detail } = (await response.json()) as { detail: string };
+    const [, known = '', found = ''] = /log adopt (\S+) (\S+)$/.exec(detail) ?? [];
+    await Promise.all([idle.end('SIGKILL'), projector.end('SIGKILL')]);
+    const adopt = (...ids: string[]) =>
+      ended(start(['log', 'adopt', ...ids, '--data', directory], settings()), 2 * SOON_MS);
+    const wrong = await adopt(known, 'f'.repeat(32));
+    expect(wrong.code).toBe(3);
+    expect(wrong.stderr).toContain('Nothing was changed');
+    const { code, stdout, stderr } = await adopt(known, found);
+    expect(code, stdout + stderr).toBe(0);
+    for (const word of ['Local databases', 'Redis', 'Credentials', 'Outbox'])
+      expect(stdout).toContain(word);
+    expect((await adopt(known, found)).stdout).toContain('Nothing to adopt');
+    [api] = await Promise.all([world.start('api', directory), world.start('projector')]);
+    expect((await ready())['code']).toBe(200);
+    key = await agentKey(api);
+    const written = await write();
+    expect(written.status, JSON.stringify(written.body)).toBe(201);
+    const token = written.headers.get('consistency-token') ?? '';
+    const listed = async () => ask(api, key, '/leads', { 'consistency-token': token });
+    expect(await until(async () => (await listed()).status === 200, SOON_MS)).toBe(true);
+    expect((await listed()).headers.get('log-state')).toBeNull();
+  }, 300_000);
+});
