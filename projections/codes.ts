@@ -26,7 +26,7 @@ export const codes: Projection<CodeRow> = {
       link_id,
       agent_id,
       destination_url,
-      dims: dims as CodeRow['dims'],
+      dims,
       disabled: false,
     };
     if (expires_at !== undefined) created.expires_at = expires_at;

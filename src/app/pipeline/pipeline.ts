@@ -1,4 +1,3 @@
-import type { Declared } from '#contracts/operation.ts';
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';

@@ -27,15 +27,13 @@ const productOf = (event: FoldEvent, published_at: number): CatalogProduct => {
   const { at, revision } = event;
   // A feed can state a time long ago, if it was not sent for long, but never one in the future.
   const statedAt = Date.parse(product.source_updated_at ?? '');
-  const result = {
+  return {
     ...product,
     stock: { ...stock, as_of: Number.isNaN(statedAt) ? at : Math.min(statedAt, at) },
     revision,
     published_at,
     updated_at: at,
   };
-  // The schema's optional fields can be undefined, but the product becomes JSON, which omits those.
-  return result as CatalogProduct;
 };
 
 /** Applies an event. Throws if it changes a product that was never published, which is a bug. */
