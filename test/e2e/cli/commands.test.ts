@@ -149,7 +149,11 @@ describe('Commands beside a running server', () => {
         headers: { ...headers, 'idempotency-key': key },
         body,
       });
-    for (const { status } of await Promise.all(ids.map(request))) expect(status).toBe(201);
+    // A token may have only so many writes in progress.
+    for (let from = 0; from < ids.length; from += LIMITS.WRITES_AT_ONCE) {
+      const some = ids.slice(from, from + LIMITS.WRITES_AT_ONCE);
+      for (const { status } of await Promise.all(some.map(request))) expect(status).toBe(201);
+    }
     const list = await json<{ data: object[] }>('access', 'list', '--owner', 'many', ...at());
     expect(list).toMatchObject({ data: { length: ids.length }, next_before: null });
   });

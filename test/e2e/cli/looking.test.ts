@@ -51,7 +51,7 @@ const READS: Record<string, string[]> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|log copy)$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
