@@ -19,7 +19,14 @@ const LAST = dayOf('2029-12-31');
 const ask = async (rows: readonly PerformanceRecord[], asked: object) => {
   const deps = {
     following: { asOf: () => ({ position: 1, at: 0 }) },
-    readModels: { list: async () => rows.map((row) => ({ row, sort: row.day * 2 ** 32 })) },
+    readModels: {
+      // Newest first, in one page of any size.
+      list: async (_name: string, { before = Infinity }: { before?: number }) =>
+        rows
+          .map((row) => ({ row, sort: row.day * 2 ** 32 }))
+          .filter(({ sort }) => sort < before)
+          .toSorted((a, b) => b.sort - a.sort),
+    },
     classifierVersion: 1,
   };
   const input = contract.input.parse({ limit: 1_000, ...asked });

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Service } from '#src/main.ts';
-import { ended, lastLine } from '../../support/clients/cli.ts';
+import { ended, lastLine, until } from '../../support/clients/cli.ts';
 import { endStandIns } from '../../support/eventstoredb/start.ts';
 import { endChildren, runCli } from '../../support/processes/child-service.ts';
 import { endRedis, hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
@@ -46,6 +46,9 @@ const testCopy = (commit: string, store: Store): void => {
     service = await openCopy(settings, recording);
     await service.deps.following.passed(recording.position, 10_000);
     send = inProcess(service);
+    // A read model with a new version is filled while the others serve.
+    const read = { method: 'GET' as const, path: '/api/affiliate/v1/performance', as: 'acme' };
+    await until(async () => (await send(read, recording.credentials)).status !== 503, 30_000);
   });
   afterAll(() => service?.close());
 

@@ -1,6 +1,6 @@
 /** The code of an earlier commit, taken from the history of this clone. */
 import { spawnSync } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../support/source/tree.ts';
 import { FIXTURE_COMMITS } from './archive.ts';
@@ -23,5 +23,18 @@ export const checkOutOldVersion = (directory: string): void => {
   if (written.status !== 0) throw new Error(`git archive: ${written.stderr}`);
   const unpacked = spawnSync('tar', ['-xf', archive, '-C', directory], { encoding: 'utf8' });
   if (unpacked.status !== 0) throw new Error(`tar: ${unpacked.stderr}`);
-  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+  linkPackages(join(directory, 'node_modules'));
+};
+
+/** Packages that the earlier commit imports, and this version does not have. Its server never calls them. */
+const REMOVED = { 'cli-progress': 'exports.SingleBar = class {}; exports.Presets = {};' };
+
+const linkPackages = (target: string): void => {
+  mkdirSync(target);
+  const packages = join(ROOT, 'node_modules');
+  for (const name of readdirSync(packages)) symlinkSync(join(packages, name), join(target, name));
+  for (const [name, code] of Object.entries(REMOVED)) {
+    mkdirSync(join(target, name));
+    writeFileSync(join(target, name, 'index.js'), code);
+  }
 };
