@@ -22,7 +22,10 @@ const openDemo = async (data: string, begin = true) => {
   const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
   const clock = demoClock(systemClock());
   const service = await openService(config, { clock, ...(begin && { onLog: clock.begin }) });
-  const facts = await ensureDemo(service, clock);
+  const facts = await ensureDemo(service, clock).catch(async (error: unknown) => {
+    await service.close();
+    throw error;
+  });
   const events = await service.deps.log.readAll({ after: 0, limit: 10_000 });
   return { service, clock, facts, events };
 };
