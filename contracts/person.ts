@@ -9,7 +9,7 @@ export const INVISIBLE =
 export const codePointOf = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** Scripts that one name may mix, separated by commas; nobody mistakes their letters for each other's. */
+/** Groups of scripts that one name may mix, separated by commas: their letters do not look alike. */
 const SCRIPT_GROUPS = (
   'Latin,Han,Hiragana,Katakana,Bopomofo,Hangul Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek ' +
   'Gujarati Gurmukhi Hebrew Kannada Khmer Lao Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan'

@@ -116,7 +116,7 @@ export const issueDeskToken = deskCommand({
   summary: 'Issue a desk token for a person; the token is shown once',
   guidance:
     'A token with owner_id acts for that owner only. Give each person one person_id: the approvals of all tokens of ' +
-    'a person count once, and nobody can approve what they asked for themselves. Without person_id the name is the ' +
+    'a person count once, and a person cannot approve their own request. Without person_id the name is the ' +
     'person: case, spaces, punctuation and letters that look alike make no difference.',
   fields: {
     name: personName.describe('Name of the person, in letters of one script'),

@@ -10,7 +10,9 @@ const settings = z
     mode: z
       .enum(APPROVAL_MODES)
       .nullable()
-      .describe('Who approves: the owner, or staff. null: nobody does, so nothing can be proposed'),
+      .describe(
+        'Who approves: the owner, or staff. null: there is no approver, so nothing can be proposed',
+      ),
     approvals_required: z.int().nullable(),
     channels: z.array(
       z.object({

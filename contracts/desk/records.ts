@@ -183,7 +183,7 @@ export const eraseSubject = deskCommand({
       .string()
       .regex(/^(led|hnd)_[0-9a-z]{24}$/, { error: 'must be a lead or handoff id' }),
     owner_id: ownerSpace.optional().describe('Owner of the record, if known'),
-    reason: line(500).describe('Stored in clear permanently: name nobody in it'),
+    reason: line(500).describe('Stored unencrypted and never erased: do not name a person in it'),
   },
   output: z.object({
     subject: z.string(),

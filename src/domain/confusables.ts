@@ -14,7 +14,7 @@ const LOOKS_LIKE =
   'ς:ϛ χ:ꭓꭕ ψ:ѱ ω:ꙍꞷ И:Ͷ Ъl:Ꙑ л:ᴫ љ:ꭠ Ҷ:Ӌ ҷ:ӌ ᴎ:ͷи ᴘ:ᴩ ᴙ:я ᴛ:τт ẟ:δծ Ⱶ:Ͱ Ꙍ:Ꞷ ꜧ:ꞕ Ꜿ:Ͽ ' +
   'ꜿ:ͽ Ꝺ:ꝺ Ꞓ:Є ꞓ:ɛεєԑ';
 
-/** Maps a character to the letters that it looks like; the first of a group stands for all. */
+/** Maps a character to the letters that it looks like: to the first letter of its group. */
 const PROTOTYPES: ReadonlyMap<string, string> = new Map(
   LOOKS_LIKE.split(' ').flatMap((group) => {
     const [prototype = '', characters = ''] = group.split(':');

@@ -35,8 +35,8 @@ export const firstVersion = (at: number): Versioned => ({
 });
 
 /**
- * What each later event sets: the later of the two times. The time of a call is the one at which it was accepted, and calls can be written in another
- * order; a reader that asks for changes since a time must not miss the last one.
+ * What each later event sets: the later of the two times. Calls can be written in another order than they were
+ * accepted in, and a reader that asks for changes since a time must not miss the last one.
  */
 export const nextVersion = ({ updated_at, version }: Versioned, at: number) => ({
   updated_at: Math.max(updated_at, at),

@@ -11,7 +11,7 @@ export type Person = {
 /** Prefix of an id that was made from a name. An id that an operator chose has no colon. */
 const FROM_NAME = 'name:';
 
-/** Keeps letters, digits, the marks on them and single spaces; removes punctuation and what nobody sees. */
+/** Keeps letters, digits, the marks on them and single spaces; removes punctuation and invisible characters. */
 const essence = (text: string): string =>
   text
     .normalize('NFKC')
@@ -35,8 +35,8 @@ const CASES: readonly ((name: string) => string)[] = [
 ];
 
 /**
- * Returns whether two names can be those of one person: case, width, white space, punctuation, characters that nobody
- * sees, and letters that look alike as written, in upper case or in lower case make no difference.
+ * Returns whether two names can be those of one person. Ignores case, width, white space, punctuation and invisible
+ * characters; letters that look alike, as written or in either case, are equal.
  */
 export const isOneName = (one: string, other: string): boolean =>
   CASES.some((inCase) => skeletonOf(inCase(one)) === skeletonOf(inCase(other)));

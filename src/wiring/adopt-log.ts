@@ -20,9 +20,9 @@ export type AdoptedLog = { places: string[]; files: string[]; readModels: number
 type Adoption = { known: string; found: string };
 
 /**
- * Empties what was built from the log `known` in the data directory and in Redis, and makes both belong to the log
- * `found`, which the server must have; `none` stands for a server without a log. Changes nothing in places that
- * belong to the log of the server already. Throws StartupError, also if an identity is not the one that is there.
+ * Empties what was built from the log `known` in the data directory and in Redis, and assigns both to the log `found`,
+ * which the server must have; `none` is a server without a log. Skips places that already belong to the log of the
+ * server. Throws StartupError, also if either identity is not the actual one.
  */
 export const adoptLog = async (config: Config, adoption: Adoption): Promise<AdoptedLog> => {
   const { dataDirectory: directory } = config;

@@ -8,7 +8,7 @@ import { TIMING } from './timing.ts';
 export type InspectedLog = { id: string | null; isKnown: boolean[] };
 
 /**
- * Compares the log on the server with marks, of which some places have none. Writes nothing. Throws StartupError
+ * Compares the log on the server with the marks of several places; a place may have none. Writes nothing. Throws StartupError
  * within five seconds when the server cannot be used.
  */
 export const inspectLogServer = async (

@@ -22,8 +22,8 @@ const IOERR_WRITE = 778;
 export type SqliteFailure = 'full' | 'busy' | 'damaged' | 'fault';
 
 /**
- * - full: a write found no space, or reached a quota or a limit of the file size. Nothing of the transaction can reappear, because its last frame, the
- *   one that commits, was not written whole. A failed fsync is not `full`.
+ * - full: a write found no space, or reached a quota or a limit of the file size. Nothing of the transaction can
+ *   reappear, because its last frame, the one that commits, was not written whole. A failed fsync is not `full`.
  * - busy: another process holds the file.
  * - damaged: the file is not what SQLite wrote, or could not be read.
  * - fault: any other error; after a COMMIT it is unknown whether the transaction is stored.
@@ -52,8 +52,8 @@ const NO_SPACE: readonly unknown[] = [-ENOSPC, -EDQUOT, -EFBIG];
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
- * Writes a file beside the database, at the offset where the database or its write-ahead log ends, and removes it: node:sqlite
- * does not report the errno of a failed write.
+ * Writes a file beside the database, at the offset where the database or its write-ahead log ends, and removes it:
+ * node:sqlite does not report the errno of a failed write.
  */
 const isOutOfSpace = (file: string): boolean => {
   const path = `${file}-probe`;

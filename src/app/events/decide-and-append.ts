@@ -86,8 +86,8 @@ const replayUnchanged = <State, Command, E extends DomainEvent, Reason extends s
 
 /**
  * Creates a stream by one append that expects no stream. The name of the stream contains a hash of the caller, the
- * operation and the idempotency key, so a retry finds the stream of the first attempt and gets the first answer; the key never expires. Throws if the decider rejects
- * the first command of a stream.
+ * operation and the idempotency key, so a retry finds the stream of the first attempt and gets the first answer; the
+ * key never expires. Throws if the decider rejects the first command of a stream.
  */
 export const createOnce = async <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,

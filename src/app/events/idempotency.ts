@@ -23,7 +23,7 @@ import type { StreamQueue } from './stream-queue.ts';
 export type EventWriter = { log: EventLog; ids: Ids; streamQueue: StreamQueue };
 
 /**
- * Hash of what an idempotency key stands for. It covers the agent and not its API key, so that a rotation does not
+ * Hash of what an idempotency key identifies. It covers the agent and not its API key, so that a rotation does not
  * execute a request again; and not the surface, because a retry may come through another one.
  */
 export const idemOf = (

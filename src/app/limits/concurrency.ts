@@ -5,7 +5,7 @@ export type Concurrency = (key: string) => (() => void) | Refusal;
 
 /**
  * Limits the calls of each key that are in progress in this process. A refusal asks for the time that the oldest of
- * them has taken so far, at least one second: nobody knows how long it will still take.
+ * them has taken so far, at least one second, because its end cannot be predicted.
  */
 export const concurrency = (max: number, monotonic: () => number): Concurrency => {
   /** When each call in progress began, oldest first. */

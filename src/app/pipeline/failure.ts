@@ -106,7 +106,7 @@ export const CLOCK_BEHIND = refuse(
   { retryAfterS: PARKED_RETRY_S, extra: { outcome: 'none' } },
 );
 
-/** The refusal of a call that needs the log, of which the server has another one. */
+/** Refuses a call that needs the log while the server has another log. */
 const replacedLog = (isUnknown: boolean): Refusal =>
   refuse('log_replaced', 'The server of the log has another log than this service.', {
     retryAfterS: PARKED_RETRY_S,

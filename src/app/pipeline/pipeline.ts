@@ -96,7 +96,8 @@ export class Pipeline<
 
   /**
    * Performs an operation and audits it, unless too many calls of the caller are in progress. Looks the credential up
-   * again, because it may have been revoked since the admission. Throws on a bug of the service, which is audited as an internal error.
+   * again, because it may have been revoked since the admission. Throws on a bug of the service, which is audited as an
+   * internal error.
    */
   async perform<Id extends keyof R & keyof H>(
     admission: Admission<C>,
@@ -148,8 +149,8 @@ export class Pipeline<
   }
 
   /**
-   * Looks the credential up again: the refusal when it was revoked since. The caller has its present scopes. Call it in the
-   * same turn as `perform`, which then does not repeat it.
+   * Looks the credential up again and returns the refusal if it was revoked. The caller gets its present scopes. Call it
+   * in the same turn as `perform`, which then does not repeat it.
    */
   confirm(admission: Admission<C>): Refusal | undefined {
     const identified = this.#parts.rules.identify(admission.arrival);

@@ -46,7 +46,7 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   withClaimedKey?(deps: D, call: Call): Promise<D | Refusal>;
   /** Who an audit record is about; undefined for callers that are not audited. */
   auditedCallerOf(caller: C): AuditedCaller | undefined;
-  /** False where a business event records the call, or nobody needs a record of it. */
+  /** False if a business event records the call, or if it needs no record. */
   isAudited(operation: Op, outcome: Outcome<unknown>): boolean;
 };
 

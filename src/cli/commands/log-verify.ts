@@ -13,7 +13,7 @@ const faultText = (reason: string, events: number): string =>
 
 /** Checksums show accidents only: a person who can write the file can also write fitting checksums. */
 const successText = (events: number): string =>
-  `${formatPlural(events, 'event')}: no accidental damage found. This does not prove that nobody changed them.`;
+  `${formatPlural(events, 'event')}: no accidental damage found. Deliberate changes are not detected.`;
 
 /** Reads every byte of the log and looks for accidental damage. */
 export const verifyEvents = async (options: CommonOptions): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Personal data that cannot be decrypted although nobody erased it, because the vault lacks its key. */
+/** Finds personal data that was not erased but cannot be decrypted, because the vault lacks its key. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { subjectsIn } from '#src/adapters/sealing.ts';

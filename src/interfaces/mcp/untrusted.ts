@@ -40,7 +40,7 @@ const TRUSTED: ReadonlySet<string> = new Set([
 const isFreeText = ({ type, enum: values, const: value, pattern, format }: Schema): boolean =>
   type === 'string' && !values && value === undefined && pattern === undefined && !format;
 
-/** JSON Pointers of the fields with text of others; `*` stands for every item or member. */
+/** JSON Pointers of the fields with text of others; `*` means every item or member. */
 export const untrustedIn = (schema: Schema): string[] => {
   const pointers = new Set<string>();
   const look = (node: Schema, pointer: string, name: string): void => {

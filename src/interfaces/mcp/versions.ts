@@ -51,7 +51,7 @@ export const versionOf = (
   return { ok: true, era: 'modern', version: MODERN };
 };
 
-/** Decodes `=?base64?…?=`, which stands for text that a header cannot carry. */
+/** Decodes `=?base64?…?=`, the form of text that a header cannot carry. */
 const decodeHeader = (value: string): string => {
   const [, base64] = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value) ?? [];
   return base64 === undefined ? value : Buffer.from(base64, 'base64').toString('utf8');

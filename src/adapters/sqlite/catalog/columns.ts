@@ -70,7 +70,7 @@ export class CatalogColumns {
   readonly #coded = recordOf(CODED, () => new CodedColumn());
   readonly #counted = recordOf(COUNTED, () => new Float64Array(INITIAL_ROWS));
   readonly #tiers = new PriceTierColumn();
-  /** How often each column has changed; `all` counts the changes of which products are live. */
+  /** How often each column has changed; `all` counts the changes to the set of live products. */
   readonly #changes = new Map<ColumnName | 'all', number>();
   /** Prices of all rows at the quantities of recent queries. */
   readonly #pricesAt = new LruCache<number, Float64Array>(CACHED_QUANTITIES_MAX);
