@@ -18,7 +18,6 @@ const CAUGHT_UP = 8;
 const LENGTH_DELIMITED = 2;
 /** Bytes of a value of wire type 1 or 5. */
 const FIXED_BYTES: { readonly [wireType: number]: number } = { 1: 8, 5: 4 };
-const TICKS_PER_MS = 10_000;
 
 /** A cursor over the fields of one message, between two offsets of a buffer. */
 class Fields {
@@ -128,7 +127,6 @@ class LazyRecord implements Recorded {
   type = '';
   revision = 0;
   position = 0;
-  created = 0;
   isJson = false;
   #metadata: Buffer | undefined;
   #data: Buffer | undefined;
@@ -203,6 +201,5 @@ class LazyRecord implements Recorded {
       else fields.skip();
     if (name === 'type') this.type = value;
     else if (name === 'content-type') this.isJson = value === 'application/json';
-    else if (name === 'created') this.created = Math.floor(Number(value) / TICKS_PER_MS);
   }
 }

@@ -12,8 +12,6 @@ export type Recorded = {
   /** Rounded in the record of a deletion. */
   readonly revision: number;
   readonly position: Position;
-  /** Epoch milliseconds by the clock of the server. */
-  readonly created: number;
   /** Whether the data is declared as JSON and begins like an object. */
   readonly isObject: boolean;
   /** Parsed JSON, or bytes. */
@@ -29,7 +27,6 @@ export const toRecorded = (record: RecordedEvent | AllStreamRecordedEvent): Reco
   type: record.type,
   revision: Number(record.revision),
   position: positionOf(record.position?.commit),
-  created: record.created.getTime(),
   isObject: record.isJson && typeof record.data === 'object',
   data: record.data,
   metadata: record.metadata,

@@ -1,4 +1,5 @@
 import { LIMITS } from '#contracts/limits.ts';
+import { KeyedQueue } from '../shared/keyed-queue.ts';
 
 /** Longest pause before the second attempt, and before any later one, in milliseconds. */
 const PAUSE_MS = 10;
@@ -25,31 +26,19 @@ export type MayAttempt = () => Promise<boolean>;
  */
 export class StreamQueue {
   readonly #options: Options;
-  /** The last command of each stream that has one; never rejects. */
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #queue = new KeyedQueue();
 
   constructor(options: Options) {
     this.#options = options;
   }
 
   /** Runs `command` after the earlier commands on `stream`. A command must not queue another one on its own stream. */
-  async run<Result>(
+  run<Result>(
     stream: string,
     command: (mayAttempt: MayAttempt) => Promise<Result>,
   ): Promise<Result> {
     const mayAttempt = this.#attempts();
-    const earlier = this.#last.get(stream);
-    const running = earlier ? earlier.then(() => command(mayAttempt)) : command(mayAttempt);
-    const settled = running.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last.set(stream, settled);
-    try {
-      return await running;
-    } finally {
-      if (this.#last.get(stream) === settled) this.#last.delete(stream);
-    }
+    return this.#queue.run(stream, () => command(mayAttempt));
   }
 
   #attempts(): MayAttempt {

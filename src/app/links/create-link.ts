@@ -13,7 +13,7 @@ import {
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
-import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, isRefusal, type Refusal, refuse, refuseField } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { renderLink } from './render-link.ts';
 import { endFault, epoch } from '../shared/time.ts';
@@ -60,10 +60,7 @@ const makeFacts = (
   const { expires_at } = input;
   if (expires_at !== undefined) {
     const fault = endFault(epoch(expires_at), call.at, LIMITS.LINK_DAYS_MAX);
-    if (fault)
-      return refuse('validation_failed', 'The expiry is out of range.', {
-        errors: [{ pointer: '/expires_at', code: 'out_of_range', detail: fault }],
-      });
+    if (fault) return refuseField('/expires_at', 'out_of_range', fault);
   }
   const target = resolve(deps, input.target, '/target');
   if (isRefusal(target)) return target;

@@ -6,6 +6,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import { Refused } from '../pipeline/outcome.ts';
 import { performAsSystem } from '../pipeline/system-pipeline.ts';
 import { listing } from '../read-models/listing.ts';
+import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { dispatchOutbound, type SendingDeps } from './sending.ts';
 import { EVERYBODY } from './settings.ts';
 
@@ -28,23 +29,17 @@ type Entry = { owner: string; id: string; isQueued: boolean; cancel?: (() => voi
  * receivers delay only their own owner.
  */
 class Lanes {
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #queue = new KeyedQueue();
   readonly #waiting: (() => void)[] = [];
   #free = SENDS_MAX;
 
   /** `task` does not throw. */
   run(owner: string, task: () => Promise<void>): void {
-    const before = this.#last.get(owner) ?? Promise.resolve();
-    const own = before
-      .then(() => this.#withSlot(task))
-      .finally(() => {
-        if (this.#last.get(owner) === own) this.#last.delete(owner);
-      });
-    this.#last.set(owner, own);
+    void this.#queue.run(owner, () => this.#withSlot(task));
   }
 
-  async idle(): Promise<void> {
-    while (this.#last.size > 0) await Promise.all(this.#last.values());
+  idle(): Promise<void> {
+    return this.#queue.idle();
   }
 
   async #withSlot(task: () => Promise<void>): Promise<void> {

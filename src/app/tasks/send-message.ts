@@ -2,6 +2,7 @@ import type { ProblemCode } from '#contracts/problems.ts';
 import { isTerminal, type TaskRow } from '#src/domain/task.ts';
 import type { TaskRef } from '../pipeline/call.ts';
 import { done, forbidden, type Outcome, type Refusal } from '../pipeline/outcome.ts';
+import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { present } from '../shared/present.ts';
 import { makeRecord, revisionRequest } from './make-record.ts';
 import { rowIfReady, rowOf, viewOfRow } from './read-task.ts';
@@ -137,19 +138,10 @@ const storeRefusal = async (
  * ones cannot both start it.
  */
 export const messageHandler = (): TaskHandler<'sendMessage'> => {
-  const lastByTask = new Map<string, Promise<unknown>>();
+  const queue = new KeyedQueue();
   return (deps, message, call) => {
     const { caller } = call;
     const key = `${caller.ownerId}/${message.taskId ?? taskIdFor(caller, message.messageId)}`;
-    const handled = (lastByTask.get(key) ?? Promise.resolve()).then(() =>
-      handleMessage({ deps, call, message }),
-    );
-    const settled = handled
-      .catch(() => undefined)
-      .finally(() => {
-        if (lastByTask.get(key) === settled) lastByTask.delete(key);
-      });
-    lastByTask.set(key, settled);
-    return handled;
+    return queue.run(key, () => handleMessage({ deps, call, message }));
   };
 };
