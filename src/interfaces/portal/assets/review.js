@@ -67,6 +67,13 @@ const lineIn = (row) => {
   };
 };
 
+/** The lines on other pages of the list, and what they come to: `GBP:9552 EUR:500`. */
+const otherLines = Number(form?.dataset['otherLines'] ?? 0);
+const otherTotals = (form?.dataset['otherTotals'] ?? '')
+  .split(' ')
+  .filter(Boolean)
+  .map((total) => total.split(':'));
+
 /** @typedef {ReturnType<typeof lineIn>} Line */
 const lines = [...(form?.querySelectorAll('tbody tr') ?? [])].map(lineIn);
 
@@ -119,8 +126,8 @@ const totalElement = (currency, amount) => {
  * @param {Set<string>} products
  */
 const showTotals = (products) => {
-  const totals = new Map();
-  let count = 0;
+  const totals = new Map(otherTotals.map(([currency, sum]) => [currency, Number(sum)]));
+  let count = otherLines;
   for (const line of lines) {
     const { currency, quantity, sum } = priced(line, products);
     if (quantity === 0) continue;

@@ -39,6 +39,16 @@ export const revisionOf = (fields: EnteredFields): number => {
   return /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
 };
 
+const PAGE = /^[1-9]\d{0,3}$/;
+
+/** Reads a page number; anything else is the first page. */
+export const pageIn = (text: unknown): number =>
+  typeof text === 'string' && PAGE.test(text) ? Number(text) : 1;
+
+/** The page that a form asks for, or the one that it is on. */
+export const pageAskedFor = (fields: EnteredFields): number =>
+  pageIn(fields.get('go') ?? fields.get('page'));
+
 /** Input of reviseList. */
 export const quantitiesInput = (fields: EnteredFields): Record<string, unknown> => ({
   list_revision: revisionOf(fields),

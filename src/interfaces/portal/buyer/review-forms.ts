@@ -1,22 +1,30 @@
 import { html } from 'hono/html';
 import { RFQ_CONSENT } from '#src/app/handoffs/buyer.ts';
+import { totalsOf } from '#src/app/handoffs/price-lines.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, type Faults, field, invalid, plural } from '../layout/parts.ts';
-import { type Line, type ReviewView, totalsField, totalsIn } from './review-view.ts';
+import { type Line, linesShown, type ReviewView, totalsField, totalsIn } from './review-view.ts';
 
 /**
  * One form around all fields, so that every button submits all of them. Enter in a field presses the first button of
  * the form: a hidden one, which reports only that Enter was pressed.
  */
-export const reviewForm = ({ review, token, priced }: ReviewView, fields: Html): Html =>
-  html`<form method="post" action="/h/${token}/enter" id="review" novalidate>
+export const reviewForm = (view: ReviewView, fields: Html): Html => {
+  const { review, token, priced } = view;
+  const { lines, number } = linesShown(view);
+  const shown = new Set(lines.map(({ line_id }) => line_id));
+  const elsewhere = [...priced.lines.values()].filter(({ line_id }) => !shown.has(line_id));
+  return html`<form method="post" action="/h/${token}/enter" id="review" novalidate
+ data-other-lines="${elsewhere.length}" data-other-totals="${totalsField(totalsOf(elsewhere))}">
 <button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
+<input type="hidden" name="page" value="${number}">
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">
 <input type="hidden" name="totals" autocomplete="off" value="${totalsField(priced.totals)}">
 ${fields}
 </form>`;
+};
 
 /** The form of the request for a quotation: the only one that sends anything to staff. */
 export const sendFields = (view: ReviewView, writer: Writer): Html => {

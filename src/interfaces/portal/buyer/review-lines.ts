@@ -5,7 +5,15 @@ import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { Html } from '../layout/layout.ts';
 import type { Writer } from '../layout/money.ts';
 import { describedBy, invalid } from '../layout/parts.ts';
-import { type Line, type ReviewView, type Totals, totalsIn } from './review-view.ts';
+import {
+  addressOf,
+  type Line,
+  linesShown,
+  type LinesShown,
+  type ReviewView,
+  type Totals,
+  totalsIn,
+} from './review-view.ts';
 
 /** Digits of the largest quantity that a list can hold. */
 const QUANTITY_CHARS_MAX = 9;
@@ -15,13 +23,20 @@ const QUANTITY_CHARS_MAX = 9;
  * browsers drop when the style sheet displays rows as cards.
  */
 export const lineFields = (view: ReviewView, writer: Writer): Html => {
-  const { state } = view.review;
-  return html`<table role="table" class="lines" id="quantities">
+  const page = linesShown(view);
+  return html`${placeOf(page, view.review.state.lines.length, writer)}
+<table role="table" class="lines" id="quantities">
 <caption>Prices are indicative, per unit, for the quantity shown.</caption>
 ${heads()}
-<tbody role="rowgroup">${state.lines.map((line) => formRow(line, view, writer))}</tbody>
+<tbody role="rowgroup">${page.lines.map((line) => formRow(line, view, writer))}</tbody>
 ${totalRow(view.priced.totals, writer)}
 </table>
+${otherPages(
+  page,
+  (number, text) =>
+    html`<button type="submit" formaction="/h/${view.token}/quantities" name="go" value="${number}"
+ class="second">${text}</button>`,
+)}
 <div class="bar"><p id="unsaved" role="status"></p>
 <button type="submit" formaction="/h/${view.token}/quantities" class="second">Update
 quantities</button></div>`;
@@ -29,19 +44,40 @@ quantities</button></div>`;
 
 /** The list without fields, once it is closed. */
 export const lineTable = (view: ReviewView, writer: Writer): Html => {
-  const { lines, totals, rfq } = view.review.state;
+  const { totals, rfq, lines } = view.review.state;
+  const page = linesShown(view);
   const remarks = (line: Line) => (rfq ? remarkList(line, remarksWhenSent(line, writer)) : '');
-  return html`<table role="table" class="lines">
+  return html`${placeOf(page, lines.length, writer)}
+<table role="table" class="lines">
 <caption>Prices are indicative, per unit.</caption>
 ${heads()}
-<tbody role="rowgroup">${lines.map(
+<tbody role="rowgroup">${page.lines.map(
     (line) => html`<tr role="row">${nameCell(line, remarks(line))}
 <td role="cell" data-label="Quantity" class="num">${writer.count(line.quantity)}</td>
 ${priceCells(line, writer)}</tr>`,
   )}</tbody>
 ${totalRow(totals, writer)}
-</table>`;
+</table>
+${otherPages(page, (number, text) => html`<a href="${addressOf(view.token, number)}">${text}</a>`)}`;
 };
+
+/** Says which part of a long list this page shows. */
+const placeOf = ({ lines, number, count }: LinesShown, all: number, writer: Writer): Html | '' =>
+  count === 1
+    ? ''
+    : html`<p class="quiet" id="list-page">Page ${number} of ${count}: ${lines.length} of
+${writer.count(all)} lines. The totals are those of the whole list.</p>`;
+
+/** Ways to the other pages of a long list. */
+const otherPages = (
+  { number, count }: LinesShown,
+  wayTo: (number: number, text: string) => Html,
+): Html | '' =>
+  count === 1
+    ? ''
+    : html`<nav class="pages" aria-label="Pages of the list">
+${number > 1 && wayTo(number - 1, `Page ${number - 1}`)}
+${number < count && wayTo(number + 1, `Page ${number + 1}`)}</nav>`;
 
 const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
 <th role="columnheader" scope="col">Product</th>

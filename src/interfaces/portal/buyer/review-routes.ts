@@ -20,6 +20,8 @@ import {
   declineInput,
   fieldsOf,
   isWorthKeeping,
+  pageIn,
+  pageAskedFor,
   quantitiesInput,
   quantitiesOf,
   revisionOf,
@@ -27,7 +29,7 @@ import {
 } from './review-form-fields.ts';
 import { faultsOf } from './review-forms.ts';
 import { reviewPage } from './review-page.ts';
-import type { ReviewView, ReviewNotice } from './review-view.ts';
+import { addressOf, type ReviewView, type ReviewNotice } from './review-view.ts';
 
 type ByToken = { Params: { token: string } };
 type BuyerAdmission = Admission<BuyerCaller>;
@@ -115,7 +117,8 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
       input: { quantities },
     });
     if (!shown.ok) return sendRefusal(reply, shown);
-    return sendPage(reply, 200, reviewPage(viewOf(request.params.token, shown.value)));
+    const page = pageIn((request.query as { page?: unknown }).page);
+    return sendPage(reply, 200, reviewPage({ ...viewOf(request.params.token, shown.value), page }));
   });
 
   scope.post<ByToken>('/:token/open', async (request, reply) => {
@@ -148,9 +151,13 @@ export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<vo
       const kept = besideQuantities(fields);
       // A redirect would lose the other fields.
       if (!outcome.value.open || !isWorthKeeping(kept, outcome.value))
-        return reply.redirect(`/h/${token}`, 303);
+        return reply.redirect(addressOf(token, pageAskedFor(fields)), 303);
       const view = viewOf(token, outcome.value, kept);
-      return sendPage(reply, 200, reviewPage({ ...view, notice: 'saved' }));
+      return sendPage(
+        reply,
+        200,
+        reviewPage({ ...view, page: pageAskedFor(fields), notice: 'saved' }),
+      );
     });
   }
 };
@@ -225,9 +232,11 @@ const noticeFor = ({ code, extra }: Refusal): ReviewNotice => {
   return extra?.['rejected'] === 'too_many_revisions' ? 'spent' : 'other_total';
 };
 
+/** With the page that the form was on: its faults are there. */
 const viewOf = (token: string, review: Review, typed: EnteredFields = new Map()): ReviewView => {
   const { lines, totals } = review.entered;
   return {
+    page: pageIn(typed.get('page')),
     review,
     token,
     typed,

@@ -13,6 +13,8 @@ export type ReviewView = {
   faults: Faults;
   /** Lines as they would be sent now, by id, with the entered quantities that can be priced. */
   priced: { lines: ReadonlyMap<string, Line>; totals: Totals };
+  /** The requested page of the list, from 1; after the last one, the last. */
+  page: number;
   notice?: ReviewNotice;
 };
 
@@ -31,6 +33,24 @@ export type ReviewNotice =
 
 export type Line = Review['state']['lines'][number];
 export type Totals = Review['state']['totals'];
+
+/** Lines on one page: a browser and this process take constant time for each list. */
+const LINES_PER_PAGE = 100;
+
+/** A part of the list: its lines, its number from 1, and the number of parts. */
+export type LinesShown = { lines: readonly Line[]; number: number; count: number };
+
+export const linesShown = ({ review, page }: ReviewView): LinesShown => {
+  const { lines } = review.state;
+  const count = Math.max(1, Math.ceil(lines.length / LINES_PER_PAGE));
+  const number = Math.min(page, count);
+  const from = (number - 1) * LINES_PER_PAGE;
+  return { lines: lines.slice(from, from + LINES_PER_PAGE), number, count };
+};
+
+/** The address of a part of the list. */
+export const addressOf = (token: string, page: number): string =>
+  `/h/${encodeURIComponent(token)}${page > 1 ? `?page=${page}` : ''}`;
 
 /** Prefix of the names of test spaces; no owner's name starts with it. */
 const TEST_SPACE = /^test(?=.)/;
