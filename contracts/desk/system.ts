@@ -12,6 +12,13 @@ const event = z
     at: z.string(),
     data: z.record(z.string(), z.unknown()),
     meta: z.record(z.string(), z.unknown()),
+    after_revocation: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The event was written with an API key or a desk token after its revocation: a log on a server accepts such a ' +
+          'write for up to a second',
+      ),
   })
   .meta({ id: 'Event' });
 

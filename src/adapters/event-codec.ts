@@ -2,8 +2,11 @@
 import { EVENTS } from '#contracts/events/index.ts';
 import {
   AppendTooLarge,
+  type Expected,
   type NewEvent,
+  expectedRevision,
   type StoredEvent,
+  type StreamRevision,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
 
@@ -59,17 +62,33 @@ const encodeEvent = (event: NewEvent): EncodedEvent => {
   return { id: event.id, type: event.type, at: event.meta.at, data, meta, bytes };
 };
 
+/** An append with its events as text. */
+export type EncodedAppend = {
+  stream: string;
+  owner: string;
+  expected: number;
+  unchanged: readonly StreamRevision[];
+  events: EncodedEvent[];
+};
+
 /** Validates and serializes an append. Throws TypeError or AppendTooLarge. */
 export const encodeAppend = (
   stream: string,
-  expected: number,
+  expected: Expected,
   events: readonly NewEvent[],
-): { owner: string; events: EncodedEvent[] } => {
-  if (!Number.isSafeInteger(expected) || expected < -1) {
-    throw new TypeError(`not a revision: ${expected}`);
+): EncodedAppend => {
+  const revision = expectedRevision(expected);
+  if (!Number.isSafeInteger(revision) || revision < -1) {
+    throw new TypeError(`not a revision: ${revision}`);
   }
   if (events.length === 0) throw new TypeError(`nothing to append to ${stream}`);
-  return { owner: ownerOfStream(stream), events: events.map(encodeEvent) };
+  return {
+    stream,
+    owner: ownerOfStream(stream),
+    expected: revision,
+    unchanged: typeof expected === 'number' ? [] : expected.unchanged,
+    events: events.map(encodeEvent),
+  };
 };
 
 /** Converts the data of an event written at version `v` to the newest version. */

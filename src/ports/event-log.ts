@@ -58,6 +58,32 @@ export type AppendResult =
   /** Another append came first. Read the stream to learn its state. */
   | { outcome: 'conflict' };
 
+/** A stream and the revision of its last event. */
+export type StreamRevision = { stream: string; revision: number };
+
+/**
+ * What an append expects: the revision of its own stream, and optionally that nothing else has happened that would
+ * forbid it.
+ */
+export type Expected = number | ConditionalRevision;
+
+export type ConditionalRevision = {
+  revision: number;
+  /** Streams that must not have a later event; a log on a server cannot check them. */
+  unchanged: readonly StreamRevision[];
+  /** A log on a server calls it right before each attempt. When it rejects, the append rejects with the same error. */
+  confirm(): Promise<void>;
+};
+
+/** The revision that an append expects of its own stream. */
+export const expectedRevision = (expected: Expected): number =>
+  typeof expected === 'number' ? expected : expected.revision;
+
+/** A stream that the append required to be unchanged has a later event. Nothing was written. */
+export class StreamAdvanced extends Error {
+  override readonly name = 'StreamAdvanced';
+}
+
 export type LogFault = 'fault' | 'full' | 'overloaded' | 'closed' | 'clock' | 'replaced';
 
 /**
@@ -102,8 +128,11 @@ export type SubscriptionItem =
 export type EventLog = {
   /** Identity of this log; positions of different logs are not comparable. */
   readonly id: string;
-  /** Appends all of `events` or none, in order, to `stream`. Resolves when they are durable. */
-  append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult>;
+  /**
+   * Appends all of `events` or none, in order, to `stream`. Resolves when they are durable. Throws StreamAdvanced if
+   * `expected` names other streams that have changed.
+   */
+  append(stream: string, expected: Expected, events: readonly NewEvent[]): Promise<AppendResult>;
   /**
    * Reads the events of a stream from revision `from` on; an unknown stream has none. Throws
    * UnknownEventType, because a state depends on all events. The other reads return events of

@@ -45,6 +45,8 @@ export type AgentRow = {
   reason?: string;
   decided_at?: number;
   created_at: number;
+  /** Revision of the last event. */
+  version: number;
 };
 
 export type KeyRow = Omit<EventData<'KeyIssued'>, 'rotated_from'> & {
@@ -54,6 +56,8 @@ export type KeyRow = Omit<EventData<'KeyIssued'>, 'rotated_from'> & {
   /** When its replacement was issued, in epoch milliseconds. */
   rotated_at?: number;
   created_at: number;
+  /** Revision of the last event. */
+  version: number;
 };
 
 export type DeskTokenRow = EventData<'DeskTokenIssued'> & {

@@ -6,6 +6,7 @@ import { type AppDeps, openApp } from '#src/app/app.ts';
 import { authenticator, mintCredential } from '#src/app/pipeline/authenticate.ts';
 import type { DeskCaller } from '#src/app/pipeline/call.ts';
 import { deskIdem, SYSTEM_TOKEN } from '#src/app/pipeline/desk-rules.ts';
+import { streamOfToken } from '#src/app/records/streams.ts';
 import { type Config, isRemoteLog } from '#src/config.ts';
 
 const CALLER: DeskCaller = {
@@ -51,14 +52,13 @@ const deriveToken = async (deps: AppDeps): Promise<string> => {
     const key = `root-${generation}`;
     const secret = deps.secrets.mac('root-token', key).slice(0, SECRET_CHARS);
     const id = keyIdOf('desk', deskIdem(CALLER, 'issueDeskToken', key));
-    const stream = `desk-token_${id}`;
-    let events = await deps.log.readStream(stream);
+    let events = await deps.log.readStream(streamOfToken(id));
     if (events.length === 0) {
       try {
         return await issueToken({ ...deps, ids: { ...deps.ids, base62: () => secret } }, key);
       } catch (error) {
         // Another process may have issued it first.
-        events = await deps.log.readStream(stream);
+        events = await deps.log.readStream(streamOfToken(id));
         if (events.length === 0) throw error;
       }
     }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EventLog, Meta, NewEvent, StoredEvent } from '#src/ports/event-log.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, follow, metaAt, positionsOf, printOf, several } from './log-events.ts';
+import { conditions } from './event-log-conditions.ts';
 import { subscriptions } from './event-log-subscribe.ts';
 
 export type LogUnderTest = {
@@ -383,6 +384,7 @@ export const eventLogConformance = (
       reads(log);
     });
     describe('subscribe', () => {
+      conditions(log);
       subscriptions(log);
     });
     describe('close and reopen', () => {

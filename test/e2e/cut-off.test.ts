@@ -1,7 +1,7 @@
 /** A process without its log, or after a pause: it accepts no credential by outdated rows. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LIMITS } from '#contracts/limits.ts';
-import { feedProduct, testApp, type TestApp } from '../support/world/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { until } from '../support/clients/cli.ts';
 import { linkTo } from '../support/clients/link.ts';
 import { endLogServers, logServer, type LogServer } from '../support/eventstoredb/log-server.ts';
@@ -57,11 +57,19 @@ test('A process rejects every credential after ten seconds without its log, unti
     server.freeze();
     try {
       app.clock.pause(BOUND_MS - 2_000);
+      // A write needs a confirmation within the last second, so it is refused before it is sent.
+      const target = { kind: 'search', ref: 'mugs' };
+      const write = { method: 'POST' as const, url: '/api/affiliate/v1/links', key };
+      const headers = { 'idempotency-key': freshKey() };
+      expect(await app.send({ ...write, headers, payload: { target } })).toMatchObject({
+        status: 503,
+        body: { code: 'storage_unavailable', outcome: 'none' },
+      });
       expect((await ask.rest()).status).toBe(200);
       app.clock.pause(2_001);
       for (const [surface, each] of Object.entries(ask)) {
         const answer = await each();
-        expect(answer.text, surface).toContain('has not answered this process for 10 s');
+        expect(answer.text, surface).toContain('does not answer this process');
         // JSON-RPC reports errors of a valid request in the body.
         expect(answer.status, surface).toBe(surface === 'a2a' ? 200 : 503);
         expect(answer.headers['retry-after'], surface).toBe('1');

@@ -10,6 +10,7 @@ import { bound } from '../conformance/log-events.ts';
 const { log: open } = onStandIn();
 
 type Asked = Partial<DeskInput<'readEvents'>>;
+const NO_CREDENTIALS = { key: () => undefined, deskToken: () => undefined };
 let read: (query: Asked) => Promise<{ prints: unknown[]; more: boolean; positions: number[] }>;
 
 beforeEach(async () => {
@@ -17,7 +18,11 @@ beforeEach(async () => {
   const call = { caller: {} } as DeskCall;
   read = async (query) => {
     const input = { after: 0, limit: 100, ...query };
-    const outcome = await readEvents({ log } as unknown as DeskDeps, input, call);
+    const outcome = await readEvents(
+      { log, credentials: NO_CREDENTIALS } as unknown as DeskDeps,
+      input,
+      call,
+    );
     if (!outcome.ok) throw new Error(outcome.code);
     const { data, more } = outcome.value;
     const prints = data.map((event) => event.data['fingerprint']);

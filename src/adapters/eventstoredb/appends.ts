@@ -24,7 +24,16 @@ const DEADLINE_MS = 365 * 24 * 3_600_000;
 /** The part of an attempt's time limit that the comparison before it may take. */
 const CHECK_SHARE = 3;
 
-type Request = { stream: string; expected: number; events: readonly EncodedEvent[] };
+type Request = {
+  stream: string;
+  expected: number;
+  events: readonly EncodedEvent[];
+  /** Called before each attempt; its rejection gives up. */
+  confirm?(): Promise<void>;
+};
+
+/** The condition of the append was not confirmed, so this attempt was not sent. */
+class NotConfirmed extends Error {}
 
 /** The commit position is missing in the answer to some repetitions. */
 type Written = { revision: number; commit: bigint | undefined };
@@ -94,6 +103,8 @@ export class Appends {
     const floor = this.#guard.position;
     let isPossiblyApplied = false;
     const onFailure = (error: unknown, isLast: boolean): void => {
+      if (error instanceof NotConfirmed)
+        throw isPossiblyApplied ? new LogUnavailable('fault', 'unknown', what) : error.cause;
       this.#guard.doubt();
       if (isReplaced(error)) {
         if (!isPossiblyApplied) throw error;
@@ -131,6 +142,9 @@ export class Appends {
     const known = within(this.#timing.attemptMs / CHECK_SHARE, this.#guard.require());
     await known.catch((error: unknown) => {
       throw isReplaced(error) ? error : new NoEffectYet(textOf(error));
+    });
+    await request.confirm?.().catch((cause: unknown) => {
+      throw new NotConfirmed(textOf(cause), { cause });
     });
     const written = await this.#send(request, events);
     if (written !== 'conflict' && (written.commit ?? Infinity) <= floor) this.#guard.doubt();

@@ -150,7 +150,8 @@ const appendAndRemember = async (
   [stream, expected, events]: Parameters<EventLog['append']>,
 ): Promise<AppendResult> => {
   const encoded = encodeAppend(stream, expected, events);
-  const result = await appends.append({ stream, expected, events: encoded.events });
+  const confirm = typeof expected === 'number' ? undefined : () => expected.confirm();
+  const result = await appends.append({ ...encoded, ...(confirm && { confirm }) });
   const event = encoded.events.at(-1)?.id;
   if (result.outcome === 'appended' && event !== undefined) {
     const { position, revision } = result;

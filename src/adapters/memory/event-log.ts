@@ -6,6 +6,8 @@ import {
   LogUnavailable,
   NO_STREAM,
   type StoredEvent,
+  StreamAdvanced,
+  type StreamRevision,
 } from '#src/ports/event-log.ts';
 import { encodeAppend, readAnyEvent, readEvent, UPCASTS } from '../event-codec.ts';
 import { Subscribers } from '../subscribers.ts';
@@ -57,7 +59,8 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       const encoded = encodeAppend(stream, expected, events);
       open();
       const own = streams.get(stream) ?? [];
-      const repeated = decideRepetition(own, expected, encoded.events);
+      requireUnchanged(encoded.unchanged, streams);
+      const repeated = decideRepetition(own, encoded.expected, encoded.events);
       if (repeated) return repeated;
       const added = encoded.events.map(({ bytes: _bytes, ...event }, index): MemoryRecord => {
         const position = records.length + 1 + index;
@@ -95,6 +98,15 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       subscribers.close();
     },
   };
+};
+
+const requireUnchanged = (
+  unchanged: readonly StreamRevision[],
+  streams: ReadonlyMap<string, readonly MemoryRecord[]>,
+): void => {
+  for (const { stream, revision } of unchanged)
+    if ((streams.get(stream)?.length ?? 0) + NO_STREAM > revision)
+      throw new StreamAdvanced(`${stream} has a later event`);
 };
 
 /** Returns undefined if `expected` is the last revision of the stream, so that the append applies. */

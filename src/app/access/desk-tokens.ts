@@ -8,6 +8,7 @@ import { mintCredential } from '../pipeline/authenticate.ts';
 import type { DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { changeRecord } from '../records/change-record.ts';
+import { streamOfToken } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
@@ -19,8 +20,6 @@ const NO_PERSON = refuse('validation_failed', 'The name of a person needs a lett
   errors: [{ pointer: '/name', code: 'letter_missing', detail: 'must have a letter or a digit' }],
 });
 const NO_TOKEN = refuse('resource_not_found', 'There is no such token.');
-
-export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
 const render = ({
   token_id,

@@ -4,12 +4,12 @@ import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
-import { streamOfToken } from './desk-tokens.ts';
+import { streamOfToken } from '../records/streams.ts';
 
 const ACTOR = 'desk:';
 
 /** The desk token of an actor; undefined for agents and for the service itself. */
-const tokenOf = (actor: string): string | undefined =>
+export const tokenOf = (actor: string): string | undefined =>
   actor.startsWith(ACTOR) ? actor.slice(ACTOR.length) : undefined;
 
 /**

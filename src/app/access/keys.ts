@@ -11,6 +11,7 @@ import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts
 import { listRows } from '../read-models/list-rows.ts';
 import { listing } from '../read-models/listing.ts';
 import { changeRecord } from '../records/change-record.ts';
+import { streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, HOUR_MS, iso } from '../shared/time.ts';
 import { keyIdOf } from './key-id.ts';
@@ -30,8 +31,6 @@ const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecor
   created_at: iso(state.created_at),
   expires_at: iso(state.expires_at),
 });
-
-export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
 
 /** The agent and environment that a key is for. */
 type KeyHolder = { owner: string; agent_id: string; environment: 'live' | 'test' };

@@ -1,11 +1,15 @@
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { Deps } from '../pipeline/deps.ts';
+import { findLateEvents } from '../access/late-events.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
 import { type DeskHandler, type DeskInput, mayActFor } from '../pipeline/desk-handler.ts';
 
-const render = ({ position, stream, revision, id, type, data, meta }: StoredEvent) => ({
+const render = (
+  { position, stream, revision, id, type, data, meta }: StoredEvent,
+  late: ReadonlySet<Position>,
+) => ({
   position,
   stream,
   revision,
@@ -14,6 +18,7 @@ const render = ({ position, stream, revision, id, type, data, meta }: StoredEven
   at: iso(meta.at),
   data: data as Record<string, unknown>,
   meta: meta as Record<string, unknown>,
+  ...(late.has(position) && { after_revocation: true as const }),
 });
 
 export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) => {
@@ -26,7 +31,12 @@ export const readEvents: DeskHandler<'readEvents'> = async (deps, input, call) =
     return refuse('resource_not_found', 'There is no such history.');
   const events = await eventsOf(deps, { ...input, upTo: input.up_to ?? head });
   const shown = await replaceErasedTexts(deps.vault, events.slice(0, limit));
-  return done({ data: shown.map(render), head, more: events.length > limit });
+  const late = await findLateEvents(deps, shown);
+  return done({
+    data: shown.map((event) => render(event, late)),
+    head,
+    more: events.length > limit,
+  });
 };
 
 type EventQuery = DeskInput<'readEvents'> & { upTo: Position };

@@ -5,12 +5,12 @@ import { deciderFor, isSettled, type OutboundState, statusAt } from '#src/domain
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
-import { streamOfKey } from '../access/keys.ts';
 import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { findOwner } from '../records/find-owner.ts';
+import { streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';

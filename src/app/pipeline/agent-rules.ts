@@ -6,14 +6,16 @@ import { fingerprintOf } from '../events/hash.ts';
 import { DAY_MS } from '../shared/time.ts';
 import type { Concurrency } from '../limits/concurrency.ts';
 import { tooMany } from '../limits/address-limit.ts';
-import type { Authenticator } from './authenticate.ts';
+import { type Authenticator, refuseEnded } from './authenticate.ts';
 import type { AgentCall, AgentCaller, Call } from './call.ts';
 import type { Deps } from './deps.ts';
+import type { CredentialState } from '../events/credential-check.ts';
 import { idemOf } from '../events/idempotency.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { isRecorded, refuse, scopeMissing } from './outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules, Incoming } from './rules.ts';
+import { streamOf, streamOfKey } from '../records/streams.ts';
 
 export type AgentLimiters = Record<'read' | 'write' | 'outreach', Limiter>;
 /** Limits of the calls in progress, by kind of operation. */
@@ -68,6 +70,27 @@ export const agentCall = (
   };
 };
 
+const refuseScope = ({ id, scope }: AgentOperation, scopes: ReadonlySet<string>) =>
+  allows(scope, scopes) ? undefined : scopeMissing(id, scope, { scopes });
+
+/** What this process knows of the key and the agent of a caller. */
+const currentKey = (
+  { credentials }: Pick<Deps, 'credentials'>,
+  operation: AgentOperation,
+  { keyId, agentId }: AgentCaller,
+): CredentialState => {
+  const key = credentials.key(keyId);
+  const agent = credentials.agent(agentId);
+  if (!key || !agent) return { refusal: undefined, streams: [] };
+  return {
+    refusal: refuseEnded(key, agent) ?? refuseScope(operation, new Set(agent.granted)),
+    streams: [
+      { stream: streamOfKey(key.owner, keyId), revision: key.version },
+      { stream: streamOf(agent.owner, 'agent', agentId), revision: agent.version },
+    ],
+  };
+};
+
 /** Rules for agents: API keys, scopes, budgets by key, idempotency keys; calls that write no event are audited. */
 export const agentRules = (
   deps: Deps,
@@ -95,14 +118,14 @@ export const agentRules = (
         return refuse('credential_missing', 'Send Authorization: Bearer <API_KEY>.');
       return authenticator.agent(credential);
     },
-    authorize: ({ id, scope }, caller) =>
-      allows(scope, caller.scopes) ? undefined : scopeMissing(id, scope, caller),
+    authorize: (operation, { scopes }) => refuseScope(operation, scopes),
     budgetFor: agentBudget,
     charge(caller, budget) {
       const taken = take(caller.keyId, budget as keyof AgentLimiters);
       return taken.refusal ? taken : { headers: { ...taken.headers, ...endOf(caller) } };
     },
     occupy: ({ kind }, { keyId }) => atOnce[kind](keyId),
+    currentCredential: (operation, caller) => currentKey(deps, operation, caller),
     parse: parseInput,
     callFor(incoming, { operation, input }): AgentCall {
       const { task, file } = incoming;

@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { LIMITS } from '#contracts/limits.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import type { DeskRole } from '#contracts/scopes.ts';
 import { testSpaceOf } from '#contracts/spaces.ts';
@@ -76,12 +75,25 @@ const IS_AGENT_KEY = refuse(
   'credential_invalid',
   'This is the API key of an agent, which is not valid at the desk. Send a desk token.',
 );
-const UNCONFIRMED: Refusal = {
+/** Refuses the credential of a process that has not heard from its log. */
+export const UNCONFIRMED: Refusal = {
   ...unavailable(new LogUnavailable('fault', 'no', 'the log confirms no credential')),
   detail:
-    `The log has not answered this process for ${LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX / 1_000} s. ` +
-    'Until it does, the service cannot know whether the credential is still valid.',
+    'The log does not answer this process. Until it does, the service cannot know whether the credential is ' +
+    'still valid.',
 };
+
+/** Refuses a revoked key, and the key of an agent that is not approved. */
+export const refuseEnded = (key: KeyRow, agent: AgentRow | undefined): Refusal | undefined => {
+  if (key.status === 'revoked') return refuse('credential_revoked', 'The key was revoked.');
+  return agent?.status === 'approved'
+    ? undefined
+    : refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`);
+};
+
+/** Refuses a revoked desk token. */
+export const refuseRevoked = ({ status }: DeskTokenRow): Refusal | undefined =>
+  status === 'revoked' ? refuse('credential_revoked', 'The token was revoked.') : undefined;
 
 type Parts = {
   credentials: Credentials;
@@ -124,14 +136,13 @@ class LiveAuthenticator implements Authenticator {
     if (!key || key.environment !== environment) return INVALID;
     if (!this.#isVerified('api-key', credential, { digest, stored: key.hash })) return INVALID;
     const of = { kind: 'agent' as const, ownerId: spaceOf(key), agentId: key.agent_id, keyId };
-    if (key.status === 'revoked')
-      return { ...refuse('credential_revoked', 'The key was revoked.'), of };
+    const agent = credentials.agent(key.agent_id);
+    const ended = refuseEnded(key, agent);
+    if (ended?.code === 'credential_revoked') return { ...ended, of };
     const hasExpired = this.#hasPassed(key.expires_at);
     if (hasExpired === undefined) return CLOCK_BEHIND;
     if (hasExpired) return { ...refuse('credential_expired', 'The key has expired.'), of };
-    const agent = credentials.agent(key.agent_id);
-    if (agent?.status !== 'approved')
-      return { ...refuse('agent_suspended', `The agent is ${agent?.status ?? 'unknown'}.`), of };
+    if (ended || !agent) return { ...(ended ?? INVALID), of };
     return done(this.#callerOf(key, agent));
   }
 
@@ -145,8 +156,8 @@ class LiveAuthenticator implements Authenticator {
     const proof = { digest: digestOf(credential), stored: token.hash };
     if (!this.#isVerified('desk-token', credential, proof)) return INVALID;
     const of = { kind: 'desk' as const, tokenId };
-    if (token.status === 'revoked')
-      return { ...refuse('credential_revoked', 'The token was revoked.'), of };
+    const ended = refuseRevoked(token);
+    if (ended) return { ...ended, of };
     const hasExpired = token.expires_at !== undefined && this.#hasPassed(token.expires_at);
     if (hasExpired === undefined) return CLOCK_BEHIND;
     if (hasExpired) return { ...refuse('credential_expired', 'The token has expired.'), of };

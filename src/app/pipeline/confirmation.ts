@@ -9,6 +9,8 @@ import type { Clock } from '#src/ports/system.ts';
 export type Confirmation = {
   /** False when the last confirmation is older than LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX. */
   holds(): boolean;
+  /** Whether the last confirmation is at most a second old, as a write requires. */
+  isRecent(): boolean;
   /**
    * After a pause: resolves with the next confirmation, or after a second. Undefined while the last confirmation is
    * recent, and after a wait that brought none.
@@ -70,10 +72,13 @@ export const confirmation = (deps: {
   };
 
   void askOn();
+  const isRecent = (): boolean => age() <= DOUBT_MS;
+
   return {
     holds: () => age() <= LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX,
+    isRecent,
     awaited() {
-      if (age() <= DOUBT_MS) return undefined;
+      if (isRecent()) return undefined;
       if (!waiting && awaitedAfter < confirmedAt) waiting = wait();
       return waiting;
     },

@@ -2,13 +2,14 @@ import type { DeskOperation } from '#contracts/operation.ts';
 import { digestOf, fingerprintOf } from '../events/hash.ts';
 import { type AgentLimiters, type AtOnce, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
-import type { Authenticator } from './authenticate.ts';
+import { type Authenticator, refuseRevoked } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';
 import type { DeskDeps } from './desk-handler.ts';
 import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '../events/idempotency.ts';
 import { refuse } from './outcome.ts';
 import { parseInput } from './parse-input.ts';
 import type { ActorRules } from './rules.ts';
+import { streamOfToken } from '../records/streams.ts';
 
 /**
  * Stands for a process that holds the files of the log itself. It needs no credential, and its reads are not
@@ -43,6 +44,15 @@ export const deskRules = (
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     charge: ({ tokenId }, budget) => take(tokenId, budget === 'read' ? 'read' : 'write'),
     occupy: ({ kind }, { tokenId }) => atOnce[kind](tokenId),
+    currentCredential(_operation, { tokenId }) {
+      const token = deps.credentials.deskToken(tokenId);
+      if (!token) return { refusal: undefined, streams: [] };
+      const revision = token.status === 'active' ? 0 : 1;
+      return {
+        refusal: refuseRevoked(token),
+        streams: [{ stream: streamOfToken(tokenId), revision }],
+      };
+    },
     parse: parseInput,
     callFor({ caller, surface, requestId }, { operation: { id }, input }): DeskCall {
       const base: DeskCall = {

@@ -1,7 +1,8 @@
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
-import type { Call, CallInput, Caller, Surface } from './call.ts';
+import type { CallInput, Caller, Surface } from './call.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
+import { whileAllowed } from '../events/credential-check.ts';
 import { requireDeclared, requireOutput } from './contract-checks.ts';
 import type { Deps } from './deps.ts';
 import { guarded, mappingFailures } from './failure.ts';
@@ -15,10 +16,12 @@ import {
   refuse,
 } from './outcome.ts';
 import type {
+  AnyHandler,
   AnyHandlers,
   Incoming,
   PipelineDeps,
   PipelineParts,
+  Performed,
   DeclaredOperations,
   Trail,
 } from './rules.ts';
@@ -30,10 +33,6 @@ type Unnamed = { exchange: string };
 const COUNTED_BY_CALL: ReadonlySet<Surface> = new Set(['mcp', 'a2a']);
 
 const INTERNAL_ERROR = refuse('internal_error', 'The operation failed.');
-
-type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) => infer Result
-  ? Result
-  : never;
 
 /**
  * The one way from every interface to every use case, made once for each kind of actor with its registry:
@@ -223,7 +222,13 @@ export class Pipeline<
     };
     // A query writes nothing, so it needs no record of its writes.
     if (operation.kind === 'query') return mappingFailures(() => work(deps));
-    return guarded(deps, work, () => trail.inner !== undefined && isRecorded(trail.inner.outcome));
+    const current = rules.currentCredential?.bind(rules, operation, caller);
+    const command = (guardedDeps: D) => work(whileAllowed(guardedDeps, current));
+    return guarded(
+      deps,
+      command,
+      () => trail.inner !== undefined && isRecorded(trail.inner.outcome),
+    );
   }
 
   #record(
@@ -241,5 +246,3 @@ export class Pipeline<
     return limitByAddress(credential === undefined ? unauthenticated : failed, address, refusal);
   }
 }
-
-type AnyHandler<D> = (deps: D, input: object, call: Call) => Promise<Outcome<unknown>>;

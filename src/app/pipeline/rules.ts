@@ -5,6 +5,7 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { Overload } from '../limits/overload.ts';
 import type { Audit, AuditedCaller } from './audit.ts';
 import type { Call, CallInput, Caller, Surface } from './call.ts';
+import type { CredentialState } from '../events/credential-check.ts';
 import type { Deps } from './deps.ts';
 import type { Done, Outcome, Refusal } from './outcome.ts';
 
@@ -42,6 +43,8 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   callFor(incoming: Incoming<C>, about: { operation: Op; input: object; trail: Trail }): Call;
   /** The scope of the read models that a consistency token is awaited for; undefined to await none. */
   readModelScope(operation: Op, caller: C): string | undefined;
+  /** Looks the credential of a caller up again, without its expiry; undefined where an actor has none. */
+  currentCredential?(operation: Op, caller: C): CredentialState;
   /** Claims the key of a call whose handler does not: the dependencies of the handler, or a refusal. */
   withClaimedKey?(deps: D, call: Call): Promise<D | Refusal>;
   /** Who an audit record is about; undefined for callers that are not audited. */
@@ -54,8 +57,15 @@ export type DeclaredOperations = Readonly<Record<string, Declared>>;
 // A handler takes the input and the call of its own operation; the registry pairs the two.
 export type AnyHandlers<R> = { [Id in keyof R]?: (...args: never[]) => Promise<Outcome<unknown>> };
 
+export type AnyHandler<D> = (deps: D, input: object, call: Call) => Promise<Outcome<unknown>>;
+
+/** What the handler of an operation returns. */
+export type Performed<H, Id extends keyof H> = H[Id] extends (...args: never[]) => infer Result
+  ? Result
+  : never;
+
 /** What the pipeline itself uses; handlers and rules may need more. */
-export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics'>;
+export type PipelineDeps = Pick<Deps, 'log' | 'following' | 'metrics' | 'confirmation'>;
 
 /** What a pipeline is made of. */
 export type PipelineParts<

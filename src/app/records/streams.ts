@@ -11,6 +11,10 @@ type Log = Pick<Deps, 'log'>;
 export const streamOf = (ownerId: string, kind: string, id: string): string =>
   `${ownerId}-${kind}_${id.slice(id.indexOf('_') + 1)}`;
 
+export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerId}-key_${keyId}`;
+
+export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
+
 /** The kind of each record, by the prefix of its id. */
 const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' };
 

@@ -36,7 +36,7 @@ export const taskRules = (
   deps: Deps,
   agentRules: Pick<
     ActorRules<AgentCaller, TaskOperation, Deps>,
-    'identify' | 'authorize' | 'charge' | 'occupy' | 'auditedCallerOf'
+    'identify' | 'authorize' | 'charge' | 'occupy' | 'currentCredential' | 'auditedCallerOf'
   >,
   { agents, tasks }: Pipelines,
 ): ActorRules<AgentCaller, TaskOperation, Deps> => {
@@ -51,12 +51,12 @@ export const taskRules = (
       return outcome;
     };
   };
-  const { identify, authorize, charge, occupy, auditedCallerOf } = agentRules;
+  const { identify, authorize, charge, occupy, currentCredential, auditedCallerOf } = agentRules;
   return {
     identify,
     authorize,
     charge,
-    ...present({ occupy }),
+    ...present({ occupy, currentCredential }),
     auditedCallerOf,
     budgetFor: ({ kind }) => (kind === 'query' ? 'read' : 'write'),
     parse: parseFields,

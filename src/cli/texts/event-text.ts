@@ -62,5 +62,7 @@ export const toCells = (event: ShownEvent): string[] => {
   const { position, at, type, stream, meta } = event;
   const { surface = '-', actor = '-' } = meta as { surface?: string; actor?: string };
   const time = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
-  return [String(position).padStart(6), time, type, surface, actor, stream, dataText(event)];
+  const late = event.after_revocation ? '(after the revocation of its credential) ' : '';
+  const data = late + dataText(event);
+  return [String(position).padStart(6), time, type, surface, actor, stream, data];
 };

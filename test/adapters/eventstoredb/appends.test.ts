@@ -35,6 +35,26 @@ describe('An append without an answer', () => {
     expect((await server().stats()).appends).toBeGreaterThanOrEqual(times + 2);
   });
 
+  test('is not repeated, and has an unknown outcome, once its condition is not confirmed', async () => {
+    const log = await open({ attemptMs: 60 });
+    const revoked = new Error('revoked');
+    let confirmations = 0;
+    const condition = {
+      revision: NO_STREAM,
+      unchanged: [],
+      async confirm() {
+        confirmations += 1;
+        if (confirmations > 1) throw revoked;
+      },
+    };
+    await fault({ do: 'swallow' });
+    await expect(log.append('anna-lead_1', condition, several(1))).rejects.toMatchObject({
+      applied: 'unknown',
+    });
+    expect(await log.readStream('anna-lead_1')).toEqual([]);
+    await expect(log.append('anna-lead_1', condition, several(1))).rejects.toBe(revoked);
+  });
+
   test('fails in bounded time as unknown, and a repetition of the same events succeeds', async () => {
     const log = await open({ attemptMs: 50, appendRepeatMs: 150 });
     await fault({ do: 'forget' }, 1_000);

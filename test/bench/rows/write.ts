@@ -7,7 +7,7 @@ import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import type { AppDeps } from '#src/app/app.ts';
 import type { Service } from '#src/main.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import { type EventLog, expectedRevision } from '#src/ports/event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import type { Role, Started, Target } from '../children.ts';
@@ -33,7 +33,11 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
     async append(_stream, expected, events) {
       position += events.length;
       if (byTurns) await turn();
-      return { outcome: 'appended', revision: expected + events.length, position };
+      return {
+        outcome: 'appended',
+        revision: expectedRevision(expected) + events.length,
+        position,
+      };
     },
     readStream: async () => [],
     readAll: async () => [],

@@ -8,7 +8,12 @@ import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
 import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
 import { copyLog } from '#src/app/transfer/copy-log.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
-import { type EventLog, NO_STREAM, type StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  NO_STREAM,
+  expectedRevision,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import { testApp } from '../../support/world/app.ts';
 import { endChildren, runCli, serveChild } from '../../support/processes/child-service.ts';
 import { ended, lastLine, until } from '../../support/clients/cli.ts';
@@ -242,7 +247,9 @@ describe('A copied log', () => {
   it('is refused when another process writes to the target', async () => {
     const { result } = await copied((log) => ({
       append: async (stream, expected, events) =>
-        expected >= 0 ? { outcome: 'conflict' } : log.append(stream, expected, events),
+        expectedRevision(expected) >= 0
+          ? { outcome: 'conflict' }
+          : log.append(stream, expected, events),
     }));
     expect(result).toMatchObject({ ok: false, fault: 'foreign' });
   });

@@ -123,8 +123,7 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
   return {
     id,
     async append(stream, expected, events) {
-      const encoded = encodeAppend(stream, expected, events);
-      return log.writer.append({ stream, expected, ...encoded });
+      return log.writer.append(encodeAppend(stream, expected, events));
     },
     async readStream(stream, from = 0) {
       const { heads, reader } = open();

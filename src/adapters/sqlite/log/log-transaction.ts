@@ -5,25 +5,20 @@ import {
   LogCorrupted,
   NO_STREAM,
   type Position,
+  StreamAdvanced,
+  type StreamRevision,
 } from '#src/ports/event-log.ts';
-import type { EncodedEvent } from '#src/adapters/event-codec.ts';
+import type { EncodedAppend } from '#src/adapters/event-codec.ts';
 import type { Records } from './committer.ts';
 import type { LogReader } from './log-reader.ts';
 import { foldCrc, sealOf } from './log-records.ts';
 import type { StreamHead, StreamHeads } from './stream-heads.ts';
 
-export type AppendRequest = {
-  stream: string;
-  owner: string;
-  expected: number;
-  events: EncodedEvent[];
-};
-
 /** The end of the log as committed; replaced as a whole, and only after a commit. */
 export type LogHead = { position: Position; at: number | null; seal: number };
 
 /** `later`: depends on an append of the same transaction, which the file does not have yet. */
-export type AppendDecision = AppendResult | LogCorrupted | 'later';
+export type AppendDecision = AppendResult | LogCorrupted | StreamAdvanced | 'later';
 
 type State = { head: LogHead; heads: StreamHeads; reader: LogReader; hasSubscribers: boolean };
 
@@ -45,12 +40,14 @@ export class LogTransaction {
     this.events = hasSubscribers ? [] : undefined;
   }
 
-  /** Returns LogCorrupted if only this request is affected: nothing was written before it was found. */
-  append(request: AppendRequest): AppendDecision {
+  /** Returns an error if only this request is affected: nothing was written before it was found. */
+  append(request: EncodedAppend): AppendDecision {
     let head: StreamHead | undefined;
     try {
       const uncommitted = this.heads.get(request.stream);
       head = uncommitted ?? this.#committed.find(request.stream);
+      const advanced = request.unchanged.find((other) => this.#hasAdvanced(other));
+      if (advanced) return new StreamAdvanced(`${advanced.stream} has a later event`);
       const current = head?.revision ?? NO_STREAM;
       if (head && request.expected < current)
         return uncommitted ? 'later' : this.#repeat(request, head);
@@ -62,7 +59,12 @@ export class LogTransaction {
     return this.#write(request, head);
   }
 
-  #write(request: AppendRequest, streamHead: StreamHead | undefined): AppendResult {
+  #hasAdvanced({ stream, revision }: StreamRevision): boolean {
+    const head = this.heads.get(stream) ?? this.#committed.find(stream);
+    return (head?.revision ?? NO_STREAM) > revision;
+  }
+
+  #write(request: EncodedAppend, streamHead: StreamHead | undefined): AppendResult {
     const { stream, owner } = request;
     let { position, at, seal } = this.head;
     let revision = streamHead?.revision ?? NO_STREAM;
@@ -89,7 +91,7 @@ export class LogTransaction {
   }
 
   /** The stream has advanced: the request repeats a stored append, or lost to another one. */
-  #repeat({ stream, events, expected }: AppendRequest, head: StreamHead): AppendResult {
+  #repeat({ stream, events, expected }: EncodedAppend, head: StreamHead): AppendResult {
     const last = expected + events.length;
     if (last > head.revision) return { outcome: 'conflict' };
     const { streamId } = head;

@@ -2,11 +2,12 @@
  * Appends that arrive while a commit is under way share the next one (group commit: 19 times the
  * throughput with 256 in flight). There is no timer: the slower the disk, the more appends share.
  */
-import { type AppendResult, LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import { type AppendResult, LogUnavailable } from '#src/ports/event-log.ts';
+import type { EncodedAppend } from '#src/adapters/event-codec.ts';
 import { messageOfError } from '../failure.ts';
 import type { CommitResult } from './committer.ts';
 import type { Commits } from './commits.ts';
-import type { AppendRequest, AppendDecision, LogTransaction } from './log-transaction.ts';
+import type { AppendDecision, LogTransaction } from './log-transaction.ts';
 
 export type WriterOptions = {
   /** 'each' uses one transaction for every append, to measure what sharing gains. */
@@ -28,7 +29,7 @@ const QUEUE_BYTES_MAX = 67_108_864;
 
 type Waiting = {
   since: number;
-  request: AppendRequest;
+  request: EncodedAppend;
   bytes: number;
   resolve(result: AppendResult): void;
   reject(error: Error): void;
@@ -72,7 +73,7 @@ export class LogWriter {
       options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   }
 
-  append(request: AppendRequest): Promise<AppendResult> {
+  append(request: EncodedAppend): Promise<AppendResult> {
     const bytes = request.events.reduce((sum, event) => sum + event.bytes, 0);
     const refusal = this.#refusalOf(bytes);
     if (refusal) return Promise.reject(refusal);
@@ -170,7 +171,7 @@ export class LogWriter {
     const later: Waiting[] = [];
     for (const [index, waiting] of batch.entries()) {
       const decision = decisions[index];
-      if (decision instanceof LogCorrupted) waiting.reject(decision);
+      if (decision instanceof Error) waiting.reject(decision);
       else if (decision === 'later') later.push(waiting);
       else if (decision) waiting.resolve(decision);
     }

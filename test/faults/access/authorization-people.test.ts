@@ -1,7 +1,7 @@
 /** Who counts as another person, when one asks and another approves. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
-import { configure, post, proposed } from '../support/world/outreach.ts';
+import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { configure, post, proposed } from '../../support/world/outreach.ts';
 
 let app: TestApp;
 beforeAll(async () => {

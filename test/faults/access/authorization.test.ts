@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations, type RestOperationId } from '#contracts/index.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
-import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
-import { person } from '../support/world/outreach.ts';
-import { expectProblem, type Problem } from '../support/world/problems.ts';
-import { verifies } from '../support/source/verifies.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { person } from '../../support/world/outreach.ts';
+import { expectProblem, type Problem } from '../../support/world/problems.ts';
+import { verifies } from '../../support/source/verifies.ts';
 
 // Independent of the registry, which is under test here.
 const NEEDS: Record<RestOperationId, string | null> = {

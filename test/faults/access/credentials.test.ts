@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { mintCredential } from '#src/app/pipeline/authenticate.ts';
-import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
-import { agentKey, endChildren, serveChild } from '../support/processes/child-service.ts';
-import { directories } from '../support/processes/directories.ts';
-import { expectProblem } from '../support/world/problems.ts';
-import { verifies } from '../support/source/verifies.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { agentKey, endChildren, serveChild } from '../../support/processes/child-service.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { expectProblem } from '../../support/world/problems.ts';
+import { verifies } from '../../support/source/verifies.ts';
 
 const DAY_MS = 86_400_000;
 const V1 = '/api/affiliate/v1';

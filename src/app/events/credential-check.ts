@@ -1,0 +1,70 @@
+import type { ConditionalRevision, EventLog, StreamRevision } from '#src/ports/event-log.ts';
+import { expectedRevision, StreamAdvanced } from '#src/ports/event-log.ts';
+import { UNCONFIRMED } from '../pipeline/authenticate.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { type Refusal, refuse, Refused } from '../pipeline/outcome.ts';
+
+/** What this process knows of the credential of a caller. */
+export type CredentialState = {
+  /** Why the credential no longer allows the operation. */
+  refusal: Refusal | undefined;
+  /** The streams that tell so, as far as they were read; none for a caller in this process without a credential. */
+  streams: readonly StreamRevision[];
+};
+
+type Parts = Pick<Deps, 'log' | 'following' | 'confirmation'>;
+
+const LAGS = refuse(
+  'read_model_rebuilding',
+  'The credential has changed, and this process has not read the change yet.',
+  { retryAfterS: 1 },
+);
+
+/** How long a process waits for its own read models after it learned that a credential has changed, in milliseconds. */
+const FOLLOW_MS_MAX = 1_000;
+
+/**
+ * Wraps the log for one call: each append requires that the credential still allows the operation. An embedded log
+ * checks that in the transaction of the append. On a server, the credential is looked up right before each attempt,
+ * and its rows must have been confirmed within the last second. Appends of a revoked credential throw Refused.
+ */
+export const credentialCheckingLog = (
+  { log, following, confirmation }: Parts,
+  current: () => CredentialState,
+): EventLog => {
+  const confirm = async (): Promise<void> => {
+    await confirmation?.awaited();
+    const refusal = confirmation?.isRecent() === false ? UNCONFIRMED : current().refusal;
+    if (refusal) throw new Refused(refusal);
+  };
+  const follow = async (): Promise<void> => {
+    const { position } = await log.head();
+    if (!(await following.passed(position, FOLLOW_MS_MAX))) throw new Refused(LAGS);
+  };
+  return {
+    ...log,
+    async append(stream, expected, events) {
+      for (;;) {
+        await confirm();
+        const { streams: unchanged } = current();
+        const condition: ConditionalRevision = {
+          revision: expectedRevision(expected),
+          unchanged,
+          confirm,
+        };
+        try {
+          return await log.append(stream, condition, events);
+        } catch (error) {
+          if (!(error instanceof StreamAdvanced)) throw error;
+          await follow();
+        }
+      }
+    },
+  };
+};
+
+/** The dependencies of one call with such a log; the given ones for a caller without a credential. */
+export const whileAllowed = <D extends Parts>(
+  deps: D,
+  current: (() => CredentialState) | undefined,
+): D => (current ? { ...deps, log: credentialCheckingLog(deps, current) } : deps);
