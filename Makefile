@@ -17,7 +17,7 @@ DATA ?= data
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos mutate check types lint format dead sbom tidy publish bench rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos soak mutate check types lint format dead sbom tidy publish bench rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TE
 
 test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
+
+soak: setup ## Run mixed load on EventStoreDB (or its stand-in) and Redis for hours, with kills now and then (HOURS, RATE, SEED)
+	@npx vitest run --config vitest.soak.config.ts
 
 mutate: setup ## Mutate the deciders and projections; their tests must detect 90 % (FILE, SHARD=1/3)
 	@node infra/scripts/mutate.ts --file='$(FILE)' --shard=$(or $(SHARD),1/1)

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: ['test/soak/**'],
     setupFiles: ['test/support/seed.ts'],
     reporters: ['default', './infra/scripts/plain-reporter.ts'],
     testTimeout: 60_000,

@@ -125,7 +125,14 @@ export const atDesk = async (
 
 /** Creates an approved agent that may write, and returns its key. */
 export const agentKey = async (service: ChildService, owner = 'acme'): Promise<string> => {
-  const scopes = ['products:read', 'links:write', 'handoffs:write', 'leads:write', 'leads:read'];
+  const scopes = [
+    'products:read',
+    'links:write',
+    'handoffs:write',
+    'leads:write',
+    'leads:read',
+    'performance:read',
+  ];
   const agent = await atDesk(service, '/agents', {
     owner_id: owner,
     name: 'A',
