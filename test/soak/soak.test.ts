@@ -38,7 +38,7 @@ const OUT = join(ROOT, 'build/soak');
 
 let world: RemoteWorld;
 let slots: Slot[];
-let loads: Load[];
+let loads: Load[] = [];
 let code = '';
 let reads = 0;
 let clicks = 0;
@@ -52,7 +52,6 @@ beforeAll(async () => {
   if (!service) throw new Error('not started');
   const products = Array.from({ length: 5 }, (_, n) => feedProduct(`SKU-${n}`));
   await atDesk(service, '/products/import', { products });
-  loads = [];
   for (let i = 0; i < CLIENTS; i += 1)
     loads.push({ ...newLoad(await agentKey(service, `owner${i}`)), next: i * INTENTS_MAX });
   // The first write is a link; all clicks follow it.
