@@ -67,7 +67,6 @@ export const LIMITS = {
   STREAMS_PER_KEY_MAX: 4,
   STREAM_MS_MAX: 900_000,
   IMPORT_PRODUCTS_MAX: 500,
-  REPLAY_EVENTS_MAX: 200_000,
 } as const;
 
 /** The limits that an operator can configure. */

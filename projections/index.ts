@@ -12,7 +12,7 @@ import type { Projection } from './projection.ts';
 import { reviewTokens } from './review-tokens.ts';
 import { tasks } from './tasks.ts';
 
-export { CLASSIFIER_VERSION, performanceFold } from './performance.ts';
+export { CLASSIFIER_VERSION } from './performance.ts';
 
 /** All read models. */
 export const PROJECTIONS: readonly Projection[] = [

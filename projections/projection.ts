@@ -2,8 +2,19 @@ import type { EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { Row, Space } from '#src/ports/read-model.ts';
 
+/** The place of the row that an event changes, and of other rows of its scope that the change reads. */
+export type EventPlace = { scope: string; key: string; others?: readonly string[] };
+
+/** The other rows of the scope of an event. Rows may be modified in place only if they are set afterwards. */
+export type ScopeRows = {
+  /** Reads one of the other rows that `place` named, or that was set before. */
+  get(key: string): Row | undefined;
+  /** Writes a row of any key; null removes it. A row that `place` did not name is replaced without being read. */
+  set(key: string, row: Row | null): void;
+};
+
 /**
- * A read model: the row that an event changes, and the change. The engine does everything else. A fold depends on its
+ * A read model: the rows that an event changes, and the change. The engine does everything else. A fold depends on its
  * arguments only, so that the same events always make the same rows.
  *
  * Uses method syntax so that an array of projections with different rows type-checks.
@@ -16,14 +27,14 @@ export type Projection<R extends Row = Row> = {
   /** The types among them that are always the first of their row, so that the store is not read for them. */
   readonly begins?: readonly EventType[];
   /** The scope and key of the event's row; undefined skips the event. The scope decides the partition. */
-  place(event: FoldEvent): { scope: string; key: string } | undefined;
+  place(event: FoldEvent): EventPlace | undefined;
   /**
    * Folds the event into the row; null removes the row. May mutate `row`, but must not throw after its first write
    * to it.
    */
-  evolve(row: R | undefined, event: FoldEvent): R | null;
-  /** The sort key of the row in the list of its scope. It never changes. Without it, rows are read by key only. */
-  sort?(row: R): number;
+  evolve(row: R | undefined, event: FoldEvent, others: ScopeRows): R | null;
+  /** The sort key of a row in the list of its scope; null for a row that is read by key only. It never changes. */
+  sort?(row: R): number | null;
 };
 
 export const spaceOf = (projection: Pick<Projection, 'name' | 'version'>, build: number): Space =>

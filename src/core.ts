@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers.ts';
-import { CLASSIFIER_VERSION, performanceFold } from '#projections/index.ts';
+import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
@@ -12,6 +12,7 @@ import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
+import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { type Timeline, timeline } from '#src/app/events/timeline.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
@@ -143,7 +144,7 @@ const open = async (
     following,
     ...recordersOf(base, { log, secrets }, models),
     credentials: credentialsOf(models.local),
-    performanceFold,
+    facts: new FactsCache(),
     classifierVersion: CLASSIFIER_VERSION,
     origin: listener.origin,
     limits: config,

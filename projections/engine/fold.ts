@@ -8,6 +8,7 @@ import {
   type RowKey,
   type RowWrite,
 } from '#src/ports/read-model.ts';
+import type { EventPlace, ScopeRows } from '../projection.ts';
 import type { EventBatch } from './advance.ts';
 import type { FoldTarget } from './target.ts';
 
@@ -32,6 +33,8 @@ type BatchWork = {
   events: FoldEvent[];
   /** The row that each event touches. */
   rows: TouchedRow[];
+  /** The first touched row of each scope, which has the others. */
+  scopes: Map<string, TouchedRow>;
 };
 
 export type EventRouter = (events: readonly FoldEvent[]) => FoldEvent[][];
@@ -94,9 +97,9 @@ const placeEvents = (target: FoldTarget, events: readonly FoldEvent[]): BatchWor
   const { projection, checkpoints, parked, own, until } = target;
   const begins: readonly string[] = projection.begins ?? [];
   const scopes = new Map<string, TouchedRow>();
-  const work: BatchWork = { touched: [], stored: [], events: [], rows: [] };
+  const work: BatchWork = { touched: [], stored: [], events: [], rows: [], scopes };
   for (const event of events) {
-    let place: RowKey | undefined;
+    let place: EventPlace | undefined;
     try {
       place = projection.place(event);
     } catch (error) {
@@ -117,19 +120,69 @@ const placeEvents = (target: FoldTarget, events: readonly FoldEvent[]): BatchWor
       continue;
     }
     if (until && position > (until[partition] ?? 0)) continue;
-    let touched = first?.key === place.key ? first : first?.others?.get(place.key);
+    let touched = first && findRow(first, place.key);
     if (touched === undefined) {
-      touched = touchRow(place, partition);
-      work.touched.push(touched);
+      touched = addRow(work, first, touchRow(place, partition));
       if (!begins.includes(event.type)) work.stored.push(touched);
-      if (first === undefined) scopes.set(place.scope, touched);
-      else (first.others ??= new Map()).set(place.key, touched);
     }
+    if (place.others !== undefined) touchOthers(work, first ?? touched, place.others);
     work.events.push(event);
     work.rows.push(touched);
   }
   return work;
 };
+
+const findRow = (first: TouchedRow, key: string): TouchedRow | undefined =>
+  first.key === key ? first : first.others?.get(key);
+
+const addRow = (
+  work: BatchWork,
+  first: TouchedRow | undefined,
+  touched: TouchedRow,
+): TouchedRow => {
+  work.touched.push(touched);
+  if (first === undefined) work.scopes.set(touched.scope, touched);
+  else (first.others ??= new Map()).set(touched.key, touched);
+  return touched;
+};
+
+const touchOthers = (work: BatchWork, first: TouchedRow, keys: readonly string[]): void => {
+  const { scope, partition } = first;
+  for (const key of keys)
+    if (findRow(first, key) === undefined)
+      work.stored.push(addRow(work, first, touchRow({ scope, key }, partition)));
+};
+
+/** The rows of one scope during a fold; one object serves all events of a batch. */
+class OtherRows implements ScopeRows {
+  readonly #work: BatchWork;
+  #first: TouchedRow | undefined;
+
+  constructor(work: BatchWork) {
+    this.#work = work;
+  }
+
+  of(scope: string): this {
+    this.#first = this.#work.scopes.get(scope);
+    return this;
+  }
+
+  get(key: string): Row | undefined {
+    const touched = this.#first && findRow(this.#first, key);
+    if (touched === undefined) throw new Error(`the place of the event does not name ${key}`);
+    return touched.row ?? undefined;
+  }
+
+  set(key: string, row: Row | null): void {
+    const first = this.#first;
+    if (first === undefined) return;
+    const { scope, partition } = first;
+    const touched =
+      findRow(first, key) ?? addRow(this.#work, first, touchRow({ scope, key }, partition));
+    touched.row = row;
+    touched.isChanged = true;
+  }
+}
 
 const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
   scope,
@@ -141,8 +194,10 @@ const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
   others: null,
 });
 
-const evolveRows = (target: FoldTarget, { events, rows }: BatchWork): void => {
+const evolveRows = (target: FoldTarget, work: BatchWork): void => {
   const { projection, parked } = target;
+  const { events, rows } = work;
+  const others = new OtherRows(work);
   for (let i = 0; i < events.length; i++) {
     const event = events[i];
     const touched = rows[i];
@@ -153,7 +208,7 @@ const evolveRows = (target: FoldTarget, { events, rows }: BatchWork): void => {
       if (parkedAt <= event.position) continue;
     }
     try {
-      touched.row = projection.evolve(touched.row ?? undefined, event);
+      touched.row = projection.evolve(touched.row ?? undefined, event, others.of(touched.scope));
       touched.isChanged = true;
     } catch (error) {
       park(target, event, { partition: touched.partition, error });

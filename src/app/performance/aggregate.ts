@@ -1,198 +1,250 @@
-import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
-import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
-import type { PerformanceRecord } from '#src/ports/rows.ts';
+import { METRICS } from '#contracts/records/performance.ts';
 import { inTurns } from '../shared/turns.ts';
-import { bucketOf, calendarOf, dateOf } from './calendar.ts';
+import { type Bucket, bucketIn, emptyBucket, emptySum, type Query, type Sum } from './buckets.ts';
+import {
+  type Countries,
+  countriesOf,
+  type Groups,
+  groupsOf,
+  inSlices,
+  type Times,
+  timesOf,
+} from './groups.ts';
+import { type Detail, NONE } from './columns.ts';
+import type { FactSelection } from './roll-up.ts';
 
-export type Query = {
-  /** First and last local day, as days since the epoch. */
-  from: number;
-  to: number;
-  granularity: 'day' | 'week' | 'month' | 'total';
-  timeZone: string;
-  groupBy: readonly Dimension[];
-  filters: Partial<Record<Dimension, string>>;
-};
-
-/** Sums while folding: counts in the order of METRICS, amounts by currency. */
-export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
-
-/** One row of the answer. `key` is its bucket and group as text, unique within the answer. */
-export type Bucket = { key: string; bucket: number; group: (string | null)[]; sum: Sum };
-
+const WIDTH = METRICS.length;
+const RAW = METRICS.indexOf('clicks_raw');
 const UNIQUE = METRICS.indexOf('clicks_unique');
+const SURPLUS = METRICS.indexOf('clicks_surplus');
+const WON = METRICS.indexOf('leads_won');
 
-export const emptySum = (): Sum => ({
-  counts: new Array<number>(METRICS.length).fill(0),
-  rfq: new Map(),
-  won: new Map(),
-});
+/** A question of more buckets and groups than this is counted with a Map, which is slower and takes no empty space. */
+const SLOTS_IN_ARRAY_MAX = 8_388_608;
 
-export const emptyBucket = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): Bucket => ({
-  key: JSON.stringify([bucket, group]),
-  bucket,
-  group,
-  sum: emptySum(),
-});
+/** Numbers the slots that occur, in the order of their first use. */
+class SlotNumbers {
+  readonly #dense: Int32Array | undefined;
+  readonly #sparse = new Map<number, number>();
+  readonly slots: number[] = [];
 
-export const addTo = (sum: Sum, other: Sum): void => {
-  addCounts(sum.counts, other.counts);
-  addMoney(sum.rfq, other.rfq);
-  addMoney(sum.won, other.won);
-};
+  constructor(slots: number) {
+    if (slots <= SLOTS_IN_ARRAY_MAX) this.#dense = new Int32Array(slots).fill(NONE);
+  }
 
-const addCounts = (sum: number[], counts: readonly number[]): void => {
-  for (let i = 0; i < counts.length; i += 1) sum[i] = (sum[i] ?? 0) + (counts[i] ?? 0);
-};
+  find(slot: number): number {
+    return (this.#dense ? this.#dense[slot] : this.#sparse.get(slot)) ?? NONE;
+  }
 
-const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>): void => {
-  for (const [currency, amount] of amounts) sum.set(currency, (sum.get(currency) ?? 0) + amount);
-};
+  of(slot: number): number {
+    const known = this.find(slot);
+    if (known >= 0) return known;
+    const number = this.slots.push(slot) - 1;
+    if (this.#dense) this.#dense[slot] = number;
+    else this.#sparse.set(slot, number);
+    return number;
+  }
+}
 
-const SUB_IDS = ['sub_id_1', 'sub_id_2', 'sub_id_3'] as const satisfies Dimension[];
-type SubId = (typeof SUB_IDS)[number];
+type Layout = { times: Times; groups: Groups; countries: Countries; place: number };
 
-const isSubId = (dimension: Dimension): dimension is SubId => dimension.startsWith('sub_id_');
+type Weighted = { metric: number; weight: number; detail: Detail | undefined };
 
-const valueOf = (
-  dims: PerformanceRecord['dims'],
-  country: string,
-  dimension: Dimension,
-): string | null => {
-  if (dimension === 'country') return country === '' ? null : country;
-  if (isSubId(dimension)) return dims.sub_ids?.[SUB_IDS.indexOf(dimension)] ?? null;
-  return dims[dimension] ?? null;
-};
+/** What a question counts, by bucket of time and group. A slot is one bucket of one group and one class of countries. */
+export class Report {
+  readonly #layout: Layout;
+  readonly #numbers: SlotNumbers;
+  /** WIDTH counts for each number of a slot. A click is counted by the last of its metrics only. */
+  #counts = new Float64Array(256 * WIDTH);
+  readonly #money = new Map<number, Pick<Sum, 'rfq' | 'won'>>();
 
-/** Caches the bucket of each day, which is needed for many cells. */
-const cached = (bucketOfDay: (day: number) => number): ((day: number) => number) => {
-  const buckets = new Map<number, number>();
-  return (day) => {
-    let bucket = buckets.get(day);
-    if (bucket === undefined) buckets.set(day, (bucket = bucketOfDay(day)));
-    return bucket;
-  };
-};
+  constructor(layout: Layout) {
+    this.#layout = layout;
+    this.#numbers = new SlotNumbers(layout.times.starts.length * this.#columns);
+  }
 
-/** The bucket of a day of the query's period. */
-export const bucketIn = ({ granularity, from }: Query, day: number): number =>
-  bucketOf(day, granularity, from);
+  get #columns(): number {
+    const { groups, countries } = this.#layout;
+    return groups.values.length * countries.names.length;
+  }
 
-/** A cell is named by the quarter hour of its UTC day and its country: `40|GB`. */
-const countryOf = (cell: string): string => cell.slice(cell.indexOf('|') + 1);
-
-type Visit = (row: PerformanceRecord, cell: string, day: number) => void;
-
-/** Calls `visit` with each cell of the period whose row passes the filters, except that on country. */
-const eachCell = (
-  rows: Iterable<PerformanceRecord>,
-  { from, to, timeZone, filters: { country: _ofCells, ...filters } }: Query,
-  visit: Visit,
-): Promise<void> => {
-  const calendar = calendarOf(timeZone);
-  const wanted = Object.entries(filters) as [Dimension, string][];
-  return inTurns(rows, (row) => {
-    if (!wanted.every(([name, value]) => valueOf(row.dims, '', name) === value)) return;
-    const localDay = calendar.localDays(row.day);
-    for (const cell in row.cells) {
-      const day = localDay(Number(cell.slice(0, cell.indexOf('|'))));
-      if (day >= from && day <= to) visit(row, cell, day);
+  /** Counts the facts from `from` to `to`. */
+  count({ facts, weights, indexes }: FactSelection, from: number, to: number): void {
+    const { groups, countries } = this.#layout;
+    const { ofSet } = groups;
+    const { classes } = countries;
+    const { buckets, first } = this.#layout.times;
+    const { times, sets, metrics, countries: countryIds } = facts;
+    const columns = this.#columns;
+    const classCount = countries.names.length;
+    const numbers = this.#numbers;
+    for (let at = from; at < to; at += 1) {
+      const i = indexes === undefined ? at : (indexes[at] ?? 0);
+      const bucket = buckets[(times[i] ?? 0) - first] ?? NONE;
+      const group = ofSet[sets[i] ?? 0] ?? NONE;
+      const country = classes[countryIds[i] ?? 0] ?? NONE;
+      if (bucket < 0 || group < 0 || country < 0) continue;
+      const number = numbers.of(bucket * columns + group * classCount + country);
+      const metric = metrics[i] ?? 0;
+      const place = number * WIDTH + metric;
+      if (place >= this.#counts.length) this.#grow();
+      const counts = this.#counts;
+      const weight = weights === undefined ? 1 : (weights[i] ?? 0);
+      if (metric <= UNIQUE) counts[place] = (counts[place] ?? 0) + weight;
+      else this.#countDetail(number, { metric, weight, detail: facts.details.get(i) });
     }
-  });
+  }
+
+  #grow(): void {
+    const counts = new Float64Array(2 * this.#counts.length);
+    counts.set(this.#counts);
+    this.#counts = counts;
+  }
+
+  #countDetail(number: number, { metric, weight, detail }: Weighted): void {
+    const at = number * WIDTH;
+    const by = typeof detail === 'number' ? detail : weight;
+    this.#counts[at + metric] = (this.#counts[at + metric] ?? 0) + by;
+    if (metric === SURPLUS) this.#counts[at + RAW] = (this.#counts[at + RAW] ?? 0) + by;
+    if (!Array.isArray(detail)) return;
+    let money = this.#money.get(number);
+    if (!money) this.#money.set(number, (money = { rfq: new Map(), won: new Map() }));
+    const sums = metric === WON ? money.won : money.rfq;
+    for (let each = 0; each < detail.length; each += 2) {
+      const currency = String(detail[each + 1]);
+      sums.set(currency, (sums.get(currency) ?? 0) + Number(detail[each]));
+    }
+  }
+
+  /** The sum of everything. */
+  total(): Sum {
+    const total = emptySum();
+    const { counts } = total;
+    const end = this.#numbers.slots.length * WIDTH;
+    for (let at = 0; at < end; at += 1)
+      counts[at % WIDTH] = (counts[at % WIDTH] ?? 0) + (this.#counts[at] ?? 0);
+    addClicks(counts);
+    for (const { rfq, won } of this.#money.values())
+      for (const [sums, amounts] of [
+        [total.rfq, rfq],
+        [total.won, won],
+      ] as const)
+        for (const [currency, amount] of amounts)
+          sums.set(currency, (sums.get(currency) ?? 0) + amount);
+    return total;
+  }
+
+  /** All buckets, in no order. */
+  async all(): Promise<Bucket[]> {
+    const all: Bucket[] = [];
+    await inTurns(this.#numbers.slots.keys(), (number) => all.push(this.#bucket(number)));
+    return all;
+  }
+
+  /** The buckets by time, then by group; each is made when it is read. */
+  inOrder(): OrderedBuckets {
+    const { starts } = this.#layout.times;
+    const columns = this.#columns;
+    const { slots } = this.#numbers;
+    const order = this.#columnsInOrder();
+    const numbers: number[] = [];
+    if (starts.length * order.length <= 4 * slots.length)
+      for (const [bucket] of starts.entries())
+        for (const column of order) {
+          const number = this.#numbers.find(bucket * columns + column);
+          if (number >= 0) numbers.push(number);
+        }
+    else {
+      const ranks = new Map(order.map((column, rank) => [column, rank]));
+      const rankOf = (slot: number): number =>
+        Math.floor(slot / columns) * columns + (ranks.get(slot % columns) ?? 0);
+      const ranked = slots.map((slot, number) => [rankOf(slot), number] as const);
+      for (const [, number] of ranked.sort(([a], [b]) => a - b)) numbers.push(number);
+    }
+    return {
+      length: numbers.length,
+      startAt: (index) => starts[Math.floor((slots[numbers[index] ?? 0] ?? 0) / columns)] ?? 0,
+      at: (index) => this.#bucket(numbers[index] ?? 0),
+    };
+  }
+
+  /** The groups that occur, by their text. */
+  #columnsInOrder(): number[] {
+    const columns = this.#columns;
+    const present = new Uint8Array(columns);
+    for (const slot of this.#numbers.slots) present[slot % columns] = 1;
+    const keyed: [string, number][] = [];
+    for (const [column, is] of present.entries())
+      if (is) keyed.push([JSON.stringify(this.#groupOf(column)), column]);
+    keyed.sort(([a], [b]) => Number(a > b) - Number(a < b));
+    return keyed.map(([, column]) => column);
+  }
+
+  #groupOf(column: number): (string | null)[] {
+    const { groups, countries, place } = this.#layout;
+    const values = groups.values[Math.floor(column / countries.names.length)] ?? [];
+    if (place < 0) return values;
+    const country = countries.names[column % countries.names.length] ?? '';
+    return values.with(place, country === '' ? null : country);
+  }
+
+  #bucket(number: number): Bucket {
+    const slot = this.#numbers.slots[number] ?? 0;
+    const columns = this.#columns;
+    const bucket = this.#layout.times.starts[Math.floor(slot / columns)] ?? 0;
+    const counts = [...this.#counts.subarray(number * WIDTH, (number + 1) * WIDTH)];
+    addClicks(counts);
+    const money = this.#money.get(number) ?? { rfq: new Map(), won: new Map() };
+    return {
+      ...emptyBucket({ bucket, group: this.#groupOf(slot % columns) }),
+      sum: { counts, ...money },
+    };
+  }
+}
+
+/** Buckets in order, which are made when they are read. `startAt` is the start of the bucket at an index. */
+export type OrderedBuckets = {
+  readonly length: number;
+  startAt(index: number): number;
+  at(index: number): Bucket;
+};
+
+/** Adds to each metric of clicks the counts of those after it. */
+const addClicks = (counts: number[]): void => {
+  for (let metric = UNIQUE - 1; metric >= 0; metric -= 1)
+    counts[metric] = (counts[metric] ?? 0) + (counts[metric + 1] ?? 0);
+};
+
+/** A filter that leaves few facts reads only those. */
+const FEW = 16;
+
+const narrow = (selection: FactSelection, { ofSet }: Groups): FactSelection => {
+  const { facts, length } = selection;
+  const sets: number[] = [];
+  for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
+  if (sets.length === ofSet.length) return selection;
+  const all = facts.indexesOf(sets, length / FEW);
+  if (!all) return selection;
+  // Others may have added facts since the question began.
+  const indexes = all.filter((index) => index < length);
+  return { ...selection, length: indexes.length, indexes };
 };
 
 /**
- * Folds stored rows into buckets of local days and groups of dimensions. `bucketOfDay` can assign the
- * days to the buckets of another period than the one that is counted.
+ * Counts facts in buckets of local days and groups of dimensions. `bucketOfDay` can assign the days to the buckets of
+ * another period than the one that is counted. Costs one pass over the facts, and two if countries are named.
  */
 export const aggregate = async (
-  rows: readonly PerformanceRecord[],
+  selection: FactSelection,
   query: Query,
   bucketOfDay = (day: number): number => bucketIn(query, day),
-): Promise<Bucket[]> => {
-  const { groupBy, filters } = query;
-  const namesCountries = filters.country !== undefined || groupBy.includes('country');
-  const hidden = namesCountries ? await hiddenCountries(rows, query) : new Set<string>();
-  const bucketFor = cached(bucketOfDay);
-  const buckets = new Map<string | number, Bucket>();
-  await eachCell(rows, query, (row, cell, day) => {
-    const named = namesCountries ? countryOf(cell) : '';
-    const country = hidden.has(named) ? OTHER_COUNTRIES : named;
-    if (filters.country !== undefined && country !== filters.country) return;
-    const bucket = bucketFor(day);
-    const group = groupBy.map((dimension) => valueOf(row.dims, country, dimension));
-    const key = group.length === 0 ? bucket : JSON.stringify([bucket, group]);
-    let found = buckets.get(key);
-    if (!found) buckets.set(key, (found = emptyBucket({ bucket, group })));
-    const { counts, rfq, won } = found.sum;
-    addCounts(counts, row.cells[cell] ?? []);
-    const rfqValue = row.rfq_value?.[cell];
-    if (rfqValue) addMoney(rfq, Object.entries(rfqValue));
-    const wonValue = row.won_value?.[cell];
-    if (wonValue) addMoney(won, Object.entries(wonValue));
-  });
-  return [...buckets.values()];
+): Promise<Report> => {
+  const times = timesOf(query, bucketOfDay, selection.isByDay);
+  const groups = groupsOf(selection.facts.dims, query);
+  const narrowed = narrow(selection, groups);
+  const countries = await countriesOf(narrowed, times, { groups, query });
+  const place = query.groupBy.indexOf('country');
+  const report = new Report({ times, groups, countries, place });
+  await inSlices(narrowed, (from, to) => report.count(narrowed, from, to));
+  return report;
 };
-
-/** Finds the countries with too few visitors to be named. Cells without a country, as of leads, stay. */
-const hiddenCountries = async (
-  rows: readonly PerformanceRecord[],
-  query: Query,
-): Promise<Set<string>> => {
-  const uniques = new Map<string, number>();
-  await eachCell(rows, query, (row, cell) => {
-    const country = countryOf(cell);
-    uniques.set(country, (uniques.get(country) ?? 0) + (row.cells[cell]?.[UNIQUE] ?? 0));
-  });
-  uniques.delete('');
-  const few = [...uniques].filter(([, count]) => count < COUNTRY_UNIQUES_MIN);
-  return new Set(few.map(([country]) => country));
-};
-
-/**
- * Orders buckets by time, then by group. Without groups the result has every bucket of the period,
- * also empty ones.
- */
-export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise<Bucket[]> => {
-  const byStart = new Map<number, Bucket[]>();
-  await inTurns(buckets, (one) => {
-    const others = byStart.get(one.bucket);
-    if (others) others.push(one);
-    else byStart.set(one.bucket, [one]);
-  });
-  if (query.groupBy.length === 0)
-    for (let day = query.from; day <= query.to; day++) {
-      const bucket = bucketIn(query, day);
-      if (!byStart.has(bucket)) byStart.set(bucket, [emptyBucket({ bucket, group: [] })]);
-    }
-  const starts = [...byStart.keys()].sort((a, b) => a - b);
-  const ordered: Bucket[] = [];
-  await inTurns(starts, (start) => {
-    const ofStart = byStart.get(start) ?? [];
-    ordered.push(...ofStart.sort((a, b) => Number(a.key > b.key) - Number(a.key < b.key)));
-  });
-  return ordered;
-};
-
-export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => ({
-  ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<
-    Metric,
-    number
-  >),
-  rfq_value: renderMoney(rfq),
-  won_value: renderMoney(won),
-});
-
-const renderMoney = (amounts: Map<string, number>) =>
-  [...amounts]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([currency, amount]) => ({ amount, currency }));
-
-export const renderBucket = (
-  { bucket, group, sum }: Bucket,
-  groupBy: readonly Dimension[],
-): ReportRow => ({
-  bucket_start: dateOf(bucket),
-  dimensions: Object.fromEntries(groupBy.map((name, i) => [name, group[i] ?? null])),
-  metrics: renderSum(sum),
-});

@@ -1,5 +1,5 @@
 import { inTurns } from '../shared/turns.ts';
-import { type Bucket, bucketIn, emptyBucket, emptySum, type Query, type Sum } from './aggregate.ts';
+import { type Bucket, bucketIn, emptyBucket, emptySum, type Query, type Sum } from './buckets.ts';
 import { yearsOn } from './calendar.ts';
 
 /**

@@ -3,25 +3,20 @@ import { LIMITS } from '#contracts/limits.ts';
 import { reportRow, type ReportRow } from '#contracts/records/performance.ts';
 import { nameOf } from '../events/hash.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { PerformanceRecord } from '#src/ports/rows.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
-import { listing } from '../read-models/listing.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
-import { inTurns, turn } from '../shared/turns.ts';
-import type { Bucket, Query } from './aggregate.ts';
-import { addTo, aggregate, emptySum, inOrder, renderBucket, renderSum } from './aggregate.ts';
+import { aggregate, type OrderedBuckets, type Report } from './aggregate.ts';
+import { type Bucket, inOrder, type Query, renderBucket, renderSum } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import { comparisonOf, join } from './comparison.ts';
+import type { FactSelection } from './roll-up.ts';
 
 type Input = InputOf<'getPerformance'>;
-
-/** Large enough that a remote store answers most queries in one round trip; parsing a page takes a few milliseconds. */
-const PAGE_ROWS = 1_000;
-const PAGE_EVENTS = 500;
 
 /**
  * The place in a cursor: bucket and name of the last row of the page, so that rows that arrive later
@@ -52,27 +47,29 @@ export const getPerformance: Handler<'getPerformance'> = async (
   if (isRefusal(query)) return query;
   const comparison = input.compare_to && comparisonOf(query, input.compare_to);
   const before = comparison?.before;
-  const from = before?.from ?? query.from;
-  const source = await readRows(deps, caller.ownerId, { asOf: input.as_of, from, to: query.to });
+  const source = await sourceOf(deps, caller.ownerId, { query, position: input.as_of });
   if (isRefusal(source)) return source;
 
-  const counted = await aggregate(source.rows, query);
+  const counted = await source.count((selection) => aggregate(selection, query));
   const compared =
-    comparison && (await aggregate(source.rows, comparison.before, comparison.bucketOfDay));
-  const joined = compared && (await join(counted, compared));
-  const buckets = await inOrder(joined?.buckets ?? counted, query);
+    comparison &&
+    (await source.count((selection) =>
+      aggregate(selection, comparison.before, comparison.bucketOfDay),
+    ));
+  const joined = compared && (await join(await counted.all(), await compared.all()));
+  const buckets = await orderedBuckets(counted, query, joined?.buckets);
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
   const page = isWhole ? wholePage(buckets) : pageAfter(buckets, after, input.limit);
   if (isRefusal(page)) return page;
-  const last = page.shown.at(-1);
+  const { last } = page;
   const rowOf = (bucket: Bucket): ReportRow => ({
     ...renderBucket(bucket, query.groupBy),
     ...(joined && { comparison: renderSum(joined.earlier(bucket)) }),
   });
   const answer = {
-    data: isWhole ? [] : page.shown.map(rowOf),
-    totals: renderSum(await totalOf(buckets)),
-    ...(compared && { comparison_totals: renderSum(await totalOf(compared)) }),
+    data: isWhole ? [] : [...page.shown].map(rowOf),
+    totals: renderSum(counted.total()),
+    ...(compared && { comparison_totals: renderSum(compared.total()) }),
     period: {
       from: dateOf(query.from),
       to: dateOf(query.to),
@@ -90,35 +87,63 @@ export const getPerformance: Handler<'getPerformance'> = async (
   return done(answer, isWhole ? { rows: rowsOfFile(page.shown, rowOf) } : {});
 };
 
-type Page = { shown: readonly Bucket[]; more: boolean };
+/** Without groups the answer has every bucket of its period, and with a comparison also those of the earlier period. */
+const orderedBuckets = async (
+  report: Report,
+  query: Query,
+  joined: readonly Bucket[] | undefined,
+): Promise<OrderedBuckets> => {
+  if (!joined && query.groupBy.length > 0) return report.inOrder();
+  const list = await inOrder(joined ?? (await report.all()), query);
+  const at = (index: number): Bucket => list[index] as Bucket;
+  return { length: list.length, startAt: (index) => at(index).bucket, at };
+};
 
-const wholePage = (buckets: readonly Bucket[]): Page | Refusal => {
+type Page = { shown: Iterable<Bucket>; last: Bucket | undefined; more: boolean };
+
+const rangeOf = function* (
+  buckets: OrderedBuckets,
+  from: number,
+  to: number,
+): Generator<Bucket, void> {
+  for (let index = from; index < to; index += 1) yield buckets.at(index);
+};
+
+const wholePage = (buckets: OrderedBuckets): Page | Refusal => {
   const max = LIMITS.PERFORMANCE_FILE_ROWS_MAX;
-  if (buckets.length <= max) return { shown: buckets, more: false };
+  const { length } = buckets;
+  if (length <= max) return { shown: rangeOf(buckets, 0, length), last: undefined, more: false };
   return refuse(
     'answer_too_large',
-    `The answer has ${buckets.length} rows, and a file has at most ${max}. Narrow from and to, use a ` +
+    `The answer has ${length} rows, and a file has at most ${max}. Narrow from and to, use a ` +
       'coarser granularity, fewer dimensions in group_by or a filter, or read pages with limit and cursor.',
   );
 };
 
+/** The index after the place of a cursor; 0 if there is no such row any more. */
+const indexAfter = (buckets: OrderedBuckets, [start, name]: Place): number => {
+  const first = lowerBound(buckets.length, (index) => buckets.startAt(index) < start);
+  for (let index = first; index < buckets.length && buckets.startAt(index) === start; index += 1)
+    if (nameOf(buckets.at(index).key) === name) return index + 1;
+  return 0;
+};
+
 const pageAfter = (
-  buckets: readonly Bucket[],
+  buckets: OrderedBuckets,
   after: Place | undefined,
   limit: number = LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT,
 ): Page | Refusal => {
-  const isLast = (one: Bucket): boolean =>
-    one.bucket === after?.[0] && nameOf(one.key) === after[1];
-  const start = after === undefined ? 0 : buckets.findIndex(isLast) + 1;
-  if (after !== undefined && start === 0)
+  const from = after ? indexAfter(buckets, after) : 0;
+  if (after && from === 0)
     return refuse('cursor_invalid', 'The row that the cursor points to no longer exists.');
-  const shown = buckets.slice(start, start + limit);
-  return { shown, more: start + shown.length < buckets.length };
+  const to = Math.min(from + limit, buckets.length);
+  const shown = [...rangeOf(buckets, from, to)];
+  return { shown, last: shown.at(-1), more: to < buckets.length };
 };
 
 /** Renders and checks each row when it is read, so that no request waits for all of them. */
 const rowsOfFile = function* (
-  buckets: readonly Bucket[],
+  buckets: Iterable<Bucket>,
   rowOf: (bucket: Bucket) => ReportRow,
 ): Generator<ReportRow, void> {
   for (const bucket of buckets) yield reportRow.parse(rowOf(bucket));
@@ -157,65 +182,49 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
   };
 };
 
-const totalOf = async (buckets: readonly Bucket[]) => {
-  const total = emptySum();
-  await inTurns(buckets, ({ sum }) => addTo(total, sum));
-  return total;
+/** Counts facts, which reflect a position of the log. */
+type Source = {
+  count(counting: (selection: FactSelection) => Promise<Report>): Promise<Report>;
+  asOf: { position: Position; at: number | null };
 };
 
-/** Rows, and the position of the log that they reflect. */
-type Source = { rows: PerformanceRecord[]; asOf: { position: Position; at: number | null } };
-
-/** Days since the epoch; `asOf` is a position of the log. */
-type Period = { asOf: Position | undefined; from: number; to: number };
+type Asked = { query: Query; position: Position | undefined };
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
   refuse('parameter_invalid', 'Some parameters are not valid.', {
     errors: [{ pointer, code, detail }],
   });
 
-/** Rows sort by UTC day first (projections/performance.ts); this is the least sort value of a day. */
-const firstSortOf = (day: number): number => day * 2 ** 32;
-
-/** Reads the owner's rows of these days from the read model, or folds them as of a position. */
-const readRows = async (
+/** Reads the owner's facts, or those up to a position of the log. */
+const sourceOf = async (
   deps: Deps,
   ownerId: string,
-  { asOf, from, to }: Period,
+  { query, position }: Asked,
 ): Promise<Source | Refusal> => {
-  if (asOf !== undefined) return foldRows(deps, ownerId, asOf);
-  const now = deps.following.asOf();
-  // A local day extends at most one UTC day beyond its own in either direction.
-  const days = { before: firstSortOf(to + 2), downTo: firstSortOf(from - 1) };
-  const query = { scope: ownerId, ...days, limit: PAGE_ROWS };
-  const rows: PerformanceRecord[] = [];
-  for await (const page of listing<PerformanceRecord>(deps.readModels, 'performance', query))
-    for (const { row } of page) rows.push(row);
-  return { rows, asOf: now };
+  if (position !== undefined) return sourceUpTo(deps, ownerId, position);
+  const asOf = deps.following.asOf();
+  const { rollUps } = await deps.facts.read(deps.readModels, ownerId);
+  return { count: (counting) => rollUps.count(query, counting), asOf };
 };
 
-const foldRows = async (
+const sourceUpTo = async (
   deps: Deps,
   ownerId: string,
   position: Position,
 ): Promise<Source | Refusal> => {
-  const head = await deps.log.head();
-  if (position > head.position)
+  const { log, following } = deps;
+  if (position > (await log.head()).position)
     return invalid('/as_of', 'out_of_range', 'is greater than the last position of the log');
-  const fold = deps.performanceFold();
-  let at: number | null = null;
-  let count = 0;
-  let after = 0;
-  for (;;) {
-    const page = await deps.log.readOwner(ownerId, { after, upTo: position, limit: PAGE_EVENTS });
-    for (const event of page) fold.take({ ...event, at: event.meta.at });
-    count += page.length;
-    const last = page.at(-1);
-    at = last?.meta.at ?? at;
-    if (!last || page.length < PAGE_EVENTS) return { rows: fold.rows(), asOf: { position, at } };
-    if (count >= LIMITS.REPLAY_EVENTS_MAX)
-      return invalid('/as_of', 'too_far', `replays at most ${LIMITS.REPLAY_EVENTS_MAX} events`);
-    after = last.position;
-    await turn();
-  }
+  if (!(await following.passed(position, LIMITS.CONSISTENCY_WAIT_MS_MAX)))
+    return refuse('read_model_rebuilding', 'The read model has not reached this position yet.', {
+      retryAfterS: 1,
+    });
+  const facts = await deps.facts.read(deps.readModels, ownerId);
+  const { countryNames } = facts;
+  const selection = { facts, length: facts.upTo(position), countryNames, isByDay: false };
+  const [last] = await log.readBack({ upTo: position, limit: 1, owner: ownerId });
+  return {
+    count: (counting) => counting(selection),
+    asOf: { position, at: last?.meta.at ?? null },
+  };
 };

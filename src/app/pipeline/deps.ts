@@ -1,15 +1,15 @@
 import type { Rates } from '#contracts/limits.ts';
 import type { Catalog } from '#src/ports/catalog.ts';
-import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
-import type { PerformanceRecord } from '#src/ports/rows.ts';
 import type { Timeline } from '../events/timeline.ts';
 import type { StreamQueue } from '../events/stream-queue.ts';
 import type { Clock, Ids, KeyVault, Secrets } from '#src/ports/system.ts';
 import type { Audit } from './audit.ts';
 import type { Credentials } from './authenticate.ts';
 import type { Confirmation } from './confirmation.ts';
+import type { FactsCache } from '../performance/facts.ts';
 import type { ReadModelFollower } from '../read-models/follower.ts';
 
 /** What the application works with; src/core.ts wires it. */
@@ -31,8 +31,8 @@ export type Deps = {
   audit: Audit;
   /** Where somebody counts. */
   metrics?: Metrics;
-  /** Begins a fold of an owner's events into performance rows, for answers as of a position. */
-  performanceFold(): { take(event: FoldEvent): void; rows(): PerformanceRecord[] };
+  /** The facts that performance is counted from. */
+  facts: FactsCache;
   /** Version of the rule that tells valid clicks from the rest. */
   classifierVersion: number;
   /** The public origin, without a slash at the end; never taken from a request. */

@@ -7,7 +7,14 @@ import { endStandIns } from '../../support/eventstoredb/start.ts';
 import { endChildren, runCli } from '../../support/processes/child-service.ts';
 import { endRedis, hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { FIXTURE_COMMITS, FIXTURES, readRecording, type Store } from './archive.ts';
-import { type Asked, readFacts, type Recording, retryFacts, type Send } from './exchange.ts';
+import {
+  type Answer,
+  type Asked,
+  readFacts,
+  type Recording,
+  retryFacts,
+  type Send,
+} from './exchange.ts';
 import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts';
 
 const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
@@ -73,12 +80,20 @@ const testCopy = (commit: string, store: Store): void => {
       body: JSON.stringify(body),
     });
 
+  /** A slow machine reads its own Redis late; clients repeat such a read. */
+  const read = async (asked: Asked): Promise<Answer> => {
+    let answer = await send(asked, recording.credentials);
+    await until(async () => {
+      if (answer.status === 503) answer = await send(asked, recording.credentials);
+      return answer.status !== 503;
+    }, 30_000);
+    return answer;
+  };
+
   it('answers every read as that commit did', async () => {
     expect(recording.reads.length).toBeGreaterThan(20);
     for (const { title, answer, ...asked } of recording.reads)
-      expect(readFacts(asked, await send(asked, recording.credentials)), title).toEqual(
-        readFacts(asked, answer),
-      );
+      expect(readFacts(asked, await read(asked)), title).toEqual(readFacts(asked, answer));
   });
 
   it('answers every retry with the bytes that that commit answered', async () => {

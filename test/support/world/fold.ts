@@ -43,9 +43,16 @@ export const rowsAfter = <R extends Row>(
     const place = projection.place(event);
     if (!place) continue;
     const name = `${place.scope}/${place.key}`;
-    const row = projection.evolve(rows[name]?.row, event);
-    if (row === null) delete rows[name];
-    else rows[name] = JSON.parse(JSON.stringify({ row, sort: projection.sort?.(row) ?? null }));
+    const { scope } = place;
+    const store = (key: string, row: Row | null): void => {
+      if (row === null) delete rows[`${scope}/${key}`];
+      else {
+        const sort = projection.sort?.(row as R) ?? null;
+        rows[`${scope}/${key}`] = JSON.parse(JSON.stringify({ row, sort }));
+      }
+    };
+    const get = (key: string): Row | undefined => rows[`${scope}/${key}`]?.row;
+    store(place.key, projection.evolve(rows[name]?.row, event, { get, set: store }));
   }
   return rows;
 };

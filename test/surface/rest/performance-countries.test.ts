@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addTo, aggregate, emptySum, type Query } from '#src/app/performance/aggregate.ts';
-import type { PerformanceRecord } from '#src/ports/rows.ts';
+import { aggregate } from '#src/app/performance/aggregate.ts';
+import type { Query } from '#src/app/performance/buckets.ts';
+import type { PerformanceRecord } from '../../support/oracle/performance-records.ts';
 import { seedOr } from '../../support/seed.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { selectionOf } from '../../support/oracle/facts.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
@@ -26,17 +28,14 @@ const uniquesBy = async (
   input: Query,
 ): Promise<Record<string, number>> => {
   const uniques: Record<string, number> = {};
-  for (const { group, sum } of await aggregate(rows, input)) {
+  for (const { group, sum } of await (await aggregate(selectionOf(rows), input)).all()) {
     const name = String(group[input.groupBy.indexOf('country')]);
     uniques[name] = (uniques[name] ?? 0) + (sum.counts[UNIQUE] ?? 0);
   }
   return uniques;
 };
-const totalOf = async (rows: PerformanceRecord[], input: Query) => {
-  const total = emptySum();
-  for (const { sum } of await aggregate(rows, input)) addTo(total, sum);
-  return total.counts;
-};
+const totalOf = async (rows: PerformanceRecord[], input: Query) =>
+  (await aggregate(selectionOf(rows), input)).total().counts;
 
 /** Clicks of three links over two months, with few clicks in most countries. */
 const clicks = fc.array(

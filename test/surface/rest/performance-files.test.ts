@@ -7,6 +7,7 @@ import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { fileOf } from '#src/interfaces/rest/formats.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { factsOf } from '../../support/oracle/facts.ts';
 
 const V1 = '/api/affiliate/v1';
 const BROWSER = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 Chrome/140 Safari/537.36';
@@ -164,13 +165,14 @@ describe('A cell of a CSV file', () => {
 
 describe('A performance file of very many rows', () => {
   const fileWith = async (count: number, parameters: object = {}) => {
-    const rows = Array.from({ length: count }, (_, i) => ({
-      row: { day: 20_000, dims: { link_id: `lnk_${i}` }, cells: { '48|GB': [1] } },
-      sort: 0,
+    const records = Array.from({ length: count }, (_, i) => ({
+      day: 20_000,
+      dims: { link_id: `lnk_${i}` },
+      cells: { '48|GB': [1] },
     }));
     const deps = {
       following: { asOf: () => ({ position: 1, at: 0 }) },
-      readModels: { list: async () => rows.splice(0, 5_000) },
+      facts: { read: async () => factsOf(records) },
       secrets: { mac: () => 'm'.repeat(32) },
       clock: { now: () => 0 },
       classifierVersion: 1,

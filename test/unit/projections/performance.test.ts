@@ -1,19 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
-import type { DayCounts } from '#projections/performance.ts';
-import { CELL, DAY_SORT, performance, performanceFold } from '#projections/performance.ts';
+import { METRIC, performance } from '#projections/performance.ts';
+import { FactsCache } from '#src/app/performance/facts.ts';
+import { FACTS_PER_CHUNK, FIRST_SET_SORT, TAIL_SORT } from '#src/ports/rows.ts';
+import { factsAfter, readModelsWith } from '../../support/oracle/facts.ts';
 import type { Given } from '../../support/world/fold.ts';
-import {
-  happened,
-  inLog,
-  MIDNIGHT,
-  QUARTER_MS,
-  rowsAfter,
-  TODAY,
-} from '../../support/world/fold.ts';
+import { happened, MIDNIGHT, QUARTER_MS, rowsAfter, TODAY } from '../../support/world/fold.ts';
 import {
   DIMS,
-  erased,
   handoffCreated,
   handoffNamed,
   leadNamed,
@@ -24,95 +18,85 @@ import {
 } from '../../support/world/stories.ts';
 
 const DAY_MS = 96 * QUARTER_MS;
-const rowOf = (given: Given[], key: string): DayCounts | undefined =>
-  rowsAfter(performance, given)[`anna/${TODAY}/${key}`]?.row;
-const only = (given: Given[]): DayCounts => {
-  const rows = Object.values(rowsAfter(performance, given));
-  expect(rows).toHaveLength(1);
-  return rows[0]?.row as DayCounts;
+const FIRST_QUARTER = TODAY * 96;
+
+/** The facts as text: quarter of the day, metric, country and detail. */
+const factsOf = async (given: readonly Given[]): Promise<string[]> => {
+  const facts = await factsAfter(given);
+  return Array.from({ length: facts.length }, (_, i) => {
+    const detail = facts.details.get(i);
+    return [
+      (facts.times[i] ?? 0) - FIRST_QUARTER,
+      METRICS[facts.metrics[i] ?? 0],
+      facts.countryNames[facts.countries[i] ?? 0],
+      ...(detail === undefined ? [] : [JSON.stringify(detail)]),
+    ].join(' ');
+  });
 };
+const dimsOf = async (given: readonly Given[]) => (await factsAfter(given)).dims;
 
 describe('The read model of performance', () => {
-  test('counts in the order of METRICS', () => {
-    expect(Object.keys(CELL)).toEqual([...METRICS]);
-    expect(Object.values(CELL)).toEqual(METRICS.map((_, i) => i));
+  test('numbers metrics in the order of METRICS', () => {
+    expect(Object.keys(METRIC)).toEqual([...METRICS]);
+    expect(Object.values(METRIC)).toEqual(METRICS.map((_, i) => i));
   });
 
-  test('has a row for each day and link, with the dimensions of its events', () => {
+  test('has a fact for each counted event, in log order, and one set of dimensions for each link', async () => {
     const given = [
       linkCreated('1'),
       visit('1', 'v1', { country: 'DE' }, MIDNIGHT + 5 * QUARTER_MS),
       visit('1', 'v1', { country: 'DE' }, MIDNIGHT + DAY_MS - 1),
+      visit('2', 'v1', {}, MIDNIGHT),
       visit('1', 'v1', {}, MIDNIGHT + DAY_MS),
     ];
-    const dims = { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_1' };
-    expect(rowsAfter(performance, given)).toEqual({
-      [`anna/${TODAY}/lnk_1`]: {
-        row: {
-          day: TODAY,
-          sort: TODAY * DAY_SORT + 2,
-          dims,
-          cells: { '5|DE': [1, 1, 1], '95|DE': [1, 1] },
-          visitors: ['v1'],
-        },
-        sort: TODAY * DAY_SORT + 2,
-      },
-      [`anna/${TODAY + 1}/lnk_1`]: {
-        row: {
-          day: TODAY + 1,
-          sort: (TODAY + 1) * DAY_SORT + 4,
-          dims,
-          cells: { '0|': [1, 1, 1] },
-          visitors: ['v1'],
-        },
-        sort: (TODAY + 1) * DAY_SORT + 4,
-      },
-    });
+    expect(await factsOf(given)).toEqual([
+      '5 clicks_unique DE',
+      '95 clicks_valid DE',
+      '0 clicks_unique ',
+      '96 clicks_unique ',
+    ]);
+    const { positions, sets, length } = await factsAfter(given);
+    expect(Array.from(positions.slice(0, length))).toEqual([2, 3, 4, 5]);
+    expect(Array.from(sets.slice(0, length))).toEqual([0, 0, 1, 0]);
+    expect(await dimsOf(given)).toEqual([
+      { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_1' },
+      { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_2' },
+    ]);
   });
 
-  test('counts summed visits as raw and surplus, and not as valid or unique', () => {
+  test('counts summed visits with their number', async () => {
     const summed = happened(
       'VisitsSummed',
       'anna-visits_1.p.0',
       { link_id: 'lnk_1', agent_id: 'agt_1', dims: DIMS, visits: 500 },
       MIDNIGHT,
     );
-    const rows = Object.values(
-      rowsAfter(performance, [visit('1', 'v1', {}, MIDNIGHT), summed, summed]),
-    );
-    expect(rows.map(({ row }) => row['cells'])).toEqual([
-      { '0|': [1001, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1000] },
-    ]);
+    expect(await factsOf([summed])).toEqual(['0 clicks_surplus  500']);
   });
 
-  test('counts every click as raw, clicks without signals as valid, and each visitor once for each link and day', () => {
-    const visitors = ['m', 'a', 'z', 'm', 'b', 'a', 'z'];
-    const row = only([
-      ...visitors.map((visitor) => visit('1', visitor)),
-      visit('1', 'bot', { signals: ['bot'] }),
+  test('counts each visitor with a valid click once for each link and day, whatever their number', async () => {
+    const visitors = Array.from({ length: 200 }, (_, n) => `visitor-${n}`);
+    const twice = [...visitors, ...visitors].map((visitor) => visit('1', visitor));
+    const facts = await factsOf(twice);
+    const count = (metric: string) => facts.filter((fact) => fact.includes(metric)).length;
+    expect([count('clicks_unique'), count('clicks_valid')]).toEqual([200, 200]);
+    expect(await factsOf([...twice, visit('2', 'visitor-0')])).toContain('0 clicks_unique ');
+    expect((await factsOf([...twice, visit('1', 'visitor-0', {}, MIDNIGHT + DAY_MS)])).at(-1)).toBe(
+      '96 clicks_unique ',
+    );
+  });
+
+  test('counts visits with signals as raw, and a visitor whose first visit had a signal', async () => {
+    const given = [
+      visit('1', 'v', { signals: ['head'] }),
+      visit('1', 'v'),
       visit('1', 'n', { signals: [] }),
-    ]);
-    expect(row.cells).toEqual({ '0|': [9, 8, 5] });
-    expect(row.visitors).toEqual(['a', 'b', 'm', 'n', 'z']);
-    expect(rowOf([visit('1', 'v'), visit('2', 'v')], 'lnk_2')?.cells).toEqual({ '0|': [1, 1, 1] });
+    ];
+    expect(await factsOf(given)).toEqual(['0 clicks_raw ', '0 clicks_unique ', '0 clicks_unique ']);
   });
 
-  test('counts a visitor whose first visit had a signal', () => {
-    const row = only([visit('1', 'v', { signals: ['head'] }), visit('1', 'v')]);
-    expect(row.cells).toEqual({ '0|': [2, 1, 1] });
-  });
-
-  test('keeps any number of cells', () => {
-    const given = Array.from({ length: 96 }, (_, i) =>
-      visit('1', 'v', { country: i % 2 ? 'GB' : 'DE' }, MIDNIGHT + i * QUARTER_MS),
-    );
-    const { cells } = only(given);
-    expect(Object.keys(cells)).toHaveLength(96);
-    expect(cells['95|GB']).toEqual([1, 1]);
-  });
-
-  test('counts the outcomes of a handoff, and its totals for each currency', () => {
-    const row = only([
+  test('counts the outcomes of a handoff, and its totals with their currencies', async () => {
+    const given = [
       handoffCreated('1', { link_id: 'lnk_9' }),
       happened('HandoffOpenedByBuyer', 'handoff_1', handoffNamed('1')),
       happened('HandoffDeclinedByBuyer', 'handoff_1', handoffNamed('1')),
@@ -120,64 +104,79 @@ describe('The read model of performance', () => {
         { amount: 7, currency: 'EUR' },
         { amount: 500, currency: 'GBP' },
       ]),
-      rfqSubmitted('1', [{ amount: 3, currency: 'EUR' }]),
+    ];
+    expect(await factsOf(given)).toEqual([
+      '0 handoffs_created ',
+      '0 handoffs_opened ',
+      '0 handoffs_declined ',
+      '0 rfqs_submitted  [7,"EUR",500,"GBP"]',
     ]);
-    expect(row.dims).toEqual({ agent_id: 'agt_1', ...DIMS, link_id: 'lnk_9', handoff_id: 'hnd_1' });
-    expect(row.cells).toEqual({ '0|': [0, 0, 0, 1, 1, 1, 2] });
-    expect(row.rfq_value).toEqual({ '0|': { EUR: 10, GBP: 500 } });
-    expect(row).not.toHaveProperty('won_value');
+    expect(await dimsOf(given.slice(0, 1))).toEqual([
+      { agent_id: 'agt_1', ...DIMS, link_id: 'lnk_9', handoff_id: 'hnd_1' },
+    ]);
   });
 
-  test('counts leads with their dimensions, and keeps different sources in different rows', () => {
+  test('counts leads with the dimensions of their source', async () => {
     const value = { amount: 900, currency: 'GBP' };
     const given = [
       leadSubmitted('1'),
       leadSubmitted('2'),
       happened('LeadAccepted', 'lead_1', leadNamed('1')),
-      happened('LeadQualified', 'lead_1', leadNamed('1')),
       happened('LeadWon', 'lead_1', { ...leadNamed('1'), value }),
       happened('LeadWon', 'lead_2', leadNamed('2'), MIDNIGHT + QUARTER_MS),
     ];
-    const row = only(given);
-    expect(row.dims).toEqual({ agent_id: 'agt_1', ...DIMS });
-    expect(row.cells).toEqual({
-      '0|': [0, 0, 0, 0, 0, 0, 0, 2, 1, 1, 1],
-      '1|': [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-    });
-    expect(row.won_value).toEqual({ '0|': { GBP: 900 } });
+    expect(await factsOf(given)).toEqual([
+      '0 leads_submitted ',
+      '0 leads_submitted ',
+      '0 leads_accepted ',
+      '0 leads_won  [900,"GBP"]',
+      '1 leads_won ',
+    ]);
+    expect(await dimsOf(given)).toEqual([{ agent_id: 'agt_1', ...DIMS }]);
     const apart = [
       leadSubmitted('1'),
       leadSubmitted('2', { agent_id: 'agt_2' }),
       leadSubmitted('3', { link_id: 'lnk_1' }),
       leadSubmitted('4', { handoff_id: 'hnd_1' }),
       leadSubmitted('5', { dims: { campaign: 'spring' } }),
-      linkCreated('1'),
       handoffCreated('1'),
     ];
-    expect(Object.keys(rowsAfter(performance, apart))).toHaveLength(6);
+    expect(await dimsOf(apart)).toHaveLength(6);
   });
 
-  test('sorts rows by day, then by first event, without equal sort values', () => {
-    const given = [visit('1', 'v', {}, MIDNIGHT + DAY_MS), visit('2', 'v'), visit('3', 'v')];
-    const sorts = Object.values(rowsAfter(performance, given)).map(({ sort }) => sort ?? 0);
-    expect(sorts.toSorted((a, b) => a - b)).toEqual([
-      TODAY * DAY_SORT + 2,
-      TODAY * DAY_SORT + 3,
-      (TODAY + 1) * DAY_SORT + 1,
-    ]);
-    expect(Number.isSafeInteger(65_000 * DAY_SORT + DAY_SORT - 1)).toBe(true);
+  test('cuts facts into chunks of a fixed number, and lists the tail, sets and chunks in this order', async () => {
+    const visits = Array.from({ length: 2 * FACTS_PER_CHUNK + 5 }, (_, n) =>
+      visit(String(n % 3), `v${n}`),
+    );
+    const rows = Object.values(rowsAfter(performance, visits));
+    const sorts = rows.flatMap(({ sort }) => sort ?? []).toSorted((a, b) => b - a);
+    expect(sorts).toEqual([TAIL_SORT, ...[2, 1, 0].map((set) => FIRST_SET_SORT + set), 1, 0]);
+    expect(await factsOf(visits)).toHaveLength(visits.length);
   });
 
-  test('folds the events of an owner to the same rows in one batch', () => {
-    const given = [
-      linkCreated('1'),
-      visit('1', 'v1', { country: 'DE' }),
-      erased('lead_1'),
-      visit('1', 'v2'),
-    ];
-    const expected = Object.values(rowsAfter(performance, given)).map(({ row }) => row);
-    const fold = performanceFold();
-    for (const event of inLog(given)) fold.take(event);
-    expect(JSON.parse(JSON.stringify(fold.rows()))).toEqual(expected);
+  test('is read again from where the reader stopped, and from the start after it was built anew', async () => {
+    const visits = Array.from({ length: 3 * FACTS_PER_CHUNK }, (_, n) => visit('1', `v${n}`));
+    const cache = new FactsCache();
+    let last;
+    for (const count of [1, 50, 99, 100, 101, 199, 250, 300, 40]) {
+      const rows = Object.values(rowsAfter(performance, visits.slice(0, count)));
+      last = await cache.read(readModelsWith(rows), 'anna');
+      expect(last.length).toBe(count);
+      expect(Array.from(last.positions.slice(0, count))).toEqual(
+        visits.slice(0, count).map((_, i) => i + 1),
+      );
+    }
+    expect((await cache.read(readModelsWith([]), 'anna')).length).toBe(0);
+  });
+
+  test('keeps the facts of the last owners within its number of bytes', async () => {
+    const rows = Object.values(rowsAfter(performance, [visit('1', 'v')]));
+    const cache = new FactsCache(50_000);
+    const readModels = readModelsWith(rows);
+    const [first] = await Promise.all(
+      ['a', 'b', 'c'].map((owner) => cache.read(readModels, owner)),
+    );
+    expect(await cache.read(readModels, 'c')).not.toBe(first);
+    expect(await cache.read(readModels, 'a')).not.toBe(first);
   });
 });

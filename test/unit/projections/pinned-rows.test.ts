@@ -24,7 +24,7 @@ const PINNED: Readonly<Record<string, string>> = {
   'access@5': '759eedeb33c53ce3',
   'owners@1': '7ac4d90d7472401f',
   'erasures@1': '18960f856b78c9f3',
-  'performance@2': 'fb523c3777f3352e',
+  'performance@3': '2b2699ef158f6fd2',
   'history@3': 'b77b2727f7089842',
 };
 

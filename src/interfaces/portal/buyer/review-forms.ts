@@ -13,13 +13,13 @@ import { type Line, linesShown, type ReviewView, totalsField, totalsIn } from '.
  */
 export const reviewForm = (view: ReviewView, fields: Html): Html => {
   const { review, token, priced } = view;
-  const { lines, number } = linesShown(view);
+  const { lines, number, count } = linesShown(view);
   const shown = new Set(lines.map(({ line_id }) => line_id));
   const elsewhere = [...priced.lines.values()].filter(({ line_id }) => !shown.has(line_id));
   return html`<form method="post" action="/h/${token}/enter" id="review" novalidate
  data-other-lines="${elsewhere.length}" data-other-totals="${totalsField(totalsOf(elsewhere))}">
 <button type="submit" class="unseen" tabindex="-1" aria-hidden="true">Go on</button>
-<input type="hidden" name="page" value="${number}">
+${count > 1 && html`<input type="hidden" name="page" value="${number}">`}
 <input type="hidden" name="list_revision" value="${review.state.list_revision}">
 <input type="hidden" name="totals" autocomplete="off" value="${totalsField(priced.totals)}">
 ${fields}

@@ -6,8 +6,9 @@ import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { getPerformance } from '#src/app/performance/get-performance.ts';
 import { bucketOf, dateOf, dayOf } from '#src/app/performance/calendar.ts';
-import type { PerformanceRecord } from '#src/ports/rows.ts';
-import { seedOr } from '../support/seed.ts';
+import type { PerformanceRecord } from '../../support/oracle/performance-records.ts';
+import { seedOr } from '../../support/seed.ts';
+import { factsOf } from '../../support/oracle/facts.ts';
 
 const ZONES = ['UTC', 'Pacific/Kiritimati', 'Pacific/Niue', 'Australia/Lord_Howe', 'Europe/London'];
 const GRANULARITIES = ['day', 'week', 'month', 'total'] as const;
@@ -19,14 +20,7 @@ const LAST = dayOf('2029-12-31');
 const ask = async (rows: readonly PerformanceRecord[], asked: object) => {
   const deps = {
     following: { asOf: () => ({ position: 1, at: 0 }) },
-    readModels: {
-      // Newest first, in one page of any size.
-      list: async (_name: string, { before = Infinity }: { before?: number }) =>
-        rows
-          .map((row) => ({ row, sort: row.day * 2 ** 32 }))
-          .filter(({ sort }) => sort < before)
-          .toSorted((a, b) => b.sort - a.sort),
-    },
+    facts: { read: async () => factsOf(rows) },
     classifierVersion: 1,
   };
   const input = contract.input.parse({ limit: 1_000, ...asked });

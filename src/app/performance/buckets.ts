@@ -1,0 +1,99 @@
+import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
+import { METRICS } from '#contracts/records/performance.ts';
+import { inTurns } from '../shared/turns.ts';
+import { bucketOf, dateOf } from './calendar.ts';
+
+export type Query = {
+  /** First and last local day, as days since the epoch. */
+  from: number;
+  to: number;
+  granularity: 'day' | 'week' | 'month' | 'total';
+  timeZone: string;
+  groupBy: readonly Dimension[];
+  filters: Partial<Record<Dimension, string>>;
+};
+
+/** Sums while folding: counts in the order of METRICS, amounts by currency. */
+export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
+
+/** One row of the answer. `key` is its bucket and group as text, unique within the answer. */
+export type Bucket = { key: string; bucket: number; group: (string | null)[]; sum: Sum };
+
+export const emptySum = (): Sum => ({
+  counts: new Array<number>(METRICS.length).fill(0),
+  rfq: new Map(),
+  won: new Map(),
+});
+
+export const emptyBucket = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): Bucket => ({
+  key: JSON.stringify([bucket, group]),
+  bucket,
+  group,
+  sum: emptySum(),
+});
+
+export const addTo = (sum: Sum, other: Sum): void => {
+  addCounts(sum.counts, other.counts);
+  addMoney(sum.rfq, other.rfq);
+  addMoney(sum.won, other.won);
+};
+
+const addCounts = (sum: number[], counts: readonly number[]): void => {
+  for (let i = 0; i < counts.length; i += 1) sum[i] = (sum[i] ?? 0) + (counts[i] ?? 0);
+};
+
+const addMoney = (sum: Map<string, number>, amounts: Iterable<[string, number]>): void => {
+  for (const [currency, amount] of amounts) sum.set(currency, (sum.get(currency) ?? 0) + amount);
+};
+
+/** The bucket of a day of the query's period. */
+export const bucketIn = ({ granularity, from }: Query, day: number): number =>
+  bucketOf(day, granularity, from);
+
+/**
+ * Orders buckets by time, then by group. Without groups the result has every bucket of the period,
+ * also empty ones.
+ */
+export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise<Bucket[]> => {
+  const byStart = new Map<number, Bucket[]>();
+  await inTurns(buckets, (one) => {
+    const others = byStart.get(one.bucket);
+    if (others) others.push(one);
+    else byStart.set(one.bucket, [one]);
+  });
+  if (query.groupBy.length === 0)
+    for (let day = query.from; day <= query.to; day++) {
+      const bucket = bucketIn(query, day);
+      if (!byStart.has(bucket)) byStart.set(bucket, [emptyBucket({ bucket, group: [] })]);
+    }
+  const starts = [...byStart.keys()].sort((a, b) => a - b);
+  const ordered: Bucket[] = [];
+  await inTurns(starts, (start) => {
+    const ofStart = byStart.get(start) ?? [];
+    ordered.push(...ofStart.sort((a, b) => Number(a.key > b.key) - Number(a.key < b.key)));
+  });
+  return ordered;
+};
+
+export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => ({
+  ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<
+    Metric,
+    number
+  >),
+  rfq_value: renderMoney(rfq),
+  won_value: renderMoney(won),
+});
+
+const renderMoney = (amounts: Map<string, number>) =>
+  [...amounts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([currency, amount]) => ({ amount, currency }));
+
+export const renderBucket = (
+  { bucket, group, sum }: Bucket,
+  groupBy: readonly Dimension[],
+): ReportRow => ({
+  bucket_start: dateOf(bucket),
+  dimensions: Object.fromEntries(groupBy.map((name, i) => [name, group[i] ?? null])),
+  metrics: renderSum(sum),
+});
