@@ -29,6 +29,8 @@ const LINES = [
 const KILOBYTE = 1_000;
 const PAGE_BYTES_MAX = 1_500 * KILOBYTE;
 const BIG = 700;
+/** Lines that the review page shows at once. */
+const LINES_PER_PAGE = 100;
 const MANY = Array.from({ length: BIG }, (_, n) => feedProduct(`SKU-${n + 1}`));
 
 let app: TestApp;
@@ -276,13 +278,18 @@ describe.skipIf(!hasChromium)(`A buyer with a review link, ${IN_CHROMIUM}`, () =
       await page.goto(url);
       const bytes = await weight(page);
       expect(bytes).toBeLessThan(PAGE_BYTES_MAX);
-      expect(await page.getByRole('row').count()).toBe(BIG + 2);
+      expect(await page.getByRole('row').count()).toBe(LINES_PER_PAGE + 2);
+      await page.goto(`${url}?page=${BIG / LINES_PER_PAGE}`);
       const last = quantity(page, `Product SKU-${BIG}`);
       await last.fill('6');
       await page.getByText('1 quantity not saved yet').waitFor();
       expect(await page.locator('tfoot .total').textContent()).toBe('£7,005.00');
       expect(await press(page, 'Update quantities')).toBe(200);
       expect(await last.inputValue()).toBe('6');
+      // Going to another page saves the quantities of this one.
+      await last.fill('8');
+      expect(await press(page, `Page ${BIG / LINES_PER_PAGE - 1}`)).toBe(200);
+      expect(await page.locator('tfoot .total').textContent()).toBe('£7,010.00');
       await fillContact(page);
       expect(await press(page, 'Ask for a quotation')).toBe(200);
       expect(await heading(page)).toBe('Your request was sent');
