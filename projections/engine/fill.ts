@@ -1,5 +1,10 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import {
+  type EventLog,
+  type FoldEvent,
+  LogUnavailable,
+  type Position,
+} from '#src/ports/event-log.ts';
 import { advance, type AdvanceOutcome, type FoldContext } from './advance.ts';
 import { createRouter } from './fold.ts';
 import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
@@ -20,6 +25,8 @@ const BATCH_EVENTS = 500;
 const PAGE_EVENTS = 1_000;
 /** Idle partitions advance after this many events, so that an interrupted fill can resume. */
 const CHECKPOINT_EVENTS = 64_000;
+/** The first pause after a failed read; each pause is twice the one before, up to the second value. */
+const RETRY_MS = [50, 2_000] as const;
 
 /**
  * Reads the log once, from the lowest checkpoint of all targets to the end, and folds it into each
@@ -47,14 +54,14 @@ const fillThrough = async (
   lanes: Lanes,
   limit: number,
 ): Promise<Position> => {
-  const { log, store, targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
+  const { store, targets, upTo = Infinity, signal, onProgress, onUnknownType } = options;
   const checkpointBatches = Math.ceil(CHECKPOINT_EVENTS / limit);
   const route = createRouter(targets, onUnknownType);
   let after = lowestPosition(targets);
   let running: Promise<AdvanceOutcome[]> = Promise.resolve([]);
   for (let batches = 1; ; batches++) {
     signal?.throwIfAborted();
-    const events = after < upTo ? await readBatch(log, after, limit) : [];
+    const events = after < upTo ? await readBatch(options, after, limit) : [];
     const previous = running;
     const last = events.at(-1);
     if (last) {
@@ -100,17 +107,39 @@ export const eventsUpTo = (events: readonly FoldEvent[], upTo: Position): FoldEv
 
 /** Returns fewer than `limit` events at the end of the log. */
 const readBatch = async (
-  log: FillOptions['log'],
+  options: FillOptions,
   after: Position,
   limit: number,
 ): Promise<FoldEvent[]> => {
   const events: FoldEvent[] = [];
   for (;;) {
     const pageLimit = Math.min(limit - events.length, PAGE_EVENTS);
-    const page = await log.readFold({ after: events.at(-1)?.position ?? after, limit: pageLimit });
+    const page = await readPage(options, events.at(-1)?.position ?? after, pageLimit);
     events.push(...page);
     if (page.length < pageLimit || events.length === limit) return events;
     await turn();
+  }
+};
+
+/**
+ * Repeats a read that fails while the engine runs: a fill that ended would begin again at its last checkpoints, which can
+ * be far behind, and cost the log even more. The fill of a command, which has no signal, fails.
+ */
+const readPage = async (
+  { log, signal, onFault }: FillOptions,
+  after: Position,
+  limit: number,
+): Promise<FoldEvent[]> => {
+  const [first, most] = RETRY_MS;
+  for (let wait: number = first; ; wait = Math.min(2 * wait, most)) {
+    try {
+      return await log.readFold({ after, limit });
+    } catch (error) {
+      const isPassing = error instanceof LogUnavailable && error.reason !== 'closed';
+      if (!isPassing || !signal) throw error;
+      onFault?.(error);
+      await pause(wait, undefined, { ref: false, signal });
+    }
   }
 };
 

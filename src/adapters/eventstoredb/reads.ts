@@ -13,6 +13,7 @@ import {
 import { feed } from './feed.ts';
 import { isLogRecord, type LogRecord, type Recorded, toRecorded } from './recorded-events.ts';
 import { withRetries } from './retries.ts';
+import { GROWTH, nextSize } from './page-size.ts';
 import { semaphore } from './semaphore.ts';
 import type { Timing } from './timing.ts';
 
@@ -23,9 +24,6 @@ import type { Timing } from './timing.ts';
 const READS_MAX = 64;
 const PAGE_EVENTS_MAX = 4_096;
 const SCAN_BUFFER_MAX = 256;
-
-/** Pages grow by this factor, so that foreign records are skipped in few round trips. */
-const GROWTH = 8;
 
 type Range = { after: Position; limit: number };
 type Head = { position: Position; at: number | null };
@@ -60,15 +58,23 @@ export class Reads {
     return this.#fromAnywhere(after, async (start) => {
       const events: LogRecord[] = [];
       let last = start;
-      // The first record of a page is the last one of the page before.
-      for await (const page of this.#pages(start, limit + 1, false)) {
+      let size = limit + 1;
+      for (;;) {
+        const before = events.length;
+        const maxCount = Math.min(size, PAGE_EVENTS_MAX);
+        // The first record of a page is the last one of the page before.
+        const page = await this.#page({ from: last, maxCount }, last === start);
         for (const record of page) {
           if (record.position > last && isLogRecord(record)) events.push(record);
           last = Math.max(last, record.position);
         }
-        if (events.length >= limit) break;
+        if (events.length >= limit || page.length < maxCount) return events.slice(0, limit);
+        size = nextSize(size, {
+          read: page.length,
+          found: events.length - before,
+          missing: limit - events.length,
+        });
       }
-      return events.slice(0, limit);
     });
   }
 

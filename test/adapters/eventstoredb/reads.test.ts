@@ -83,6 +83,25 @@ describe('Records of other applications', () => {
     expect(await log.readFold({ after: last?.position ?? 0, limit: 10 })).toEqual([]);
   });
 
+  test('cost a read of the whole log in pages little more than their own number', async () => {
+    const log = await open();
+    for (let n = 0; n < 200; n += 1) {
+      await log.append(`anna-lead_${n}`, NO_STREAM, several(4));
+      await flood(1, 'other-app_1', 'Theirs');
+    }
+    const before = (await server().stats()).recordsRead;
+    let after = 0;
+    let events = 0;
+    for (let page = await log.readFold({ after, limit: 100 }); page.length > 0; ) {
+      events += page.length;
+      after = page.at(-1)?.position ?? after;
+      page = await log.readFold({ after, limit: 100 });
+    }
+    expect(events).toBe(800);
+    const { recordsRead } = await server().stats();
+    expect(recordsRead - before).toBeLessThan(1.3 * 1_000);
+  });
+
   test('without an event of the log are an empty log', async () => {
     const log = await open();
     await flood(500, '$noise', '$noise');

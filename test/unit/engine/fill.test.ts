@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fill } from '#projections/engine/fill.ts';
 import { openTarget } from '#projections/engine/target.ts';
+import { LogUnavailable } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import { appendMany, tally, world } from '../../support/world/engine.ts';
 
@@ -25,6 +26,36 @@ const withTurns = async (work: (turns: () => number) => Promise<void>): Promise<
 };
 
 describe('A fill', () => {
+  test('of a running engine repeats a read that fails, and reads nothing twice', async () => {
+    const head = await appendMany(log, OWNERS, 600);
+    const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
+    const reads: number[] = [];
+    const faults: unknown[] = [];
+    const failing: typeof log = {
+      ...log,
+      async readFold(options) {
+        if (reads.length === 2 && faults.length < 2)
+          throw new LogUnavailable('fault', 'no', 'the server does not answer');
+        reads.push(options.after);
+        return log.readFold(options);
+      },
+    };
+    const options = { log: failing, store, targets: [target], batchEvents: 1_000 };
+    const { signal } = new AbortController();
+    const onFault = (error: unknown) => void faults.push(error);
+    expect(await fill({ ...options, signal, onFault })).toBe(head);
+    expect(faults).toHaveLength(2);
+    expect(reads).toEqual([0, 1_000, 2_000, 3_000]);
+  });
+
+  test('of a command fails when the log does not answer', async () => {
+    await appendMany(log, OWNERS, 1);
+    const target = await openTarget(store, { projection: tally(), space: 'tally@1.1' });
+    const readFold = () => Promise.reject(new LogUnavailable('fault', 'no', 'away'));
+    const filling = fill({ log: { readFold }, store, targets: [target] });
+    await expect(filling).rejects.toThrow('away');
+  });
+
   test('commits each large batch once, and yields to other code between commits', async () => {
     const head = await appendMany(log, OWNERS, 600);
     const projections = ['one', 'two', 'three'].map((name) => ({ ...tally(), name }));

@@ -94,6 +94,7 @@ const readOnce = async (state: State, call: Call, options: Options): Promise<voi
     }
     page = pageOfStream(found.kept, options);
   }
+  state.stats.recordsRead += page.length;
   for (const record of page) if (!(await send(call, eventReply(record)))) return;
   call.end();
 };

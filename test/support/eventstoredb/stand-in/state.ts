@@ -11,6 +11,8 @@ export type Stats = {
   reads: number;
   readsNow: number;
   readsMost: number;
+  /** Records that reads, and not subscriptions, were sent. */
+  recordsRead: number;
   subscriptions: number;
   subscriptionsNow: number;
   /** Subscribers that were cut off because they were too slow. */
@@ -78,6 +80,7 @@ export const freshStats = (): Stats => ({
   reads: 0,
   readsNow: 0,
   readsMost: 0,
+  recordsRead: 0,
   subscriptions: 0,
   subscriptionsNow: 0,
   cuts: 0,
