@@ -54,7 +54,9 @@ describe('Pipelined requests to the service', () => {
 
   it('leave other clients served while one requests a long list 300 times and reads nothing', async () => {
     const page = await fetch(url + list);
-    expect((await page.text()).length).toBeGreaterThan(MB / 2);
+    const { length } = await page.text();
+    // Together the answers are far more than the buffers of a socket hold.
+    expect(300 * length).toBeGreaterThan(24 * MB);
     const reads = vi.spyOn(app.service.deps.log, 'readStream');
     const flood = await connected(url);
     flood.pause();
@@ -62,7 +64,7 @@ describe('Pipelined requests to the service', () => {
     await expect.poll(() => reads.mock.calls.length).toBeGreaterThan(0);
     for (let i = 0; i < 50; i++) expect((await fetch(`${url}/livez`)).status).toBe(200);
     // Each page takes one read. The first answers fill the buffers of the socket; no further page is made.
-    expect(reads.mock.calls.length).toBeLessThan(20);
+    expect(reads.mock.calls.length * length).toBeLessThan(12 * MB);
     flood.destroy();
     reads.mockRestore();
   });
