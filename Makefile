@@ -78,7 +78,7 @@ tidy: setup
 publish: setup ## Generate contracts/published from the registry
 	@node infra/scripts/publish.ts
 
-bench: setup ## Run all benchmarks and print one table (ONLY=W runs one, BENCH_JSON=FILE writes the rows)
+bench: setup ## Run all benchmarks and print one table (ONLY=R runs those whose id begins so, BENCH_JSON=FILE writes the rows)
 	@node test/bench/run.ts
 
 rebuild: setup ## Rebuild every read model (P=name for one, DATA)

@@ -2,7 +2,7 @@
 import { env } from 'node:process';
 
 export type Options = {
-  /** Id of the only benchmark to run. */
+  /** Beginning of the ids of the benchmarks to run, in upper case. */
   only: string | undefined;
   /** JSON file for the rows. */
   json: string | undefined;

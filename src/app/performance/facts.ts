@@ -19,7 +19,7 @@ import { BYTES_PER_FACT, RollUps } from './roll-up.ts';
 
 /** Large enough that a remote store answers most questions in one round trip; parsing a page takes a few milliseconds. */
 const PAGE_ROWS = 500;
-/** Facts of all owners that a process keeps in memory, in bytes; those of the least recently asked owner go first. */
+/** Facts that a process keeps in memory, in bytes: evicts the owner asked for least recently, and never the last one. */
 const CACHE_BYTES_MAX = 134_217_728;
 const BYTES_PER_SET = 600;
 

@@ -2,6 +2,8 @@
 export const ROLES: Record<string, () => Promise<unknown>> = {
   write: async () => (await import('./write.ts')).writeServer,
   read: async () => (await import('./read.ts')).readServer,
+  performance: async () => (await import('./performance.ts')).performanceServer,
+  hot: async () => (await import('./performance.ts')).hotServer,
   overload: async () => (await import('./overload.ts')).overloadServer,
   bytes: async () => (await import('./read.ts')).bytesServer,
   redirect: async () => (await import('./redirect.ts')).redirectServer,

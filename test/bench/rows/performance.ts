@@ -1,0 +1,193 @@
+/**
+ * R-1000x30, R-5000x90: CPU of one getPerformance of an owner with so many links and days, three visits of each link and
+ * day, with a click before each question. hot: CPU of a click on a link that had many visitors that day.
+ */
+import type { EventData } from '#contracts/events/index.ts';
+import type { Service } from '#src/main.ts';
+import type { CodeRow } from '#src/ports/rows.ts';
+import { feedProduct } from '../../support/world/app.ts';
+import type { Bench } from '../bench.ts';
+import { type Role, start } from '../children.ts';
+import { madeLog } from '../generated-log.ts';
+import { median } from '../measure.ts';
+import { AGENTS, deskOf, openBench, sender } from '../service.ts';
+import { type Goal, type Row, rowOf } from '../table.ts';
+import { temporaryDirectory } from '../temporary.ts';
+import { visitOf } from './read.ts';
+
+type Size = { links: number; days: number };
+type Measured = { what: string; ms: number }[];
+
+const DAY_MS = 86_400_000;
+const QUARTER_MS = 900_000;
+const VISITS = 3;
+const COUNTRIES = ['GB', 'DE', 'FR'];
+const ROUNDS = 7;
+
+const visitData = (link: number, visitor: string, country = ''): EventData<'VisitRecorded'> => ({
+  link_id: `lnk_${link}`,
+  agent_id: `agt_${link % 3}`,
+  dims: {
+    campaign: `campaign-${link % 20}`,
+    channel: ['email', 'social', 'website'][link % 3] ?? '',
+    product_id: `prd_${link % 700}`,
+    category: `category-${link % 12}`,
+    sub_ids: [`list-${link % 50}`],
+  },
+  visitor,
+  country,
+  device: 'mobile',
+  trigger: 'link',
+});
+
+/** Writes the visits of acme day by day, as a service would have. */
+const writeVisits = async (directory: string, { links, days }: Size): Promise<void> => {
+  const log = await madeLog(directory);
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  let made = 0;
+  for (let day = days; day > 0; day -= 1)
+    for (let visit = 0; visit < VISITS; visit += 1)
+      for (let link = 0; link < links; link += 1) {
+        made += 1;
+        const id = `00000000-0000-7000-8000-${made.toString(16).padStart(12, '0')}`;
+        const at = today - day * DAY_MS + ((link * 7 + visit * 31) % 96) * QUARTER_MS;
+        const data = visitData(link, `visitor-${made}`, COUNTRIES[visit]);
+        const meta = { at, actor: 'visitor', surface: 'portal', operation: 'x', request: id, v: 1 };
+        log.append('acme', `acme-visits_${day}.bench.0`, [
+          { id, type: 'VisitRecorded', data, meta },
+        ]);
+      }
+  log.close();
+};
+
+/** Creates a link and returns a function that records a click on it by another visitor each time. */
+const clicker = async (service: Service, key: string): Promise<() => Promise<void>> => {
+  const { deps } = service;
+  const target = { kind: 'product', ref: 'SKU1' };
+  const link = await sender(service, key)('POST', `${AGENTS}/links`, { target });
+  const code = String(link['short_url']).split('/l/')[1] ?? '';
+  const row = await deps.readModels.get<CodeRow>('codes', code, '');
+  if (!row) throw new Error('the link has no code');
+  let visitor = 0;
+  return () => {
+    visitor += 1;
+    const address = `10.${(visitor >> 16) & 255}.${(visitor >> 8) & 255}.${visitor & 255}`;
+    return deps.visits.record(row, { ...visitOf(visitor), address }, 'bench');
+  };
+};
+
+const cpuMs = async (work: () => Promise<unknown>): Promise<number> => {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+};
+
+const QUESTIONS: Record<string, string> = {
+  'no group, by day': '',
+  'no group, total': 'granularity=total',
+  'by campaign and day': 'group_by=campaign',
+  'by country, total': 'group_by=country&granularity=total',
+  'by link, total, 400 rows': 'group_by=link_id&granularity=total&limit=400',
+  'by campaign and channel, by day': 'group_by=campaign&group_by=channel&limit=400',
+  'one campaign, by day': 'campaign=campaign-3',
+  'one link, by day': 'link_id=lnk_7',
+};
+const ZONES = ['UTC', 'Europe/Berlin', 'Asia/Kathmandu'];
+
+export const performanceServer: Role<Size & { directory: string }, Measured> = async ({
+  directory,
+  ...size
+}) => {
+  await writeVisits(directory, size);
+  const service = await openBench(directory);
+  const desk = deskOf(service);
+  await desk.publish([feedProduct('SKU1')]);
+  const key = await desk.agent('acme');
+  const click = await clicker(service, key);
+  const ask = sender(service, key);
+  const from = new Date(Date.now() - size.days * DAY_MS).toISOString().slice(0, 10);
+  const question = (query: string, zone: string) => () =>
+    ask('GET', `${AGENTS}/performance?from=${from}&time_zone=${zone}&${query}`);
+  const { position } = await service.deps.log.head();
+  const measured: Measured = [
+    { what: 'first question after a start', ms: await cpuMs(question('', 'UTC')) },
+  ];
+  for (const [what, query] of Object.entries(QUESTIONS)) {
+    const times: number[] = [];
+    for (const zone of ZONES)
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await click();
+        const ms = await cpuMs(question(query, zone));
+        // The first two questions with these dimensions prepare the roll-up.
+        if (round > 1) times.push(ms);
+      }
+    measured.push({ what, ms: median(times) });
+  }
+  const asOf = question(`as_of=${position}`, 'UTC');
+  measured.push({ what: 'no group, as of a position', ms: await cpuMs(asOf) });
+  return { details: measured, close: () => service.close() };
+};
+
+const BURST = 10_000;
+const BURSTS = 20;
+
+export const hotServer: Role<{ directory: string }, number[]> = async ({ directory }) => {
+  const service = await openBench(directory);
+  const desk = deskOf(service);
+  await desk.publish([feedProduct('SKU1')]);
+  const click = await clicker(service, await desk.agent('acme'));
+  const bursts: number[] = [];
+  for (let burst = 0; burst < BURSTS; burst += 1) {
+    let left = BURST;
+    const worker = async (): Promise<void> => {
+      while ((left -= 1) >= 0) await click();
+    };
+    const ms = await cpuMs(() => Promise.all(Array.from({ length: 64 }, worker)));
+    bursts.push((1_000 * ms) / BURST);
+  }
+  return { details: bursts, close: () => service.close() };
+};
+
+const run = async <Details>(role: string, args: object): Promise<Details> => {
+  const directory = temporaryDirectory();
+  const child = await start<Details>(role, { directory, ...args });
+  await child.stop();
+  return child.details;
+};
+
+const GOALS: Record<string, Goal> = {
+  'first question after a start': { of: 'value', atMost: 150 },
+  'by link, total, 400 rows': { of: 'value', atMost: 15 },
+  'by campaign and channel, by day': { of: 'value', atMost: 60 },
+  'one campaign, by day': { of: 'value', atMost: 60 },
+  'one link, by day': { of: 'value', atMost: 2 },
+};
+
+const benchSize =
+  (size: Size): Bench =>
+  async () => {
+    const id = `R-${size.links}x${size.days}`;
+    const measured = await run<Measured>('performance', size);
+    return measured.map(({ what, ms }, index): Row => {
+      const goal: Goal = GOALS[what] ?? { of: 'value', atMost: 5 };
+      const row = { id, what: index === 0 ? `getPerformance, ${what}` : `  ${what}`, value: ms };
+      return rowOf({ ...row, unit: 'ms' }, what.includes('as of') ? undefined : goal);
+    });
+  };
+
+export const benchSmallPerformance = benchSize({ links: 1_000, days: 30 });
+export const benchLargePerformance = benchSize({ links: 5_000, days: 90 });
+
+export const benchHotLink: Bench = async () => {
+  const bursts = await run<number[]>('hot', {});
+  const [, second = 0] = bursts;
+  const last = bursts.at(-1) ?? 0;
+  const what = `CPU of a click, visitors ${(BURSTS - 1) * BURST} to ${BURSTS * BURST} of a day; control: 10000 to 20000`;
+  return [
+    rowOf(
+      { id: 'hot', what, value: last, unit: 'us', control: second },
+      { of: 'ratio', atMost: 1.5 },
+    ),
+  ];
+};
