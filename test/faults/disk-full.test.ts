@@ -68,7 +68,7 @@ const ALL_WELL = {
   '/connection': 200,
   '/products?q=product': 200,
   '/leads': 200,
-  '/performance?granularity=month': 403,
+  '/performance?granularity=month': 200,
   live: 200,
 };
 

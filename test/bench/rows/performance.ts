@@ -3,6 +3,7 @@
  * day, with a click before each question. hot: CPU of a click on a link that had many visitors that day.
  */
 import type { EventData } from '#contracts/events/index.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import { feedProduct } from '../../support/world/app.ts';
@@ -43,7 +44,7 @@ const visitData = (link: number, visitor: string, country = ''): EventData<'Visi
 /** Writes the visits of acme day by day, as a service would have. */
 const writeVisits = async (directory: string, { links, days }: Size): Promise<void> => {
   const log = await madeLog(directory);
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const today = Math.floor(systemClock().now() / DAY_MS) * DAY_MS;
   let made = 0;
   for (let day = days; day > 0; day -= 1)
     for (let visit = 0; visit < VISITS; visit += 1)
@@ -106,7 +107,7 @@ export const performanceServer: Role<Size & { directory: string }, Measured> = a
   const key = await desk.agent('acme');
   const click = await clicker(service, key);
   const ask = sender(service, key);
-  const from = new Date(Date.now() - size.days * DAY_MS).toISOString().slice(0, 10);
+  const from = new Date(systemClock().now() - size.days * DAY_MS).toISOString().slice(0, 10);
   const question = (query: string, zone: string) => () =>
     ask('GET', `${AGENTS}/performance?from=${from}&time_zone=${zone}&${query}`);
   const { position } = await service.deps.log.head();
