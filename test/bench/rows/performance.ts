@@ -25,13 +25,15 @@ const VISITS = 3;
 const COUNTRIES = ['GB', 'DE', 'FR'];
 const ROUNDS = 7;
 
+const idOf = (kind: string, n: number): string => `${kind}_${String(n).padStart(24, '0')}`;
+
 const visitData = (link: number, visitor: string, country = ''): EventData<'VisitRecorded'> => ({
-  link_id: `lnk_${link}`,
-  agent_id: `agt_${link % 3}`,
+  link_id: idOf('lnk', link),
+  agent_id: idOf('agt', link % 3),
   dims: {
     campaign: `campaign-${link % 20}`,
     channel: ['email', 'social', 'website'][link % 3] ?? '',
-    product_id: `prd_${link % 700}`,
+    product_id: idOf('prd', link % 700),
     category: `category-${link % 12}`,
     sub_ids: [`list-${link % 50}`],
   },
@@ -92,7 +94,7 @@ const QUESTIONS: Record<string, string> = {
   'by link, total, 400 rows': 'group_by=link_id&granularity=total&limit=400',
   'by campaign and channel, by day': 'group_by=campaign&group_by=channel&limit=400',
   'one campaign, by day': 'campaign=campaign-3',
-  'one link, by day': 'link_id=lnk_7',
+  'one link, by day': `link_id=${idOf('lnk', 7)}`,
 };
 const ZONES = ['UTC', 'Europe/Berlin', 'Asia/Kathmandu'];
 
