@@ -24,8 +24,9 @@ export type EventBatch = { events: readonly FoldEvent[]; upTo: Position };
 /** `lost`: the stored checkpoint is lower than the confirmed one (a flush, or an older copy). */
 export type AdvanceOutcome = 'held' | 'lost';
 
-const RETRY_MS_FIRST = 50;
-const RETRY_MS_MAX = 2_000;
+/** The first pause after a failure, and the longest; each pause is twice the one before. */
+export const RETRY_MS_FIRST = 50;
+export const RETRY_MS_MAX = 2_000;
 
 /**
  * Folds a batch into a target and commits it, with retries. When the store lost rows, committing

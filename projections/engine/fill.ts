@@ -5,7 +5,13 @@ import {
   LogUnavailable,
   type Position,
 } from '#src/ports/event-log.ts';
-import { advance, type AdvanceOutcome, type FoldContext } from './advance.ts';
+import {
+  advance,
+  type AdvanceOutcome,
+  type FoldContext,
+  RETRY_MS_FIRST,
+  RETRY_MS_MAX,
+} from './advance.ts';
 import { createRouter } from './fold.ts';
 import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
 
@@ -25,8 +31,6 @@ const BATCH_EVENTS = 500;
 const PAGE_EVENTS = 1_000;
 /** Idle partitions advance after this many events, so that an interrupted fill can resume. */
 const CHECKPOINT_EVENTS = 64_000;
-/** The first pause after a failed read; each pause is twice the one before, up to the second value. */
-const RETRY_MS = [50, 2_000] as const;
 
 /**
  * Reads the log once, from the lowest checkpoint of all targets to the end, and folds it into each
@@ -130,8 +134,7 @@ const readPage = async (
   after: Position,
   limit: number,
 ): Promise<FoldEvent[]> => {
-  const [first, most] = RETRY_MS;
-  for (let wait: number = first; ; wait = Math.min(2 * wait, most)) {
+  for (let wait = RETRY_MS_FIRST; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
     try {
       return await log.readFold({ after, limit });
     } catch (error) {

@@ -1,6 +1,15 @@
 import { METRICS } from '#contracts/records/performance.ts';
 import { inTurns } from '../shared/turns.ts';
-import { type Bucket, bucketIn, emptyBucket, emptySum, type Query, type Sum } from './buckets.ts';
+import {
+  addTo,
+  type Bucket,
+  bucketIn,
+  emptyBucket,
+  emptySum,
+  type OrderedBuckets,
+  type Query,
+  type Sum,
+} from './buckets.ts';
 import {
   type Countries,
   countriesOf,
@@ -124,13 +133,7 @@ export class Report {
     for (let at = 0; at < end; at += 1)
       counts[at % WIDTH] = (counts[at % WIDTH] ?? 0) + (this.#counts[at] ?? 0);
     addClicks(counts);
-    for (const { rfq, won } of this.#money.values())
-      for (const [sums, amounts] of [
-        [total.rfq, rfq],
-        [total.won, won],
-      ] as const)
-        for (const [currency, amount] of amounts)
-          sums.set(currency, (sums.get(currency) ?? 0) + amount);
+    for (const money of this.#money.values()) addTo(total, { counts: [], ...money });
     return total;
   }
 
@@ -201,13 +204,6 @@ export class Report {
     };
   }
 }
-
-/** Buckets in order, which are made when they are read. `startAt` is the start of the bucket at an index. */
-export type OrderedBuckets = {
-  readonly length: number;
-  startAt(index: number): number;
-  at(index: number): Bucket;
-};
 
 /** Adds to each metric of clicks the counts of those after it. */
 const addClicks = (counts: number[]): void => {

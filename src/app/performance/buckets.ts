@@ -19,6 +19,13 @@ export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string,
 /** One row of the answer. `key` is its bucket and group as text, unique within the answer. */
 export type Bucket = { key: string; bucket: number; group: (string | null)[]; sum: Sum };
 
+/** Buckets in order, which are made when they are read. `startAt` is the start of the bucket at an index. */
+export type OrderedBuckets = {
+  readonly length: number;
+  startAt(index: number): number;
+  at(index: number): Bucket;
+};
+
 export const emptySum = (): Sum => ({
   counts: new Array<number>(METRICS.length).fill(0),
   rfq: new Map(),

@@ -10,8 +10,15 @@ import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
-import { aggregate, type OrderedBuckets, type Report } from './aggregate.ts';
-import { type Bucket, inOrder, type Query, renderBucket, renderSum } from './buckets.ts';
+import { aggregate, type Report } from './aggregate.ts';
+import {
+  type Bucket,
+  inOrder,
+  type OrderedBuckets,
+  type Query,
+  renderBucket,
+  renderSum,
+} from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import { comparisonOf, join } from './comparison.ts';
 import type { FactSelection } from './roll-up.ts';
