@@ -1,11 +1,13 @@
 /** Performs the acts of the story through the pipelines of the application, as their actors would. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { buyerOperations, type BuyerOperationId } from '#contracts/buyer/index.ts';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { type OperationId, outreachOperations } from '#contracts/index.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
-import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import { mappingFailures } from '#src/app/pipeline/failure.ts';
+import { done, type Outcome } from '#src/app/pipeline/outcome.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
@@ -21,6 +23,13 @@ import type { PlannedVisit } from './traffic.ts';
 
 type Answer = Record<string, unknown>;
 
+const STORE_PROBLEMS: ReadonlySet<string> = new Set([
+  'read_model_rebuilding',
+  'storage_unavailable',
+]);
+const ATTEMPTS_MAX = 30;
+const RETRY_MS = 1_000;
+
 const REFERENCE = /\{([^{}.]+)\.(\w+)\}/g;
 
 /** Returns the value of a success. A refusal that the story does not expect is a bug. */
@@ -28,6 +37,18 @@ const requireSuccess = <Value>(outcome: Outcome<Value>, what: string): Value => 
   if (outcome.ok) return outcome.value;
   const errors = JSON.stringify(outcome.errors ?? []);
   throw new Error(`demo story: ${what} was refused (${outcome.code}): ${outcome.detail} ${errors}`);
+};
+
+/**
+ * Repeats a call while a store cannot answer: an error would end the service and leave half a story, which cannot be
+ * continued. Each call of the story has its key, or can be repeated without one.
+ */
+const withRetries = async <Value>(call: () => Promise<Outcome<Value>>): Promise<Outcome<Value>> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const outcome = await call();
+    if (outcome.ok || attempt === ATTEMPTS_MAX || !STORE_PROBLEMS.has(outcome.code)) return outcome;
+    await pause(RETRY_MS);
+  }
 };
 
 export class Player {
@@ -64,7 +85,9 @@ export class Player {
     this.#answers.set(as, { ...answer, previous_id: this.#answers.get(as)?.['id'] });
     if (operation !== 'createLink') return;
     const { readModels } = this.#service.deps;
-    const row = await readModels.get<CodeRow>('codes', String(answer['code']), '');
+    const code = String(answer['code']);
+    const read = async () => done(await readModels.get<CodeRow>('codes', code, ''));
+    const row = requireSuccess(await withRetries(() => mappingFailures(read)), `the code of ${as}`);
     if (!row) throw new Error(`demo story: no row has the code of ${as}`);
     this.#codes.set(as, row);
   }
@@ -88,8 +111,17 @@ export class Player {
   }
 
   #call(by: string, id: StoryOperationId, fields: object): Promise<Outcome<unknown>> {
-    const { app, deps } = this.#service;
-    const incoming = { requestId: deps.ids.uuid(), input: this.#withKey(id, fields) };
+    const requestId = this.#service.deps.ids.uuid();
+    const input = this.#withKey(id, fields);
+    return withRetries(() => this.#callOnce(by, id, { requestId, input }));
+  }
+
+  #callOnce(
+    by: string,
+    id: StoryOperationId,
+    incoming: { requestId: string; input: Answer },
+  ): Promise<Outcome<unknown>> {
+    const { app } = this.#service;
     const credential = this.#credentialOf(by);
     if (id in buyerOperations)
       return app.buyers.performAs(id as BuyerOperationId, {

@@ -18,13 +18,16 @@ const ROOT_KEY = Buffer.alloc(32, 5).toString('base64');
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const PATIENT_MS = 10_000;
 const PAGES_MAX = 20;
+/** Ids that the story makes, of more than 2,000, before Redis stops to answer, and for how long. */
+const IDS_BEFORE_PAUSE = 400;
+const PAUSE_MS = 3_000;
 
 const temporary = directories('tributary-demo-same-');
 
 type Demo = { service: Service; facts: DemoFacts; deskToken: string };
 
 /** Performs the story on these stores, with a clock that does not advance. */
-const openDemo = async (settings: Record<string, string>): Promise<Demo> => {
+const openDemo = async (settings: Record<string, string>, ids = countedIds()): Promise<Demo> => {
   const directory = temporary.fresh();
   const config = readConfig({
     DATA_DIR: directory,
@@ -35,7 +38,7 @@ const openDemo = async (settings: Record<string, string>): Promise<Demo> => {
   });
   const clock = demoClock({ now: () => NOW, monotonic: () => performance.now() });
   const log = pino({ level: 'silent' });
-  const service = await openService(config, { clock, log, ids: countedIds(), onLog: clock.begin });
+  const service = await openService(config, { clock, log, ids, onLog: clock.begin });
   const { following } = service.deps;
   const passed: typeof following.passed = (position, ms, scope) =>
     following.passed(position, Math.max(ms, PATIENT_MS), scope);
@@ -125,6 +128,9 @@ const story = async ({ service }: Demo): Promise<string[]> => {
     );
 };
 
+/** Refused attempts are on record, too. */
+const isAct = (event: string): boolean => !event.includes('"CallsAudited"');
+
 describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
   let embedded: Demo;
   let remote: Demo;
@@ -151,4 +157,21 @@ describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
     for (const answer of here) expect(answer.split('\n')[1], answer.slice(0, 300)).toBe('200');
     for (const [i, answer] of there.entries()) expect(answer).toBe(here[i]);
   });
+
+  it('performs the whole story when Redis does not answer for some seconds', async () => {
+    const { log, redis } = await remoteWorld();
+    const ids = countedIds();
+    let rest = IDS_BEFORE_PAUSE;
+    const uuid = (): string => {
+      rest -= 1;
+      if (rest === 0) void redis.control.call('CLIENT', 'PAUSE', String(PAUSE_MS), 'ALL');
+      return ids.uuid();
+    };
+    const settings = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
+    const paused = await openDemo(settings, { ...ids, uuid });
+    const [here, there] = [await story(embedded), await story(paused)];
+    await paused.service.close();
+    expect(rest).toBeLessThan(0);
+    expect(there.filter(isAct).length).toBe(here.filter(isAct).length);
+  }, 90_000);
 });
