@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Answered, Client, Sent } from '../support/clients/journal.ts';
+import { until } from '../support/clients/cli.ts';
 import { httpClient, writeOf } from '../support/clients/journal.ts';
 import { buildDiskFaults, type Call, type DiskFaults } from '../support/disk/disk-faults.ts';
 import type { ChildService } from '../support/processes/child-service.ts';
@@ -21,6 +22,7 @@ afterAll(async () => {
 
 const CALLS: Call[] = ['read', 'write', 'sync'];
 const LEAD = 2;
+const SOON_MS = 30_000;
 
 type World = { directory: string; service: ChildService; key: string };
 
@@ -120,6 +122,33 @@ describe.skipIf(!built)(
       faults.end();
       expect((await send(world, LEAD + 8)).status).toBe(201);
       expect((await get(world, LEADS)).status).toBe(200);
+      expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+    });
+
+    it('answers 503 while log.db cannot be read, and continues without an operator', async () => {
+      const world = await start(faults);
+      for (const n of [0, 1, LEAD]) expect((await send(world, n)).status).toBe(201);
+      await restart(world, faults);
+      // Another event is written, so that the reader's pages are out of date.
+      expect((await send(world, LEAD + 4)).status).toBe(201);
+      faults.fail(['read'], 'EIO', '/log.db');
+      const history = '/api/desk/v1/events?owner_id=acme&limit=100';
+      const read = await get({ ...world, key: world.service.deskToken }, history);
+      expect(read, world.service.log()).toMatchObject({
+        status: 503,
+        body: { code: 'storage_unavailable' },
+      });
+      expect(read.retryAfter).toMatch(/^\d+$/);
+      expect(
+        await until(() => world.service.log().includes('the disk cannot read it'), SOON_MS),
+      ).toBe(true);
+      const replay = await send(world, 1);
+      expect(replay.status, replay.text).toBe(503);
+      expect(JSON.parse(replay.text)).toMatchObject({ code: 'storage_unavailable' });
+
+      faults.end();
+      expect((await get({ ...world, key: world.service.deskToken }, history)).status).toBe(200);
+      expect(await send(world, 1)).toMatchObject({ status: 201, replayed: true });
       expect(await world.service.end('SIGTERM')).toEqual({ code: 0, signal: null });
     });
 

@@ -105,9 +105,12 @@ export const readLogFile = <T>(read: () => T): T => {
   } catch (error) {
     const text = messageOfError(error);
     if (sqliteFailureOf(error) === 'damaged') {
-      throw new LogCorrupted(`the log's file is damaged: ${text}. Restore it from a backup.`, {
-        cause: error,
-      });
+      throw new LogCorrupted(
+        `the log's file is damaged, or the disk cannot read it: ${text}. Check the disk; restore the file from a backup if it is damaged.`,
+        {
+          cause: error,
+        },
+      );
     }
     if (sqliteCodeOf(error) === undefined) throw error;
     throw new LogUnavailable('fault', 'no', `the log cannot be read: ${text}`);

@@ -2,6 +2,7 @@
 import {
   AppendTooLarge,
   type EventLog,
+  LogCorrupted,
   LogUnavailable,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
@@ -78,6 +79,7 @@ export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
     return HALF_WRITTEN;
   if (error instanceof LogUnavailable) return unavailable(error);
   if (error instanceof UnknownEventType) return newerRecord(hasWritten);
+  if (error instanceof LogCorrupted) return unreadableLog(error, hasWritten);
   // The limit depends on the log.
   if (error instanceof AppendTooLarge)
     return refuse('payload_too_large', 'The record is too large for the log.');
@@ -91,6 +93,14 @@ export const storeRefusal = (error: unknown, hasWritten = false): Refusal => {
     return refuse('read_model_rebuilding', 'The read model is being filled.', { retryAfterS: 1 });
   throw error;
 };
+
+/** The refusal of a call that needs a part of the log that is damaged, or that the disk does not return. */
+const unreadableLog = (cause: Error, hasWritten: boolean): Refusal =>
+  refuse(
+    'storage_unavailable',
+    'A part of the log that this call needs is damaged or cannot be read; an operator must repair it.',
+    { retryAfterS: PARKED_RETRY_S, extra: { outcome: hasWritten ? 'unknown' : 'none' }, cause },
+  );
 
 /** The refusal of a call on a record that a newer version changed: a process of that version can serve it. */
 const newerRecord = (hasWritten: boolean): Refusal =>

@@ -13,6 +13,8 @@ export type Refusal = {
   /** More members of the problem, for example the required scope. */
   extra?: Record<string, unknown>;
   retryAfterS?: number;
+  /** The error that an operator must see in the log; no caller sees it. */
+  cause?: Error;
   /** More headers of the answer: what is left of the caller's budget. */
   headers?: Readonly<Record<string, string>>;
 };
@@ -69,7 +71,7 @@ export const doneWithJson = <Value>(json: string): Done<Value> => {
 export const refuse = (
   code: ProblemCode,
   detail: string,
-  more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS'> = {},
+  more: Pick<Refusal, 'errors' | 'extra' | 'retryAfterS' | 'cause'> = {},
 ): Refusal => ({ ok: false, code, detail, ...more });
 
 /** Refuses one field of the input. */

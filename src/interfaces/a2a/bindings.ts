@@ -20,7 +20,7 @@ const write = (reply: FastifyReply, type: string, value: object): FastifyReply =
 
 const fail = (reply: FastifyReply, refusal: Refusal, origin: string) => {
   const requestId = reply.request.id;
-  rememberFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code, refusal.cause);
   reply.headers({ ...problemHeaders(refusal, origin), 'request-id': requestId });
   return { fault: a2aFaultOf(refusal), about: { origin, requestId } };
 };

@@ -142,7 +142,8 @@ export const taskStreams = (server: FastifyInstance, app: StreamApp): TaskStream
 /** Remembers why a stream broke, for the log: once it has begun, it cannot answer an error. */
 const rememberBrokenStream = (request: FastifyRequest, error: unknown): void => {
   try {
-    rememberFailure(request, storeRefusal(error).code);
+    const { code, cause } = storeRefusal(error);
+    rememberFailure(request, code, cause);
   } catch {
     rememberFailure(request, 'internal_error', error as Error);
   }

@@ -21,7 +21,7 @@ export const rememberFailure = (
 const OVERLOADED_INTERVAL_MS = 10_000;
 
 /**
- * Logs each failure with the pattern of its route, because clients make up paths; an internal error with its stack. Of
+ * Logs each failure with the pattern of its route, because clients make up paths; an error that an operator must see with its stack. Of
  * requests that are refused in an overload, it logs one per interval, with the number of the others.
  */
 export const logFailures = (server: FastifyInstance, log: Logger): void => {

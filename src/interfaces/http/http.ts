@@ -44,7 +44,7 @@ export const sendProblem = (
   refusal: Omit<Refusal, 'ok'>,
   origin: string,
 ): FastifyReply => {
-  rememberFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code, refusal.cause);
   return (
     reply
       .code(PROBLEMS[refusal.code].status)

@@ -114,7 +114,7 @@ const sendFault = (
   { id, fault }: { id: RpcId | null | undefined; fault: McpFault },
 ): FastifyReply => {
   const { refusal, status, code } = fault;
-  rememberFailure(reply.request, refusal.code);
+  rememberFailure(reply.request, refusal.code, refusal.cause);
   const requestId = reply.request.id;
   const problem = problemOf(refusal, { origin: origin(), requestId });
   const headers = { ...problemHeaders(refusal, origin()), 'request-id': requestId };

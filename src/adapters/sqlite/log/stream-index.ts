@@ -3,8 +3,8 @@
  * random: new ones wait in memory and are written to the file in bulk, sorted, outside of commits.
  */
 import { hash as digest } from 'node:crypto';
-import { LogCorrupted } from '#src/ports/event-log.ts';
-import { messageOfError, sqliteFailureOf } from '../failure.ts';
+import { LogCorrupted, LogUnavailable } from '#src/ports/event-log.ts';
+import { messageOfError, sqliteCodeOf, sqliteFailureOf } from '../failure.ts';
 import type { LogReader } from './log-reader.ts';
 import { type StreamEntry, StreamFile } from './stream-file.ts';
 
@@ -163,7 +163,12 @@ export class StreamIndex {
       return this.#file.find(hash);
     } catch (error) {
       if (sqliteFailureOf(error) === 'damaged') throw damagedIndex(messageOfError(error));
-      throw error;
+      if (sqliteCodeOf(error) === undefined) throw error;
+      throw new LogUnavailable(
+        'fault',
+        'no',
+        `streams.db cannot be read: ${messageOfError(error)}`,
+      );
     }
   }
 }

@@ -81,10 +81,10 @@ export const errorPages = (scope: FastifyInstance): void => {
 /** Answers a refusal with an error page. */
 export const sendRefusal = (
   reply: FastifyReply,
-  { code, detail }: Pick<Refusal, 'code' | 'detail'>,
+  { code, detail, cause }: Pick<Refusal, 'code' | 'detail' | 'cause'>,
 ): Promise<FastifyReply> => {
   if (code === 'resource_not_found') return notFoundPage(reply, detail);
-  rememberFailure(reply.request, code);
+  rememberFailure(reply.request, code, cause);
   return sendErrorPage(reply, 503, code === 'overloaded' ? BUSY : UNAVAILABLE);
 };
 
