@@ -19,6 +19,9 @@ export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };
 /** How far a read model lags behind the log. */
 export type Lag = { projection: string; events: number; seconds: number; parked: number };
 
+/** StopReasons that stop writes until a person decides, by the problem code that callers get. */
+export type StopReasons = Readonly<Record<'log_replaced' | 'clock_behind', boolean>>;
+
 export type Metrics = {
   /** Counts an HTTP request once its response is sent. */
   countRequest(labels: RequestLabels, seconds: number): void;
@@ -33,6 +36,6 @@ export type Metrics = {
   /** Counts a request whose forwarded address is ignored. */
   countUntrustedForwarded(): void;
   /** Renders all metrics as Prometheus text; `lag` is null while the log is unavailable. */
-  text(lag: readonly Lag[] | null): Promise<string>;
+  text(lag: readonly Lag[] | null, faults?: StopReasons): Promise<string>;
   readonly contentType: string;
 };

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { runProjections } from '#projections/engine/engine.ts';
 import { redisMembership } from '#src/adapters/redis/membership.ts';
+import { timeline } from '#src/app/events/timeline.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
@@ -80,8 +81,20 @@ const open = async (
   parts.defer(() => engine.done);
   parts.defer(() => stopping.abort());
   const { origin, listen } = createListener(config);
-  const progress = { following: engine, projections: engine };
-  const server = healthServer({ log, clock, metrics, ids, origin, ...progress }, logger);
+  const time = timeline(log, clock);
+  const server = healthServer(
+    {
+      log: time.log,
+      timeline: time,
+      clock,
+      metrics,
+      ids,
+      origin,
+      following: engine,
+      projections: engine,
+    },
+    logger,
+  );
   parts.defer(() => server.close());
   return {
     server,

@@ -26,6 +26,10 @@ const write = (key: string) =>
     headers: { 'idempotency-key': freshKey() },
   });
 const readyz = () => app.send({ method: 'GET', url: '/readyz' });
+const fault = async (): Promise<string | undefined> => {
+  const { body } = await app.service.server.inject({ method: 'GET', url: '/metrics' });
+  return /^tributary_fault\{code="clock_behind"\} (\d)$/m.exec(body)?.[1];
+};
 const behind = { status: 503, body: { code: 'clock_behind' } };
 
 /** Appends an event with this time, as a process with another clock does. */
@@ -59,7 +63,9 @@ describe('A clock that steps back', () => {
       status: 503,
       body: { status: 'not_ready', reason: 'clock_behind' },
     });
+    expect(await fault()).toBe('1');
     app.clock.advance(2 * DAY);
+    expect(await fault()).toBe('0');
     expect((await write(long)).status).toBe(201);
     expect((await readyz()).status).toBe(200);
   });

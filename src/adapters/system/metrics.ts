@@ -49,6 +49,11 @@ const register = (registry: Registry) => {
       'Requests whose forwarded address is ignored, because TRUST_PROXY is not set.',
     ),
     logUp: gauge('tributary_log_up', '1 when the head of the log could be read for this answer.'),
+    fault: gauge(
+      'tributary_fault',
+      '1 while the process refuses writes with this problem code until a person decides.',
+      'code',
+    ),
     lagEvents: gauge(`${lag}_events`, 'Approximate number of events not folded yet.', 'projection'),
     lagSeconds: gauge(
       `${lag}_seconds`,
@@ -87,11 +92,13 @@ export const prometheusMetrics = (): Metrics => {
     },
     countRefusedConnection: () => metrics.refusedConnections.inc(),
     countUntrustedForwarded: () => metrics.untrustedForwarded.inc(),
-    async text(lags) {
+    async text(lags, faults) {
       // Starts at the first scrape: a process that is not scraped needs none of these timers.
       if (!isCollecting) collectDefaultMetrics({ register: registry });
       isCollecting = true;
       metrics.logUp.set(lags === null ? 0 : 1);
+      for (const [code, isFault] of Object.entries(faults ?? {}))
+        metrics.fault.set({ code }, isFault ? 1 : 0);
       const { lagEvents, lagSeconds, parked } = metrics;
       // Removes old values: a stale lag would look healthy.
       for (const gauge of [lagEvents, lagSeconds, parked]) gauge.reset();

@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { operations } from '#contracts/index.ts';
 import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
-import type { Deps } from '#src/app/pipeline/deps.ts';
-import { measureLags, type Statuses } from '#src/app/read-models/lag.ts';
+import { measureLags } from '#src/app/read-models/lag.ts';
 import type { Metrics, RequestOutcome } from '#src/ports/metrics.ts';
 import { routePath } from '../rest/request.ts';
+import type { HealthDeps } from './health.ts';
 
 /** Shorter than the timeout of Prometheus: without the log, the other metrics must still arrive. */
 const LAG_MS_MAX = 2_000;
@@ -49,7 +49,7 @@ const operationNames = (): ReadonlyMap<string, string> =>
  */
 export const metricsRoutes = (
   server: FastifyInstance,
-  deps: Pick<Deps, 'log' | 'clock'> & { projections: Statuses; metrics: Metrics },
+  deps: Pick<HealthDeps, 'log' | 'clock' | 'timeline' | 'projections'> & { metrics: Metrics },
 ): void => {
   const { metrics } = deps;
   const names = operationNames();
@@ -66,7 +66,11 @@ export const metricsRoutes = (
   });
   const make = async (): Promise<string> => {
     const late = pause(LAG_MS_MAX, null, { ref: false });
-    return metrics.text(await Promise.race([measureLags(deps).catch(() => null), late]));
+    const lags = await Promise.race([measureLags(deps).catch(() => null), late]);
+    return metrics.text(lags, {
+      log_replaced: deps.log.replacement?.() !== undefined,
+      clock_behind: deps.timeline?.conflict() !== undefined,
+    });
   };
   let making: Promise<string> | undefined;
   server.get('/metrics', async (_request, reply) => {

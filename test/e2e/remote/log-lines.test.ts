@@ -1,6 +1,7 @@
 /** The log lines of running processes: request, stream and position. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { ChildService } from '../../support/processes/child-service.ts';
@@ -17,6 +18,7 @@ const SOON_MS = 5_000;
 /** A projector counts as dead after three seconds, and two renewals must agree. */
 const TAKEN_OVER_MS_MAX = 9_000;
 const WARN = 40;
+const AHEAD_MS = 3_600_000;
 const PERSONAL = ['Ada Quirk', 'ada.quirk@shop.example', 'call her after six', 'Quirk & Daughters'];
 
 const contact = { name: PERSONAL[0], email: PERSONAL[1] };
@@ -198,4 +200,21 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       world.log.thaw();
     }
   }, 30_000);
+
+  it('are not the only sign of a clock that is behind: no process is ready, and metrics say so', async () => {
+    const log = await eventStoreLog({ url: world.log.url });
+    const meta = { ...metaAt(1), at: systemClock().now() + AHEAD_MS };
+    const data = { stream: 's', fingerprint: 'f' };
+    await log.append('acme-key_ahead', NO_STREAM, [
+      { id: freshId(), type: 'RequestBound', data, meta },
+    ]);
+    await log.close();
+    for (const { url } of [api, projector]) {
+      const response = await fetch(`${url}/readyz`);
+      expect(response.status).toBe(503);
+      expect(await response.json()).toMatchObject({ reason: 'clock_behind' });
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      expect(metrics).toContain('tributary_fault{code="clock_behind"} 1');
+    }
+  });
 });

@@ -81,6 +81,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
       detail: expect.stringContaining('tributary log adopt') as string,
     });
     expect((await fetch(`${api.url}/livez`)).status).toBe(200);
+    const metrics = await (await fetch(`${api.url}/metrics`)).text();
+    expect(metrics).toContain('tributary_fault{code="log_replaced"} 1');
     expect(api.log()).toContain('the log was replaced');
   });
 
