@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { foldBatch } from './fold.ts';
+import { foldBatch, type FoldedBatch } from './fold.ts';
 import type { FoldTarget, ParkedPartition } from './target.ts';
 
 export type FoldContext = {
@@ -66,18 +66,23 @@ const tryAdvance = async (
   target: FoldTarget,
   batch: EventBatch,
 ): Promise<boolean> => {
-  await awaitTurn?.();
-  const parkedBefore = target.parked.size;
-  const batches = await foldBatch(store, target, batch);
-  if (!batches) return false;
-  for (const parked of [...target.parked.values()].slice(parkedBefore))
-    onParked?.(target.projection.name, parked);
-  if (batches.length === 0) return true;
-  await awaitTurn?.();
-  const results = await store.commit(target.space, batches);
-  for (const [i, { partition, to }] of batches.entries())
-    if (results[i] === 'committed') target.checkpoints[partition] = to;
-  return results.every((result) => result === 'committed');
+  for (let rest: EventBatch | undefined = batch; rest; ) {
+    await awaitTurn?.();
+    const parkedBefore = target.parked.size;
+    const folded: FoldedBatch | undefined = await foldBatch(store, target, rest);
+    if (!folded) return false;
+    for (const parked of [...target.parked.values()].slice(parkedBefore))
+      onParked?.(target.projection.name, parked);
+    const { batches } = folded;
+    rest = folded.rest;
+    if (batches.length === 0) continue;
+    await awaitTurn?.();
+    const results = await store.commit(target.space, batches);
+    for (const [i, { partition, to }] of batches.entries())
+      if (results[i] === 'committed') target.checkpoints[partition] = to;
+    if (results.includes('stale')) return false;
+  }
+  return true;
 };
 
 /** Returns true when a stored checkpoint is lower than one that the store confirmed earlier. */

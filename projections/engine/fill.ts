@@ -12,7 +12,7 @@ import {
   RETRY_MS_FIRST,
   RETRY_MS_MAX,
 } from './advance.ts';
-import { createRouter } from './fold.ts';
+import { createRouter } from './router.ts';
 import { advanceCheckpoints, type FoldTarget, lowestPosition } from './target.ts';
 
 export type FillOptions = FoldContext & {

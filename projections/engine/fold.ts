@@ -1,8 +1,8 @@
-import { EVENTS } from '#contracts/events/index.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
   type PartitionBatch,
   partitionOf,
+  PARTITIONS,
   type ProjectionStore,
   type Row,
   type RowKey,
@@ -35,52 +35,27 @@ type BatchWork = {
   rows: TouchedRow[];
   /** The first touched row of each scope, which has the others. */
   scopes: Map<string, TouchedRow>;
+  /** The number of touched rows of each partition. */
+  counts: Int32Array;
 };
 
-export type EventRouter = (events: readonly FoldEvent[]) => FoldEvent[][];
-
-const KNOWN_TYPES: ReadonlySet<string> = new Set(Object.keys(EVENTS));
-
-/**
- * Builds a function that distributes events to targets by type, and skips duplicates. It skips and
- * reports events of types that only a newer version knows.
- */
-export const createRouter = (
-  targets: readonly FoldTarget[],
-  onUnknownType?: (event: FoldEvent) => void,
-): EventRouter => {
-  const indexesByType = new Map<string, number[]>();
-  for (const [i, { projection }] of targets.entries())
-    for (const type of projection.handles) {
-      const indexes = indexesByType.get(type);
-      if (indexes) indexes.push(i);
-      else indexesByType.set(type, [i]);
-    }
-  return (events) => {
-    const routed: FoldEvent[][] = targets.map(() => []);
-    let last = 0;
-    for (const event of events) {
-      if (event.position <= last) continue;
-      last = event.position;
-      const indexes = indexesByType.get(event.type);
-      if (indexes) for (const i of indexes) routed[i]?.push(event);
-      else if (!KNOWN_TYPES.has(event.type)) onUnknownType?.(event);
-    }
-    return routed;
-  };
-};
+/** The writes of a batch, and the part of it that is left because a partition has its limit of rows. */
+export type FoldedBatch = { batches: PartitionBatch[]; rest: EventBatch | undefined };
 
 /**
  * Folds events in log order into the rows of a target, and returns the writes. Skips events at or
  * below their partition's checkpoint. A fold that throws parks its partition before the event; the
- * other partitions continue. Returns undefined when the stored checkpoints differ.
+ * other partitions continue. Stops after the event with which a partition has the store's limit of
+ * rows. Returns undefined when the stored checkpoints differ.
  */
 export const foldBatch = async (
   store: ProjectionStore,
   target: FoldTarget,
   { events, upTo }: EventBatch,
-): Promise<PartitionBatch[] | undefined> => {
-  const work = placeEvents(target, events);
+): Promise<FoldedBatch | undefined> => {
+  const { work, placed } = placeEvents(target, events, store.commitRowsMax ?? Infinity);
+  const isWhole = placed === events.length;
+  const reached = isWhole ? upTo : (events[placed - 1]?.position ?? upTo);
   if (work.stored.length > 0) {
     const rows = await store.load(target.space, work.stored, target.checkpoints);
     if (!rows) return undefined;
@@ -90,15 +65,26 @@ export const foldBatch = async (
     }
   }
   evolveRows(target, work);
-  return collectBatches(target, work.touched, upTo);
+  return {
+    batches: collectBatches(target, work.touched, reached),
+    rest: isWhole ? undefined : { events: events.slice(placed), upTo },
+  };
 };
 
-const placeEvents = (target: FoldTarget, events: readonly FoldEvent[]): BatchWork => {
+/** Returns the work of the first `placed` events. */
+const placeEvents = (
+  target: FoldTarget,
+  events: readonly FoldEvent[],
+  rowsMax: number,
+): { work: BatchWork; placed: number } => {
   const { projection, checkpoints, parked, own, until } = target;
   const begins: readonly string[] = projection.begins ?? [];
   const scopes = new Map<string, TouchedRow>();
-  const work: BatchWork = { touched: [], stored: [], events: [], rows: [], scopes };
+  const counts = new Int32Array(PARTITIONS);
+  const work: BatchWork = { touched: [], stored: [], events: [], rows: [], scopes, counts };
+  let placed = 0;
   for (const event of events) {
+    placed += 1;
     let place: EventPlace | undefined;
     try {
       place = projection.place(event);
@@ -128,8 +114,9 @@ const placeEvents = (target: FoldTarget, events: readonly FoldEvent[]): BatchWor
     if (place.others !== undefined) touchOthers(work, first ?? touched, place.others);
     work.events.push(event);
     work.rows.push(touched);
+    if ((counts[partition] ?? 0) >= rowsMax) break;
   }
-  return work;
+  return { work, placed };
 };
 
 const findRow = (first: TouchedRow, key: string): TouchedRow | undefined =>
@@ -141,6 +128,7 @@ const addRow = (
   touched: TouchedRow,
 ): TouchedRow => {
   work.touched.push(touched);
+  work.counts[touched.partition] = (work.counts[touched.partition] ?? 0) + 1;
   if (first === undefined) work.scopes.set(touched.scope, touched);
   else (first.others ??= new Map()).set(touched.key, touched);
   return touched;

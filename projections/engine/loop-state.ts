@@ -1,7 +1,7 @@
 import type { Position } from '#src/ports/event-log.ts';
 import type { FoldContext } from './advance.ts';
 import type { CatalogFollower } from './catalog-follower.ts';
-import { createRouter, type EventRouter } from './fold.ts';
+import { createRouter, type EventRouter } from './router.ts';
 import type { SpaceInspection } from './inspection.ts';
 import type { EngineOptions } from './options.ts';
 import { PositionWaiters } from './position-waiters.ts';

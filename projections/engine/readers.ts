@@ -9,6 +9,7 @@ import {
   ReadModelParked,
   ReadModelRebuilding,
   type ReadModels,
+  type RemotePage,
   type RemoteRead,
   type RemoteStore,
   type Row,
@@ -95,10 +96,26 @@ export const localReadModels = (
   };
 };
 
+/** Lists rows that may not fit into one answer of the store. */
+const joinPages = async (
+  query: ListQuery,
+  readPage: (query: ListQuery) => Promise<RemotePage>,
+): Promise<ListedRow[]> => {
+  const listed: ListedRow[] = [];
+  for (let rest = query; ; ) {
+    const { rows, isCut } = await readPage(rest);
+    listed.push(...rows);
+    const last = rows.at(-1);
+    if (!isCut || !last) return listed;
+    rest = { ...query, before: last.sort, limit: query.limit - listed.length };
+  }
+};
+
 /**
- * Reads rows of a store across the network, in one round trip per question. The engine knows the
- * checkpoint that rows must have. Rows of a store with a lower checkpoint (it was flushed, was
- * restored, or its projector is lagging) are not shown; readers wait a moment for it to catch up.
+ * Reads rows of a store across the network, in one round trip per question, or per page of a long
+ * list. The engine knows the checkpoint that rows must have. Rows of a store with a lower checkpoint
+ * (it was flushed, was restored, or its projector is lagging) are not shown; readers wait a moment
+ * for it to catch up.
  * Required checkpoints never decrease, so that no client sees older rows than before.
  */
 export const remoteReadModels = (
@@ -153,6 +170,8 @@ export const remoteReadModels = (
     get: async <R extends Row>(name: string, scope: string, key: string) =>
       (await read(name, scope, () => store.find(name, scope, key))) as R | undefined,
     list: async <R extends Row>(name: string, query: ListQuery) =>
-      (await read(name, query.scope, () => store.page(name, query))) as ListedRow<R>[],
+      (await joinPages(query, (rest) =>
+        read(name, query.scope, () => store.page(name, rest)),
+      )) as ListedRow<R>[],
   };
 };

@@ -66,6 +66,8 @@ export type ListQuery = {
 export type ProjectionStore = {
   /** Preferred batch size of a fill, because each batch costs a remote store round trips. */
   readonly fillEvents?: number;
+  /** Approximate number of rows of one partition after which a batch is cut, so that no commit delays readers. */
+  readonly commitRowsMax?: number;
   /** Returns the checkpoint of each partition; 0 for a partition without any fold. */
   checkpoints(space: Space): Promise<Position[]>;
   /**
@@ -120,10 +122,14 @@ export type RemoteRead<Value> = {
   value: Value;
 };
 
+/** The newest rows of a query. `isCut`: it has more rows, which did not fit into one answer. */
+export type RemotePage = { rows: readonly ListedRow[]; isCut: boolean };
+
 /** A store across the network. Throws ReadModelRebuilding if it does not answer in time. */
 export type RemoteStore = ProjectionStore & {
   find(name: string, scope: string, key: string): Promise<RemoteRead<Row | undefined>>;
-  page(name: string, query: ListQuery): Promise<RemoteRead<readonly ListedRow[]>>;
+  /** Returns at most a bounded number of bytes, and at least one row if there is one. */
+  page(name: string, query: ListQuery): Promise<RemoteRead<RemotePage>>;
   /** Reads again which spaces are live, because another process may have switched them. */
   refresh(): Promise<void>;
 };

@@ -24,6 +24,8 @@ const READ_MS = 50;
 const WARM_ROWS_MAX = 50_000;
 /** With 1,000 events, each partition's script would write only a handful of rows. */
 const FILL_EVENTS = 16_000;
+/** A script that loads or writes this many rows keeps Redis busy for about a millisecond. */
+const COMMIT_ROWS_MAX = 500;
 
 /**
  * Opens read models in Redis, shared by many processes. They are a cache of the log: after a flush, a
@@ -43,6 +45,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
   await spaces.finishDrops().catch(onFault);
   return {
     fillEvents: FILL_EVENTS,
+    commitRowsMax: COMMIT_ROWS_MAX,
     find: (name, scope, key) => requests.find(name, scope, key),
     page: (name, query) => requests.page(name, query),
     refresh: () => requests.refresh(),

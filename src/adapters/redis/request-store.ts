@@ -1,20 +1,19 @@
-import type { RemoteRead, ListQuery, Row } from '#src/ports/read-model.ts';
+import type { ListedRow, ListQuery, RemotePage, RemoteRead, Row } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf, ReadModelRebuilding } from '#src/ports/read-model.ts';
 import { LruCache } from '../lru-cache.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { bytesOf, type Connections } from './connect.ts';
 import { decodeMember, decodeRow, fieldOf, type Keys, orderRange } from './keys.ts';
-import { FIND, PAGE, type Script } from './scripts.ts';
+import { FIND, PAGE, PAGE_BYTES, type Script } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 
+const NO_ROWS: RemotePage = { rows: [], isCut: false };
 /** Characters of all cached answers; decoded, at most about 100 MiB. */
 const CACHE_CHARS_MAX = 33_554_432;
-const ANSWER_CHARS_MAX = CACHE_CHARS_MAX / 8;
 /** The least that an answer counts, for its key and its objects. */
 const ANSWER_CHARS_MIN = CACHE_CHARS_MAX / 1_024;
 
 type Reply = readonly (string | null)[];
-type Listed = { row: Row; sort: number; key: string };
 type CachedAnswer = { id: string; checkpoint: number; value: unknown };
 
 type RequestStoreOptions = {
@@ -65,12 +64,9 @@ export class RequestStore {
     return this.#query({ name, scope, script: FIND, args, decode, none: undefined });
   }
 
-  page(
-    name: string,
-    { scope, before, downTo, limit }: ListQuery,
-  ): Promise<RemoteRead<readonly Listed[]>> {
+  page(name: string, { scope, before, downTo, limit }: ListQuery): Promise<RemoteRead<RemotePage>> {
     const args = [scope, ...orderRange(scope, before, downTo), limit];
-    return this.#query({ name, scope, script: PAGE, args, decode: decodePage, none: [] });
+    return this.#query({ name, scope, script: PAGE, args, decode: decodePage, none: NO_ROWS });
   }
 
   refresh(): Promise<void> {
@@ -121,7 +117,8 @@ export class RequestStore {
     const value = query.decode(values);
     const checkpoint = Number(at);
     const chars = values.reduce((sum, text) => sum + (text?.length ?? 0), 0);
-    if (chars <= ANSWER_CHARS_MAX)
+    // The parts of a long listing are read once, and would replace all others.
+    if (chars < PAGE_BYTES)
       this.#answers.set(cacheKey, { id, checkpoint, value }, Math.max(chars, ANSWER_CHARS_MIN));
     return { space, checkpoint, value };
   }
@@ -135,9 +132,9 @@ const unavailableOnError = async <T>(what: string, read: () => Promise<T>): Prom
   }
 };
 
-const decodePage = (reply: Reply): Listed[] => {
-  const rows: Listed[] = [];
+const decodePage = ([cut, ...reply]: Reply): RemotePage => {
+  const rows: ListedRow[] = [];
   for (let i = 0; i < reply.length; i += 2)
     rows.push({ row: decodeRow(reply[i + 1] ?? ''), ...decodeMember(reply[i] ?? '') });
-  return rows;
+  return { rows, isCut: cut === 'cut' };
 };

@@ -7,13 +7,22 @@ import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
-import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
+import type {
+  ListQuery,
+  LocalStore,
+  ReadModels,
+  RemotePage,
+  RemoteStore,
+} from '#src/ports/read-model.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { append, tally, type Tally } from './engine.ts';
 
 /** Positions of a log with other records between the events, and with checkpoints after the last event. */
 const STEP = 10;
 const BEYOND = 5;
+/** Each page of the store has fewer rows than most lists. */
+const PART_ROWS = 2;
+const NO_ROWS: RemotePage = { rows: [], isCut: false };
 
 const spaced = (log: EventLog): EventLog => {
   const placed = (event: FoldEvent): FoldEvent => ({ ...event, position: event.position * STEP });
@@ -78,6 +87,10 @@ export const remoteStoreWorld = (
         const checkpoint = (await store.checkpoints(space))[partitionOf(scope)];
         return { space, checkpoint, value: read(space) };
       });
+    const cutList = (space: string, query: ListQuery): RemotePage => {
+      const rows = held.list(space, query);
+      return { rows: rows.slice(0, PART_ROWS), isCut: rows.length > PART_ROWS };
+    };
     return {
       checkpoints: (space) => call((store) => store.checkpoints(space)),
       load: async (space, keys, at) =>
@@ -92,7 +105,7 @@ export const remoteStoreWorld = (
       close: async () => {},
       find: (name, scope, key) =>
         readLive(name, scope, (space) => held.peek(space, scope, key), undefined),
-      page: (name, query) => readLive(name, query.scope, (space) => held.list(space, query), []),
+      page: (name, query) => readLive(name, query.scope, (space) => cutList(space, query), NO_ROWS),
       refresh: () => call(async () => {}),
     };
   };
