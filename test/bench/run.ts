@@ -16,7 +16,13 @@ import { benchFeed } from './rows/feed.ts';
 import { benchMcp } from './rows/mcp.ts';
 import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
-import { benchHotLink, benchLargePerformance, benchSmallPerformance } from './rows/performance.ts';
+import {
+  benchHotLink,
+  benchLargeInRedis,
+  benchLargePerformance,
+  benchSmallInRedis,
+  benchSmallPerformance,
+} from './rows/performance.ts';
 import { benchProcesses } from './processes.ts';
 import { benchReads } from './rows/read.ts';
 import { benchRedisRebuild } from './rows/redis-rebuild.ts';
@@ -37,6 +43,8 @@ const BENCHES: Record<string, Bench> = {
   R: benchReads,
   'R-1000x30': benchSmallPerformance,
   'R-5000x90': benchLargePerformance,
+  'R-1000x30-redis': benchSmallInRedis,
+  'R-5000x90-redis': benchLargeInRedis,
   hot: benchHotLink,
   C: benchRedirects,
   O: benchOverload,
@@ -55,7 +63,7 @@ const BENCHES: Record<string, Bench> = {
 };
 
 /** Benchmarks that need a redis-server; they are skipped without one. */
-const NEEDS_REDIS = new Set(['K', 'J', 'V', 'D']);
+const NEEDS_REDIS = new Set(['R-1000x30-redis', 'R-5000x90-redis', 'K', 'J', 'V', 'D']);
 
 /** Above this share the generator may limit the result. */
 const BUSY_MAX = 0.95;

@@ -1,6 +1,6 @@
 /** Rows of the result table, and their text form. */
 
-export type Unit = '1/s' | 'us' | 'ms' | 's' | 'MB' | 'share';
+export type Unit = '1/s' | 'us' | 'ms' | 's' | 'MB' | 'share' | 'count';
 
 export type Row = {
   /** The benchmark's letter. */
