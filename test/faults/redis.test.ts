@@ -1,6 +1,8 @@
 /** Faults of Redis: a reader gets the right rows or a refusal, and the right rows again soon after. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { partitionOf } from '#src/ports/read-model.ts';
+import { buildDiskFaults, type DiskFaults } from '../support/disk/disk-faults.ts';
+import { directories } from '../support/processes/directories.ts';
 import { awaitPassed } from '../support/world/engine.ts';
 import type { TestRedis } from '../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../support/redis/redis-server.ts';
@@ -8,6 +10,9 @@ import type { Process, RedisWorld, Answers } from '../support/redis/redis-world.
 import { awaitAnswers, redisWorld, underLoad } from '../support/redis/redis-world.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
+const temporary = directories('redis-disk-');
+const disk = buildDiskFaults(temporary.fresh());
+afterAll(temporary.removeAll);
 
 describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
   let redis: TestRedis;
@@ -149,3 +154,33 @@ describe.skipIf(!hasRedis)(`The read models in Redis, ${ON_REDIS},`, () => {
     await expectRight(answers);
   });
 });
+
+describe.skipIf(!hasRedis || !disk)(
+  `A Redis that persists its rows (needs cc on Linux), ${ON_REDIS},`,
+  () => {
+    const faults = disk as DiskFaults;
+    afterAll(endRedis);
+
+    test('makes reads refused instead of stale while its disk is full, and complete afterwards', async () => {
+      const settings = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
+      const redis = await startRedis(settings, undefined, { environment: faults.settings });
+      const world = redisWorld(redis.url);
+      const one = await world.start();
+      const answers = await underLoad(world, one, OWNERS, async (answers) => {
+        await awaitAnswers(answers, 'right', 200);
+        faults.fail(['write'], 'ENOSPC', redis.directory);
+        while (!one.faults.some((fault) => String(fault).includes('No space left')))
+          await awaitAnswers(answers, 'right', 1);
+        // Reads that began before the first refused write can still be pending.
+        await awaitAnswers(answers, 'rebuilding', 200);
+        const { right } = answers;
+        await awaitAnswers(answers, 'rebuilding', 200);
+        expect(answers.right).toBe(right);
+        faults.end();
+      });
+      expect(answers.wrong).toEqual([]);
+      expect(await world.mismatches(one)).toEqual([]);
+      await world.end();
+    });
+  },
+);

@@ -64,6 +64,11 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at)
     return must_fail(file, "write") ? -1 : REAL(pwrite64)(file, bytes, count, at);
 }
 
+ssize_t write(int file, const void *bytes, size_t count)
+{
+    return must_fail(file, "write") ? -1 : REAL(write)(file, bytes, count);
+}
+
 int fsync(int file)
 {
     return must_fail(file, "sync") ? -1 : REAL(fsync)(file);

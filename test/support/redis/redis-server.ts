@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { directories } from '../processes/directories.ts';
@@ -49,11 +50,16 @@ const freePortBelow = async (limit: number): Promise<number> => {
   return port;
 };
 
+type RedisOptions = {
+  /** Serves TLS on a second port with this certificate. */
+  tls?: { key: string; cert: string };
+  environment?: Record<string, string>;
+};
+
 export const startRedis = async (
   settings: readonly string[] = [],
   at?: number,
-  /** Serves TLS on a second port with this certificate. */
-  tls?: { key: string; cert: string },
+  { tls, environment = {} }: RedisOptions = {},
 ): Promise<TestRedis & { tlsPort: number }> => {
   const port = at ?? (await freePort());
   const directory = temporary.fresh();
@@ -70,6 +76,7 @@ export const startRedis = async (
   const start = async (): Promise<void> => {
     const started = spawn(BINARY, ['--port', String(port), ...base, ...settings], {
       stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...env, ...environment },
     });
     child = started;
     running.add(started);
