@@ -1,8 +1,11 @@
 /** How long work is divided among the turns of the event loop, with counted turns and an injected clock. */
 import { describe, expect, it } from 'vitest';
-import { inTurns, TurnQueue } from '#src/app/shared/turns.ts';
+import { randomFrom } from '../support/clients/journal.ts';
+import { inTurns, sortedInTurns, TurnQueue } from '#src/app/shared/turns.ts';
 
 const TURN_ITEMS_MAX = 500;
+/** Those of 5 ms, and of one part of the work. */
+const COMPARISONS_MAX = 65_000;
 
 /** A queue whose clock advances by 1 ms for every 100 items. The test runs the turns of its event loop. */
 const world = () => {
@@ -17,6 +20,12 @@ const world = () => {
   return {
     turns,
     itemsByTurn,
+    /** Compares numbers as if 10,000 comparisons took 1 ms, each as one item. */
+    compare: (a: number, b: number): number => {
+      items += 1;
+      if (items % 10_000 === 0) now += 1;
+      return a - b;
+    },
     advance: (ms: number) => void (now += ms),
     read: async (count: number): Promise<void> => {
       const each = (): void => {
@@ -48,6 +57,19 @@ describe('Long work', () => {
     expect(Math.max(...itemsByTurn)).toBeLessThanOrEqual(TURN_ITEMS_MAX);
     expect(itemsByTurn.reduce((sum, count) => sum + count)).toBe(20_000);
   });
+
+  it.each([0, 1, 2, 1_024, 1_025, 5_000, 100_000])(
+    'sorts %i items as toSorted does, equal ones in their order, in a bounded number of comparisons a turn',
+    async (length) => {
+      const { turns, compare, run, itemsByTurn } = world();
+      const random = randomFrom(length + 1);
+      const items = Array.from({ length }, (_, at) => [random(length + 1), at] as const);
+      const sorting = sortedInTurns(items, ([a], [b]) => compare(a, b), turns);
+      await run();
+      expect(await sorting).toEqual(items.toSorted(([a], [b]) => a - b));
+      expect(Math.max(...itemsByTurn)).toBeLessThanOrEqual(COMPARISONS_MAX);
+    },
+  );
 
   it('of 40 requests at once holds a turn no longer than that of one', async () => {
     const { read, run, itemsByTurn } = world();

@@ -1,5 +1,5 @@
 import { METRICS } from '#contracts/records/performance.ts';
-import { inTurns } from '../shared/turns.ts';
+import { byText, eventLoopTurns, inTurns, sortedInTurns } from '../shared/turns.ts';
 import {
   addTo,
   type Bucket,
@@ -21,39 +21,13 @@ import {
 } from './groups.ts';
 import { type Detail, NONE } from './columns.ts';
 import type { FactSelection } from './roll-up.ts';
+import { SlotNumbers } from './slot-numbers.ts';
 
 const WIDTH = METRICS.length;
 const RAW = METRICS.indexOf('clicks_raw');
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const SURPLUS = METRICS.indexOf('clicks_surplus');
 const WON = METRICS.indexOf('leads_won');
-
-/** A question of more buckets and groups than this is counted with a Map, which is slower and takes no empty space. */
-const SLOTS_IN_ARRAY_MAX = 8_388_608;
-
-/** Numbers the slots that occur, in the order of their first use. */
-class SlotNumbers {
-  readonly #dense: Int32Array | undefined;
-  readonly #sparse = new Map<number, number>();
-  readonly slots: number[] = [];
-
-  constructor(slots: number) {
-    if (slots <= SLOTS_IN_ARRAY_MAX) this.#dense = new Int32Array(slots).fill(NONE);
-  }
-
-  find(slot: number): number {
-    return (this.#dense ? this.#dense[slot] : this.#sparse.get(slot)) ?? NONE;
-  }
-
-  of(slot: number): number {
-    const known = this.find(slot);
-    if (known >= 0) return known;
-    const number = this.slots.push(slot) - 1;
-    if (this.#dense) this.#dense[slot] = number;
-    else this.#sparse.set(slot, number);
-    return number;
-  }
-}
 
 type Layout = { times: Times; groups: Groups; countries: Countries; place: number };
 
@@ -145,24 +119,30 @@ export class Report {
   }
 
   /** The buckets by time, then by group; each is made when it is read. */
-  inOrder(): OrderedBuckets {
+  async inOrder(): Promise<OrderedBuckets> {
     const { starts } = this.#layout.times;
     const columns = this.#columns;
     const { slots } = this.#numbers;
-    const order = this.#columnsInOrder();
+    const order = await this.#columnsInOrder();
     const numbers: number[] = [];
     if (starts.length * order.length <= 4 * slots.length)
-      for (const [bucket] of starts.entries())
+      for (const [bucket] of starts.entries()) {
+        await eventLoopTurns.pause();
         for (const column of order) {
           const number = this.#numbers.find(bucket * columns + column);
           if (number >= 0) numbers.push(number);
         }
+      }
     else {
       const ranks = new Map(order.map((column, rank) => [column, rank]));
-      const rankOf = (slot: number): number =>
-        Math.floor(slot / columns) * columns + (ranks.get(slot % columns) ?? 0);
-      const ranked = slots.map((slot, number) => [rankOf(slot), number] as const);
-      for (const [, number] of ranked.sort(([a], [b]) => a - b)) numbers.push(number);
+      const ofBucket = starts.map((): [rank: number, number: number][] => []);
+      await inTurns(slots.entries(), ([number, slot]) => {
+        const rank = ranks.get(slot % columns) ?? 0;
+        ofBucket[Math.floor(slot / columns)]?.push([rank, number]);
+      });
+      for (const ranked of ofBucket)
+        for (const [, number] of await sortedInTurns(ranked, ([a], [b]) => a - b))
+          numbers.push(number);
     }
     return {
       length: numbers.length,
@@ -172,15 +152,16 @@ export class Report {
   }
 
   /** The groups that occur, by their text. */
-  #columnsInOrder(): number[] {
+  async #columnsInOrder(): Promise<number[]> {
     const columns = this.#columns;
     const present = new Uint8Array(columns);
     for (const slot of this.#numbers.slots) present[slot % columns] = 1;
     const keyed: [string, number][] = [];
-    for (const [column, is] of present.entries())
+    await inTurns(present.entries(), ([column, is]) => {
       if (is) keyed.push([JSON.stringify(this.#groupOf(column)), column]);
-    keyed.sort(([a], [b]) => Number(a > b) - Number(a < b));
-    return keyed.map(([, column]) => column);
+    });
+    const ordered = await sortedInTurns(keyed, ([a], [b]) => byText(a, b));
+    return ordered.map(([, column]) => column);
   }
 
   #groupOf(column: number): (string | null)[] {

@@ -1,6 +1,6 @@
 import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
-import { inTurns } from '../shared/turns.ts';
+import { byText, inTurns, sortedInTurns } from '../shared/turns.ts';
 import { bucketOf, dateOf } from './calendar.ts';
 
 export type Query = {
@@ -75,10 +75,11 @@ export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise
     }
   const starts = [...byStart.keys()].sort((a, b) => a - b);
   const ordered: Bucket[] = [];
-  await inTurns(starts, (start) => {
+  for (const start of starts) {
     const ofStart = byStart.get(start) ?? [];
-    ordered.push(...ofStart.sort((a, b) => Number(a.key > b.key) - Number(a.key < b.key)));
-  });
+    for (const one of await sortedInTurns(ofStart, (a, b) => byText(a.key, b.key)))
+      ordered.push(one);
+  }
   return ordered;
 };
 

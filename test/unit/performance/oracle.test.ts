@@ -155,7 +155,7 @@ it('The answer of every question equals that of the oracle, for random histories
           for (const { sum } of oracle) addTo(total, sum);
           expect(renderSum(report.total())).toEqual(renderSum(total));
           if (query.groupBy.length === 0) continue;
-          const ordered = report.inOrder();
+          const ordered = await report.inOrder();
           const indexes = Array.from({ length: ordered.length }, (_, index) => index);
           expect(indexes.map((index) => ordered.at(index).key)).toEqual(
             counted.map(([key]) => key),
