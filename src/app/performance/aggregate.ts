@@ -38,12 +38,18 @@ export class Report {
   readonly #layout: Layout;
   readonly #numbers: SlotNumbers;
   /** WIDTH counts for each number of a slot. A click is counted by the last of its metrics only. */
-  #counts = new Float64Array(256 * WIDTH);
+  readonly #counts: Float64Array;
+  /** The sums of `#counts`. */
+  readonly #totals = new Float64Array(WIDTH);
   readonly #money = new Map<number, Pick<Sum, 'rfq' | 'won'>>();
 
-  constructor(layout: Layout) {
+  /** `factsMax`: the most facts that will be counted. */
+  constructor(layout: Layout, factsMax: number) {
     this.#layout = layout;
-    this.#numbers = new SlotNumbers(layout.times.starts.length * this.#columns);
+    const slots = layout.times.starts.length * this.#columns;
+    this.#numbers = new SlotNumbers(slots);
+    // Memory that no count is written to costs nothing.
+    this.#counts = new Float64Array(Math.min(slots, factsMax) * WIDTH);
   }
 
   get #columns(): number {
@@ -61,6 +67,8 @@ export class Report {
     const columns = this.#columns;
     const classCount = countries.names.length;
     const numbers = this.#numbers;
+    const counts = this.#counts;
+    const totals = this.#totals;
     for (let at = from; at < to; at += 1) {
       const i = indexes === undefined ? at : (indexes[at] ?? 0);
       const bucket = buckets[(times[i] ?? 0) - first] ?? NONE;
@@ -70,25 +78,18 @@ export class Report {
       const number = numbers.of(bucket * columns + group * classCount + country);
       const metric = metrics[i] ?? 0;
       const place = number * WIDTH + metric;
-      if (place >= this.#counts.length) this.#grow();
-      const counts = this.#counts;
       const weight = weights === undefined ? 1 : (weights[i] ?? 0);
-      if (metric <= UNIQUE) counts[place] = (counts[place] ?? 0) + weight;
-      else this.#countDetail(number, { metric, weight, detail: facts.details.get(i) });
+      if (metric <= UNIQUE) {
+        counts[place] = (counts[place] ?? 0) + weight;
+        totals[metric] = (totals[metric] ?? 0) + weight;
+      } else this.#countDetail(number, { metric, weight, detail: facts.details.get(i) });
     }
   }
 
-  #grow(): void {
-    const counts = new Float64Array(2 * this.#counts.length);
-    counts.set(this.#counts);
-    this.#counts = counts;
-  }
-
   #countDetail(number: number, { metric, weight, detail }: Weighted): void {
-    const at = number * WIDTH;
     const by = typeof detail === 'number' ? detail : weight;
-    this.#counts[at + metric] = (this.#counts[at + metric] ?? 0) + by;
-    if (metric === SURPLUS) this.#counts[at + RAW] = (this.#counts[at + RAW] ?? 0) + by;
+    this.#add(number, metric, by);
+    if (metric === SURPLUS) this.#add(number, RAW, by);
     if (!Array.isArray(detail)) return;
     let money = this.#money.get(number);
     if (!money) this.#money.set(number, (money = { rfq: new Map(), won: new Map() }));
@@ -99,14 +100,16 @@ export class Report {
     }
   }
 
+  #add(number: number, metric: number, by: number): void {
+    const place = number * WIDTH + metric;
+    this.#counts[place] = (this.#counts[place] ?? 0) + by;
+    this.#totals[metric] = (this.#totals[metric] ?? 0) + by;
+  }
+
   /** The sum of everything. */
   total(): Sum {
-    const total = emptySum();
-    const { counts } = total;
-    const end = this.#numbers.slots.length * WIDTH;
-    for (let at = 0; at < end; at += 1)
-      counts[at % WIDTH] = (counts[at % WIDTH] ?? 0) + (this.#counts[at] ?? 0);
-    addClicks(counts);
+    const total: Sum = { ...emptySum(), counts: [...this.#totals] };
+    addClicks(total.counts);
     for (const money of this.#money.values()) addTo(total, { counts: [], ...money });
     return total;
   }
@@ -221,7 +224,7 @@ export const aggregate = async (
   const narrowed = narrow(selection, groups);
   const countries = await countriesOf(narrowed, times, { groups, query });
   const place = query.groupBy.indexOf('country');
-  const report = new Report({ times, groups, countries, place });
+  const report = new Report({ times, groups, countries, place }, narrowed.length);
   await inSlices(narrowed, (from, to) => report.count(narrowed, from, to));
   return report;
 };
