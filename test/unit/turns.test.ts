@@ -34,6 +34,10 @@ const world = () => {
       };
       await inTurns(Array.from({ length: count }), each, turns);
     },
+    /** Runs the tasks of one turn. */
+    step: (): void => {
+      for (const task of scheduled.splice(0)) task();
+    },
     /** Runs turns until nothing is left to do, and records how many items were handled in each. */
     async run(): Promise<void> {
       for (let before = 0; ; before = items) {
@@ -94,6 +98,19 @@ describe('Long work', () => {
     await Promise.all(waiting);
     expect(order).toEqual(['a', 'b']);
     expect(turns.waitMs()).toBe(0);
+  });
+
+  it('would wait for one turn for each task in the queue, even if the first one has just begun to wait', () => {
+    const { turns, advance, step } = world();
+    for (let turn = 0; turn < 50; turn += 1) {
+      void turns.next();
+      advance(40);
+      step();
+    }
+    expect(turns.waitMs()).toBe(0);
+    for (let task = 0; task < 10; task += 1) void turns.next();
+    expect(turns.waitMs()).toBeGreaterThan(350);
+    expect(turns.waitMs()).toBeLessThanOrEqual(400);
   });
 
   it('does not wait while the turn has time left', async () => {

@@ -76,15 +76,23 @@ export class OwnerFacts extends Columns {
 export class FactsCache {
   readonly #byOwner = new Map<string, OwnerFacts>();
   readonly #queue = new KeyedQueue();
+  /** By owner: the read that is queued and has not begun. */
+  readonly #next = new Map<string, Promise<OwnerFacts>>();
   readonly #bytesMax: number;
 
   constructor(bytesMax = CACHE_BYTES_MAX) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Reads the new facts of an owner. Costs by their number, and by all facts the first time. */
+  /**
+   * Reads the new facts of an owner. Costs by their number, and by all facts the first time. Calls that come while a read
+   * is under way share the next one, so none waits for more than two.
+   */
   read(readModels: ReadModels, ownerId: string): Promise<OwnerFacts> {
-    return this.#queue.run(ownerId, async () => {
+    const next = this.#next.get(ownerId);
+    if (next) return next;
+    const reading = this.#queue.run(ownerId, async () => {
+      this.#next.delete(ownerId);
       const facts = await readNewFacts(readModels, ownerId, this.#byOwner.get(ownerId));
       // Moves the owner to the end, because a Map keeps the order of insertion.
       this.#byOwner.delete(ownerId);
@@ -92,6 +100,8 @@ export class FactsCache {
       this.#evict();
       return facts;
     });
+    this.#next.set(ownerId, reading);
+    return reading;
   }
 
   #evict(): void {

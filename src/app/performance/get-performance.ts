@@ -9,6 +9,7 @@ import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { bindingOf, readPlace, writeCursor } from '../read-models/cursor.ts';
 import { present } from '../shared/present.ts';
+import { eventLoopTurns } from '../shared/turns.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { aggregate, type Report } from './aggregate.ts';
 import {
@@ -69,6 +70,8 @@ export const getPerformance: Handler<'getPerformance'> = async (
   const page = isWhole ? wholePage(buckets) : pageAfter(buckets, after, input.limit);
   if (isRefusal(page)) return page;
   const { last } = page;
+  // A page takes many milliseconds to render and to check, so no two are rendered in one turn.
+  await eventLoopTurns.pause();
   const rowOf = (bucket: Bucket): ReportRow => ({
     ...renderBucket(bucket, query.groupBy),
     ...(joined && { comparison: renderSum(joined.earlier(bucket)) }),

@@ -1,6 +1,8 @@
 /** How long all long work together may hold one turn of the event loop. Ordinary requests finish within it. */
 const TURN_MS = 5;
 const ITEMS_PER_CHECK = 100;
+/** How much the newest turn counts in the mean of their durations. */
+const NEWEST_SHARE = 0.125;
 
 type Options = {
   /** A monotonic clock in milliseconds. */
@@ -19,6 +21,8 @@ export class TurnQueue {
   readonly #waiting: { since: number; resume(): void }[] = [];
   /** When long work began in this turn; undefined while this turn has had none. */
   #beganAt: number | undefined;
+  /** The mean duration of the turns in which long work waited. */
+  #turnMs = 0;
 
   constructor(options: Options) {
     this.#options = options;
@@ -28,9 +32,7 @@ export class TurnQueue {
   pause(): Promise<void> | undefined {
     const now = this.#options.monotonic();
     if (this.#beganAt === undefined) this.#begin(now);
-    return now - (this.#beganAt ?? now) < TURN_MS && this.#waiting.length === 0
-      ? undefined
-      : this.next();
+    return now - (this.#beganAt ?? now) < TURN_MS ? undefined : this.next();
   }
 
   /** Resolves in a later turn of the event loop, after the work that waits already. */
@@ -40,10 +42,15 @@ export class TurnQueue {
     return new Promise((resume) => void this.#waiting.push({ since, resume }));
   }
 
-  /** Milliseconds that the first task in the queue has waited; 0 if none waits. */
+  /**
+   * Milliseconds that another task would wait, as far as is known: as long as the first one has waited, or a turn for each
+   * task in the queue. Turns are long when the service is busy, so a short queue can be a long wait. 0 if none waits.
+   */
   waitMs(): number {
     const [first] = this.#waiting;
-    return first ? this.#options.monotonic() - first.since : 0;
+    if (!first) return 0;
+    const waited = this.#options.monotonic() - first.since;
+    return Math.max(waited, this.#waiting.length * this.#turnMs);
   }
 
   #begin(now: number): void {
@@ -52,7 +59,9 @@ export class TurnQueue {
       this.#beganAt = undefined;
       const first = this.#waiting.shift();
       if (!first) return;
-      this.#begin(this.#options.monotonic());
+      const next = this.#options.monotonic();
+      this.#turnMs += (next - now - this.#turnMs) * NEWEST_SHARE;
+      this.#begin(next);
       first.resume();
     });
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { METRICS } from '#contracts/records/performance.ts';
 import { METRIC, performance } from '#projections/performance.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
 import { FACTS_PER_CHUNK, FIRST_SET_SORT, TAIL_SORT } from '#src/ports/rows.ts';
 import { factsAfter, readModelsWith } from '../../support/oracle/facts.ts';
 import type { Given } from '../../support/world/fold.ts';
@@ -167,6 +168,31 @@ describe('The read model of performance', () => {
       );
     }
     expect((await cache.read(readModelsWith([]), 'anna')).length).toBe(0);
+  });
+
+  test('is read at most twice for any number of questions at once, and each sees what was there when it was asked', async () => {
+    const visits = Array.from({ length: 9 }, (_, n) => visit('1', `v${n}`));
+    const cache = new FactsCache();
+    let rows = Object.values(rowsAfter(performance, visits.slice(0, 1)));
+    let reads = 0;
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const list: ReadModels['list'] = async (name, query) => {
+      reads += 1;
+      const stored = readModelsWith(rows);
+      begun.resolve();
+      await released.promise;
+      return stored.list(name, query);
+    };
+    const readModels = { ...readModelsWith([]), list };
+    const first = cache.read(readModels, 'anna');
+    await begun.promise;
+    rows = Object.values(rowsAfter(performance, visits));
+    const later = Array.from({ length: 100 }, () => cache.read(readModels, 'anna'));
+    released.resolve();
+    await first;
+    for (const facts of await Promise.all(later)) expect(facts.length).toBe(visits.length);
+    expect(reads).toBe(2);
   });
 
   test('keeps the facts of the last owners within its number of bytes', async () => {
