@@ -47,7 +47,8 @@ export const LIMITS = {
   HANDLER_WAIT_MS: 5_000,
   READER_WAIT_MS: 30_000,
   KEEP_ALIVE_MS: 65_000,
-  SOCKETS_MAX: 2_048,
+  /** libuv reads 1,024 events at once; while as many are ready, no timer and no other phase of the event loop runs. */
+  SOCKETS_MAX: 1_000,
   PIPELINED_MAX: 512,
   KEYS_PER_AGENT_MAX: 2,
   KEY_DAYS_DEFAULT: 90,

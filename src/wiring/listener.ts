@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { LIMITS } from '#contracts/limits.ts';
 import type { Config } from '#src/config.ts';
 
 export type Listener = {
@@ -7,6 +8,15 @@ export type Listener = {
   /** Starts the server and returns the URL it listens on. */
   listen(server: FastifyInstance): Promise<string>;
 };
+
+/**
+ * Listens for connections and returns the URL. As many as the server accepts may wait while it is busy (the kernel's
+ * `net.core.somaxconn` permitting): with the default of 511 a client beyond them tries again after 1, 3 and 7 seconds.
+ */
+export const listenAt = (
+  server: FastifyInstance,
+  address: { host: string; port: number },
+): Promise<string> => server.listen({ ...address, backlog: LIMITS.SOCKETS_MAX });
 
 export const createListener = ({ host, port, publicUrl }: Config): Listener => {
   const urlOf = (actualPort: number | string): string => {
@@ -18,7 +28,7 @@ export const createListener = ({ host, port, publicUrl }: Config): Listener => {
   return {
     origin: () => publicUrl ?? url,
     async listen(server) {
-      url = urlOf(new URL(await server.listen({ host, port })).port);
+      url = urlOf(new URL(await listenAt(server, { host, port })).port);
       return url;
     },
   };

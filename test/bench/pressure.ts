@@ -2,6 +2,7 @@
  * A load generator for more than the service can do: a closed loop whose clients obey Retry-After, or an open loop that
  * sends at a rate, whatever is answered.
  */
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { answerReader, type Call, nextId, type Template, templateOf } from './load.ts';
@@ -11,7 +12,10 @@ export type Pressure = {
   url: string;
   calls: Call[];
   ms: number;
-  /** Connections of the closed loop; the most that an open loop opens. */
+  /**
+   * Connections, opened before the first request: Node accepts one in each turn of its event loop, so a busy service would
+   * delay new connections, and not requests.
+   */
   connections: number;
   /** Requests a second of an open loop. */
   perSecond?: number;
@@ -59,6 +63,12 @@ class Client {
     this.#socket.on('error', () => answered(0, 0, 0));
   }
 
+  /** Resolves when the service has accepted the connection; rejects if it does not. */
+  async connected(): Promise<this> {
+    if (this.#socket.connecting) await once(this.#socket, 'connect');
+    return this;
+  }
+
   send(template: Template): void {
     this.#sentAt = performance.now();
     const text = template.length > 1 ? template.join(nextId()) : (template[0] ?? '');
@@ -75,14 +85,11 @@ export const press = async (order: Pressure): Promise<Pressed> => {
   const templates = calls.map((call) => templateOf(call, new URL(url).host));
   let next = 0;
   const nextCall = (): Template => templates[next++ % templates.length] ?? [];
-  const clients: Client[] = [];
   const idle: Client[] = [];
   const count: Count = { times: [], refused: 0, failures: 0, firstFailure: null };
-  const began = performance.now();
-  const counted = began + ms * UNCOUNTED_SHARE;
+  let [began, counted] = [0, Infinity];
   const isOver = (): boolean => performance.now() - began >= ms;
-  const before = performance.eventLoopUtilization();
-  const open = (): Client => {
+  const open = (): Promise<Client> => {
     const client = new Client(url, (status, retryAfterS, took) => {
       if (performance.now() >= counted) note(count, { status, retryAfterS, took });
       if (isOver()) return;
@@ -90,15 +97,19 @@ export const press = async (order: Pressure): Promise<Pressed> => {
       else if (retryAfterS === 0) client.send(nextCall());
       else setTimeout(() => isOver() || client.send(nextCall()), retryAfterS * 1_000);
     });
-    clients.push(client);
-    return client;
+    return client.connected();
   };
+  const clients = await Promise.all(Array.from({ length: connections }, open));
+  const before = performance.eventLoopUtilization();
+  began = performance.now();
+  counted = began + ms * UNCOUNTED_SHARE;
   let [sent, unsent] = [0, 0];
-  if (perSecond === undefined) for (let n = 0; n < connections; n++) open().send(nextCall());
+  if (perSecond === undefined) for (const client of clients) client.send(nextCall());
+  else idle.push(...clients);
   const ticker = setInterval(() => {
     if (perSecond === undefined) return;
     for (const due = ((performance.now() - began) / 1_000) * perSecond; sent < due; sent += 1) {
-      const client = idle.pop() ?? (clients.length < connections ? open() : undefined);
+      const client = idle.pop();
       if (client) client.send(nextCall());
       else if (performance.now() >= counted) unsent += 1;
     }

@@ -7,6 +7,7 @@ import { type Config, readConfig } from '#src/config.ts';
 import type { AppDeps } from '#src/app/app.ts';
 import { openService, type Service, serviceLogger, type ServiceOptions } from '#src/main.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { listenAt } from '#src/wiring/listener.ts';
 import { serverOver } from '../support/world/server-over.ts';
 
 /** Generated logs have no root.key, and the service does not create one for an existing log. */
@@ -40,7 +41,7 @@ export const serverWith = (service: Service, replaced: Partial<AppDeps>): Fastif
   serverOver({ ...service.deps, ...replaced }, serviceLogger('error'));
 
 export const listen = (server: FastifyInstance): Promise<string> =>
-  server.listen({ host: '127.0.0.1', port: 0 });
+  listenAt(server, { host: '127.0.0.1', port: 0 });
 
 let keys = 0;
 

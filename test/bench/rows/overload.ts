@@ -78,7 +78,7 @@ const mixFor = ({ key }: Details): Call[] => {
 
 const CONNECTIONS = 64;
 /** All sockets that the service accepts, without those of the health checks. */
-const SOCKETS = 2_000;
+const SOCKETS = LIMITS.SOCKETS_MAX - 10;
 const LOAD_MS = 8_000;
 const HEALTH_PAUSE_MS = 20;
 const HEAVY_AT_ONCE = 40;
