@@ -27,9 +27,10 @@ import {
 } from '../../test/e2e/upgrade/archive.ts';
 import { overHttp } from '../../test/e2e/upgrade/exchange.ts';
 import { Recorder } from '../../test/e2e/upgrade/recorder.ts';
-import { folded, PUBLIC_URL, ROOT_KEY, sent } from '../../test/e2e/upgrade/services.ts';
-import { playStory } from '../../test/e2e/upgrade/story.ts';
+import { folded, PUBLIC_URL, ROOT_KEY, sent, summed } from '../../test/e2e/upgrade/services.ts';
+import { playStory, VISITS_PER_MINUTE } from '../../test/e2e/upgrade/story.ts';
 
+const SETTINGS = { PUBLIC_URL, ADDRESS_VISITS_PER_MINUTE: String(VISITS_PER_MINUTE) };
 const temporary = directories('tributary-upgrade-');
 
 const commitOf = (checkout: string): string => {
@@ -44,6 +45,7 @@ const record = async (commit: string, store: Store, service: ChildService): Prom
   const recorder = new Recorder(overHttp(service.url), service.deskToken);
   const settled = async (): Promise<void> => {
     await sent(service, recorder.ids['sent request'] ?? '');
+    await summed(service, recorder.credentials['acme'] ?? '');
     await folded(service);
   };
   const played = await playStory(recorder, settled);
@@ -53,7 +55,7 @@ const record = async (commit: string, store: Store, service: ChildService): Prom
 
 const embedded = async (checkout: string, commit: string): Promise<void> => {
   const directory = temporary.fresh();
-  const service = await serveFrom(checkout, directory, { settings: { PUBLIC_URL } });
+  const service = await serveFrom(checkout, directory, { settings: SETTINGS });
   await record(commit, 'embedded', service);
   await service.end('SIGTERM');
   packDirectory(commit, directory);
@@ -63,7 +65,7 @@ const onServers = async (checkout: string, commit: string): Promise<void> => {
   const file = join(temporary.fresh(), 'log.ndjson');
   const [log, redis] = [await standIn({ file }), await startRedis()];
   const stores = { EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href };
-  const settings = { PUBLIC_URL, ROOT_KEY, ...stores };
+  const settings = { ...SETTINGS, ROOT_KEY, ...stores };
   const services: ChildService[] = [];
   for (const role of ['api', 'projector', 'dispatcher'])
     services.push(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../support/source/tree.ts';
 import { FIXTURE_COMMITS } from './archive.ts';
 
-const COMMIT = FIXTURE_COMMITS[FIXTURE_COMMITS.length - 1] ?? '';
+const [COMMIT] = FIXTURE_COMMITS;
 
 const git = (...args: string[]) => spawnSync('git', ['-C', ROOT, ...args], { encoding: 'utf8' });
 

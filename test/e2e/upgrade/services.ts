@@ -1,4 +1,5 @@
 /** How services of any version are set up, and when they have done their work. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 
@@ -7,6 +8,8 @@ export const PUBLIC_URL = 'https://t.example';
 export const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 
 const SETTLED_MS_MAX = 20_000;
+/** A process sums the visits of a minute. */
+const SUMMED_SECONDS_MAX = 90;
 
 type Status = { data: { lag_events: number }[] };
 
@@ -36,4 +39,17 @@ export const sent = async (service: ChildService, request: string): Promise<void
     return shown.request?.status === 'confirmed';
   };
   if (!(await until(isSent, SETTLED_MS_MAX))) throw new Error(`${request} was not sent`);
+};
+
+/** Resolves when the visits beyond the limit of one address are summed. Throws when that takes too long. */
+export const summed = async ({ url }: Pick<ChildService, 'url'>, apiKey: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const path = '/api/affiliate/v1/performance?granularity=total';
+  for (let second = 0; second < SUMMED_SECONDS_MAX; second += 1) {
+    const answer = await (await fetch(`${url}${path}`, { headers })).json();
+    const { totals } = answer as { totals?: { clicks_surplus?: number } };
+    if (totals?.clicks_surplus) return;
+    await pause(1_000);
+  }
+  throw new Error('the visits were not summed');
 };

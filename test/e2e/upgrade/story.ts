@@ -13,6 +13,8 @@ const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
 const CONSENT = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
 const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+/** Of one address to one link; the service sums the visits beyond. */
+export const VISITS_PER_MINUTE = 20;
 const MCP_VERSION = '2026-07-28';
 
 type Json = Record<string, unknown>;
@@ -78,7 +80,12 @@ const giveAccess = async (recorder: Recorder): Promise<void> => {
   const denied = await request('cedar', ['products:read']);
   await recorder.desk('deny-cedar', `/agents/${denied}/deny`, { reason: 'Unknown' });
 
-  const token = { name: 'Olga of acme', roles: ['owner'], owner_id: 'acme' };
+  const token = {
+    name: 'Olga of acme',
+    person_id: 'olga@acme.example',
+    roles: ['owner'],
+    owner_id: 'acme',
+  };
   const issued = await recorder.desk('token-1', '/desk-tokens', token);
   credentials['owner'] = String(issued['token']);
   const gone = idOf(
@@ -102,6 +109,12 @@ const makeLinks = async (recorder: Recorder): Promise<void> => {
 
   for (const agent of [BROWSER, BROWSER, 'Googlebot/2.1 (+http://www.google.com/bot.html)'])
     await recorder.act('visit', { method: 'GET', path: short, headers: { 'user-agent': agent } });
+  for (let visits = 0; visits <= VISITS_PER_MINUTE; visits += 1)
+    await recorder.act('repeated visit', {
+      method: 'GET',
+      path: short,
+      headers: { 'user-agent': BROWSER },
+    });
 };
 
 const handoffOf = async (recorder: Recorder, title: string, body: object = {}): Promise<void> => {
