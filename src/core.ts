@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
-import { catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
@@ -19,6 +19,7 @@ import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
+import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
 import type { Clock, Ids, KeyVault } from '#src/ports/system.ts';
 import { type Config, isRemoteLog } from './config.ts';
@@ -117,10 +118,7 @@ const open = async (
   const { secrets, vault, time } = await openLogAndKeys({ ...unwired, clock: system }, options);
   const { log, clock } = time;
   const base = { ...unwired, clock };
-  const isInMemory = config.eventLogUrl.startsWith('memory:');
-  const builds = catalogBuilds(isInMemory ? undefined : config.dataDirectory, log.id, (reason) =>
-    logger.warn({ reason }, 'the catalog is rebuilt'),
-  );
+  const builds = openCatalogBuilds(base, log.id);
   const { catalog } = builds;
   parts.defer(() => catalog.close());
   const models = await openReadModels(config, { ...base, role, log, catalog });
@@ -160,6 +158,14 @@ const open = async (
   parts.defer(() => deps.visits.flush());
   const opened = { deps, app: openApp(deps), logger, listener };
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
+};
+
+const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds => {
+  const isInMemory = config.eventLogUrl.startsWith('memory:');
+  return catalogBuilds(isInMemory ? undefined : config.dataDirectory, log, {
+    onDiscarded: (reason) => logger.warn({ reason }, 'the catalog is rebuilt'),
+    pause: () => eventLoopTurns.pause(),
+  });
 };
 
 /** Waits for the read models and then for the head of the log. */

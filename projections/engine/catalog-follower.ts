@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { PRODUCT_EVENTS } from '#contracts/events/index.ts';
-import { type Catalog, PoisonEvent } from '#src/ports/catalog.ts';
+import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import { eventsUpTo } from './fill.ts';
 import type { ParkedPartition } from './target.ts';
@@ -18,7 +18,7 @@ const EVENTS_PER_TURN = 100;
  */
 export class CatalogFollower {
   readonly version: number;
-  readonly #catalog: Catalog;
+  readonly #catalog: OpeningCatalog;
   readonly #onParked: (parked: ParkedPartition) => void;
   readonly #onFault: (error: unknown) => void;
   #parked: { at: ParkedPartition; generation: number } | undefined;
@@ -27,7 +27,7 @@ export class CatalogFollower {
   #isFailing = false;
 
   constructor(
-    catalog: Catalog,
+    catalog: OpeningCatalog,
     callbacks: { onParked(parked: ParkedPartition): void; onFault(error: unknown): void },
   ) {
     this.#catalog = catalog;
@@ -65,14 +65,15 @@ export class CatalogFollower {
 
   /**
    * Reads and folds one page of pending events up to `upTo`. Returns true if there are more. After a
-   * failure it does nothing unless `isRetry` is set.
+   * failure it does nothing unless `isRetry` is set, and nothing before the catalog is open.
    */
   async catchUp(
     log: Pick<EventLog, 'readFold'>,
     upTo: Position,
     isRetry: boolean,
   ): Promise<boolean> {
-    if (this.#keepsUp() || this.parked || (this.#isFailing && !isRetry)) return false;
+    if (this.#catalog.opening() || this.#keepsUp() || this.parked || (this.#isFailing && !isRetry))
+      return false;
     this.#isInStep = false;
     const after = this.checkpoint();
     this.#confirmed = after;

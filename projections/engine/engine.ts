@@ -45,7 +45,10 @@ export type Engine = {
   reportFill(projection: string, progress: FillProgress | undefined): void;
   /** Inspects the store now instead of at the next interval. */
   recheck(): void;
-  /** Resolves to true once all read models are live and reach the head of the log at the start. */
+  /**
+   * Resolves to true once all read models are live and reach the head of the log at the start. Rejects with an error
+   * of the catalog's file.
+   */
   readonly ready: Promise<boolean>;
   /** Resolves when the run has ended and the store is flushed. */
   readonly done: Promise<void>;
@@ -71,6 +74,10 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
       },
     });
   const state = new LoopState(options, catalog);
+  const opened = options.catalog?.opened.then(() => {
+    state.wake();
+    return true;
+  });
   const { head, built } = await startFollowing(state);
   const done = runLoop(state);
   const passed: Engine['passed'] = (position, waitMs) => state.waiters.wait(position, waitMs);
@@ -83,6 +90,7 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
     ready: Promise.all([
       built,
       rowsPassed(head, Infinity),
+      opened ?? true,
       // When its store fails, the catalog serves the products that it has.
       Promise.race([passed(head, Infinity), catalogFailed.promise]),
     ]).then((results) => results.every(Boolean)),

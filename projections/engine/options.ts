@@ -1,4 +1,4 @@
-import type { Catalog } from '#src/ports/catalog.ts';
+import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
@@ -11,7 +11,7 @@ export type EngineOptions = {
   log: EventLog;
   store: ProjectionStore;
   projections: readonly Projection[];
-  catalog?: Catalog;
+  catalog?: OpeningCatalog;
   /** Ends the run; the engine flushes the store first. */
   signal: AbortSignal;
   /** The partitions that this process folds; all by default. */

@@ -104,6 +104,17 @@ export type Catalog = {
   close(): void;
 };
 
+/** How many products have been read from the file. */
+export type CatalogProgress = { done: number; of: number };
+
+/** A catalog that opens beside other work: until then its checkpoint is 0, and all else throws ReadModelRebuilding. */
+export type OpeningCatalog = Catalog & {
+  /** Resolves once the catalog is open, or closed. Rejects with an error of the file that is no damage. */
+  readonly opened: Promise<void>;
+  /** Undefined once the catalog is open. */
+  opening(): CatalogProgress | undefined;
+};
+
 /** An event that can never be folded, in any store; retries are useless. */
 export class PoisonEvent extends Error {
   override readonly name = 'PoisonEvent';

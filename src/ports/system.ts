@@ -6,6 +6,9 @@ export type Clock = {
   monotonic(): number;
 };
 
+/** Returns undefined while long work may continue in this turn of the event loop, otherwise a promise of a later turn. */
+export type Pause = () => Promise<void> | undefined;
+
 /** Milliseconds that new work waits in this process, by what it waits for. */
 export type Waits = {
   eventLoop(): number;

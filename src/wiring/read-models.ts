@@ -16,7 +16,7 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
 import type { ReadModelFollower } from '#src/app/read-models/follower.ts';
 import { type Config, hasRemoteReadModels, isRemoteLog } from '#src/config.ts';
-import type { Catalog } from '#src/ports/catalog.ts';
+import type { OpeningCatalog } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
 import type { LocalStore, ProjectionStore, ReadModels } from '#src/ports/read-model.ts';
@@ -45,7 +45,7 @@ export type OpenReadModels = {
 export type ReadModelOptions = {
   role: ProcessRole;
   log: EventLog;
-  catalog: Catalog;
+  catalog: OpeningCatalog;
   logger: Logger;
   signal: AbortSignal;
   /** Closes what is opened here, in reverse order. */
@@ -119,18 +119,21 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const stackOf = () => ({ store, engine });
   const { passed, asOf } = engine;
   const following = { passed, asOf, unreadable: local.unreadable };
-  const filling = fillingOf(engine, config);
+  const filling = fillingOf(engine, catalog, config);
   return { local, localPassed, readModels: local, engine, stackOf, following, ready, filling };
 };
 
-const fillingOf = (engine: Engine, config: Config) => async (): Promise<Filling> => {
-  const statuses = await engine.status();
-  return {
-    done: Math.min(...statuses.map(({ checkpoint }) => checkpoint)),
-    of: Math.max(...statuses.map(({ checkpoint, lagEvents }) => checkpoint + lagEvents)),
-    unit: isRemoteLog(config) ? 'bytes' : 'events',
+const fillingOf =
+  (engine: Engine, catalog: OpeningCatalog, config: Config) => async (): Promise<Filling> => {
+    const opening = catalog.opening();
+    if (opening) return { ...opening, unit: 'products' };
+    const statuses = await engine.status();
+    return {
+      done: Math.min(...statuses.map(({ checkpoint }) => checkpoint)),
+      of: Math.max(...statuses.map(({ checkpoint, lagEvents }) => checkpoint + lagEvents)),
+      unit: isRemoteLog(config) ? 'bytes' : 'events',
+    };
   };
-};
 
 /** Opens the store in Redis; after `signal` it is closed in time for the end of the process. */
 export const openRemoteStore = async (
@@ -192,6 +195,6 @@ const openLocalAndRemote = async (
       isLocal(name) ? { store: localStore, engine: local } : { store: remoteStore, engine: remote },
     following: { passed, asOf: pair.asOf, unreadable: localRows.unreadable },
     ready: local.ready,
-    filling: fillingOf(local, config),
+    filling: fillingOf(local, catalog, config),
   };
 };

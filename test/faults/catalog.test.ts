@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EngineOptions } from '#projections/engine/options.ts';
 import type { LocalEngine } from '#projections/engine/engine.ts';
 import { catalogBuilds, type CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
+import type { CatalogOptions } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type { ProductSearch } from '#src/ports/catalog.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -43,8 +44,11 @@ afterEach(async () => {
   builds.catalog.close();
 });
 
-const open = (): void => {
-  builds = catalogBuilds(directory, log.id, (reason) => discarded.push(reason));
+const open = (options: CatalogOptions = {}): void => {
+  builds = catalogBuilds(directory, log.id, {
+    onDiscarded: (reason) => void discarded.push(reason),
+    ...options,
+  });
 };
 const follow = (options: Partial<EngineOptions> = {}) =>
   start({
@@ -129,6 +133,7 @@ describe('A catalog file that cannot be written', () => {
     await first.stop();
     builds.catalog.close();
     open();
+    await builds.catalog.opened;
     const other = new DatabaseSync(fileOf());
     other.exec('begin immediate');
     const position = await revise('1', 200);
@@ -170,6 +175,49 @@ describe('A catalog file that cannot be written', () => {
   );
 });
 
+describe('A catalog file that is still being opened', () => {
+  test('delays neither rows nor the start of the engine, and is followed from its checkpoint once it is open', async () => {
+    open();
+    const first = await follow();
+    await awaitPassed(first, await publish('1', 100));
+    await first.stop();
+    builds.catalog.close();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    open({ pause: () => promise });
+    const position = await revise('1', 200);
+    const engine = await follow({ recheckMs: 1e6 });
+    let isReady = false;
+    const ready = engine.ready.then((is) => (isReady = is));
+    expect(await engine.rowsPassed(position, 5_000)).toBe(true);
+    expect([await engine.passed(position, 0), isReady, faults]).toEqual([false, false, []]);
+    expect(() => priceOf('1')).toThrow(ReadModelRebuilding);
+    expect(await statusOf(engine)).toMatchObject({ checkpoint: 0, lagEvents: position });
+    resolve();
+    expect(await ready).toBe(true);
+    expect([priceOf('1'), discarded, faults]).toEqual([200, [], []]);
+  });
+
+  test('is replaced by an empty one if its damage is found meanwhile', async () => {
+    open();
+    const first = await follow();
+    let position = 0;
+    for (let n = 1; n <= 600; n += 1) position = await publish(`${n}`, n);
+    await awaitPassed(first, position);
+    await first.stop();
+    builds.catalog.close();
+    const bytes = readFileSync(fileOf());
+    const file = openSync(fileOf(), 'r+');
+    for (let at = 4_096; at < bytes.length; at += 4_096)
+      if (bytes.subarray(at, at + 4_096).includes('"tiers":'))
+        writeSync(file, Buffer.alloc(4_096, 0xa5), 0, 4_096, at);
+    closeSync(file);
+    open();
+    const engine = await follow();
+    expect(await engine.ready).toBe(true);
+    expect([priceOf('600'), builds.catalog.count(), discarded.length]).toEqual([600, 600, 1]);
+  });
+});
+
 describe('A damaged catalog file', () => {
   const COUNT = 300;
 
@@ -193,6 +241,7 @@ describe('A damaged catalog file', () => {
     builds.catalog.close();
     damage();
     open();
+    await builds.catalog.opened;
     return digest;
   };
 

@@ -5,8 +5,8 @@ import type { Clock } from '#src/ports/system.ts';
 /** Events counted one by one; a longer lag is estimated from these. */
 const COUNTED_MAX = 500;
 
-/** How much of the log a process has read before it serves requests. */
-export type Filling = { done: number; of: number; unit: 'events' | 'bytes' };
+/** How much of its catalog, and then of the log, a process has read before it serves requests. */
+export type Filling = { done: number; of: number; unit: 'products' | 'events' | 'bytes' };
 
 /** The projection engine, or the desk: anything that reports how far each read model is. */
 export type Statuses = {

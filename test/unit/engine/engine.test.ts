@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '#projections/engine/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
-import { type Catalog, PoisonEvent } from '#src/ports/catalog.ts';
+import { type OpeningCatalog, PoisonEvent } from '#src/ports/catalog.ts';
 import type { EventLog, FoldEvent } from '#src/ports/event-log.ts';
 import { partitionOf, type ProjectionStore } from '#src/ports/read-model.ts';
 import {
@@ -309,7 +309,9 @@ describe('The catalog', () => {
         },
         checkpoint: () => reached,
         generation: () => 0,
-      } as unknown as Catalog,
+        opened: Promise.resolve(),
+        opening: () => undefined,
+      } as unknown as OpeningCatalog,
       empty: () => (reached = applied.length = 0),
     };
   };

@@ -1,13 +1,14 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Catalog } from '#src/ports/catalog.ts';
+import type { Catalog, OpeningCatalog, CatalogProgress } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { Pause } from '#src/ports/system.ts';
 import { removeDatabase } from '../database.ts';
 import { isDamage } from '../failure.ts';
 import { CATALOG_VERSION } from './catalog-file.ts';
-import { sqliteCatalog } from './catalog.ts';
+import { type CatalogOptions, inOneTurn, openCatalog } from './catalog.ts';
 
 const BATCH_EVENTS = 500;
 
@@ -20,7 +21,7 @@ export type CatalogBuilds = {
    * Always the live build. If it is found damaged it is emptied, and reads throw ReadModelRebuilding
    * until the log has filled it up to its previous checkpoint.
    */
-  catalog: Catalog;
+  catalog: OpeningCatalog;
   /** Fills the next build from the log while this one serves and follows, then switches in one step. */
   rebuild(log: Pick<EventLog, 'readFold'>): Promise<void>;
 };
@@ -55,25 +56,34 @@ class BuildFiles {
   }
 }
 
+type Opening = ReturnType<typeof openCatalog>;
+
 /** The live build and its replacements. */
 class LiveBuild {
   readonly #files: BuildFiles;
-  readonly #onDiscarded: (reason: string) => void;
+  readonly #options: CatalogOptions & { pause: Pause };
+  readonly opened: Promise<void>;
+  opening: CatalogProgress | undefined;
+  readonly #parts: Opening;
+  #isClosed = false;
   #build: number;
-  /** Undefined while the disk has no space for an empty build. */
+  /** Undefined until it is open, and while the disk has no space for an empty build. */
   #live: Catalog | undefined;
   /** The checkpoint of a build that was damaged; reads wait until it is reached again. */
   #requiredCheckpoint: Position = 0;
   generation = 0;
 
-  constructor(files: BuildFiles, onDiscarded: (reason: string) => void) {
+  constructor(files: BuildFiles, options: CatalogOptions) {
     this.#files = files;
-    this.#onDiscarded = onDiscarded;
+    this.#options = { pause: nextTurn, ...options };
     // The newest build: older ones were about to be removed, or the newest catches up as it serves.
     const builds = files.list();
     this.#build = builds.pop() ?? 1;
     for (const old of builds) files.remove(old);
-    this.#live = this.#open();
+    this.#parts = this.#open(this.#build);
+    this.opened = this.#finishOpening(this.#parts.next());
+    // Also when nobody waits for it.
+    this.opened.catch(() => {});
   }
 
   get checkpoint(): Position {
@@ -82,7 +92,9 @@ class LiveBuild {
 
   /** Throws ReadModelRebuilding if the build is damaged, after replacing it by an empty one. */
   use<Result>(work: (catalog: Catalog) => Result): Result {
-    const catalog = (this.#live ??= this.#open());
+    if (this.opening) throw new ReadModelRebuilding('the catalog is being opened');
+    // The build is empty: it was removed.
+    const catalog = (this.#live ??= inOneTurn(this.#open(this.#build)));
     try {
       return work(catalog);
     } catch (error) {
@@ -99,9 +111,10 @@ class LiveBuild {
   }
 
   async rebuild(log: Pick<EventLog, 'readFold'>): Promise<void> {
+    await this.opened;
     const number = this.#build + 1;
     this.#files.remove(number);
-    const next = sqliteCatalog(this.#files.path(number));
+    const next = inOneTurn(this.#open(number));
     try {
       await this.#fill(next, log);
     } catch (error) {
@@ -120,7 +133,21 @@ class LiveBuild {
   }
 
   close(): void {
+    this.#isClosed = true;
+    // Closes the file if it is not open yet.
+    this.#parts.return(undefined as never);
     this.#live?.close();
+  }
+
+  async #finishOpening(first: ReturnType<Opening['next']>): Promise<void> {
+    let part = first;
+    for (; !part.done; part = this.#parts.next()) {
+      this.opening = part.value;
+      await this.#options.pause();
+      if (this.#isClosed) return;
+    }
+    this.opening = undefined;
+    this.#live = part.value;
   }
 
   async #fill(next: Catalog, log: Pick<EventLog, 'readFold'>): Promise<void> {
@@ -136,8 +163,8 @@ class LiveBuild {
     }
   }
 
-  #open(): Catalog {
-    return sqliteCatalog(this.#files.path(this.#build), this.#onDiscarded);
+  #open(build: number): Opening {
+    return openCatalog(this.#files.path(build), this.#options);
   }
 
   #discard(damaged: Catalog, reason: string): void {
@@ -146,7 +173,7 @@ class LiveBuild {
     this.#live = undefined;
     damaged.close();
     this.#files.remove(this.#build);
-    this.#onDiscarded(reason);
+    this.#options.onDiscarded?.(reason);
   }
 }
 
@@ -154,9 +181,9 @@ class LiveBuild {
 export const catalogBuilds = (
   directory: string | undefined,
   logId: string,
-  onDiscarded: (reason: string) => void = () => {},
+  options: CatalogOptions = {},
 ): CatalogBuilds => {
-  const live = new LiveBuild(new BuildFiles(directory, logId), onDiscarded);
+  const live = new LiveBuild(new BuildFiles(directory, logId), options);
   return {
     catalog: {
       byId: (ids) => live.read((catalog) => catalog.byId(ids)),
@@ -172,6 +199,8 @@ export const catalogBuilds = (
       generation: () => live.generation,
       digest: () => live.read((catalog) => catalog.digest()),
       close: () => live.close(),
+      opened: live.opened,
+      opening: () => live.opening,
     },
     rebuild: (log) => live.rebuild(log),
   };

@@ -21,7 +21,9 @@ type StoredProduct = CatalogEntry & { row: number };
 type Changes = {
   facts: Map<number, Facts>;
   newWords: Set<string>;
-  /** Words of texts that were removed or added. */
+  /** Rows whose texts were removed or added. */
+  texts: number[];
+  /** The words of these texts. */
   changedWords: Set<string>;
 };
 
@@ -90,24 +92,29 @@ export class CatalogWriter {
     return this.#checkpoint;
   }
 
-  /** Returns the changed rows, and the words of texts that were removed or added. */
+  /** Returns the changed rows, those whose texts were removed or added, and the words of these texts. */
   apply(
     events: readonly FoldEvent[],
     upTo: Position,
-  ): { rows: number[]; changedWords: ReadonlySet<string> } {
-    if (upTo <= this.#checkpoint) return { rows: [], changedWords: new Set() };
-    const { facts, newWords, changedWords } = inTransaction(this.#db, () => {
+  ): { rows: number[] } & Pick<Changes, 'texts' | 'changedWords'> {
+    if (upTo <= this.#checkpoint) return { rows: [], texts: [], changedWords: new Set() };
+    const { facts, newWords, texts, changedWords } = inTransaction(this.#db, () => {
       this.#prepared.moveCheckpoint.run(upTo);
       return this.#writeAll(events);
     });
     this.#checkpoint = upTo;
     for (const [row, rowFacts] of facts) this.#columns.set(row, rowFacts);
     for (const word of newWords) this.#vocabulary.add(word);
-    return { rows: [...facts.keys()], changedWords };
+    return { rows: [...facts.keys()], texts, changedWords };
   }
 
   #writeAll(events: readonly FoldEvent[]): Changes {
-    const changes: Changes = { facts: new Map(), newWords: new Set(), changedWords: new Set() };
+    const changes: Changes = {
+      facts: new Map(),
+      newWords: new Set(),
+      texts: [],
+      changedWords: new Set(),
+    };
     type Change = { before: StoredProduct | undefined; after: CatalogEntry | undefined };
     const products = new Map<string, Change>();
     for (const event of events) {
@@ -148,6 +155,7 @@ export class CatalogWriter {
     this.#prepared.putFacts.run(row, JSON.stringify(facts));
     changes.facts.set(row, facts);
     if (hasSameText(before, state)) return;
+    changes.texts.push(row);
     if (before?.live) {
       this.#prepared.removeText.run(row);
       for (const word of textsOf(before.product).flatMap(splitWords))

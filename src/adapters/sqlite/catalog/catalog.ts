@@ -1,5 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Catalog, CatalogProduct } from '#src/ports/catalog.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Catalog, CatalogProduct, CatalogProgress } from '#src/ports/catalog.ts';
+import type { Pause } from '#src/ports/system.ts';
+import { queryValue } from '../database.ts';
 import { isDamage } from '../failure.ts';
 import { closeMarked } from '../rows/cache-mark.ts';
 import { CATALOG_VERSION, openCatalogFile, recreateCatalogFile } from './catalog-file.ts';
@@ -17,43 +20,50 @@ import { CatalogSearch } from './search.ts';
 import { CatalogText } from './text.ts';
 import { Vocabulary } from './vocabulary.ts';
 
-const ROWS_PER_READ = 5_000;
+/** Rows and words are read in parts of about a millisecond. */
+const ROWS_PER_READ = 250;
+const WORDS_PER_READ = 1_000;
 
-type LoadedFile = { db: DatabaseSync; columns: CatalogColumns; vocabulary: Vocabulary };
+type Index = { columns: CatalogColumns; vocabulary: Vocabulary; ranks: Ranks };
 
-/** Reads chunks of JSON made by SQLite: a call per row would take three times as long. */
-const load = (db: DatabaseSync): LoadedFile => {
-  const columns = new CatalogColumns();
-  const vocabulary = new Vocabulary();
+/** Yields after each part. Reads JSON made by SQLite: a call per row would take three times as long. */
+function* load(
+  db: DatabaseSync,
+  { columns, vocabulary, ranks }: Index,
+): Generator<CatalogProgress> {
+  const of = Number(queryValue(db, 'select max(row) from facts') ?? 0);
+  if (of === 0) return;
+  for (const _ of ranks.read(of + 1)) yield { done: 0, of };
+  for (const words of wordsIn(db)) {
+    for (const word of words) vocabulary.add(word);
+    yield { done: 0, of };
+  }
+  columns.reserve(of + 1);
   const chunk = db.prepare(
     `select json_group_array(row) as rows, '[' || group_concat(facts) || ']' as facts
      from (select row, facts from facts where row > ? order by row limit ${ROWS_PER_READ})`,
   );
-  for (let last = 0; ; ) {
-    const read = chunk.get(last);
+  for (let done = 0; done < of; ) {
+    const read = chunk.get(done);
     const rows = JSON.parse(String(read?.['rows'])) as number[];
-    if (rows.length === 0) break;
     const facts = JSON.parse(String(read?.['facts'])) as Facts[];
     facts.forEach((ofRow, index) => columns.set(rows[index] ?? 0, ofRow));
-    last = rows.at(-1) ?? last;
+    done = rows.at(-1) ?? of;
+    yield { done, of };
   }
-  const words = db.prepare('select json_group_array(word) as words from word').get();
-  for (const word of JSON.parse(String(words?.['words'])) as string[]) vocabulary.add(word);
-  return { db, columns, vocabulary };
-};
+}
 
-/** A damaged file is replaced by an empty one, which is filled from the log. */
-const open = (file: string, onDiscarded: (reason: string) => void): LoadedFile => {
-  const db = openCatalogFile(file, onDiscarded);
-  try {
-    return load(db);
-  } catch (error) {
-    db.close();
-    if (!isDamage(error)) throw error;
-    onDiscarded(error.message);
-    return load(recreateCatalogFile(file));
+function* wordsIn(db: DatabaseSync): Generator<string[]> {
+  const chunk = db.prepare(
+    `select json_group_array(word) as words
+     from (select word from word where word > ? order by word limit ${WORDS_PER_READ})`,
+  );
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const words = JSON.parse(String(chunk.get(last)?.['words'])) as string[];
+    yield words;
+    last = words.at(-1);
   }
-};
+}
 
 /** If several products have a SKU, returns the first by id, which is the same on every node. */
 const indexProducts = (
@@ -65,18 +75,61 @@ const indexProducts = (
   return byKey;
 };
 
+const indexOf = (db: DatabaseSync): Index => ({
+  columns: new CatalogColumns(),
+  vocabulary: new Vocabulary(),
+  ranks: new Ranks(db),
+});
+
+export type CatalogOptions = {
+  /** Called with the reason if an existing file was replaced by an empty one. */
+  onDiscarded?(reason: string): void;
+  /** Called between the parts of long work; waits for the next turn of the event loop by default. */
+  pause?: Pause;
+};
+
 /**
- * The catalog in a file of this node, or in ':memory:'; a projection of the product streams.
- * `onDiscarded` gets the reason if an existing file was replaced by an empty one.
+ * Opens the catalog in a file of this node, or in ':memory:'; a projection of the product streams. Yields while it
+ * reads the products of the file. A damaged file is replaced by an empty one, which is filled from the log.
  */
-export const sqliteCatalog = (
+export function* openCatalog(
   file: string,
-  onDiscarded: (reason: string) => void = () => {},
-): Catalog => {
-  const { db, columns, vocabulary } = open(file, onDiscarded);
+  { onDiscarded = () => {}, pause = nextTurn }: CatalogOptions = {},
+): Generator<CatalogProgress, Catalog> {
+  const db = openCatalogFile(file, onDiscarded);
+  let catalog: Catalog | undefined;
+  try {
+    const index = indexOf(db);
+    yield* load(db, index);
+    catalog = catalogOf(db, index, pause);
+    return catalog;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    onDiscarded(error.message);
+  } finally {
+    // Also if the caller ends it early.
+    if (!catalog) closeMarked(db);
+  }
+  const empty = recreateCatalogFile(file);
+  return catalogOf(empty, indexOf(empty), pause);
+}
+
+/** Opens the catalog without a pause. */
+export const inOneTurn = (parts: ReturnType<typeof openCatalog>): Catalog => {
+  for (;;) {
+    const part = parts.next();
+    if (part.done) return part.value;
+  }
+};
+
+/** Opens a catalog that is empty or small, without a pause. */
+export const sqliteCatalog = (file: string, onDiscarded?: (reason: string) => void): Catalog =>
+  inOneTurn(openCatalog(file, { ...(onDiscarded && { onDiscarded }) }));
+
+const catalogOf = (db: DatabaseSync, index: Index, pause: Pause): Catalog => {
+  const { columns, vocabulary, ranks } = index;
   const isLive = (row: number): boolean => columns.isLive(row);
-  const text = new CatalogText(db, columns, vocabulary);
-  const ranks = new Ranks(db);
+  const text = new CatalogText(db, index, pause);
   const reader = new ProductReader(db);
   const rowsOfIds = prepareRowsOf(db, 'product_id', isLive);
   const rowsOfSkus = prepareRowsOf(db, 'sku', isLive);
@@ -97,13 +150,12 @@ export const sqliteCatalog = (
     },
     count: () => columns.liveCount,
     apply(events, upTo) {
-      const { rows, changedWords } = writer.apply(events, upTo);
+      const { rows, texts, changedWords } = writer.apply(events, upTo);
       if (rows.length === 0) return;
       searcher.clear();
       reader.forget(rows);
-      if (changedWords.size === 0) return;
-      text.forget(changedWords);
-      ranks.clear();
+      ranks.change(texts);
+      if (changedWords.size > 0) text.forget(changedWords);
     },
     checkpoint: () => writer.checkpoint,
     version: CATALOG_VERSION,

@@ -169,6 +169,11 @@ export class CatalogColumns {
     return this.#scratch;
   }
 
+  /** Makes space for the rows below `end` at once; otherwise the columns grow by doubling. */
+  reserve(end: number): void {
+    this.#grow(end - 1);
+  }
+
   #countChange(field: ColumnName | 'all'): void {
     this.#changes.set(field, (this.#changes.get(field) ?? 0) + 1);
   }

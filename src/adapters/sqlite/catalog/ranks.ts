@@ -1,22 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { RowOrder } from './row-order.ts';
 
 /** The rank of each row, by row, in the orders that the file's indexes have. */
 export class Ranks {
-  readonly #selectById;
-  readonly #selectByTitle;
+  readonly #ids: RowOrder;
+  readonly #titles: RowOrder;
   readonly #selectName;
   readonly #selectUpToId;
   readonly #selectUpToTitle;
-  #byId: Float64Array | undefined;
-  #byTitle: Float64Array | undefined;
 
   constructor(db: DatabaseSync) {
-    const prepareOrder = (by: string) =>
-      db.prepare(
-        `select json_group_array(row) as rows from (select row from product order by ${by})`,
-      );
-    this.#selectById = prepareOrder('product_id');
-    this.#selectByTitle = prepareOrder('title_words, product_id');
+    this.#ids = new RowOrder(db, ['product_id']);
+    this.#titles = new RowOrder(db, ['title_words', 'product_id']);
     this.#selectName = db.prepare(
       'select product_id as id, title_words as title from product where row = ?',
     );
@@ -30,11 +25,17 @@ export class Ranks {
   }
 
   get byId(): Float64Array {
-    return (this.#byId ??= rankRows(this.#selectById.get()?.['rows']));
+    return this.#ids.ranks;
   }
 
   get byTitle(): Float64Array {
-    return (this.#byTitle ??= rankRows(this.#selectByTitle.get()?.['rows']));
+    return this.#titles.ranks;
+  }
+
+  /** Reads the ranks of the rows below `end` from the file, and yields after each page. */
+  *read(end: number): Generator<void> {
+    yield* this.#ids.read(end);
+    yield* this.#titles.read(end);
   }
 
   /** Returns what the orders compare: the id, and the beginning of the title. */
@@ -53,19 +54,12 @@ export class Ranks {
     return rankIn(this.byTitle, this.#selectUpToTitle.get(title, id));
   }
 
-  /** Call after any change of products. */
-  clear(): void {
-    this.#byId = undefined;
-    this.#byTitle = undefined;
+  /** Call after these rows were added, or their titles have changed. */
+  change(rows: readonly number[]): void {
+    this.#ids.change(rows);
+    this.#titles.change(rows);
   }
 }
-
-const rankRows = (json: unknown): Float64Array => {
-  const rows = JSON.parse(String(json)) as number[];
-  const ranks = new Float64Array(rows.reduce((most, row) => Math.max(most, row), 0) + 1);
-  rows.forEach((row, rank) => void (ranks[row] = rank));
-  return ranks;
-};
 
 const rankIn = (ranks: Float64Array, found: { row?: unknown } | undefined): number =>
   found ? (ranks[Number(found.row)] ?? -1) : -1;

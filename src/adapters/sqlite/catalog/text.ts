@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LruCache } from '#src/adapters/lru-cache.ts';
+import type { Pause } from '#src/ports/system.ts';
 import type { CatalogColumns } from './columns.ts';
 import {
   findInPostings,
@@ -102,9 +103,15 @@ export class CatalogText {
   readonly #findInFile: (terms: readonly QueryTerm[]) => TermFrequencies;
   readonly #cache = new LruCache<string, WordMatches>(ROWS_MAX);
   #scratch: Matches = NOTHING;
+  readonly #pause: Pause;
   #stopReading: (() => void) | undefined;
 
-  constructor(db: DatabaseSync, columns: CatalogColumns, vocabulary: Vocabulary) {
+  constructor(
+    db: DatabaseSync,
+    { columns, vocabulary }: { columns: CatalogColumns; vocabulary: Vocabulary },
+    pause: Pause,
+  ) {
+    this.#pause = pause;
     this.#columns = columns;
     this.#vocabulary = vocabulary;
     this.#postings = new WordPostings(db);
@@ -117,7 +124,7 @@ export class CatalogText {
    */
   match(text: string, weights?: string): Matches & { weights: string } {
     const words = this.#vocabulary;
-    this.#stopReading ??= this.#postings.readAhead(words.wordsOfLetters().values());
+    this.#stopReading ??= this.#postings.readAhead(words.wordsOfLetters(), this.#pause);
     const [mean = 0, ...rarities] = weights?.split(' ').map(Number) ?? [];
     const all: Matches[] = [];
     const used: number[] = [];

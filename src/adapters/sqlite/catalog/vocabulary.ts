@@ -2,7 +2,7 @@
  * Splits text into words, the same way for the index and for queries: lower case, without accents, in
  * compatibility form, so that a full-width or composed letter equals the plain one.
  */
-import { lowerBound } from '#src/ports/lower-bound.ts';
+import { SortedWords } from './sorted-words.ts';
 
 const NON_ASCII = /[^\0-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;
@@ -47,15 +47,9 @@ const LETTERS_ONLY = /^[^\p{N}]{3,}$/u;
 /** A typo in four letters or more changes the first or the last letter, but never both. */
 const endsOf = (word: string): [string, string] => [`${word.slice(0, 1)}-`, `-${word.slice(-1)}`];
 
-/** Returns the index of `word` in sorted words, or the index to insert it at. */
-const indexIn = (sorted: readonly string[], word: string): number =>
-  lowerBound(sorted.length, (index) => (sorted[index] ?? '') < word);
-
 /** All words of the catalog. */
 export class Vocabulary {
-  readonly #words = new Set<string>();
-  /** All words sorted; created with the first query that needs it. */
-  #sorted: string[] | undefined;
+  readonly #words = new SortedWords();
   /** Words of letters by each of their ends: a search for typos reads two short lists. */
   readonly #byEnd = new Map<string, string[]>();
 
@@ -64,10 +58,7 @@ export class Vocabulary {
   }
 
   add(word: string): void {
-    if (this.#words.has(word)) return;
-    this.#words.add(word);
-    this.#sorted?.splice(indexIn(this.#sorted, word), 0, word);
-    if (!LETTERS_ONLY.test(word)) return;
+    if (!this.#words.add(word) || !LETTERS_ONLY.test(word)) return;
     for (const end of endsOf(word)) {
       const words = this.#byEnd.get(end);
       if (words) words.push(word);
@@ -77,16 +68,12 @@ export class Vocabulary {
 
   /** Returns the words that begin with `start`, sorted; undefined if there are more than `max`. */
   wordsWithPrefix(start: string, max: number): string[] | undefined {
-    this.#sorted ??= [...this.#words].sort();
-    const first = indexIn(this.#sorted, start);
-    let end = first;
-    while (end - first <= max && this.#sorted[end]?.startsWith(start)) end += 1;
-    return end - first > max ? undefined : this.#sorted.slice(first, end);
+    return this.#words.withPrefix(start, max);
   }
 
-  /** Returns the words without digits. Numbers and SKUs are in few products each. */
-  wordsOfLetters(): string[] {
-    return [...this.#words].filter((word) => LETTERS_ONLY.test(word));
+  /** Yields the words without digits. Numbers and SKUs are in few products each. */
+  *wordsOfLetters(): Generator<string> {
+    for (const [end, words] of this.#byEnd) if (end.endsWith('-')) yield* words;
   }
 
   /** Returns the words that are one typo away from `word`, sorted. */

@@ -5,6 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { LruCache } from '#src/adapters/lru-cache.ts';
+import type { Pause } from '#src/ports/system.ts';
 
 /** Rows of a word, rising, and for each the column groups that have the word, as bits. */
 export type Postings = { rows: Uint32Array; groups: Uint8Array };
@@ -16,8 +17,6 @@ export const GROUP = { any: 1, categoryOrBrand: 2, titleOrSku: 4 } as const;
 const ROWS_MAX = 8_000_000;
 /** Weight of an entry without rows; otherwise words without matches would fill the memory. */
 const ENTRY_ROWS = 64;
-/** Words that are read ahead in one turn. */
-const WORDS_IN_TURN = 50;
 
 const GROUP_BITS = 8;
 
@@ -48,23 +47,18 @@ export class WordPostings {
     return postings;
   }
 
-  /** Reads a few words per turn, so that no search has to wait for them. Returns how to stop it. */
-  readAhead(words: Iterator<string>): () => void {
+  /** Reads words into the cache between other requests, so that no search has to wait for them. Returns how to stop it. */
+  readAhead(words: Iterable<string>, pause: Pause): () => void {
     let isStopped = false;
-    const readSome = (): void => {
-      try {
-        for (let i = 0; i < WORDS_IN_TURN && !isStopped; i += 1) {
-          const next = words.next();
-          if (next.done) return;
-          this.of(next.value);
-        }
-      } catch {
-        // A search will find the same error and handle it.
-        return;
+    const read = async (): Promise<void> => {
+      for (const word of words) {
+        await pause();
+        if (isStopped) return;
+        this.of(word);
       }
-      if (!isStopped) setImmediate(readSome).unref();
     };
-    setImmediate(readSome).unref();
+    // A search will find the same error and handle it.
+    read().catch(() => {});
     return () => (isStopped = true);
   }
 
