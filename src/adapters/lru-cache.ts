@@ -17,6 +17,10 @@ export class LruCache<Key, Value> {
     return entry.value;
   }
 
+  has(key: Key): boolean {
+    return this.#entries.has(key);
+  }
+
   /** Stores the value even if it alone exceeds the limit. */
   set(key: Key, value: Value, weight: number): void {
     this.delete(key);
@@ -34,6 +38,7 @@ export class LruCache<Key, Value> {
   }
 
   clear(): void {
+    if (this.#entries.size === 0) return;
     this.#entries.clear();
     this.#total = 0;
   }

@@ -148,8 +148,23 @@ describe('The order of products by title', () => {
         expectSorted(again);
         again.close();
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
+  });
+
+  test('is kept when products are added between the same two again and again', () => {
+    const { events, publish } = history();
+    const catalog = sqliteCatalog(':memory:');
+    const idOf = (n: number): string => `prd_${`${n}`.padStart(3, '0')}`;
+    publish(content('000', { title: 'Last' }));
+    for (let n = 1; n < 100; n += 1) {
+      publish(content(`${n}`.padStart(3, '0'), { title: 'First' }));
+      catalog.apply(events.slice(catalog.checkpoint()), events.length);
+      const { products } = catalog.search({ ...ALL, limit: 200 });
+      const added = Array.from({ length: n }, (_, i) => idOf(i + 1));
+      expect(products.map(({ product_id }) => product_id)).toEqual([...added, idOf(0)]);
+    }
+    catalog.close();
   });
 
   test('is kept for more new products than are merged at once', () => {

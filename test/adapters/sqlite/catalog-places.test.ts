@@ -1,6 +1,7 @@
 /** Compares the cached postings of words with what FTS5 finds in the file. */
+import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { openCatalogFile } from '#src/adapters/sqlite/catalog/catalog-file.ts';
 import { CatalogWriter } from '#src/adapters/sqlite/catalog/catalog-writer.ts';
 import { CatalogColumns } from '#src/adapters/sqlite/catalog/columns.ts';
@@ -11,7 +12,11 @@ import {
 } from '#src/adapters/sqlite/catalog/term-frequencies.ts';
 import { Vocabulary } from '#src/adapters/sqlite/catalog/vocabulary.ts';
 import { WordPostings } from '#src/adapters/sqlite/catalog/word-postings.ts';
+import { directories } from '../../support/processes/directories.ts';
 import { content, history } from '../../support/world/products.ts';
+
+const temporary = directories('tributary-places-');
+afterAll(() => temporary.removeAll());
 
 const WORDS = ['red', 'redder', 'rose', 'tea', 'teapot', 'team', 'tee', 'mug', 'mugs'];
 
@@ -23,8 +28,8 @@ const act = fc.record({
   product,
 });
 
-const shop = () => {
-  const db = openCatalogFile(':memory:', () => {});
+const shop = (file = ':memory:') => {
+  const db = openCatalogFile(file, () => {});
   const columns = new CatalogColumns();
   const vocabulary = new Vocabulary();
   const writer = new CatalogWriter(db, columns, vocabulary);
@@ -32,6 +37,7 @@ const shop = () => {
   const log = history();
   const published = new Set<string>();
   return {
+    postings,
     findInPostings: (terms: readonly QueryTerm[]) =>
       findInPostings({ postings, vocabulary, columns }, terms),
     findInFile: prepareFileFinder(db, columns),
@@ -46,8 +52,8 @@ const shop = () => {
           published.add(id);
         } else if (published.delete(id)) log.withdraw(id);
       }
-      const { changedWords } = writer.apply(log.events.slice(before), log.events.length);
-      postings.forget(changedWords);
+      const { words } = writer.apply(log.events.slice(before), log.events.length);
+      postings.change(words);
     },
     close: () => db.close(),
   };
@@ -75,6 +81,49 @@ describe('The cached postings of words', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('have more changes of a word than are merged at once', () => {
+    const it = shop();
+    const acts = (title: string) =>
+      Array.from({ length: 1_300 }, (_, key) => ({
+        kind: 'put' as const,
+        key,
+        product: { title: key % 3 === 0 ? title : 'mug', description: key % 2 === 0 ? 'red' : '' },
+      }));
+    for (const title of ['red', 'rose', 'red rose', 'mug']) {
+      it.apply(acts(title));
+      for (const word of ['red', 'rose', 'mug'])
+        expect(it.findInPostings([{ word, isWhole: true }]), word).toEqual(
+          it.findInFile([{ word, isWhole: true }]),
+        );
+    }
+    it.close();
+  });
+
+  test('that are read ahead are those of the file, also of a word that changes meanwhile', async () => {
+    const it = shop(join(temporary.fresh(), 'catalog.db'));
+    const put = (key: number, title: string) => ({ kind: 'put' as const, key, product: { title } });
+    it.apply(Array.from({ length: 1_500 }, (_, key) => put(key, 'red tea')));
+    const parts: (() => void)[] = [];
+    const stop = it.postings.readAhead(
+      ['red', 'tea'],
+      () => new Promise((resolve) => void parts.push(resolve)),
+    );
+    const next = async (): Promise<void> => {
+      parts.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await next();
+    // One page of red has been read, and the next ones are read as they were.
+    it.apply([put(1_400, 'mug')]);
+    while (parts.length > 0) await next();
+    for (const word of ['red', 'tea'])
+      expect(it.findInPostings([{ word, isWhole: true }]), word).toEqual(
+        it.findInFile([{ word, isWhole: true }]),
+      );
+    stop();
+    it.close();
   });
 
   test('leave prefixes of very many words to the file', () => {

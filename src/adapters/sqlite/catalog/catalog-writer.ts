@@ -14,6 +14,7 @@ import {
   type CatalogEntry,
 } from './product-state.ts';
 import { splitWords, type Vocabulary } from './vocabulary.ts';
+import { addWordChange, COLUMN_GROUPS, type WordChanges } from './word-postings.ts';
 
 type StoredProduct = CatalogEntry & { row: number };
 
@@ -24,7 +25,7 @@ type Changes = {
   /** Rows whose texts were removed or added. */
   texts: number[];
   /** The words of these texts. */
-  changedWords: Set<string>;
+  words: WordChanges;
 };
 
 /** Titles are ordered by this prefix, which fits into the mark of a page. */
@@ -92,20 +93,20 @@ export class CatalogWriter {
     return this.#checkpoint;
   }
 
-  /** Returns the changed rows, those whose texts were removed or added, and the words of these texts. */
+  /** Returns the changed rows, those whose texts were removed or added, and their words. */
   apply(
     events: readonly FoldEvent[],
     upTo: Position,
-  ): { rows: number[] } & Pick<Changes, 'texts' | 'changedWords'> {
-    if (upTo <= this.#checkpoint) return { rows: [], texts: [], changedWords: new Set() };
-    const { facts, newWords, texts, changedWords } = inTransaction(this.#db, () => {
+  ): { rows: number[] } & Pick<Changes, 'texts' | 'words'> {
+    if (upTo <= this.#checkpoint) return { rows: [], texts: [], words: new Map() };
+    const { facts, newWords, texts, words } = inTransaction(this.#db, () => {
       this.#prepared.moveCheckpoint.run(upTo);
       return this.#writeAll(events);
     });
     this.#checkpoint = upTo;
     for (const [row, rowFacts] of facts) this.#columns.set(row, rowFacts);
     for (const word of newWords) this.#vocabulary.add(word);
-    return { rows: [...facts.keys()], texts, changedWords };
+    return { rows: [...facts.keys()], texts, words };
   }
 
   #writeAll(events: readonly FoldEvent[]): Changes {
@@ -113,7 +114,7 @@ export class CatalogWriter {
       facts: new Map(),
       newWords: new Set(),
       texts: [],
-      changedWords: new Set(),
+      words: new Map(),
     };
     type Change = { before: StoredProduct | undefined; after: CatalogEntry | undefined };
     const products = new Map<string, Change>();
@@ -159,7 +160,7 @@ export class CatalogWriter {
     if (before?.live) {
       this.#prepared.removeText.run(row);
       for (const word of textsOf(before.product).flatMap(splitWords))
-        changes.changedWords.add(word);
+        addWordChange(changes.words, { word, row, groups: 0 });
     }
     if (live) this.#addText(row, words, changes);
   }
@@ -177,11 +178,12 @@ export class CatalogWriter {
   #addText(row: number, words: readonly string[][], changes: Changes): void {
     const texts = words.map((ofColumn) => ofColumn.join(' '));
     this.#prepared.addText.run(row, ...texts);
-    for (const word of words.flat()) {
-      changes.changedWords.add(word);
-      if (this.#vocabulary.has(word) || changes.newWords.has(word)) continue;
-      this.#prepared.addWord.run(word);
-      changes.newWords.add(word);
-    }
+    for (const [column, ofColumn] of words.entries())
+      for (const word of ofColumn) {
+        addWordChange(changes.words, { word, row, groups: COLUMN_GROUPS[column] ?? 0 });
+        if (this.#vocabulary.has(word) || changes.newWords.has(word)) continue;
+        this.#prepared.addWord.run(word);
+        changes.newWords.add(word);
+      }
   }
 }

@@ -150,12 +150,12 @@ const catalogOf = (db: DatabaseSync, index: Index, pause: Pause): Catalog => {
     },
     count: () => columns.liveCount,
     apply(events, upTo) {
-      const { rows, texts, changedWords } = writer.apply(events, upTo);
+      const { rows, texts, words } = writer.apply(events, upTo);
       if (rows.length === 0) return;
       searcher.clear();
       reader.forget(rows);
       ranks.change(texts);
-      if (changedWords.size > 0) text.forget(changedWords);
+      if (words.size > 0) text.change(words);
     },
     checkpoint: () => writer.checkpoint,
     version: CATALOG_VERSION,

@@ -82,8 +82,8 @@ export class CatalogColumns {
   #scratch = new Float64Array(0);
 
   set(row: number, facts: Facts): void {
-    const before = FIELDS.map((field) => this.columnOf(field)[row] ?? 0);
     const wasLive = this.isLive(row);
+    const before = wasLive ? FIELDS.map((field) => this.columnOf(field)[row] ?? 0) : [];
     this.#tally(row, -1);
     const hasOtherPrice = this.#write(row, facts);
     this.#tally(row, 1);
@@ -93,7 +93,7 @@ export class CatalogColumns {
       this.#liveRows = undefined;
       this.#pricesAt.clear();
     }
-    if (!isLive) return;
+    if (!wasLive || !isLive) return;
     FIELDS.forEach((field, i) => {
       if (this.columnOf(field)[row] !== before[i]) this.#countChange(field);
     });

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { RowOrder } from './row-order.ts';
 
-/** The rank of each row, by row, in the orders that the file's indexes have. */
+/** The orders that the file's indexes have, with the rank of each row by row. */
 export class Ranks {
   readonly #ids: RowOrder;
   readonly #titles: RowOrder;
@@ -32,6 +32,21 @@ export class Ranks {
     return this.#titles.ranks;
   }
 
+  /** All rows, withdrawn ones too, in the order of their ids. */
+  get rowsById(): Uint32Array {
+    return this.#ids.rows;
+  }
+
+  /** All rows, withdrawn ones too, in the order of their titles. */
+  get rowsByTitle(): Uint32Array {
+    return this.#titles.rows;
+  }
+
+  /** Anything derived from the order by title is valid while this number is the same. */
+  get titleChanges(): number {
+    return this.#titles.changes;
+  }
+
   /** Reads the ranks of the rows below `end` from the file, and yields after each page. */
   *read(end: number): Generator<void> {
     yield* this.#ids.read(end);
@@ -44,12 +59,12 @@ export class Ranks {
     return { id: String(name?.['id']), title: String(name?.['title']) };
   }
 
-  /** Returns the rank of the last row up to the id; -1 if there is none. */
+  /** Returns the rank of the last row up to the id; -Infinity if there is none. */
   rankOfId(id: string): number {
     return rankIn(this.byId, this.#selectUpToId.get(id));
   }
 
-  /** Returns the rank of the last row up to the title and id; -1 if there is none. */
+  /** Returns the rank of the last row up to the title and id; -Infinity if there is none. */
   rankOfTitle(title: string, id: string): number {
     return rankIn(this.byTitle, this.#selectUpToTitle.get(title, id));
   }
@@ -62,4 +77,4 @@ export class Ranks {
 }
 
 const rankIn = (ranks: Float64Array, found: { row?: unknown } | undefined): number =>
-  found ? (ranks[Number(found.row)] ?? -1) : -1;
+  found ? (ranks[Number(found.row)] ?? -Infinity) : -Infinity;

@@ -3,7 +3,7 @@ import type { CatalogColumns } from './columns.ts';
 import { hasOneCurrency } from './filter.ts';
 import type { Ranks } from './ranks.ts';
 import type { Matches } from './text.ts';
-import { rowsByRank, topRows } from './top-rows.ts';
+import { sortAs, topRows } from './top-rows.ts';
 
 /** Everything that a search needs to select and order rows. */
 export type SearchIndex = { columns: CatalogColumns; ranks: Ranks };
@@ -28,7 +28,9 @@ export const orderRows = (
   }
   if (query.sort !== 'relevance') return byColumn(columns.of(query.sort));
   if (!matches)
-    return count === Infinity ? { rows: rowsByRank(rows, ranks.byTitle) } : byColumn(ranks.byTitle);
+    return count === Infinity
+      ? { rows: sortAs(ranks.rowsByTitle, rows, columns.end) }
+      : byColumn(ranks.byTitle);
   const { scores } = matches;
   const column = deriveColumn(columns.end, matches.rows, (_, place) => -(scores[place] ?? 0));
   const { rows: first } = byColumn(column);

@@ -1,16 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { addRow, emptyRowSet, hasRow } from './row-set.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
 
 const ROWS_PER_READ = 1_000;
-/** So many changed rows are merged at once: about 15 ms among a million. */
+/** So many changed rows are merged at once: about 10 ms. */
 const CHANGED_MAX = 1_000;
-
-const NO_ROWS = new Uint32Array(0);
+/** Below this, sums of ranks up to 2 ** 32 would be rounded. */
+const STEP_MIN = 2 ** -20;
 
 /**
- * All rows of the file in the order of an index, and the rank of each. Changed rows are merged into the order, which
- * costs one pass over all rows and one look-up for each changed one; the index is read as a whole only when the file
- * is opened.
+ * All rows of the file in the order of an index, and the rank of each. Changed rows are merged into the order: a
+ * look-up for each, and one copy of the order. The index is read as a whole only when the file is opened.
  */
 export class RowOrder {
   readonly #selectPage;
@@ -19,9 +18,11 @@ export class RowOrder {
   readonly #selectBefore;
   readonly #keys: readonly string[];
   /** In order. */
-  #rows = NO_ROWS;
+  #rows = new Uint32Array(0);
+  /** Rises along the order; a row between two others gets a rank between theirs. */
   #ranks = new Float64Array(0);
   readonly #changed = new Set<number>();
+  #merges = 0;
 
   /** `keys` are the columns of a unique index, texts that are never all empty. */
   constructor(db: DatabaseSync, keys: readonly string[]) {
@@ -41,16 +42,28 @@ export class RowOrder {
     );
   }
 
-  /** The rank of each row, by row. After a change it is another array. */
+  /** All rows in order. Valid until the next change, like the other properties. */
+  get rows(): Uint32Array {
+    this.#merge();
+    return this.#rows;
+  }
+
+  /** The rank of each row, by row. */
   get ranks(): Float64Array {
-    if (this.#changed.size > 0) this.#merge();
+    this.#merge();
     return this.#ranks;
+  }
+
+  /** Anything derived from the order is valid while this number is the same. */
+  get changes(): number {
+    this.#merge();
+    return this.#merges;
   }
 
   /** Reads the order of the rows below `end` from the file, and yields after each page. */
   *read(end: number): Generator<void> {
     const rows = new Uint32Array(end);
-    const ranks = new Float64Array(end);
+    const ranks = new Float64Array(end).fill(Number.NaN);
     let count = 0;
     for (let last = this.#keys.map(() => ''); ; ) {
       const page = JSON.parse(String(this.#selectPage.get(...last)?.['rows'])) as number[];
@@ -77,39 +90,85 @@ export class RowOrder {
   }
 
   #merge(): void {
-    const changed = this.#places();
-    const end = Math.max(this.#ranks.length, ...changed.map(({ row }) => row + 1));
-    const moved = emptyRowSet(end);
-    for (const { row } of changed) addRow(moved, row);
+    if (this.#changed.size === 0) return;
+    const added = this.#places();
     const before = this.#rows;
-    const rows = new Uint32Array(before.length + changed.length);
-    const ranks = new Float64Array(end);
-    let count = 0;
-    let next = 0;
-    const put = (row: number): void => {
-      ranks[row] = count;
-      rows[count++] = row;
+    const removed = [...this.#changed].flatMap((row) => this.#indexOf(row) ?? []);
+    removed.sort((one, other) => one - other);
+    const rows = new Uint32Array(before.length - removed.length + added.length);
+    let [count, from, skipped] = [0, 0, 0];
+    const copyUpTo = (end: number): void => {
+      rows.set(before.subarray(from, end), count);
+      count += end - from;
+      from = end;
     };
-    for (let i = 0; i < before.length; i += 1) {
-      for (; (changed[next]?.place ?? Infinity) <= i; next += 1) put(changed[next]?.row ?? 0);
-      const row = before[i] ?? 0;
-      if (!hasRow(moved, row)) put(row);
-    }
-    for (; next < changed.length; next += 1) put(changed[next]?.row ?? 0);
-    this.#rows = rows.subarray(0, count);
-    this.#ranks = ranks;
+    const copyKeptUpTo = (end: number): void => {
+      for (; (removed[skipped] ?? Infinity) < end; skipped += 1) {
+        copyUpTo(removed[skipped] ?? 0);
+        from += 1;
+      }
+      copyUpTo(end);
+    };
+    const indexes = added.map(({ row, place }) => {
+      copyKeptUpTo(place);
+      rows[count] = row;
+      return count++;
+    });
+    copyKeptUpTo(before.length);
+    this.#rows = rows;
+    this.#rank(indexes);
     this.#changed.clear();
+    this.#merges += 1;
   }
 
-  /** Returns the changed rows in order, and where each belongs in the order before the change. */
+  /** Returns the changed rows in order, and the index before which each belongs in the order so far. */
   #places(): { row: number; place: number }[] {
     let place = 0;
     return this.#selectSorted.all(JSON.stringify([...this.#changed])).map((found) => {
       const row = Number(found['row']);
       const before = Number(this.#selectBefore.get(...this.#keysOf(found))?.['row'] ?? 0);
       // After a row that has changed, which is the previous one here, it belongs to the same place.
-      if (before > 0 && !this.#changed.has(before)) place = (this.#ranks[before] ?? 0) + 1;
+      if (before > 0 && !this.#changed.has(before)) place = (this.#indexOf(before) ?? 0) + 1;
       return { row, place };
     });
+  }
+
+  /** Returns the index of a row in the order; undefined if it is not in it. */
+  #indexOf(row: number): number | undefined {
+    const [rows, ranks] = [this.#rows, this.#ranks];
+    const rank = ranks[row] ?? Number.NaN;
+    if (Number.isNaN(rank)) return undefined;
+    return lowerBound(rows.length, (index) => (ranks[rows[index] ?? 0] ?? 0) < rank);
+  }
+
+  /** Ranks the rows at these indexes of the order between their neighbours; all rows anew if there is no space. */
+  #rank(indexes: readonly number[]): void {
+    const rows = this.#rows;
+    this.#reserve(indexes.reduce((most, index) => Math.max(most, rows[index] ?? 0), 0));
+    const ranks = this.#ranks;
+    for (let first = 0; first < indexes.length; ) {
+      const start = indexes[first] ?? 0;
+      let next = first + 1;
+      while (indexes[next] === start + next - first) next += 1;
+      const steps = next - first + 1;
+      const after = ranks[rows[start + steps - 1] ?? 0] ?? Number.NaN;
+      const low = start > 0 ? (ranks[rows[start - 1] ?? 0] ?? 0) : (after || 0) - steps;
+      const high = start + steps - 1 < rows.length ? after : low + steps;
+      const step = (high - low) / steps;
+      for (let n = 1; n < steps; n += 1) ranks[rows[start + n - 1] ?? 0] = low + n * step;
+      if (step < STEP_MIN) return this.#rankAll();
+      first = next;
+    }
+  }
+
+  #rankAll(): void {
+    for (let i = 0; i < this.#rows.length; i += 1) this.#ranks[this.#rows[i] ?? 0] = i;
+  }
+
+  #reserve(row: number): void {
+    const before = this.#ranks;
+    if (row < before.length) return;
+    this.#ranks = new Float64Array(2 * row).fill(Number.NaN);
+    this.#ranks.set(before);
   }
 }

@@ -41,3 +41,14 @@ export const writeRows = (set: RowSet, into: Uint32Array): Uint32Array => {
   }
   return into.subarray(0, count);
 };
+
+/** Returns the first `count` rows of `set` in the order of `rows`, or all if there are fewer. */
+export const firstInOrder = (set: RowSet, rows: Uint32Array, count: number): Uint32Array => {
+  const first = new Uint32Array(count);
+  let found = 0;
+  for (let i = 0; i < rows.length && found < count; i += 1) {
+    const row = rows[i] ?? 0;
+    if (hasRow(set, row)) first[found++] = row;
+  }
+  return first.slice(0, found);
+};

@@ -2,8 +2,8 @@ import type { ProductSearch } from '#src/ports/catalog.ts';
 import { LruCache } from '#src/adapters/lru-cache.ts';
 import { type Condition, filterRows, hasOneCurrency, scratchRows } from './filter.ts';
 import type { SearchIndex } from './result-order.ts';
-import { countRows, intersectRows, type RowSet, writeRows } from './row-set.ts';
-import { firstInOrder, rowsBetween, sortColumn, type SortedColumn } from './sorted-column.ts';
+import { countRows, firstInOrder, intersectRows, type RowSet, writeRows } from './row-set.ts';
+import { rowsBetween, sortColumn, type SortedColumn } from './sorted-column.ts';
 
 /** 800 kB each for 100,000 products. */
 const SORTED_COLUMNS_MAX = 12;
@@ -67,19 +67,20 @@ export class ProductSelector {
         if (Math.min(count, total) * liveCount >= 2 * total * total) return undefined;
         const sorted = this.#orderOf(query);
         if (!sorted) return undefined;
-        return set ? firstInOrder(set, sorted, count) : sorted.rows.slice(0, count);
+        return set ? firstInOrder(set, sorted.rows, count) : sorted.rows.slice(0, count);
       },
     };
   }
 
   #orderOf(query: ProductSearch): SortedColumn | undefined {
     const { sort, at_quantity: quantity } = query;
+    const { columns, ranks } = this.#index;
     // Falling, but equal values rise by id.
     if (sort === 'updated') return undefined;
-    if (sort === 'price' && !hasOneCurrency(this.#index.columns, query)) return undefined;
+    if (sort === 'price' && !hasOneCurrency(columns, query)) return undefined;
     if (sort === 'relevance') {
-      const changes = this.#index.columns.changesOf('live');
-      return this.#findSorted({ key: 'title', column: this.#index.ranks.byTitle, changes });
+      const changes = columns.changesOf('live') + ranks.titleChanges;
+      return this.#findSorted({ key: 'title', column: ranks.byTitle, changes });
     }
     const field = sort === 'price' && quantity !== undefined ? 'price_at' : sort;
     return this.#findSorted(this.#versionOf({ field, quantity }));
@@ -110,11 +111,9 @@ export class ProductSelector {
     return sorted;
   }
 
+  /** Returns the live rows in the order of their ids. */
   #rowsById(): Uint32Array {
-    const ranks = this.#index.ranks.byId;
-    const rowAt = new Int32Array(ranks.length).fill(-1);
-    const live = this.#index.columns.liveRows;
-    for (let i = 0; i < live.length; i += 1) rowAt[ranks[live[i] ?? 0] ?? 0] = live[i] ?? 0;
-    return Uint32Array.from(rowAt.filter((row) => row >= 0));
+    const { columns, ranks } = this.#index;
+    return ranks.rowsById.filter((row) => columns.isLive(row));
   }
 }

@@ -1,5 +1,5 @@
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { addRow, emptyRowSet, hasRow, removeRow, type RowSet } from './row-set.ts';
+import { addRow, emptyRowSet, removeRow, type RowSet } from './row-set.ts';
 
 /**
  * A sorted column, with the sets of its first rows at 32 points: the rows between two values are then
@@ -86,15 +86,4 @@ export const rowsBetween = (sorted: SortedColumn, low: number, high: number): Ro
   for (let i = first * step; i < from; i += 1) removeRow(set, rows[i] ?? 0);
   for (let i = last * step; i < to; i += 1) addRow(set, rows[i] ?? 0);
   return set;
-};
-
-/** Returns the first `count` rows of `set` in sorted order, or all if there are fewer. */
-export const firstInOrder = (set: RowSet, { rows }: SortedColumn, count: number): Uint32Array => {
-  const first = new Uint32Array(count);
-  let found = 0;
-  for (let i = 0; i < rows.length && found < count; i += 1) {
-    const row = rows[i] ?? 0;
-    if (hasRow(set, row)) first[found++] = row;
-  }
-  return first.slice(0, found);
 };

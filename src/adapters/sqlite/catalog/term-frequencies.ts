@@ -141,7 +141,7 @@ const candidatesIn = (lists: readonly Uint32Array[], end: number): Uint32Array =
   if (only && lists.length === 1) return only;
   const total = lists.reduce((sum, { length }) => sum + length, 0);
   if (total * SORTED_SHARE > end) {
-    if (everyRow.length < end) everyRow = Uint32Array.from({ length: 2 * end }, (_, row) => row);
+    if (everyRow.length < end) everyRow = new Uint32Array(2 * end).map((_, row) => row);
     return everyRow.subarray(0, end);
   }
   const rows = new Uint32Array(total);

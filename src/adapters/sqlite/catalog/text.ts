@@ -9,7 +9,7 @@ import {
   type TermFrequencies,
 } from './term-frequencies.ts';
 import { splitWords, type Vocabulary } from './vocabulary.ts';
-import { WordPostings } from './word-postings.ts';
+import { type WordChanges, WordPostings } from './word-postings.ts';
 
 /** Rows, rising, and the score of each: the higher, the better the match. */
 export type Matches = { rows: Uint32Array; scores: Float64Array };
@@ -140,9 +140,9 @@ export class CatalogText {
     return { ...this.#intersectAll(all), weights: used.join(' ') };
   }
 
-  /** Call after texts with these words have changed. */
-  forget(words: Iterable<string>): void {
-    this.#postings.forget(words);
+  /** Call after texts have changed. */
+  change(words: WordChanges): void {
+    this.#postings.change(words);
     this.#cache.clear();
   }
 

@@ -1,3 +1,5 @@
+import { addRow, emptyRowSet, firstInOrder } from './row-set.ts';
+
 /**
  * Returns the first `count` rows in rising order of `column`; `ties`, unique by row, decides between
  * equal values. A heap has the best rows so far, with the worst of them on top, so that one comparison
@@ -43,15 +45,9 @@ export const topRows = (
   return heap.sort(compare);
 };
 
-/** Returns all rows in the order of their `ranks`, which are unique, without comparing any. */
-export const rowsByRank = (rows: Uint32Array, ranks: Float64Array): Uint32Array => {
-  const places = new Int32Array(ranks.length).fill(-1);
-  for (let i = 0; i < rows.length; i += 1) places[ranks[rows[i] ?? 0] ?? 0] = rows[i] ?? 0;
-  const ordered = new Uint32Array(rows.length);
-  let count = 0;
-  for (let place = 0; place < places.length; place += 1) {
-    const row = places[place] ?? -1;
-    if (row >= 0) ordered[count++] = row;
-  }
-  return ordered;
+/** Returns `rows` in the order that all rows have in `order`, without comparing any. */
+export const sortAs = (order: Uint32Array, rows: Uint32Array, end: number): Uint32Array => {
+  const set = emptyRowSet(end);
+  for (let i = 0; i < rows.length; i += 1) addRow(set, rows[i] ?? 0);
+  return firstInOrder(set, order, rows.length);
 };
