@@ -51,7 +51,7 @@ const BENCHES: Record<string, Bench> = {
   P: benchRebuild,
   L: benchVisibility,
   I: benchFeed,
-  S: benchReady,
+  start: benchReady,
   Q: benchSearch,
   M: benchMcp,
   A: benchA2a,

@@ -5,7 +5,14 @@ import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES } from '#contracts/scopes.ts';
 import { type Config, readConfig } from '#src/config.ts';
 import type { AppDeps } from '#src/app/app.ts';
-import { openService, type Service, serviceLogger, type ServiceOptions } from '#src/main.ts';
+import {
+  openService,
+  type Service,
+  serviceLogger,
+  type ServiceOptions,
+  type StartingService,
+  startService,
+} from '#src/main.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { listenAt } from '#src/wiring/listener.ts';
 import { serverOver } from '../support/world/server-over.ts';
@@ -26,15 +33,24 @@ export const benchConfig = (directory: string, settings: Record<string, string> 
     ...settings,
   });
 
-export const openBench = (
+export const openBench = async (
   directory: string,
   options: ServiceOptions = {},
   settings: Record<string, string> = {},
 ): Promise<Service> => {
-  // A generated log has no personal data, and no file for its keys.
-  closeSync(openSync(join(directory, 'keys.db'), 'a'));
+  createKeys(directory);
   return openService(benchConfig(directory, settings), options);
 };
+
+/** Opens a service that can listen before it is ready. */
+export const startBench = (directory: string): Promise<StartingService> => {
+  createKeys(directory);
+  return startService(benchConfig(directory));
+};
+
+/** A generated log has no personal data, and no file for its keys. */
+const createKeys = (directory: string): void =>
+  closeSync(openSync(join(directory, 'keys.db'), 'a'));
 
 /** Creates a control: a server with the same routes, but some dependencies replaced. */
 export const serverWith = (service: Service, replaced: Partial<AppDeps>): FastifyInstance =>

@@ -16,6 +16,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   sqlite: async () => (await import('./rebuild.ts')).sqliteOnce,
   visible: async () => (await import('./visible.ts')).visibility,
   service: async () => (await import('./ready.ts')).readyServer,
+  makeCatalog: async () => (await import('./ready.ts')).catalogMaker,
   a2a: async () => (await import('./a2a.ts')).a2aServer,
   mcp: async () => (await import('./mcp.ts')).mcpServer,
   mcpSdk: async () => (await import('./mcp.ts')).sdkServer,

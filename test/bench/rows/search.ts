@@ -1,8 +1,4 @@
 /** Q: search over 100,000 products with 16 connections, compared with the same API without search. */
-import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
-import { systemClock } from '#src/adapters/system/clock.ts';
-import { systemIds } from '#src/adapters/system/ids.ts';
-import { attribute } from '#src/app/events/attribution.ts';
 import type { Bench } from '../bench.ts';
 import { type Random, createRandom } from '../random.ts';
 import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
@@ -10,43 +6,15 @@ import type { Call } from '../load.ts';
 import { AGENTS, deskOf, openBench } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
-import { feedProducts, more, wordsOf } from './wholesale.ts';
+import { feedProducts, makeProducts, wordsOf } from './wholesale.ts';
 
 type Details = { url: string; key: string };
 
 const PRODUCTS = 100_000;
-const IN_FLIGHT = 3_000;
 const FOLD_WAIT_MS = 60_000;
 
-/** Appends directly to the log, because the desk reads a stream for each product. */
-const publishAll = async (directory: string): Promise<void> => {
-  const clock = systemClock();
-  const ids = systemIds(clock.now);
-  const call = {
-    ownerId: 'catalog',
-    actor: 'system',
-    surface: 'desk',
-    operation: 'importProducts',
-    requestId: 'bench',
-    at: clock.now(),
-  } as const;
-  const log = sqliteEventLog({ directory, appendsInTurnMax: IN_FLIGHT });
-  const random = createRandom(4);
-  const products = more(await feedProducts(), PRODUCTS, random);
-  for (let from = 0; from < products.length; from += IN_FLIGHT)
-    await Promise.all(
-      products.slice(from, from + IN_FLIGHT).map(({ product, stock }) => {
-        const id = random.text(24);
-        const data = { product: { product_id: `prd_${id}`, ...product }, stock };
-        const events = attribute(call, [{ type: 'ProductPublished', data }], ids);
-        return log.append(`catalog-product_${id}`, -1, events);
-      }),
-    );
-  await log.close();
-};
-
 export const searchServer: Role<{ directory: string }, Details> = async ({ directory }) => {
-  await publishAll(directory);
+  await makeProducts(directory, PRODUCTS);
   const service = await openBench(directory);
   const { position } = await service.deps.log.head();
   if (!(await service.deps.following.passed(position, FOLD_WAIT_MS)))

@@ -2,7 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ProductInput, readFeed } from '#src/app/catalog/feed.ts';
-import type { Random } from '../random.ts';
+import { madeLog } from '../generated-log.ts';
+import { createRandom, type Random } from '../random.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 export const REAL_PRODUCTS = 2_961;
@@ -80,4 +81,36 @@ export const more = (
       stock,
     };
   });
+};
+
+const CHUNK = 10_000;
+const PUBLISHED_AT = Date.UTC(2026, 9, 1);
+
+/** Writes a log of `count` published products, directly: the desk reads a stream for each product. */
+export const makeProducts = async (directory: string, count: number): Promise<void> => {
+  const random = createRandom(4);
+  const products = await feedProducts();
+  const log = await madeLog(directory);
+  for (let from = 0; from < count; from += CHUNK)
+    for (const [n, made] of more(products, Math.min(CHUNK, count - from), random).entries()) {
+      const id = random.text(24);
+      const product = { product_id: `prd_${id}`, ...made.product, sku: `S${from + n}` };
+      const meta = {
+        at: PUBLISHED_AT + from + n,
+        actor: 'system',
+        surface: 'desk',
+        operation: 'importProducts',
+        request: 'bench',
+        v: 1,
+      } as const;
+      log.append('catalog', `catalog-product_${id}`, [
+        {
+          id: `00000000-0000-7000-8000-${random.text(12)}`,
+          type: 'ProductPublished',
+          data: { product, stock: made.stock },
+          meta,
+        },
+      ]);
+    }
+  log.close();
 };
