@@ -32,8 +32,8 @@ export const killAll = (): void => {
 
 const CHILD = join(import.meta.dirname, 'child.ts');
 
-/** Long enough for the slowest role, which folds a million events. */
-const ANSWER_MS = 300_000;
+/** Long enough for the slowest role, which makes a catalog of a million products. */
+const ANSWER_MS = 900_000;
 
 let profiles: string | undefined;
 export const profileInto = (directory: string | undefined): void => {
