@@ -1,8 +1,8 @@
 /** What every log adapter does with an event: validates it before the write and after the read. */
 import { EVENTS } from '#contracts/events/index.ts';
 import {
+  type Append,
   AppendTooLarge,
-  type Expected,
   type NewEvent,
   expectedRevision,
   type StoredEvent,
@@ -68,15 +68,19 @@ export type EncodedAppend = {
   owner: string;
   expected: number;
   unchanged: readonly StreamRevision[];
+  confirm: (() => Promise<void>) | undefined;
   events: EncodedEvent[];
 };
 
-/** Validates and serializes an append. Throws TypeError or AppendTooLarge. */
-export const encodeAppend = (
-  stream: string,
-  expected: Expected,
-  events: readonly NewEvent[],
-): EncodedAppend => {
+/** Validates and serializes appends to different streams. Throws TypeError or AppendTooLarge. */
+export const encodeAppends = (appends: readonly Append[]): EncodedAppend[] => {
+  if (appends.length === 0) throw new TypeError('nothing to append');
+  const streams = new Set(appends.map(({ stream }) => stream));
+  if (streams.size < appends.length) throw new TypeError('two appends to one stream in one call');
+  return appends.map(encodeAppend);
+};
+
+const encodeAppend = ({ stream, expected, events }: Append): EncodedAppend => {
   const revision = expectedRevision(expected);
   if (!Number.isSafeInteger(revision) || revision < -1) {
     throw new TypeError(`not a revision: ${revision}`);
@@ -87,6 +91,7 @@ export const encodeAppend = (
     owner: ownerOfStream(stream),
     expected: revision,
     unchanged: typeof expected === 'number' ? [] : expected.unchanged,
+    confirm: typeof expected === 'number' ? undefined : () => expected.confirm(),
     events: events.map(encodeEvent),
   };
 };

@@ -1,4 +1,9 @@
-import type { AppendResult, EventLog, NewEvent } from '#src/ports/event-log.ts';
+import {
+  type Append,
+  type AppendResult,
+  type EventLog,
+  replaceAppends,
+} from '#src/ports/event-log.ts';
 import type { AppendOutcome, Metrics, SendingOutcome } from '#src/ports/metrics.ts';
 
 /** Appending one of these events is the last step of a sending. */
@@ -9,10 +14,9 @@ const SENDINGS: ReadonlyMap<string, SendingOutcome> = new Map([
   ['OutboundOutcomeUnknown', 'unknown'],
 ]);
 
-/** An append with either its result or the error that it threw. */
+/** Appends of one call with either their result or the error that it threw. */
 export type AppendReport = {
-  stream: string;
-  events: readonly NewEvent[];
+  appends: readonly Append[];
   ms: number;
   result?: AppendResult;
   error?: unknown;
@@ -22,7 +26,7 @@ export type LogObserver = {
   metrics: Pick<Metrics, 'countAppend' | 'countSending'> | undefined;
   /** A monotonic clock in milliseconds. */
   monotonic(): number;
-  /** Receives every append, also a failed one. */
+  /** Receives the appends of every call, also of a failed one. */
   report?: (append: AppendReport) => void;
 };
 
@@ -30,17 +34,16 @@ export type LogObserver = {
 export const observedLog = <Log extends EventLog>(
   log: Log,
   { metrics, monotonic, report }: LogObserver,
-): Log => ({
-  ...log,
-  async append(stream, expected, events) {
+): Log =>
+  replaceAppends(log, async (appends) => {
     const since = monotonic();
     let outcome: AppendOutcome = 'unavailable';
     let answer: Pick<AppendReport, 'result' | 'error'> = {};
     try {
-      const result = await log.append(stream, expected, events);
+      const result = await log.appendAll(appends);
       answer = { result };
       outcome = result.outcome;
-      if (outcome === 'appended') countSendings(events, metrics);
+      if (outcome === 'appended') countSendings(appends, metrics);
       return result;
     } catch (error) {
       answer = { error };
@@ -48,13 +51,12 @@ export const observedLog = <Log extends EventLog>(
     } finally {
       const ms = monotonic() - since;
       metrics?.countAppend(outcome, ms / 1_000);
-      report?.({ stream, events, ms, ...answer });
+      report?.({ appends, ms, ...answer });
     }
-  },
-});
+  });
 
-const countSendings = (events: readonly NewEvent[], metrics: LogObserver['metrics']): void => {
-  for (const { type } of events) {
+const countSendings = (appends: readonly Append[], metrics: LogObserver['metrics']): void => {
+  for (const { type } of appends.flatMap(({ events }) => events)) {
     const outcome = SENDINGS.get(type);
     if (outcome !== undefined) metrics?.countSending(outcome);
   }

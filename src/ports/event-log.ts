@@ -55,8 +55,11 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
 
 export type AppendResult =
   | { outcome: 'appended'; revision: number; position: Position }
-  /** Another append came first. Read the stream to learn its state. */
-  | { outcome: 'conflict' };
+  /**
+   * Another append came first. Read the streams to learn their states. `isPartial`: earlier appends of the same call
+   * are written, which happens on a server only.
+   */
+  | { outcome: 'conflict'; isPartial?: true };
 
 /** A stream and the revision of its last event. */
 export type StreamRevision = { stream: string; revision: number };
@@ -78,6 +81,9 @@ export type ConditionalRevision = {
 /** The revision that an append expects of its own stream. */
 export const expectedRevision = (expected: Expected): number =>
   typeof expected === 'number' ? expected : expected.revision;
+
+/** Events for one stream, and what their append expects. */
+export type Append = { stream: string; expected: Expected; events: readonly NewEvent[] };
 
 /** A stream that the append required to be unchanged has a later event. Nothing was written. */
 export class StreamAdvanced extends Error {
@@ -134,6 +140,14 @@ export type EventLog = {
    */
   append(stream: string, expected: Expected, events: readonly NewEvent[]): Promise<AppendResult>;
   /**
+   * Appends to several different streams; the answer is that of the last append. An append that is stored already is
+   * not written again. An embedded log writes all or none, in one commit. A log on a server writes them in order, one
+   * round trip each, and stops at the first one that conflicts or fails; after others were written, the failure is
+   * `unknown`. So the order must be one in which a later call of other events can continue: claims, then the record
+   * that needs them.
+   */
+  appendAll(appends: readonly Append[]): Promise<AppendResult>;
+  /**
    * Reads the events of a stream from revision `from` on; an unknown stream has none. Throws
    * UnknownEventType, because a state depends on all events. The other reads return events of
    * unknown types as they are stored.
@@ -174,3 +188,15 @@ export type EventLog = {
   replacement?(): string | undefined;
   close(): Promise<void>;
 };
+
+type Appending = Pick<EventLog, 'append' | 'appendAll'>;
+
+/** Returns the log with `appendAll` for every append, also of one stream. */
+export const replaceAppends = <Log extends Omit<EventLog, keyof Appending>>(
+  log: Log,
+  appendAll: EventLog['appendAll'],
+): Log & Appending => ({
+  ...log,
+  append: (stream, expected, events) => appendAll([{ stream, expected, events }]),
+  appendAll,
+});

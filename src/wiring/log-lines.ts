@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino';
 import type { AppendReport } from '#src/adapters/observed-log.ts';
-import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import { type Append, LogUnavailable, type Position } from '#src/ports/event-log.ts';
 
 /** Frequent events, and events that accompany a record of their own: logged at debug level. */
 const ACCOMPANYING: ReadonlySet<string> = new Set([
@@ -28,10 +28,14 @@ const FIRST_START = 'desk:system';
 /** A slower append is a warning at any level: clients begin to give up. */
 const SLOW_MS = 1_000;
 
-const levelOf = ({ events, ms, result }: AppendReport): 'debug' | 'info' | 'warn' | 'error' => {
+/** The events that the others of a call accompany. */
+const mainOf = ({ appends }: AppendReport): Append | undefined => appends.at(-1);
+
+const levelOf = (append: AppendReport): 'debug' | 'info' | 'warn' | 'error' => {
+  const { ms, result } = append;
   if (!result) return 'error';
   if (ms >= SLOW_MS) return 'warn';
-  const [first] = events;
+  const first = mainOf(append)?.events[0];
   const isQuiet = ACCOMPANYING.has(first?.type ?? '') || first?.meta.actor === FIRST_START;
   return result.outcome === 'conflict' || isQuiet ? 'debug' : 'info';
 };
@@ -43,20 +47,20 @@ const describeFault = (error: unknown): object => {
   return { reason, applied, detail: message };
 };
 
-/** Logs each append that changed a record, was slow, or failed. */
+/** Logs the appends of each call that changed a record, was slow, or failed. */
 export const appendLogger =
   (logger: Logger) =>
   (append: AppendReport): void => {
     const level = levelOf(append);
-    const [first] = append.events;
+    const { stream, events: [first] = [] } = mainOf(append) ?? {};
     if (!first || !logger.isLevelEnabled(level)) return;
-    const { stream, events, ms, result, error } = append;
+    const { appends, ms, result, error } = append;
     const { request, operation, surface, actor } = first.meta;
     const cause = { request, operation, surface, actor };
     const effect = {
       stream,
       type: first.type,
-      events: events.length,
+      events: appends.reduce((sum, { events }) => sum + events.length, 0),
       ms: Math.round(ms * 10) / 10,
     };
     const fields = { ...cause, ...effect };

@@ -4,6 +4,7 @@ import type { EventLog, Meta, NewEvent, StoredEvent } from '#src/ports/event-log
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
 import { bound, follow, metaAt, positionsOf, printOf, several } from './log-events.ts';
 import { conditions } from './event-log-conditions.ts';
+import { severalStreams } from './event-log-several.ts';
 import { subscriptions } from './event-log-subscribe.ts';
 
 export type LogUnderTest = {
@@ -379,6 +380,9 @@ export const eventLogConformance = (
     });
     describe('contents', () => {
       contents(log);
+    });
+    describe('several streams', () => {
+      severalStreams(log);
     });
     describe('reads', () => {
       reads(log);

@@ -182,7 +182,7 @@ describe('The observed log and store', () => {
     const answers = [{ outcome: 'appended', revision: 0, position: 1 }, { outcome: 'conflict' }];
     const log = observedLog(
       {
-        append: async () => {
+        appendAll: async () => {
           now += 20;
           const answer = answers.shift();
           if (!answer) throw new LogUnavailable('fault', 'unknown', 'away');

@@ -29,7 +29,7 @@ type Request = {
   expected: number;
   events: readonly EncodedEvent[];
   /** Called before each attempt; its rejection gives up. */
-  confirm?(): Promise<void>;
+  confirm?: (() => Promise<void>) | undefined;
 };
 
 /** The condition of the append was not confirmed, so this attempt was not sent. */

@@ -1,11 +1,20 @@
 import {
   type AppendResult,
   type EventLog,
+  LogCorrupted,
   LogUnavailable,
   type Position,
+  replaceAppends,
 } from '#src/ports/event-log.ts';
 import type { KeyVault, MovableKeys } from '#src/ports/system.ts';
-import { encodeAppend, readAnyEvent, readEvent, UPCASTS, type Upcasts } from '../event-codec.ts';
+import {
+  type EncodedAppend,
+  encodeAppends,
+  readAnyEvent,
+  readEvent,
+  UPCASTS,
+  type Upcasts,
+} from '../event-codec.ts';
 import { type LogMark, LogMemory } from '../log-memory.ts';
 import { Appends } from './appends.ts';
 import { awaitServer, createClient } from './connect.ts';
@@ -108,12 +117,8 @@ const logOn = (parts: Parts): EventStoreLog => {
   };
   const stored = async (records: () => Promise<LogRecord[]>) =>
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
-  return {
+  const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
     id: parts.mark.id,
-    async append(...request) {
-      requireOpen();
-      return appendAndRemember(parts, request);
-    },
     async readStream(stream, from = 0) {
       const records = await read(() => reads.stream(stream, Math.max(0, from)));
       return records.filter(isLogRecord).map((record) => readEvent(upcasts, toStoredEvent(record)));
@@ -142,17 +147,40 @@ const logOn = (parts: Parts): EventStoreLog => {
       ),
     close: () => (closed ??= close()),
   };
+  const appendOne = async (append: EncodedAppend): Promise<AppendResult> => {
+    requireOpen();
+    return appendAndRemember(parts, append);
+  };
+  return replaceAppends(log, async (appends) => appendInOrder(encodeAppends(appends), appendOne));
+};
+
+/** Appends one after the other until one conflicts or fails, which is unknown if others were written before. */
+const appendInOrder = async (
+  [first, ...others]: readonly EncodedAppend[],
+  appendOne: (append: EncodedAppend) => Promise<AppendResult>,
+): Promise<AppendResult> => {
+  if (!first) throw new TypeError('nothing to append');
+  let result = await appendOne(first);
+  for (const append of others) {
+    if (result.outcome === 'conflict') break;
+    result = await appendOne(append).catch((error: unknown) => {
+      if (!(error instanceof LogUnavailable || error instanceof LogCorrupted)) throw error;
+      const reason = error instanceof LogUnavailable ? error.reason : 'fault';
+      throw Object.assign(new LogUnavailable(reason, 'unknown', error.message), { cause: error });
+    });
+    if (result.outcome === 'conflict') return { ...result, isPartial: true };
+  }
+  return result;
 };
 
 /** Appends, and remembers the append as the newest one that was acknowledged. */
 const appendAndRemember = async (
   { appends, guard }: Parts,
-  [stream, expected, events]: Parameters<EventLog['append']>,
+  append: EncodedAppend,
 ): Promise<AppendResult> => {
-  const encoded = encodeAppend(stream, expected, events);
-  const confirm = typeof expected === 'number' ? undefined : () => expected.confirm();
-  const result = await appends.append({ ...encoded, ...(confirm && { confirm }) });
-  const event = encoded.events.at(-1)?.id;
+  const result = await appends.append(append);
+  const { stream, events } = append;
+  const event = events.at(-1)?.id;
   if (result.outcome === 'appended' && event !== undefined) {
     const { position, revision } = result;
     guard.acknowledged({ position, stream, revision, event });

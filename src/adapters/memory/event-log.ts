@@ -5,15 +5,25 @@ import {
   type FoldEvent,
   LogUnavailable,
   NO_STREAM,
+  replaceAppends,
   type StoredEvent,
   StreamAdvanced,
   type StreamRevision,
 } from '#src/ports/event-log.ts';
-import { encodeAppend, readAnyEvent, readEvent, UPCASTS } from '../event-codec.ts';
+import {
+  type EncodedAppend,
+  encodeAppends,
+  readAnyEvent,
+  readEvent,
+  UPCASTS,
+} from '../event-codec.ts';
 import { Subscribers } from '../subscribers.ts';
 
 /** Data and attribution as JSON text, so that readers share no object. */
 type MemoryRecord = Omit<StoredEvent, 'data' | 'meta'> & { at: number; data: string; meta: string };
+
+/** All records in log order, and those of each stream. */
+type MemoryLog = { records: MemoryRecord[]; streams: Map<string, MemoryRecord[]> };
 
 const toStored = (
   { at: _at, data, meta, ...record }: MemoryRecord,
@@ -41,8 +51,8 @@ const pick = (
     .map((record) => toStored(record, readAnyEvent));
 
 export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
-  const records: MemoryRecord[] = [];
-  const streams = new Map<string, MemoryRecord[]>();
+  const stored: MemoryLog = { records: [], streams: new Map() };
+  const { records, streams } = stored;
   let isClosed = false;
   const open = (): readonly MemoryRecord[] => {
     if (isClosed) throw new LogUnavailable('closed', 'no', 'the log is closed');
@@ -53,25 +63,20 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
     return wanted.map(toFold);
   };
   const subscribers = new Subscribers({ head: () => records.length, page });
-  return {
+  const appendAll: EventLog['appendAll'] = async (appends) => {
+    const encoded = encodeAppends(appends);
+    open();
+    const decided = encoded.map(({ stream, expected, unchanged, events }) => {
+      requireUnchanged(unchanged, streams);
+      return decideRepetition(streams.get(stream) ?? [], expected, events);
+    });
+    if (decided.some((result) => result?.outcome === 'conflict')) return { outcome: 'conflict' };
+    const added = encoded.flatMap((append, index) => (decided[index] ? [] : addTo(stored, append)));
+    subscribers.push(added.map(toFold));
+    return decided.at(-1) ?? resultOf(added.at(-1));
+  };
+  const log = {
     id: options.id ?? 'memory-log',
-    async append(stream, expected, events) {
-      const encoded = encodeAppend(stream, expected, events);
-      open();
-      const own = streams.get(stream) ?? [];
-      requireUnchanged(encoded.unchanged, streams);
-      const repeated = decideRepetition(own, encoded.expected, encoded.events);
-      if (repeated) return repeated;
-      const added = encoded.events.map(({ bytes: _bytes, ...event }, index): MemoryRecord => {
-        const position = records.length + 1 + index;
-        return { ...event, stream, owner: encoded.owner, revision: own.length + index, position };
-      });
-      records.push(...added);
-      own.push(...added);
-      streams.set(stream, own);
-      subscribers.push(added.map(toFold));
-      return resultOf(added.at(-1));
-    },
     async readStream(stream, from = 0) {
       open();
       const own = streams.get(stream) ?? [];
@@ -97,7 +102,24 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       isClosed = true;
       subscribers.close();
     },
-  };
+  } satisfies Omit<EventLog, 'append' | 'appendAll'>;
+  return replaceAppends(log, appendAll);
+};
+
+/** Adds events after those of their stream, and returns their records. */
+const addTo = (
+  { records, streams }: MemoryLog,
+  { stream, owner, events }: EncodedAppend,
+): MemoryRecord[] => {
+  const own = streams.get(stream) ?? [];
+  const added = events.map(({ bytes: _bytes, ...event }, index): MemoryRecord => {
+    const position = records.length + 1 + index;
+    return { ...event, stream, owner, revision: own.length + index, position };
+  });
+  records.push(...added);
+  own.push(...added);
+  streams.set(stream, own);
+  return added;
 };
 
 const requireUnchanged = (

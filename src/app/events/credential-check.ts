@@ -1,5 +1,10 @@
-import type { ConditionalRevision, EventLog, StreamRevision } from '#src/ports/event-log.ts';
-import { expectedRevision, StreamAdvanced } from '#src/ports/event-log.ts';
+import type {
+  ConditionalRevision,
+  EventLog,
+  Expected,
+  StreamRevision,
+} from '#src/ports/event-log.ts';
+import { expectedRevision, replaceAppends, StreamAdvanced } from '#src/ports/event-log.ts';
 import { UNCONFIRMED } from '../pipeline/authenticate.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { type Refusal, refuse, Refused } from '../pipeline/outcome.ts';
@@ -41,26 +46,25 @@ export const credentialCheckingLog = (
     const { position } = await log.head();
     if (!(await following.passed(position, FOLLOW_MS_MAX))) throw new Refused(LAGS);
   };
-  return {
-    ...log,
-    async append(stream, expected, events) {
-      for (;;) {
-        await confirm();
-        const { streams: unchanged } = current();
-        const condition: ConditionalRevision = {
-          revision: expectedRevision(expected),
-          unchanged,
-          confirm,
-        };
-        try {
-          return await log.append(stream, condition, events);
-        } catch (error) {
-          if (!(error instanceof StreamAdvanced)) throw error;
-          await follow();
-        }
+  return replaceAppends(log, async (appends) => {
+    for (;;) {
+      await confirm();
+      const { streams: unchanged } = current();
+      const conditioned = (expected: Expected): ConditionalRevision => ({
+        revision: expectedRevision(expected),
+        unchanged,
+        confirm,
+      });
+      try {
+        return await log.appendAll(
+          appends.map((append) => ({ ...append, expected: conditioned(append.expected) })),
+        );
+      } catch (error) {
+        if (!(error instanceof StreamAdvanced)) throw error;
+        await follow();
       }
-    },
-  };
+    }
+  });
 };
 
 /** The dependencies of one call with such a log; the given ones for a caller without a credential. */

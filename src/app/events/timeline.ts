@@ -1,5 +1,10 @@
 /** Compares the clock of this process with the newest event of the log, and stops time when they disagree. */
-import { type EventLog, LogUnavailable, type Position } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  LogUnavailable,
+  type Position,
+  replaceAppends,
+} from '#src/ports/event-log.ts';
 import type { Clock } from '#src/ports/system.ts';
 
 /** How far the newest event may be ahead of the clock: processes of one log have clocks of their own. */
@@ -47,19 +52,20 @@ export const timeline = (log: EventLog, system: Clock): Timeline => {
     agreedAt = Math.max(clockAt, eventAt ?? clockAt);
     return undefined;
   };
-  const requireAgreement: EventLog['append'] = async (stream, expected, events) => {
-    if (conflict() && !events.every(({ meta }) => meta.operation === DECIDES))
+  const requireAgreement: EventLog['appendAll'] = async (appends) => {
+    const isDecision = () =>
+      appends.every(({ events }) => events.every(({ meta }) => meta.operation === DECIDES));
+    if (conflict() && !isDecision())
       throw new LogUnavailable('clock', 'no', 'the newest event is ahead of the clock');
-    const result = await log.append(stream, expected, events);
-    const last = events.at(-1);
+    const result = await log.appendAll(appends);
+    const last = appends.at(-1)?.events.at(-1);
     if (result.outcome === 'appended' && last)
       observe({ position: result.position, at: last.meta.at });
     return result;
   };
   return {
     log: {
-      ...log,
-      append: requireAgreement,
+      ...replaceAppends(log, requireAgreement),
       async head() {
         const head = await log.head();
         observe(head);

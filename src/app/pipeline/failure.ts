@@ -4,6 +4,7 @@ import {
   type EventLog,
   LogCorrupted,
   LogUnavailable,
+  replaceAppends,
   UnknownEventType,
 } from '#src/ports/event-log.ts';
 import { ReadModelParked, ReadModelRebuilding } from '#src/ports/read-model.ts';
@@ -20,19 +21,16 @@ const recordingWrites = (log: EventLog): { log: EventLog; hasWritten(): boolean 
   let hasWritten = false;
   return {
     hasWritten: () => hasWritten,
-    log: {
-      ...log,
-      async append(...asked) {
-        try {
-          const result = await log.append(...asked);
-          hasWritten ||= result.outcome === 'appended';
-          return result;
-        } catch (error) {
-          hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';
-          throw error;
-        }
-      },
-    },
+    log: replaceAppends(log, async (appends) => {
+      try {
+        const result = await log.appendAll(appends);
+        hasWritten ||= result.outcome === 'appended' || result.isPartial === true;
+        return result;
+      } catch (error) {
+        hasWritten ||= error instanceof LogUnavailable && error.applied === 'unknown';
+        throw error;
+      }
+    }),
   };
 };
 

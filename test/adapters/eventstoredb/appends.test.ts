@@ -2,7 +2,13 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
-import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
+import {
+  type Append,
+  AppendTooLarge,
+  type EventLog,
+  LogCorrupted,
+  NO_STREAM,
+} from '#src/ports/event-log.ts';
 import type { AppendFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';

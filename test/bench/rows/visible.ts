@@ -4,7 +4,7 @@ import { authenticator } from '#src/app/pipeline/authenticate.ts';
 import { openApp } from '#src/app/app.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import type { Service } from '#src/main.ts';
-import type { AppendResult, Position } from '#src/ports/event-log.ts';
+import { type AppendResult, type Position, replaceAppends } from '#src/ports/event-log.ts';
 import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';
@@ -34,15 +34,13 @@ export const spread = (values: readonly number[]) => ({
 export const notedLog = (
   log: Deps['log'],
   note: (result: AppendResult, ms: number) => void,
-): Deps['log'] => ({
-  ...log,
-  async append(...appended) {
+): Deps['log'] =>
+  replaceAppends(log, async (appends) => {
     const startedAt = performance.now();
-    const result = await log.append(...appended);
+    const result = await log.appendAll(appends);
     note(result, performance.now() - startedAt);
     return result;
-  },
-});
+  });
 
 export type MadeLink = { owner: string; id: string; position: Position };
 

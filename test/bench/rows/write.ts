@@ -7,7 +7,12 @@ import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import type { AppDeps } from '#src/app/app.ts';
 import type { Service } from '#src/main.ts';
-import { type EventLog, expectedRevision } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  expectedRevision,
+  NO_STREAM,
+  replaceAppends,
+} from '#src/ports/event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import type { Role, Started, Target } from '../children.ts';
@@ -28,17 +33,8 @@ const PRODUCTS = 200;
  */
 const nothingLog = (id: string, byTurns: boolean): EventLog => {
   let position = 1_000_000;
-  return {
+  const empty: Omit<EventLog, 'append' | 'appendAll'> = {
     id,
-    async append(_stream, expected, events) {
-      position += events.length;
-      if (byTurns) await turn();
-      return {
-        outcome: 'appended',
-        revision: expectedRevision(expected) + events.length,
-        position,
-      };
-    },
     readStream: async () => [],
     readAll: async () => [],
     readOwner: async () => [],
@@ -50,6 +46,15 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
     head: async () => ({ position, at: null }),
     close: async () => {},
   };
+  return replaceAppends(empty, async (appends) => {
+    let revision = NO_STREAM;
+    for (const { expected, events } of appends) {
+      position += events.length;
+      revision = expectedRevision(expected) + events.length;
+    }
+    if (byTurns) await turn();
+    return { outcome: 'appended', revision, position };
+  });
 };
 
 /** A second log with its own read models, and a transaction for every append. */

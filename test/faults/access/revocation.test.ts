@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import type { EventType } from '#contracts/events/index.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
+import { includesType, interceptAppends } from '../../support/appends.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 let app: TestApp;
@@ -14,14 +15,13 @@ afterEach(() => vi.restoreAllMocks());
 /** Does something right before the next append of an event type reaches the log. */
 const beforeAppendOf = (type: EventType, act: () => Promise<unknown>): void => {
   const { log } = app.service.deps;
-  const append = log.append.bind(log);
   let isDone = false;
-  vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
-    if (!isDone && events[0]?.type === type) {
+  interceptAppends(log, async (appends, write) => {
+    if (!isDone && includesType(appends, type)) {
       isDone = true;
       await act();
     }
-    return append(stream, expected, events);
+    return write(appends);
   });
 };
 const typesSince = async (after: number): Promise<string[]> =>

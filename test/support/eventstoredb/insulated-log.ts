@@ -1,5 +1,10 @@
 /** An empty log on a server that cannot be wiped: other names, and no events before its start. */
-import type { EventLog, FoldEvent, SubscriptionItem } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  type FoldEvent,
+  replaceAppends,
+  type SubscriptionItem,
+} from '#src/ports/event-log.ts';
 
 type Named = { stream: string; owner: string };
 
@@ -14,9 +19,8 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
   const later = (after: number): number => Math.max(after, start);
   const outer = (item: SubscriptionItem): SubscriptionItem =>
     item.kind === 'events' ? { kind: 'events', events: item.events.map(bare<FoldEvent>) } : item;
-  return {
+  const outside: Omit<EventLog, 'append' | 'appendAll'> = {
     id: log.id,
-    append: (stream, expected, events) => log.append(inner(stream), expected, events),
     readStream: async (stream, from) => (await log.readStream(inner(stream), from)).map(bare),
     readAll: async (options) =>
       (await log.readAll({ ...options, after: later(options.after) })).map(bare),
@@ -40,4 +44,7 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
     },
     close: () => log.close(),
   };
+  return replaceAppends(outside, (appends) =>
+    log.appendAll(appends.map((append) => ({ ...append, stream: inner(append.stream) }))),
+  );
 };

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppDeps } from '#src/app/app.ts';
+import { includesType, interceptAppends } from '../../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { promptStreamQueue } from '../../support/world/outreach-acts.ts';
 import { buyerOver, serverOver } from '../../support/world/server-over.ts';
@@ -194,14 +195,12 @@ describe('A move of a lead that changes nothing', () => {
     const leadId = await leadOf(list);
     await move(leadId, 'accepted');
     const untold = withHandoffs(() => Promise.resolve(undefined));
-    const { log } = app.service.deps;
-    const { append } = log;
-    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
-      if (events[0]?.type === 'RequestBound') {
-        racing.mockRestore();
+    const racing = interceptAppends(app.service.deps.log, async (appends, write) => {
+      if (includesType(appends, 'RequestBound')) {
+        racing.restore();
         await sendRfq(list, untold);
       }
-      return append.call(log, stream, expected, events);
+      return write(appends);
     });
     const again = freshKey();
     const first = await moveBy(again, leadId, 'accepted');
@@ -215,14 +214,12 @@ describe('A move of a lead that changes nothing', () => {
     const list = await handoff();
     const leadId = await leadOf(list);
     for (const to of ['accepted', 'contacted']) await move(leadId, to);
-    const { log } = app.service.deps;
-    const { append } = log;
-    const racing = vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
-      if (events[0]?.type === 'LeadQualified') {
-        racing.mockRestore();
+    const racing = interceptAppends(app.service.deps.log, async (appends, write) => {
+      if (includesType(appends, 'LeadQualified')) {
+        racing.restore();
         await moveElsewhere(leadId, 'qualified');
       }
-      return append.call(log, stream, expected, events);
+      return write(appends);
     });
     const again = freshKey();
     const first = await moveBy(again, leadId, 'qualified');

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nameOf } from '#src/app/events/hash.ts';
 import { LogUnavailable, NO_STREAM } from '#src/ports/event-log.ts';
+import { includesType, interceptAppends } from '../../support/appends.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
@@ -219,17 +220,15 @@ describe('submitLead', () => {
   it('releases the previous contact at once or on a retry, and amends the lead in both cases', async () => {
     const had = person('had@buyer.example');
     await submit(acme, { external_id: 'crm-12', company, ...had });
-    const { log } = app.service.deps;
-    const { append } = log;
-    const dying = vi.spyOn(log, 'append').mockImplementation((stream, expected, events) => {
-      if (events.some(({ type }) => type === 'LeadClaimReleased'))
+    const dying = interceptAppends(app.service.deps.log, async (appends, write) => {
+      if (includesType(appends, 'LeadClaimReleased'))
         throw new LogUnavailable('fault', 'no', 'gone');
-      return append.call(log, stream, expected, events);
+      return write(appends);
     });
     const amend = () =>
       submit(acme, { external_id: 'crm-12', company, ...person('has@buyer.example') }, 'k12');
     const amended = await amend();
-    dying.mockRestore();
+    dying.restore();
     expect(amended).toMatchObject({
       status: 200,
       body: { contact: { email: 'has@buyer.example' } },

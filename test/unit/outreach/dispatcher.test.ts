@@ -4,7 +4,8 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { EVERYBODY } from '#src/app/outreach/settings.ts';
 import { webhookSecret } from '#src/app/outreach/webhook-secret.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import type { EventLog } from '#src/ports/event-log.ts';
+import { type EventLog, type NewEvent, replaceAppends } from '#src/ports/event-log.ts';
+import { includesType } from '../../support/appends.ts';
 import { dispatching } from '../../support/world/dispatching.ts';
 import { DAY_MS, HOUR_MS } from '../../support/world/outreach-acts.ts';
 
@@ -182,9 +183,9 @@ describe('A halt', () => {
   it('that is stored before the write-ahead event stops the attempt', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
-    const append: EventLog['append'] = async (stream, expected, events) => {
-      if (events[0]?.type === 'OutboundDispatched') {
-        const [first] = events;
+    const appendAll: EventLog['appendAll'] = async (appends) => {
+      if (includesType(appends, 'OutboundDispatched')) {
+        const first = appends.at(-1)?.events[0] as NewEvent;
         const halt = {
           ...first,
           id: w?.deps.ids.uuid() ?? '',
@@ -193,9 +194,9 @@ describe('A halt', () => {
         };
         await log.append('desk-outreach_settings', -1, [halt]);
       }
-      return log.append(stream, expected, events);
+      return log.appendAll(appends);
     };
-    w = await running(FILE, { ...log, append });
+    w = await running(FILE, replaceAppends(log, appendAll));
     const id = await w.approved('acme', FILE);
     expect(w.sent).toEqual([]);
     expect(await w.events('acme', id)).toContain('OutboundDeferred');

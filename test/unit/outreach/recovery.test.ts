@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { backOffMs } from '#src/app/outreach/sending.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
+import { type EventLog, LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
+import { includesType } from '../../support/appends.ts';
 import { dispatching } from '../../support/world/dispatching.ts';
 import { HOUR_MS } from '../../support/world/outreach-acts.ts';
 
@@ -151,12 +152,12 @@ describe('A write-ahead event', () => {
   it('that took too long to append is not followed by a delivery', async () => {
     const log = memoryEventLog();
     let w: World | undefined;
-    const append: EventLog['append'] = async (stream, expected, events) => {
-      const result = await log.append(stream, expected, events);
-      if (events[0]?.type === 'OutboundDispatched') w?.time.jump(10_000);
+    const appendAll: EventLog['appendAll'] = async (appends) => {
+      const result = await log.appendAll(appends);
+      if (includesType(appends, 'OutboundDispatched')) w?.time.jump(10_000);
       return result;
     };
-    w = await world({ ...log, append });
+    w = await world(replaceAppends(log, appendAll));
     await w.configure('acme', HOOK);
     w.start();
     const id = await w.approved('acme', HOOK);
@@ -168,16 +169,16 @@ describe('A write-ahead event', () => {
     const log = memoryEventLog();
     let outages = 1;
     let isCut = false;
-    const append: EventLog['append'] = async (stream, expected, events) => {
-      isCut = events[0]?.type === 'OutboundDispatched' && (outages -= 1) >= 0;
-      return log.append(stream, expected, events);
+    const appendAll: EventLog['appendAll'] = async (appends) => {
+      isCut = includesType(appends, 'OutboundDispatched') && (outages -= 1) >= 0;
+      return log.appendAll(appends);
     };
     const readStream: EventLog['readStream'] = async (stream, from) => {
       if (isCut && stream.includes('-outreach_'))
         throw new LogUnavailable('fault', 'no', 'no answer');
       return log.readStream(stream, from);
     };
-    const w = await world({ ...log, append, readStream });
+    const w = await world({ ...replaceAppends(log, appendAll), readStream });
     await w.configure('acme', HOOK);
     w.start();
     const id = await w.approved('acme', HOOK);
@@ -195,12 +196,12 @@ describe('A write-ahead event', () => {
 
   it('without an answer from the log is not followed by a delivery', async () => {
     const log = memoryEventLog();
-    const append: EventLog['append'] = async (stream, expected, events) => {
-      const result = await log.append(stream, expected, events);
-      if (events[0]?.type !== 'OutboundDispatched') return result;
+    const appendAll: EventLog['appendAll'] = async (appends) => {
+      const result = await log.appendAll(appends);
+      if (!includesType(appends, 'OutboundDispatched')) return result;
       throw new LogUnavailable('fault', 'unknown', 'no answer');
     };
-    const w = await world({ ...log, append });
+    const w = await world(replaceAppends(log, appendAll));
     await w.configure('acme', HOOK);
     w.start();
     const id = await w.approved('acme', HOOK);
@@ -215,12 +216,12 @@ describe('The result of a delivery', () => {
   it('is appended again while the log is unavailable', async () => {
     const log = memoryEventLog();
     let failures = 2;
-    const append: EventLog['append'] = async (stream, expected, events) => {
-      if (events[0]?.type === 'OutboundConfirmed' && (failures -= 1) >= 0)
+    const appendAll: EventLog['appendAll'] = async (appends) => {
+      if (includesType(appends, 'OutboundConfirmed') && (failures -= 1) >= 0)
         throw new LogUnavailable('full', 'no', 'no room');
-      return log.append(stream, expected, events);
+      return log.appendAll(appends);
     };
-    const w = await world({ ...log, append });
+    const w = await world(replaceAppends(log, appendAll));
     await w.configure('acme', HOOK);
     w.start();
     const id = await w.propose('acme', HOOK);

@@ -1,8 +1,8 @@
 /** The embedded log: one directory, one process, every acknowledged event on the disk. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type EventLog, LogUnavailable } from '#src/ports/event-log.ts';
-import { encodeAppend, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
+import { type EventLog, LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
+import { encodeAppends, UPCASTS, type Upcasts } from '#src/adapters/event-codec.ts';
 import { Subscribers } from '#src/adapters/subscribers.ts';
 import { lockDirectory } from '../lock.ts';
 import { threadCommits } from './commits.ts';
@@ -120,11 +120,8 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
     if (closing) throw new LogUnavailable('closed', 'no', 'the log is closed');
     return log;
   };
-  return {
+  const unwritten: Omit<SqliteEventLog, 'append' | 'appendAll'> = {
     id,
-    async append(stream, expected, events) {
-      return log.writer.append(encodeAppend(stream, expected, events));
-    },
     async readStream(stream, from = 0) {
       const { heads, reader } = open();
       const head = heads.find(stream);
@@ -154,4 +151,5 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
       return closing;
     },
   };
+  return replaceAppends(unwritten, async (appends) => log.writer.append(encodeAppends(appends)));
 };

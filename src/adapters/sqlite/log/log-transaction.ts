@@ -40,23 +40,38 @@ export class LogTransaction {
     this.events = hasSubscribers ? [] : undefined;
   }
 
-  /** Returns an error if only this request is affected: nothing was written before it was found. */
-  append(request: EncodedAppend): AppendDecision {
-    let head: StreamHead | undefined;
+  /**
+   * Decides on appends that belong together, all before any is written. Returns an error if only they are affected.
+   */
+  append(requests: readonly EncodedAppend[]): AppendDecision {
+    const writes: (() => AppendResult)[] = [];
+    for (const request of requests) {
+      const decision = this.#decide(request);
+      if (typeof decision !== 'function') return decision;
+      writes.push(decision);
+    }
+    let result: AppendResult = { outcome: 'conflict' };
+    for (const write of writes) result = write();
+    return result;
+  }
+
+  /** Returns the write, which adds nothing if the append is stored; any other decision is that of the whole request. */
+  #decide(request: EncodedAppend): (() => AppendResult) | AppendDecision {
     try {
       const uncommitted = this.heads.get(request.stream);
-      head = uncommitted ?? this.#committed.find(request.stream);
+      const head = uncommitted ?? this.#committed.find(request.stream);
       const advanced = request.unchanged.find((other) => this.#hasAdvanced(other));
       if (advanced) return new StreamAdvanced(`${advanced.stream} has a later event`);
       const current = head?.revision ?? NO_STREAM;
-      if (head && request.expected < current)
-        return uncommitted ? 'later' : this.#repeat(request, head);
       if (request.expected > current) return { outcome: 'conflict' };
+      if (!head || request.expected === current) return () => this.#write(request, head);
+      if (uncommitted) return 'later';
+      const repeated = this.#repeat(request, head);
+      return repeated.outcome === 'conflict' ? repeated : () => repeated;
     } catch (error) {
       if (error instanceof LogCorrupted) return error;
       throw error;
     }
-    return this.#write(request, head);
   }
 
   #hasAdvanced({ stream, revision }: StreamRevision): boolean {

@@ -29,7 +29,7 @@ const QUEUE_BYTES_MAX = 67_108_864;
 
 type Waiting = {
   since: number;
-  request: EncodedAppend;
+  requests: readonly EncodedAppend[];
   bytes: number;
   resolve(result: AppendResult): void;
   reject(error: Error): void;
@@ -73,14 +73,16 @@ export class LogWriter {
       options.commit === 'each' ? 1 : (options.appendsInTurnMax ?? APPENDS_IN_TURN_MAX);
   }
 
-  append(request: EncodedAppend): Promise<AppendResult> {
-    const bytes = request.events.reduce((sum, event) => sum + event.bytes, 0);
+  /** Appends all of `requests` in one commit, or none. */
+  append(requests: readonly EncodedAppend[]): Promise<AppendResult> {
+    let bytes = 0;
+    for (const { events } of requests) for (const event of events) bytes += event.bytes;
     const refusal = this.#refusalOf(bytes);
     if (refusal) return Promise.reject(refusal);
     this.#queuedBytes += bytes;
     if (!this.#isScheduled) this.#schedule();
     return new Promise((resolve, reject) => {
-      this.#queue.push({ since: this.#monotonic(), request, bytes, resolve, reject });
+      this.#queue.push({ since: this.#monotonic(), requests, bytes, resolve, reject });
     });
   }
 
@@ -148,7 +150,7 @@ export class LogWriter {
     const transaction = this.#steps.begin();
     let decisions: AppendDecision[];
     try {
-      decisions = batch.map(({ request }) => transaction.append(request));
+      decisions = batch.map(({ requests }) => transaction.append(requests));
     } catch (error) {
       // The file could not be read, and nothing was written.
       const text = messageOfError(error);
