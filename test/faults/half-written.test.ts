@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { EventType } from '#contracts/events/index.ts';
 import { LogUnavailable } from '#src/ports/event-log.ts';
+import { includesType, interceptAppends } from '../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 import { atDesk } from '../support/world/desk-scenes.ts';
 
@@ -17,12 +18,11 @@ afterEach(() => vi.restoreAllMocks());
 /** Fails all appends of this event type as on a full disk, after the first `allowed` ones. */
 const failAppendsOf = (full: EventType, allowed = 0): void => {
   const { log } = app.service.deps;
-  const append = log.append.bind(log);
   let left = allowed;
-  vi.spyOn(log, 'append').mockImplementation(async (stream, expected, events) => {
-    if (events[0]?.type === full && (left -= 1) < 0)
+  interceptAppends(log, async (appends, write) => {
+    if (includesType(appends, full) && (left -= 1) < 0)
       throw new LogUnavailable('full', 'no', 'no space on the disk');
-    return append(stream, expected, events);
+    return write(appends);
   });
 };
 const typesSince = async (after: number): Promise<string[]> =>
@@ -80,6 +80,64 @@ describe('A lead', () => {
     });
     expect(await typesSince(before)).not.toContain('LeadSubmitted');
   });
+});
+
+describe('A write of several streams that stops between its appends, as on a server,', () => {
+  /** Writes one append after the other, and fails instead of the append after the first `count`. */
+  const stopAfter = (count: number): { restore(): void } =>
+    interceptAppends(app.service.deps.log, async (appends, write) => {
+      for (const append of appends.slice(0, count)) await write([append]);
+      throw new LogUnavailable('fault', 'unknown', 'the connection is lost');
+    });
+
+  /** Without audit records, which are appended later. */
+  const writtenSince = async (after: number): Promise<string[]> =>
+    (await typesSince(after)).filter((type) => type !== 'ActivityRecorded');
+
+  it.each([0, 1, 2])('is completed by a retry of a lead after %i appends', async (count) => {
+    const [again, mine] = [freshKey(), { external_id: `crm-stop-${count}` }];
+    const before = await head();
+    const stopping = stopAfter(count);
+    expect(await submit(`stop-${count}@buyer.example`, mine, again)).toMatchObject(UNKNOWN);
+    stopping.restore();
+    const written = ['LeadClaimed', 'RequestBound', 'LeadSubmitted'];
+    expect(await writtenSince(before)).toEqual(written.slice(0, count));
+    const first = await submit(`stop-${count}@buyer.example`, mine, again);
+    expect(first).toMatchObject({ status: 201, body: { state: 'submitted' } });
+    expect(await writtenSince(before)).toEqual(written);
+    const retry = await submit(`stop-${count}@buyer.example`, mine, again);
+    expect(retry).toMatchObject({ status: 201, text: first.text, ...REPLAYED });
+    const other = await submit(`stop-${count}@buyer.example`, {
+      external_id: `crm-other-${count}`,
+    });
+    expect(other).toMatchObject({ body: { state: 'duplicate' } });
+  });
+
+  it.each([0, 1])(
+    'is completed by a retry of a link with a slug after %i appends',
+    async (count) => {
+      const create = (idempotencyKey: string) =>
+        app.send({
+          method: 'POST',
+          url: '/api/affiliate/v1/links',
+          key,
+          payload: { target: { kind: 'search', ref: 'mugs' }, slug: `stopped-${count}` },
+          headers: { 'idempotency-key': idempotencyKey },
+        });
+      const again = freshKey();
+      const before = await head();
+      const stopping = stopAfter(count);
+      expect(await create(again)).toMatchObject(UNKNOWN);
+      stopping.restore();
+      const written = ['CodeClaimed', 'LinkCreated'];
+      expect(await writtenSince(before)).toEqual(written.slice(0, count));
+      const first = await create(again);
+      expect(first).toMatchObject({ status: 201 });
+      expect(await writtenSince(before)).toEqual(written);
+      expect(await create(again)).toMatchObject({ status: 201, text: first.text, ...REPLAYED });
+      expect(await create(freshKey())).toMatchObject({ status: 409, body: { code: 'slug_taken' } });
+    },
+  );
 });
 
 describe('A call at the desk', () => {

@@ -1,13 +1,12 @@
 import type { EventData } from '#contracts/events/index.ts';
 import type { Decider } from '#src/domain/decider.ts';
-import { NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
+import { type Append, NO_STREAM, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Call } from '../pipeline/call.ts';
 import { type Done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { attribute } from './attribution.ts';
 import { type DomainEvent, foldAt, foldOf } from './fold.ts';
 import {
-  appendKeyClaim,
-  claimKey,
+  decideKeyClaim,
   readKeyClaims,
   refuseOtherRequest,
   refuseReusedKey,
@@ -116,6 +115,14 @@ export const readReplay = async <State, Command, E extends DomainEvent, Reason e
 ): Promise<Written<State> | Refusal | undefined> =>
   replay(decider, await writer.log.readStream(stream), call);
 
+type Made<Command> = Command | WithClaims<Command> | Refusal;
+
+/** A command whose events are appended together with claims in other streams. */
+export type WithClaims<Command> = { command: Command; claims: readonly Append[] };
+
+const hasClaims = <Command>(made: Command | WithClaims<Command>): made is WithClaims<Command> =>
+  typeof made === 'object' && made !== null && 'claims' in made;
+
 type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
   State,
   Command,
@@ -126,7 +133,7 @@ type Execution<State, Command, E extends DomainEvent, Reason extends string> = T
   command: (
     state: State | undefined,
     stored: readonly StoredEvent[],
-  ) => Command | Refusal | Promise<Command | Refusal>;
+  ) => Made<Command> | Promise<Made<Command>>;
   /**
    * The events that the caller expects in the stream; a wrong expectation costs one conflict. A call with this
    * option does not look up or claim its idempotency key: the caller has claimed it, or the call has none.
@@ -136,8 +143,8 @@ type Execution<State, Command, E extends DomainEvent, Reason extends string> = T
 
 /**
  * Executes a command on a stream that may exist, after the earlier commands of this process on it. Repeats the command
- * when another process appended first. Claims the idempotency key for this stream and request before the first append,
- * so that another request with the same key is refused on every stream.
+ * when another process appended first. Claims the idempotency key for this stream and request together with the first
+ * append, so that another request with the same key is refused on every stream.
  */
 export const decideAndAppend = <State, Command, E extends DomainEvent, Reason extends string>(
   writer: EventWriter,
@@ -162,29 +169,31 @@ const attempt = async <State, Command, E extends DomainEvent, Reason extends str
   target: Execution<State, Command, E, Reason> & { stored: readonly StoredEvent[] },
 ): Promise<Written<State> | Refusal | RejectedBy<Reason> | 'conflict'> => {
   const { stream, decider, expected, stored } = target;
-  const claims = expected ? undefined : await readKeyClaims(writer, call);
+  const keyClaims = expected ? undefined : await readKeyClaims(writer, call);
   const first =
     replay(decider, stored, call) ??
-    (claims && (refuseOtherRequest(claims, call) ?? replayUnchanged(target, stored, claims)));
+    (keyClaims &&
+      (refuseOtherRequest(keyClaims, call) ?? replayUnchanged(target, stored, keyClaims)));
   if (first) return first;
   const before = foldOf(decider, stored);
-  const command = await target.command(before, stored);
-  if (isRefusal(command)) return command;
+  const made = await target.command(before, stored);
+  if (isRefusal(made)) return made;
+  const { command, claims } = hasClaims(made) ? made : { command: made, claims: [] };
   const decision = decider.decide(before, command);
   if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
-  if (decision.events.length === 0) {
-    if (before === undefined) throw new Error(`${call.operation} accepted nothing on ${stream}`);
-    const claim = { stream, revision: stored.length - 1 };
-    const claimed = claims && (await appendKeyClaim(writer, call, { claim, claims }));
-    if (isRefusal(claimed)) return claimed;
-    return claimed?.outcome === 'conflict' ? 'conflict' : { ok: true, state: before, before };
-  }
-  const refusal = claims && (await claimKey(writer, call, { stream, claims }));
-  if (refusal) return refusal;
-  const events = attribute(call, decision.events, writer.ids);
-  const result = await writer.log.append(stream, stored.length - 1, events);
-  if (result.outcome === 'conflict') return 'conflict';
   const state = foldAt(decider, decision.events, { at: call.at, state: before });
-  if (state === undefined) throw new Error(`${call.operation} left nothing on ${stream}`);
-  return { ok: true, state, before, position: result.position };
+  if (state === undefined) throw new Error(`${call.operation} leaves nothing on ${stream}`);
+
+  const revision = stored.length - 1;
+  const events = attribute(call, decision.events, writer.ids);
+  const isUnchanged = events.length === 0;
+  const claim = { stream, ...(isUnchanged && { revision }) };
+  const keyClaim = keyClaims ? decideKeyClaim(writer, call, { claim, claims: keyClaims }) : [];
+  if (isRefusal(keyClaim)) return keyClaim;
+  const record = isUnchanged ? [] : [{ stream, expected: revision, events }];
+  const appends = [...claims, ...keyClaim, ...record];
+  const result = appends.length > 0 ? await writer.log.appendAll(appends) : undefined;
+  if (result?.outcome === 'conflict') return 'conflict';
+  const effect = { ok: true, state, before } as const;
+  return result && !isUnchanged ? { ...effect, position: result.position } : effect;
 };

@@ -1,8 +1,14 @@
 /** Idempotency keys: which request a key belongs to, and the answers that no other stream holds. */
 import type { EventData } from '#contracts/events/index.ts';
 import { keyClaim } from '#src/domain/key-claim.ts';
-import type { AppendResult, EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import type {
+  Append,
+  AppendResult,
+  EventLog,
+  Position,
+  StoredEvent,
+} from '#src/ports/event-log.ts';
+import { LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import type { Ids } from '#src/ports/system.ts';
 import type { AgentCaller, Call } from '../pipeline/call.ts';
 import {
@@ -14,8 +20,7 @@ import {
   refuse,
   Refused,
 } from '../pipeline/outcome.ts';
-import { attribute } from './attribution.ts';
-import { foldOf } from './fold.ts';
+import { decideClaim } from './decide-claim.ts';
 import { digestOf } from './hash.ts';
 import type { StreamQueue } from './stream-queue.ts';
 
@@ -62,34 +67,43 @@ export const refuseOtherRequest = (
 type Claim = Omit<EventData<'RequestBound'>, 'fingerprint'>;
 
 /**
- * Decides on a claim of the call's key and appends it after `claims`, which were read before. Resolves to
- * undefined if there is nothing to append: the call has no key, or the key has this claim already.
+ * Decides on a claim of the call's key after `claims`, which were read before. Returns no append if there is nothing
+ * to append: the call has no key, or the key has this claim already.
  */
-export const appendKeyClaim = async (
-  writer: EventWriter,
+export const decideKeyClaim = (
+  { ids }: Pick<EventWriter, 'ids'>,
   call: Call,
   { claim, claims }: { claim: Claim; claims: readonly StoredEvent[] },
-): Promise<AppendResult | Refusal | undefined> => {
+): readonly Append[] | Refusal => {
   const { idem, fingerprint } = call;
-  if (idem === undefined || fingerprint === undefined) return undefined;
+  if (idem === undefined || fingerprint === undefined) return [];
   const command = { type: 'ClaimKey' as const, claim: { ...claim, fingerprint } };
-  const decision = keyClaim.decide(foldOf(keyClaim, claims), command);
-  if (!decision.accepted) return refuseOtherRequest(claims, call);
-  if (decision.events.length === 0) return undefined;
-  const events = attribute(call, decision.events, writer.ids);
-  return writer.log.append(streamOfKey(call), claims.length - 1, events);
+  const target = { stream: streamOfKey(call), decider: keyClaim, stored: claims, command };
+  const decision = decideClaim(ids, call, target);
+  return decision.ok ? decision.appends : (refuseOtherRequest(claims, call) ?? []);
+};
+
+/** Appends the claim that `decideKeyClaim` decides on; resolves to undefined if there is nothing to append. */
+const appendKeyClaim = async (
+  writer: EventWriter,
+  call: Call,
+  claiming: Parameters<typeof decideKeyClaim>[2],
+): Promise<AppendResult | Refusal | undefined> => {
+  const appends = decideKeyClaim(writer, call, claiming);
+  if (isRefusal(appends)) return appends;
+  return appends.length === 0 ? undefined : writer.log.appendAll(appends);
 };
 
 /**
- * Claims the key for this request and `stream`; resolves to a refusal if it is another request's. Without `claims`,
- * which were read before, it expects a new key, and reads the claims only after a conflict.
+ * Claims the key for this request and `stream`; resolves to a refusal if it is another request's. Expects a new key, and
+ * reads the claims only after a conflict.
  */
 export const claimKey = async (
   writer: EventWriter,
   call: Call,
-  { stream, claims: known = [] }: { stream: string; claims?: readonly StoredEvent[] },
+  stream: string,
 ): Promise<Refusal | undefined> => {
-  for (let claims = known; ; claims = await readKeyClaims(writer, call)) {
+  for (let claims: readonly StoredEvent[] = []; ; claims = await readKeyClaims(writer, call)) {
     const result = await appendKeyClaim(writer, call, { claim: { stream }, claims });
     if (isRefusal(result)) return result;
     if (result?.outcome !== 'conflict') return undefined;
@@ -102,7 +116,7 @@ export const claimKeyOrResume = async (
   call: Call,
   stream: string,
 ): Promise<{ ok: true; since?: Position } | Refusal> => {
-  const refusal = await claimKey(writer, call, { stream });
+  const refusal = await claimKey(writer, call, stream);
   if (refusal) return refusal;
   const [first] = await readKeyClaims(writer, call);
   const isFirst = first === undefined || first.meta.request === call.requestId;
@@ -115,15 +129,12 @@ export const claimKeyOrResume = async (
  */
 export const keyClaimingLog = (writer: EventWriter, call: Call, stream: string): EventLog => {
   let claiming: Promise<Refusal | undefined> | undefined;
-  return {
-    ...writer.log,
-    async append(...args) {
-      claiming ??= claimKey(writer, call, { stream });
-      const refusal = await claiming;
-      if (refusal) throw new Refused(refusal);
-      return writer.log.append(...args);
-    },
-  };
+  return replaceAppends(writer.log, async (appends) => {
+    claiming ??= claimKey(writer, call, stream);
+    const refusal = await claiming;
+    if (refusal) throw new Refused(refusal);
+    return writer.log.appendAll(appends);
+  });
 };
 
 const ANSWER_ATTEMPTS_MAX = 8;

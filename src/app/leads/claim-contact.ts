@@ -2,9 +2,10 @@ import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
+import { decideClaim } from '../events/decide-claim.ts';
+import type { Append } from '#src/ports/event-log.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import type { Refusal } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
 
 type ClaimDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets'>;
@@ -18,23 +19,27 @@ const CLASHES: Record<ContactClaimRejection, Clash> = {
 };
 
 /**
- * Claims a contact for a lead until `expiresAt`, in epoch milliseconds. Resolves to `none` if the lead holds it now,
- * to `known` if a lead of another owner does, and to `own` if another lead of this owner does. The name of the claim's
- * stream contains the contact as a keyed hash only. Test spaces have claims of their own.
+ * Decides on the claim of a contact for a lead until `expiresAt`, in epoch milliseconds, which is appended with the
+ * lead. The clash is `none` if the lead can hold the contact, `known` if a lead of another owner holds it, and `own` if
+ * another lead of this owner does. The name of the claim's stream contains the contact as a keyed hash only. Test
+ * spaces have claims of their own.
  */
-export const claimContact = async (
+export const decideContactClaim = async (
   deps: ClaimDeps,
   call: Call,
   { leadId, email, expiresAt }: { leadId: string; email: string; expiresAt: number },
-): Promise<Clash | Refusal> => {
+): Promise<{ clash: Clash; claims: readonly Append[] }> => {
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
-  const written = await decideAndAppend(deps, unkeyed(call), {
-    stream: streamOfClaim(deps, call, email),
+  const stream = streamOfClaim(deps, call, email);
+  const decision = decideClaim(deps.ids, unkeyed(call), {
+    stream,
     decider: contactClaim,
-    command: () => ({ type: 'ClaimContact' as const, at: call.at, claim }),
+    stored: await deps.log.readStream(stream),
+    command: { type: 'ClaimContact' as const, at: call.at, claim },
   });
-  if (written.ok) return 'none';
-  return 'rejected' in written ? CLASHES[written.rejected] : written;
+  return decision.ok
+    ? { clash: 'none', claims: decision.appends }
+    : { clash: CLASHES[decision.rejected], claims: [] };
 };
 
 type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };

@@ -7,6 +7,7 @@ import {
   decideAndAppend,
   type RejectedBy,
   traceOf,
+  type WithClaims,
   type Written,
 } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
@@ -20,7 +21,7 @@ import { openTexts, sealAll } from '../privacy/sealed-texts.ts';
 import { handoffOf, linkOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, epoch } from '../shared/time.ts';
-import { claimContact, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+import { decideContactClaim, releaseAfterWrite, releaseClaim } from './claim-contact.ts';
 import { showLead } from './render-lead.ts';
 
 type Input = InputOf<'submitLead'>;
@@ -55,6 +56,8 @@ export const submitLead: Handler<'submitLead'> = async (deps, input, call) => {
 
 /** How far ahead of ours the clock of a caller can be, in milliseconds. */
 const CLOCK_SKEW_MS = 300_000;
+
+const UNCLAIMED = { clash: 'none', claims: [] } as const;
 
 const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
 const ERASED_LEAD = refuse('resource_erased', 'The personal data of this lead was erased.');
@@ -133,7 +136,7 @@ const makeCommand = async (
   deps: Deps,
   call: AgentCall,
   facts: Facts,
-): Promise<LeadCommand | Refusal> => {
+): Promise<LeadCommand | WithClaims<LeadCommand> | Refusal> => {
   const { input, state, leadId, source } = facts;
   if (input.withdraw) return state ? makeWithdrawal(deps, call, facts) : NO_LEAD;
   // Checked for a new lead only: older leads can have an address in their external_id.
@@ -146,27 +149,23 @@ const makeCommand = async (
   const expiresAt = state?.claim_expires_at ?? call.at + LIMITS.LEAD_CLAIM_DAYS * DAY_MS;
   const amendment: LeadCommand = { type: 'AmendLead', at: call.at, content, from: source };
   const isAccepted = !state || lead.decide(state, amendment).accepted;
-  const clash =
+  const { clash, claims } =
     input.contact && isAccepted
-      ? await claimContact(deps, call, { leadId, email: input.contact.email, expiresAt })
-      : 'none';
-  if (isRefusal(clash)) return clash;
+      ? await decideContactClaim(deps, call, { leadId, email: input.contact.email, expiresAt })
+      : UNCLAIMED;
   if (state)
     return clash === 'none'
-      ? amendment
+      ? { command: amendment, claims }
       : refuse('state_conflict', 'Another lead has this contact; this one stays as it is.');
-  return {
-    type: 'SubmitLead',
-    clash,
-    lead: {
-      lead_id: leadId,
-      agent_id: call.caller.agentId,
-      external_id: input.external_id,
-      ...source,
-      claim_expires_at: expiresAt,
-      ...content,
-    },
+  const submitted = {
+    lead_id: leadId,
+    agent_id: call.caller.agentId,
+    external_id: input.external_id,
+    ...source,
+    claim_expires_at: expiresAt,
+    ...content,
   };
+  return { command: { type: 'SubmitLead', clash, lead: submitted }, claims };
 };
 
 const makeWithdrawal = async (

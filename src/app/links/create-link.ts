@@ -1,7 +1,7 @@
 import type { EventData } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { codeClaim, type CodeClaimRejection } from '#src/domain/code-claim.ts';
-import { link, type LinkState } from '#src/domain/link.ts';
+import { link, type LinkCommand, type LinkState } from '#src/domain/link.ts';
 import { type AgentCall, unkeyed } from '../pipeline/call.ts';
 import {
   createOnce,
@@ -10,6 +10,7 @@ import {
   traceOf,
   type Written,
 } from '../events/decide-and-append.ts';
+import { decideClaim } from '../events/decide-claim.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { nameOf } from '../events/hash.ts';
@@ -40,14 +41,11 @@ export const createLink: Handler<'createLink'> = async (deps, input, call) => {
     if (replay) return replay.ok ? answer(replay) : replay;
   }
   if (isRefusal(facts)) return facts;
-  const refusal = input.slug === undefined ? undefined : await claimCode(deps, call, facts);
-  if (refusal) return refusal;
-
-  const written = await createOnce(deps, call, {
-    stream,
-    decider: link,
-    command: { type: 'CreateLink', link: facts },
-  });
+  const command = { type: 'CreateLink' as const, link: facts };
+  const written =
+    input.slug === undefined
+      ? await createOnce(deps, call, { stream, decider: link, command })
+      : await createWithSlug(deps, call, { stream, command });
   return written.ok ? answer(written) : written;
 };
 
@@ -132,22 +130,34 @@ const SLUG_TAKEN = refuse('slug_taken', 'Another link has this slug.', {
 const CODE_PROBLEMS: Record<CodeClaimRejection, Refusal> = { code_taken: SLUG_TAKEN };
 
 /**
- * Claims the slug for the link, before the link is created. After a crash between the two, the retry continues: it
- * makes a link of the same id, which has the slug already.
+ * Claims the slug and creates the link in one call of the log. If that stops between the two on a server, the retry
+ * continues: it makes a link of the same id, which has the slug already.
  */
-const claimCode = async (
+const createWithSlug = async (
   deps: Deps,
   call: AgentCall,
-  { code, link_id }: EventData<'LinkCreated'>,
-): Promise<Refusal | undefined> => {
+  { stream, command }: { stream: string; command: Extract<LinkCommand, { type: 'CreateLink' }> },
+): Promise<Written<LinkState> | Refusal> => {
+  const { code, link_id } = command.link;
   const claim = { code, link_id, owner_id: call.ownerId };
-  const written = await decideAndAppend(deps, unkeyed(call), {
-    stream: `codes-code_${code}`,
-    decider: codeClaim,
-    // Almost every slug is free.
+  const target = { stream: `codes-code_${code}`, decider: codeClaim };
+  // Almost every slug is free, so that its stream is read only after a conflict.
+  let isLikelyFree = true;
+  const written = await decideAndAppend(deps, call, {
+    stream,
+    decider: link,
     expected: [],
-    command: () => ({ type: 'ClaimCode' as const, claim }),
+    async command() {
+      const stored = isLikelyFree ? [] : await deps.log.readStream(target.stream);
+      isLikelyFree = false;
+      const decision = decideClaim(deps.ids, unkeyed(call), {
+        ...target,
+        stored,
+        command: { type: 'ClaimCode' as const, claim },
+      });
+      return decision.ok ? { command, claims: decision.appends } : CODE_PROBLEMS[decision.rejected];
+    },
   });
-  if (written.ok) return undefined;
-  return 'rejected' in written ? CODE_PROBLEMS[written.rejected] : written;
+  if ('rejected' in written) throw new Error(`a link was rejected: ${written.rejected}`);
+  return written;
 };

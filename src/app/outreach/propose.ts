@@ -66,7 +66,7 @@ const propose = async (deps: Deps, call: AgentCall, draft: Draft): Promise<Outco
     if (!replay) return proposal;
     return replay.ok ? answer(call, replay) : replay;
   }
-  const refusal = await claimKey(deps, call, { stream });
+  const refusal = await claimKey(deps, call, stream);
   if (refusal) return refusal;
   const written = await createOnce(deps, call, {
     stream,

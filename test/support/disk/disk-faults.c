@@ -1,7 +1,7 @@
 /*
  * Makes system calls on chosen files fail, in the process that preloads this library. The file that DISK_FAULTS names
  * has one rule: the calls (read, write, sync, in any combination), the errno, and a text that the path must contain.
- * Without that file nothing fails.
+ * Without that file nothing fails. Each sync adds a line with the path to the file that DISK_SYNCS names.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -69,12 +69,33 @@ ssize_t write(int file, const void *bytes, size_t count)
     return must_fail(file, "write") ? -1 : REAL(write)(file, bytes, count);
 }
 
+static void note_sync(int file)
+{
+    char link[40], path[4096];
+    int saved = errno;
+    const char *control = getenv("DISK_SYNCS");
+    int notes = control ? open(control, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (notes >= 0) {
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(link, path, sizeof path - 1);
+        if (length > 0) {
+            path[length] = '\n';
+            if (write(notes, path, length + 1) < 0)
+                perror("DISK_SYNCS");
+        }
+        close(notes);
+    }
+    errno = saved;
+}
+
 int fsync(int file)
 {
+    note_sync(file);
     return must_fail(file, "sync") ? -1 : REAL(fsync)(file);
 }
 
 int fdatasync(int file)
 {
+    note_sync(file);
     return must_fail(file, "sync") ? -1 : REAL(fdatasync)(file);
 }

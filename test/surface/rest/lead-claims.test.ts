@@ -1,7 +1,9 @@
 /** Which promoter has the claim of a contact, for how long, and in which space. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
-import { claimContact } from '#src/app/leads/claim-contact.ts';
+import { openApp } from '#src/app/app.ts';
+import { authenticator } from '#src/app/pipeline/authenticate.ts';
+import { replaceAppends } from '#src/ports/event-log.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 const DAY_MS = 86_400_000;
@@ -55,29 +57,36 @@ it('Spaces of test keys claim contacts among themselves only', async () => {
   expect(await submit(others.key, email)).toMatchObject(alreadyKnown);
 });
 
-it('A contact whose claim fails by repeated conflicts is refused as overloaded, not called known', async () => {
+it('A lead whose contact is claimed by another one at the same time is called known', async () => {
+  const email = 'raced@buyer.example';
+  const answers = await Promise.all([submit(acme, email), submit(rival, email)]);
+  expect(answers.map(({ state }) => state).sort()).toEqual(['rejected', 'submitted']);
+});
+
+it('A lead whose appends conflict again and again is refused as overloaded', async () => {
   const { deps } = app.service;
   let races = 0;
-  const append: typeof deps.log.append = async () => {
+  const log = replaceAppends(deps.log, async () => {
     races += 1;
     return { outcome: 'conflict' };
-  };
-  const call = {
-    ownerId: 'acme',
-    actor: 'agt_1',
-    surface: 'rest',
-    operation: 'submitLead',
-    requestId: 'req_1',
-    at: deps.clock.now(),
-  } as const;
-  const claim = { leadId: 'led_1', email: 'raced@buyer.example', expiresAt: call.at + DAY_MS };
+  });
   let now = 0;
   const streamQueue = new StreamQueue({
     monotonic: () => now,
     random: () => 1,
     pause: async (ms) => void (now += ms),
   });
-  const contended = { ...deps, streamQueue, log: { ...deps.log, append } };
-  expect(await claimContact(contended, call, claim)).toMatchObject({ code: 'overloaded' });
+  const found = authenticator(deps).agent(acme);
+  if (!found.ok) throw new Error(found.detail);
+  const { agents } = openApp({ ...deps, streamQueue, log });
+  const input = {
+    external_id: freshKey(),
+    company,
+    contact: { name: 'Ada Byron', email: 'contended@buyer.example' },
+    consent: { basis: 'consent', obtained_at: '2026-11-19T09:00:00Z' },
+    idempotency_key: freshKey(),
+  };
+  const call = { caller: found.value, surface: 'rest', requestId: 'req_1', input } as const;
+  expect(await agents.performAs('submitLead', call)).toMatchObject({ code: 'overloaded' });
   expect(races).toBeGreaterThan(1);
 });
