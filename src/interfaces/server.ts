@@ -62,10 +62,11 @@ export const buildServer = (
     },
   });
   if (options.trustProxy === false) reportForwarded(server, { log: options.log, metrics });
-  server.addHook('onSend', async (_request, reply) => {
-    if (deps.log.replacement?.() !== undefined)
-      reply.header(ANSWER_HEADERS.logState.name, 'replaced');
-  });
+  const { log } = deps;
+  if (log.replacement)
+    server.addHook('onSend', async (_request, reply) => {
+      if (log.replacement?.() !== undefined) reply.header(ANSWER_HEADERS.logState.name, 'replaced');
+    });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
   publicDocumentRoutes(server, app);

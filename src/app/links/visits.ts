@@ -51,8 +51,8 @@ const signalsOf = ({ method, user_agent, purpose, dest }: Visit): Signal[] => {
 };
 
 const hostOf = (referrer: string | undefined): string | undefined => {
-  if (referrer === undefined || !URL.canParse(referrer)) return undefined;
-  return new URL(referrer).hostname.slice(0, 253) || undefined;
+  if (referrer === undefined) return undefined;
+  return URL.parse(referrer)?.hostname.slice(0, 253) || undefined;
 };
 
 type VisitDeps = {

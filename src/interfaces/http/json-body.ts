@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { type ScanFault, scanJson } from '#src/app/shared/json-scan.ts';
 import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
@@ -10,12 +11,8 @@ export const parseJson = (
   const charset = /charset="?([^";]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && charset.trim().toLowerCase() !== 'utf-8')
     return { refusal: refuse('unsupported_media_type', 'The charset must be utf-8.') };
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
-  } catch {
-    return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
-  }
+  if (!isUtf8(body)) return { refusal: refuse('malformed_json', 'The body is not UTF-8.') };
+  const text = body.toString();
   if (text === '') return { refusal: refuse('malformed_json', 'The body is empty.') };
   const fault = scanJson(text);
   if (fault)
