@@ -36,10 +36,12 @@ import { type Row, tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
 import { benchRemoteVisibility } from './rows/visible-remote.ts';
 import { benchVisibility } from './rows/visible.ts';
+import { benchWriteCpu } from './rows/write-cpu.ts';
 import { benchWrites } from './rows/write.ts';
 
 const BENCHES: Record<string, Bench> = {
   W: benchWrites,
+  'W-cpu': benchWriteCpu,
   R: benchReads,
   'R-1000x30': benchSmallPerformance,
   'R-5000x90': benchLargePerformance,

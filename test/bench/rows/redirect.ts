@@ -33,7 +33,7 @@ export const redirectServer: Role<{ directory: string; visits: Visits }, Details
   return { details: { url, paths }, close: () => server.close() };
 };
 
-const callsFor = ({ paths }: Details): Call[] => {
+export const visitsOf = (paths: readonly string[]): Call[] => {
   const random = createRandom(3);
   return Array.from({ length: 5_000 }, () => {
     const version = 100 + random.below(BROWSERS);
@@ -58,7 +58,12 @@ export const benchRedirects: Bench = async ({ note }) => {
   const load = await startLoad();
   const at = (server: Started<Details>): Target => {
     const { url } = server.details;
-    const order = { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls: callsFor(server.details) };
+    const order = {
+      url,
+      connections: CONNECTIONS,
+      ms: SAMPLE_MS,
+      calls: visitsOf(server.details.paths),
+    };
     return { server, order };
   };
   const taken = await sampled(load, { durable: at(servers.durable), none: at(servers.none) });

@@ -1,6 +1,8 @@
 /** The roles of child processes, imported on demand: a measured start loads only its own. */
 export const ROLES: Record<string, () => Promise<unknown>> = {
   write: async () => (await import('./write.ts')).writeServer,
+  writeCpu: async () => (await import('./write-cpu.ts')).cpuServer,
+  barePost: async () => (await import('./write-cpu.ts')).bareServer,
   read: async () => (await import('./read.ts')).readServer,
   performance: async () => (await import('./performance.ts')).performanceServer,
   hot: async () => (await import('./performance.ts')).hotServer,
