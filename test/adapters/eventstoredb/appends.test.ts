@@ -2,13 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { failureOf } from '#src/adapters/eventstoredb/failures.ts';
-import {
-  type Append,
-  AppendTooLarge,
-  type EventLog,
-  LogCorrupted,
-  NO_STREAM,
-} from '#src/ports/event-log.ts';
+import { AppendTooLarge, type EventLog, LogCorrupted, NO_STREAM } from '#src/ports/event-log.ts';
 import type { AppendFault } from '../../support/eventstoredb/stand-in/faults.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';
