@@ -20,6 +20,7 @@ export type Call = {
 export type Order = {
   url: string;
   connections: number;
+  /** The sample ends then, or with the first answer if that comes later. */
   ms: number;
   /** Sent in turn; a later sample of the same list continues after the previous one. */
   calls: Call[];
@@ -101,6 +102,7 @@ const listFor = ({ calls, url }: Order): { list: Template[]; next: number } => {
   return templateList;
 };
 
+/** Sends the calls in a closed loop, and measures the answers. */
 export const run = async (order: Order): Promise<Sample> => {
   const calls = listFor(order);
   const { hostname, port } = new URL(order.url);
@@ -109,7 +111,9 @@ export const run = async (order: Order): Promise<Sample> => {
   let firstFailure: string | null = null;
   const before = performance.eventLoopUtilization();
   const started = performance.now();
-  const end = started + order.ms;
+  let lastAt = started;
+  /** A busy machine can need longer than `ms` for the first answer. */
+  const isOver = (now: number): boolean => now - started > order.ms && times.length > 0;
 
   const client = (): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -117,7 +121,7 @@ export const run = async (order: Order): Promise<Sample> => {
       const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true });
       const send = (): void => {
         sentAt = performance.now();
-        if (sentAt >= end) {
+        if (isOver(sentAt)) {
           socket.destroy();
           resolve();
           return;
@@ -127,7 +131,10 @@ export const run = async (order: Order): Promise<Sample> => {
       };
       const read = answerReader((status, head, body) => {
         const now = performance.now();
-        if (now <= end) times.push(now - sentAt);
+        if (!isOver(now)) {
+          times.push(now - sentAt);
+          lastAt = now;
+        }
         if (status < 200 || status >= 400) {
           failures += 1;
           firstFailure ??= `${head.slice(0, head.indexOf('\r'))} ${body.slice(0, 500)}`;
@@ -145,7 +152,7 @@ export const run = async (order: Order): Promise<Sample> => {
   await Promise.all(Array.from({ length: order.connections }, client));
   const { utilization } = performance.eventLoopUtilization(before);
   return {
-    perSecond: times.length / (order.ms / 1_000),
+    perSecond: times.length / (Math.max(order.ms, lastAt - started) / 1_000),
     p50: percentile(times, 0.5),
     p99: percentile(times, 0.99),
     answers: times.length,

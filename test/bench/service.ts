@@ -13,6 +13,7 @@ import {
   type StartingService,
   startService,
 } from '#src/main.ts';
+import type { Position } from '#src/ports/event-log.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 import { listenAt } from '#src/wiring/listener.ts';
 import { serverOver } from '../support/world/server-over.ts';
@@ -58,6 +59,21 @@ export const serverWith = (service: Service, replaced: Partial<AppDeps>): Fastif
 
 export const listen = (server: FastifyInstance): Promise<string> =>
   listenAt(server, { host: '127.0.0.1', port: 0 });
+
+const PASSED_MS_MAX = 5_000;
+
+/** Resolves when the read models have passed the position. Throws if they advance no more. */
+export const whenPassed = async (
+  { following }: Service['deps'],
+  position: Position,
+): Promise<void> => {
+  let reached: Position;
+  do {
+    reached = following.asOf().position;
+    if (await following.passed(position, PASSED_MS_MAX)) return;
+  } while (following.asOf().position > reached);
+  throw new Error(`the read models are at ${reached}, before ${position}`);
+};
 
 let keys = 0;
 

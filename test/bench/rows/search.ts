@@ -3,7 +3,7 @@ import type { Bench } from '../bench.ts';
 import { type Random, createRandom } from '../random.ts';
 import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
 import type { Call } from '../load.ts';
-import { AGENTS, deskOf, openBench } from '../service.ts';
+import { AGENTS, deskOf, openBench, whenPassed } from '../service.ts';
 import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { feedProducts, makeProducts, wordsOf } from './wholesale.ts';
@@ -11,14 +11,12 @@ import { feedProducts, makeProducts, wordsOf } from './wholesale.ts';
 type Details = { url: string; key: string };
 
 const PRODUCTS = 100_000;
-const FOLD_WAIT_MS = 60_000;
 
 export const searchServer: Role<{ directory: string }, Details> = async ({ directory }) => {
   await makeProducts(directory, PRODUCTS);
   const service = await openBench(directory);
   const { position } = await service.deps.log.head();
-  if (!(await service.deps.following.passed(position, FOLD_WAIT_MS)))
-    throw new Error('the catalog was not folded in time');
+  await whenPassed(service.deps, position);
   if (service.deps.catalog.count() !== PRODUCTS)
     throw new Error(`the catalog has ${service.deps.catalog.count()} products`);
   const key = await deskOf(service).agent('acme');

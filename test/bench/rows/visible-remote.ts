@@ -12,7 +12,7 @@ import type { Bench } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { percentile } from '../measure.ts';
 import { type MemberArgs, type Settings, withServers } from './remote.ts';
-import { openBench } from '../service.ts';
+import { openBench, whenPassed } from '../service.ts';
 import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { linkMaker, notedLog, paced, PER_SECOND, spread } from './visible.ts';
@@ -31,7 +31,6 @@ const CALM_MEASURED = 1_500;
 const REMOTE_PER_SECOND = 500;
 const REMOTE_WARM_UP = 1_000;
 const REMOTE_MEASURED = 2_000;
-const PASSED_MS_MAX = 5_000;
 /** After this many writes the row is read, and the round trip of a PING measured. */
 const PROBED_EVERY = 10;
 
@@ -60,7 +59,7 @@ const isThere = async (readModels: ReadModels, owner: string, id: string): Promi
 
 export const visibleInRedis: Role<MemberArgs, Details> = async (args) => {
   const { service, committed, create } = await writing(args, 'all');
-  const { following, readModels } = service.deps;
+  const { readModels } = service.deps;
   const bare = new Redis(args.settings['READ_MODEL_URL'] ?? '');
   let writes = 0;
   const measure = async (perSecond: number, count: number): Promise<Taken> => {
@@ -70,7 +69,7 @@ export const visibleInRedis: Role<MemberArgs, Details> = async (args) => {
     await paced(perSecond, count, async (n) => {
       const askedAt = machineMs();
       const { owner, id, position } = await create((writes += 1));
-      if (!(await following.passed(position, PASSED_MS_MAX))) throw new Error('never visible');
+      await whenPassed(service.deps, position);
       const passedAt = machineMs();
       lags.push(passedAt - (committed.get(position) ?? 0));
       wholes.push(passedAt - askedAt);
@@ -113,13 +112,13 @@ export const remoteWriter: Role<MemberArgs> = async (args) => {
 /** A process that folds, and reads each link once it has seen its event in the log. */
 export const remoteReader: Role<MemberArgs> = async ({ directory, settings }) => {
   const service = await openBench(directory, {}, settings);
-  const { log, following, readModels } = service.deps;
+  const { log, readModels } = service.deps;
   const stopping = new AbortController();
   const seen: Times = new Map();
   let all = (): void => {};
   const complete = new Promise<void>((resolve) => (all = resolve));
   const look = async (owner: string, id: string, position: Position): Promise<void> => {
-    await following.passed(position, PASSED_MS_MAX);
+    await whenPassed(service.deps, position);
     if (!(await isThere(readModels, owner, id))) throw new Error(`${id} is not there`);
     seen.set(position, machineMs());
     if (seen.size === REMOTE_WARM_UP + REMOTE_MEASURED) all();
