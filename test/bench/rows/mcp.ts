@@ -40,9 +40,9 @@ export const mcpServer: Role<{ directory: string }, Details> = async ({ director
 export const sdkServer: Role<{ directory: string }, Details> = async ({ directory }) => {
   const { service, key } = await openStocked(directory);
   const { deps, app } = service;
-  const { agent } = authenticator(deps);
+  const credentials = authenticator(deps);
   const make = (authorization: string): McpServer => {
-    const caller = agent(authorization.slice('Bearer '.length));
+    const caller = credentials.agent(authorization.slice('Bearer '.length));
     if (!caller.ok) throw new Error(caller.detail);
     const server = new McpServer({ name: 'control', version: '1.0.0' });
     const schemas = { inputSchema: createLink.input, outputSchema: createLink.output };
