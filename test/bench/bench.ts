@@ -14,6 +14,8 @@ export type Million = {
   events: number;
   /** Resolves when the log exists. */
   log(): Promise<void>;
+  /** Returns a directory with a log of so many such events. */
+  logOf(events: number): Promise<string>;
   /** Resolves when the read models exist, too. */
   views(): Promise<void>;
 };

@@ -17,6 +17,7 @@ import { benchMcp } from './rows/mcp.ts';
 import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
 import {
+  benchFewLinks,
   benchHotLink,
   benchLargeInRedis,
   benchLargePerformance,
@@ -29,7 +30,7 @@ import { benchRedisRebuild } from './rows/redis-rebuild.ts';
 import { benchRedis } from './rows/redis.ts';
 import { benchOverload } from './rows/overload.ts';
 import { benchReady } from './rows/ready.ts';
-import { benchRebuild } from './rows/rebuild.ts';
+import { benchMemoryRebuild, benchSqliteRebuild } from './rows/rebuild.ts';
 import { benchRedirects } from './rows/redirect.ts';
 import { benchSearch } from './rows/search.ts';
 import { type Row, tableText } from './table.ts';
@@ -43,6 +44,7 @@ const BENCHES: Record<string, Bench> = {
   W: benchWrites,
   'W-cpu': benchWriteCpu,
   R: benchReads,
+  'R-100x30': benchFewLinks,
   'R-1000x30': benchSmallPerformance,
   'R-5000x90': benchLargePerformance,
   'R-1000x30-redis': benchSmallInRedis,
@@ -50,7 +52,8 @@ const BENCHES: Record<string, Bench> = {
   hot: benchHotLink,
   C: benchRedirects,
   O: benchOverload,
-  P: benchRebuild,
+  'P-memory': benchMemoryRebuild,
+  'P-sqlite': benchSqliteRebuild,
   L: benchVisibility,
   I: benchFeed,
   start: benchReady,

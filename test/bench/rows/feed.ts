@@ -4,14 +4,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Bench } from '../bench.ts';
 import { middleOf } from '../measure.ts';
-import { rowOf } from '../table.ts';
+import { type Row, rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
-import { feedFile, REAL_PRODUCTS } from './wholesale.ts';
+import { feedFile, madeFile, REAL_PRODUCTS } from './wholesale.ts';
 
 type Totals = { read: number; appended: number; unchanged: number; rejected: number };
 
 const CLI = join(import.meta.dirname, '../../../src/cli.ts');
 const ROUNDS = 3;
+/** Made-up products, to show the growth. */
+const SIZES = [300, 3_000, 30_000];
 const run = promisify(execFile);
 
 const importOnce = async (file: string, directory: string) => {
@@ -27,6 +29,21 @@ const require = (totals: Totals, wanted: Partial<Totals>): void => {
     ([name, count]) => totals[name as keyof Totals] !== count,
   );
   if (wrong) throw new Error(`${JSON.stringify(totals)} instead of ${JSON.stringify(wanted)}`);
+};
+
+/** The control of both rows is the smallest feed. */
+const growthRows = async (): Promise<Row[]> => {
+  const seconds: number[] = [];
+  for (const count of SIZES) {
+    const { seconds: taken, totals } = await importOnce(madeFile(count), temporaryDirectory());
+    require(totals, { appended: count, rejected: 0 });
+    seconds.push(taken);
+  }
+  const [control = 0, ...larger] = seconds;
+  return larger.map((value, index) => {
+    const what = `  of ${SIZES[index + 1]?.toLocaleString('en')}, vs of ${SIZES[0]}`;
+    return rowOf({ id: 'I', what, value, unit: 's', control });
+  });
 };
 
 export const benchFeed: Bench = async () => {
@@ -50,5 +67,5 @@ export const benchFeed: Bench = async () => {
     unit: 's',
     control: middleOf(second, (seconds) => seconds),
   } as const;
-  return [rowOf(measured, { of: 'value', atMost: 2 })];
+  return [rowOf(measured, { of: 'value', atMost: 2 }), ...(await growthRows())];
 };

@@ -184,13 +184,13 @@ const ownersOf = (random: Random): Owner[] =>
     links: [],
   }));
 
-const writeLog = async (directory: string): Promise<void> => {
+const writeLog = async (directory: string, count: number): Promise<void> => {
   const random = createRandom(1);
   const owners = ownersOf(random);
   const log = await madeLog(directory);
   let written = 0;
-  while (written < EVENTS) {
-    const at = FIRST_DAY + Math.floor((written / EVENTS) * DAYS * DAY_MS);
+  while (written < count) {
+    const at = FIRST_DAY + Math.floor((written / count) * DAYS * DAY_MS);
     const owner = random.pick(owners);
     const write = (stream: string, events: Event[]): void => {
       // Validates a sample of each type, so that the log has only valid events.
@@ -205,8 +205,8 @@ const writeLog = async (directory: string): Promise<void> => {
   log.close();
 };
 
-export const logMaker: Role<{ directory: string }> = async ({ directory }) => {
-  await writeLog(directory);
+export const logMaker: Role<{ directory: string; events: number }> = async (args) => {
+  await writeLog(args.directory, args.events);
   return { details: undefined };
 };
 
@@ -218,8 +218,8 @@ export const viewsMaker: Role<{ directory: string }> = async ({ directory }) => 
   return { details: undefined };
 };
 
-const made = async (role: string, directory: string): Promise<void> => {
-  const child = await start(role, { directory });
+const made = async (role: string, args: object): Promise<void> => {
+  const child = await start(role, args);
   await child.stop();
 };
 
@@ -228,11 +228,20 @@ export const million = (): Million => {
   const directory = temporaryDirectory();
   let log: Promise<void> | undefined;
   let views: Promise<void> | undefined;
-  const withLog = (): Promise<void> => (log ??= made('makeLog', directory));
+  const withLog = (): Promise<void> => (log ??= made('makeLog', { directory, events: EVENTS }));
   return {
     directory,
     events: EVENTS,
     log: withLog,
-    views: () => (views ??= withLog().then(() => made('makeViews', directory))),
+    async logOf(events) {
+      if (events === EVENTS) {
+        await withLog();
+        return directory;
+      }
+      const smaller = temporaryDirectory();
+      await made('makeLog', { directory: smaller, events });
+      return smaller;
+    },
+    views: () => (views ??= withLog().then(() => made('makeViews', { directory }))),
   };
 };

@@ -1,4 +1,8 @@
-/** P: folding all read models from a million events, compared with reading the same log. */
+/**
+ * P-memory, P-sqlite: rebuilding all read models from logs of 10,000 to a million events; the control is the smallest log,
+ * so that the ratio is the growth.
+ */
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fill } from '#projections/engine/fill.ts';
@@ -11,7 +15,7 @@ import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import { REMOTE_PROJECTIONS } from '#src/wiring/read-models.ts';
-import type { Bench } from '../bench.ts';
+import type { Bench, Million } from '../bench.ts';
 import { type Role, start } from '../children.ts';
 import { interleaved, middleOf } from '../measure.ts';
 import { rowOf } from '../table.ts';
@@ -19,6 +23,7 @@ import { temporaryDirectory } from '../temporary.ts';
 
 type Args = { directory: string; events: number };
 type Details = { perSecond: number; peakMb: number };
+type Rebuilt = Details & { rowsBytes: number; logBytes: number };
 
 const PAGE_EVENTS = 4_000;
 /** Small enough that parsed events never leave the young generation. */
@@ -39,11 +44,19 @@ const timed = async (
   return { perSecond: events / seconds, peakMb: process.resourceUsage().maxRSS / 1_024 };
 };
 
-export const rebuildOnce: Role<Args, Details> = async ({ directory, events }) => ({
-  details: await timed(directory, events, async (log) => {
-    await rebuildAll({ log, store: memoryStore(), projections: PROJECTIONS });
-  }),
-});
+/** Rebuilds in memory, or with `into` in a SQLite store in that directory. */
+export const rebuildOnce: Role<Args & { into?: string }, Rebuilt> = async (args) => {
+  const { directory, events, into } = args;
+  const file = join(into ?? '', 'views.db');
+  const details = await timed(directory, events, async (log) => {
+    const store = into === undefined ? memoryStore() : sqliteStore({ file, log: log.id });
+    await rebuildAll({ log, store, projections: PROJECTIONS });
+    await store.close();
+  });
+  const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const logBytes = bytesOf(join(directory, 'log.db'));
+  return { details: { ...details, rowsBytes: bytesOf(file), logBytes } };
+};
 
 export const foldOnce: Role<Args, Details> = async ({ directory, events }) => ({
   details: await timed(directory, events, async (log) => {
@@ -85,77 +98,93 @@ export const remoteOnce: Role<Args & { url?: string }, Details> = async ({ url, 
   }),
 });
 
-/** Measures the first events only, because a million would take longer than all other benchmarks. */
-const SQLITE_EVENTS = 100_000;
-
-export const sqliteOnce: Role<{ directory: string; into: string }, Details> = async (args) => ({
-  details: await timed(args.directory, SQLITE_EVENTS, async (log) => {
-    const store = sqliteStore({ file: join(args.into, 'views.db'), log: log.id });
-    const targets = await Promise.all(
-      PROJECTIONS.map((projection) =>
-        openTarget(store, { projection: projection, space: `${projection.name}@1.1` }),
-      ),
-    );
-    await fill({ log, store, targets, upTo: SQLITE_EVENTS });
-    await store.close();
-  }),
-});
-
-export const once = async (role: string, args: object): Promise<Details> => {
-  const child = await start<Details>(role, args);
+export const once = async <Taken = Details>(role: string, args: object): Promise<Taken> => {
+  const child = await start<Taken>(role, args);
   await child.stop();
   return child.details;
 };
 
-export const benchRebuild: Bench = async ({ million }) => {
+const usOf = ({ perSecond }: Details): number => 1e6 / perSecond;
+
+type Sized = { events: number; taken: Rebuilt[] };
+
+/** Rebuilds from each log; the largest, which has the goals, comes first. */
+const rebuilds = async (million: Million, { toDisk }: { toDisk: boolean }): Promise<Sized[]> => {
+  const sized: Sized[] = [];
+  for (const events of [million.events, million.events / 10, million.events / 100]) {
+    const directory = await million.logOf(events);
+    const run = (): Promise<Rebuilt> => {
+      const into = toDisk ? { into: temporaryDirectory() } : {};
+      return once('rebuild', { directory, events, ...into });
+    };
+    // Files take long, and vary less.
+    const { taken } = await interleaved({ taken: run }, toDisk ? 1 : ROUNDS);
+    sized.push({ events, taken });
+  }
+  return sized;
+};
+
+const rowsOf = (
+  named: { id: string; what: string; goals: [us: number, mb: number] },
+  sized: Sized[],
+) => {
+  const { id, goals } = named;
+  const smallest = sized.at(-1);
+  const control = middleOf(smallest?.taken ?? [], usOf);
+  const timeRows = sized.slice(0, -1).map(({ events, taken }, index) => {
+    const count = `${events.toLocaleString('en')} events`;
+    const what =
+      index === 0
+        ? `${named.what}, ${count}, wall time each, vs ${smallest?.events.toLocaleString('en')}`
+        : `  ${count}`;
+    const row = { id, what, value: middleOf(taken, usOf), unit: 'us', control } as const;
+    return rowOf(row, index === 0 ? { of: 'value', atMost: goals[0] } : undefined);
+  });
+  const peak = Math.max(...(sized[0]?.taken ?? []).map(({ peakMb }) => peakMb));
+  const memory = {
+    id,
+    what: '  peak memory (RSS) of the largest',
+    value: peak,
+    unit: 'MB',
+  } as const;
+  return [...timeRows, rowOf(memory, { of: 'value', atMost: goals[1] })];
+};
+
+export const benchMemoryRebuild: Bench = async ({ million }) => {
   const { directory, events } = million;
+  const id = 'P-memory';
+  const sized = await rebuilds(million, { toDisk: false });
   const args = { directory, events };
-  await million.log();
-  const taken = await interleaved(
-    {
-      rebuild: () => once('rebuild', args),
-      fold: () => once('fold', args),
-      bare: () => once('bare', args),
-    },
+  const reads = await interleaved(
+    { fold: () => once('fold', args), bare: () => once('bare', args) },
     ROUNDS,
   );
-  const sqlite = await once('sqlite', { directory, into: temporaryDirectory() });
-  const control = middleOf(taken.fold, ({ perSecond }) => perSecond);
-  const what = `rebuild of all read models, ${events.toLocaleString('en')} events`;
+  const fold = middleOf(reads.fold, usOf);
   return [
-    rowOf(
-      {
-        id: 'P',
-        what: `${what}, memory, vs bare readFold`,
-        value: middleOf(taken.rebuild, ({ perSecond }) => perSecond),
-        unit: '1/s',
-        control,
-      },
-      { of: 'value', atLeast: 300_000 },
-    ),
-    rowOf(
-      {
-        id: 'P',
-        what: '  its peak memory (RSS)',
-        value: Math.max(...taken.rebuild.map(({ peakMb }) => peakMb)),
-        unit: 'MB',
-        control: Math.max(...taken.fold.map(({ peakMb }) => peakMb)),
-      },
-      { of: 'value', atMost: 1_500 },
-    ),
+    ...rowsOf({ id, what: 'rebuild in memory', goals: [10, 1_000] }, sized),
     rowOf({
-      id: 'P',
-      what: '  bare readFold, vs SELECT type, data and JSON.parse',
-      value: control,
-      unit: '1/s',
-      control: middleOf(taken.bare, ({ perSecond }) => perSecond),
+      id,
+      what: '  readFold alone, vs SELECT type, data and JSON.parse',
+      value: fold,
+      unit: 'us',
+      control: middleOf(reads.bare, usOf),
     }),
-    rowOf({
-      id: 'P',
-      what: `  of ${SQLITE_EVENTS.toLocaleString('en')} into the SQLite store`,
-      value: sqlite.perSecond,
-      unit: '1/s',
-      control,
-    }),
+  ];
+};
+
+export const benchSqliteRebuild: Bench = async ({ million }) => {
+  const id = 'P-sqlite';
+  const sized = await rebuilds(million, { toDisk: true });
+  const { rowsBytes = 0, logBytes = 0 } = sized[0]?.taken[0] ?? {};
+  const file = {
+    id,
+    what: '  views.db, vs log.db',
+    value: rowsBytes / 1e6,
+    unit: 'MB',
+    control: logBytes / 1e6,
+  } as const;
+  return [
+    ...rowsOf({ id, what: 'rebuild in SQLite', goals: [20, 700] }, sized),
+    rowOf(file, { of: 'ratio', atMost: 0.4 }),
   ];
 };

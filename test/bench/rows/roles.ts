@@ -15,7 +15,6 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   fold: async () => (await import('./rebuild.ts')).foldOnce,
   bare: async () => (await import('./rebuild.ts')).bareOnce,
   remote: async () => (await import('./rebuild.ts')).remoteOnce,
-  sqlite: async () => (await import('./rebuild.ts')).sqliteOnce,
   visible: async () => (await import('./visible.ts')).visibility,
   service: async () => (await import('./ready.ts')).readyServer,
   makeCatalog: async () => (await import('./ready.ts')).catalogMaker,

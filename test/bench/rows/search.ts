@@ -1,7 +1,15 @@
 /** Q: search over 100,000 products with 16 connections, compared with the same API without search. */
 import type { Bench } from '../bench.ts';
 import { type Random, createRandom } from '../random.ts';
-import { compared, type Role, sampled, start, startLoad, type Target } from '../children.ts';
+import {
+  compared,
+  type Role,
+  sampled,
+  start,
+  startLoad,
+  type Started,
+  type Target,
+} from '../children.ts';
 import type { Call } from '../load.ts';
 import { AGENTS, deskOf, openBench, whenPassed } from '../service.ts';
 import { rowOf } from '../table.ts';
@@ -11,13 +19,18 @@ import { feedProducts, makeProducts, wordsOf } from './wholesale.ts';
 type Details = { url: string; key: string };
 
 const PRODUCTS = 100_000;
+/** Smaller catalogs, to show the growth. */
+const FEWER = [PRODUCTS / 10, PRODUCTS / 100];
 
-export const searchServer: Role<{ directory: string }, Details> = async ({ directory }) => {
-  await makeProducts(directory, PRODUCTS);
+export const searchServer: Role<{ directory: string; products: number }, Details> = async (
+  args,
+) => {
+  const { directory, products } = args;
+  await makeProducts(directory, products);
   const service = await openBench(directory);
   const { position } = await service.deps.log.head();
   await whenPassed(service.deps, position);
-  if (service.deps.catalog.count() !== PRODUCTS)
+  if (service.deps.catalog.count() !== products)
     throw new Error(`the catalog has ${service.deps.catalog.count()} products`);
   const key = await deskOf(service).agent('acme');
   return { details: { url: await service.listen(), key }, close: () => service.close() };
@@ -69,26 +82,33 @@ const callsOf = (make: () => Args, headers: Record<string, string>): Call[] =>
   });
 
 export const benchSearch: Bench = async ({ note }) => {
-  const service = await start<Details>('search', { directory: temporaryDirectory() });
+  const opened = (products: number) =>
+    start<Details>('search', { directory: temporaryDirectory(), products });
+  const service = await opened(PRODUCTS);
   const load = await startLoad();
-  const { url, key } = service.details;
-  const headers = { authorization: `Bearer ${key}` };
   const words = wordsOf(await feedProducts());
   const random = createRandom(5);
-  const targetOf = (calls: Call[]): Target => ({
-    server: service,
-    order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls },
-  });
-  const targets: Record<string, Target> = {
-    control: targetOf([{ path: `${AGENTS}/connection`, headers }]),
+  const targetOf = (server: Started<Details>, make?: (typeof KINDS)[string]): Target => {
+    const { url, key } = server.details;
+    const headers = { authorization: `Bearer ${key}` };
+    const calls = make
+      ? callsOf(() => make(random, words), headers)
+      : [{ path: `${AGENTS}/connection`, headers }];
+    return { server, order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls } };
   };
-  for (const [kind, make] of Object.entries(KINDS))
-    targets[kind] = targetOf(callsOf(() => make(random, words), headers));
+  const targets: Record<string, Target> = { control: targetOf(service) };
+  for (const [kind, make] of Object.entries(KINDS)) targets[kind] = targetOf(service, make);
+  const smaller: Started<Details>[] = [];
+  for (const products of FEWER) {
+    const server = await opened(products);
+    smaller.push(server);
+    targets[products] = targetOf(server, KINDS['text']);
+  }
   const taken = await sampled(load, targets);
   note('Q', taken);
-  await Promise.all([load, service].map((child) => child.stop()));
+  await Promise.all([load, service, ...smaller].map((child) => child.stop()));
   const { control: front = [] } = taken;
-  return Object.keys(KINDS).flatMap((kind) => {
+  const rows = Object.keys(KINDS).flatMap((kind) => {
     const what = `search of ${COUNT} products, ${kind}, p99, vs getConnection`;
     const samples = taken[kind] ?? [];
     return [
@@ -97,4 +117,11 @@ export const benchSearch: Bench = async ({ note }) => {
       rowOf({ id: 'Q', what: '  CPU time of a search', ...compared(samples, front, 'cpuUs') }),
     ];
   });
+  const [few = []] = FEWER.slice(-1).map((products) => taken[products]);
+  const growth = [taken['text'] ?? [], taken[FEWER[0] ?? 0] ?? []].map((samples, index) => {
+    const count = [PRODUCTS, ...FEWER][index]?.toLocaleString('en');
+    const what = `CPU time of a text search of ${count} products, vs of ${FEWER.at(-1)?.toLocaleString('en')}`;
+    return rowOf({ id: 'Q', what, ...compared(samples, few, 'cpuUs') });
+  });
+  return [...rows, ...growth];
 };

@@ -14,7 +14,8 @@ const MADE_WORDS =
   'metal sign doormat retro spot christmas hanging wooden cotton jumbo shopper mug jar candle';
 const CATEGORIES = ['Gifts', 'Kitchen', 'Garden', 'Stationery', 'Toys', 'Lighting'];
 
-const madeFile = (): string => {
+/** Writes a feed of so many made-up products. */
+export const madeFile = (count = REAL_PRODUCTS): string => {
   const words = MADE_WORDS.split(' ');
   const line = (_: unknown, i: number): string => {
     const title = [0, 7, 13].map((step) => words[(i * 7 + i * i + step) % words.length]).join(' ');
@@ -23,7 +24,7 @@ const madeFile = (): string => {
   };
   const head = 'id,title,description,product_type,price,availability,available_quantity';
   const file = join(temporaryDirectory(), 'catalog.csv');
-  writeFileSync(file, [head, ...Array.from({ length: REAL_PRODUCTS }, line), ''].join('\n'));
+  writeFileSync(file, [head, ...Array.from({ length: count }, line), ''].join('\n'));
   return file;
 };
 
