@@ -17,7 +17,7 @@ DATA ?= data
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos soak mutate check types lint format dead sbom tidy publish bench rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -80,6 +80,11 @@ publish: setup ## Generate contracts/published from the registry
 
 bench: setup ## Run all benchmarks and print one table (ONLY=R runs those whose id begins so, BENCH_JSON=FILE writes the rows)
 	@node test/bench/run.ts
+
+# What is missing is named and skipped: the packages, or postgres, which must come from the system.
+bench-peers: setup ## Measure PostgreSQL, DuckDB, Emmett and the official SDKs beside the service (ONLY, BENCH_JSON; R-5000x90 only with ONLY)
+	-@test -d infra/peers/node_modules || npm ci --prefix infra/peers --no-audit --no-fund --loglevel=error
+	@node test/bench/run.ts peers
 
 rebuild: setup ## Rebuild every read model (P=name for one, DATA)
 	@./tributary projections rebuild $(P) --data $(DATA)

@@ -7,11 +7,18 @@ import { ROLES } from './rows/roles.ts';
 const [, , name = ''] = process.argv;
 let close: (() => Promise<void>) | undefined;
 let report: (() => Promise<unknown>) | undefined;
+let otherCpuUs: (() => number) | undefined;
+
+/** Returns microseconds since the start of the processes. */
+const cpuUs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return user + system + (otherCpuUs?.() ?? 0);
+};
 
 const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
   if (order === 'stop') return close?.();
   if (order === 'report') return report?.();
-  if (order === 'cpu') return process.cpuUsage();
+  if (order === 'cpu') return cpuUs();
   if (order === 'load') return (await import('./load.ts')).run(argument as Order);
   if (order === 'press') return (await import('./pressure.ts')).press(argument as Pressure);
   if (order !== 'start') throw new Error(`no order is called ${order}`);
@@ -19,7 +26,7 @@ const obey = async ({ name: order, argument }: ToChild): Promise<unknown> => {
   const role = (await ROLES[name]?.()) as Role | undefined;
   if (!role) throw new Error(`no role is called ${name}`);
   const started = await role(argument as never);
-  ({ close, report } = started);
+  ({ close, report, otherCpuUs } = started);
   return started.details;
 };
 

@@ -9,6 +9,8 @@ export type Role<Args = never, Details = unknown> = (args: Args) => Promise<{
   details: Details;
   /** Answers the command `report` with intermediate results. */
   report?(): Promise<unknown>;
+  /** Microseconds of CPU of other processes that work for this one. */
+  otherCpuUs?(): number;
   close?(): Promise<void>;
 }>;
 
@@ -119,10 +121,7 @@ const WARM_UP_MS_MAX = 5_000;
 /** Starts a load generator. Throws for a sample with an answer outside 2xx and 3xx. */
 export const startLoad = async (): Promise<Load> => {
   const child = await start('load');
-  const cpuOf = async (server: Started<unknown>): Promise<number> => {
-    const { user, system } = await server.call<NodeJS.CpuUsage>('cpu', undefined);
-    return user + system;
-  };
+  const cpuOf = (server: Started<unknown>) => server.call<number>('cpu', undefined);
   const load = async ({ server, order }: Target): Promise<Loaded> => {
     const before = await cpuOf(server);
     const sample = await child.call<Sample>('load', order);

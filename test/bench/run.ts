@@ -1,7 +1,8 @@
 /**
  * Runs every benchmark with its control, and prints one table:
  * `make bench [ONLY=W] [BENCH_JSON=FILE] [BENCH_PROFILE=DIRECTORY]`. The exit code is 1 if a
- * benchmark fails to run or an answer is an error, and 0 whatever the numbers are.
+ * benchmark fails to run or an answer is an error, and 0 whatever the numbers are. With the argument `peers`, it measures
+ * other software beside the service, and skips what this machine lacks.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -33,6 +34,10 @@ import { benchReady } from './rows/ready.ts';
 import { benchMemoryRebuild, benchSqliteRebuild } from './rows/rebuild.ts';
 import { benchRedirects } from './rows/redirect.ts';
 import { benchSearch } from './rows/search.ts';
+import { missingPeers } from './peers/packages.ts';
+import { endPostgres } from './peers/postgres.ts';
+import { benchSums } from './peers/sums.ts';
+import { benchPeerWrites } from './peers/writes.ts';
 import { type Row, tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
 import { benchRemoteVisibility } from './rows/visible-remote.ts';
@@ -40,7 +45,7 @@ import { benchVisibility } from './rows/visible.ts';
 import { benchWriteCpu } from './rows/write-cpu.ts';
 import { benchWrites } from './rows/write.ts';
 
-const BENCHES: Record<string, Bench> = {
+const OURS: Record<string, Bench> = {
   W: benchWrites,
   'W-cpu': benchWriteCpu,
   R: benchReads,
@@ -66,6 +71,18 @@ const BENCHES: Record<string, Bench> = {
   V: benchRemoteVisibility,
   D: benchProcesses,
 };
+
+/** What `make bench-peers` runs: other software beside the service. */
+const PEERS: Record<string, Bench> = {
+  'R-1000x30': benchSums({ links: 1_000, days: 30 }),
+  'R-5000x90': benchSums({ links: 5_000, days: 90 }),
+  W: benchPeerWrites,
+  M: benchMcp,
+  A: benchA2a,
+};
+
+/** Takes minutes: only if ONLY names it. */
+const ON_REQUEST = 'R-5000x90';
 
 /** Benchmarks that need a redis-server; they are skipped without one. */
 const NEEDS_REDIS = new Set(['R-1000x30-redis', 'R-5000x90-redis', 'K', 'J', 'V', 'D']);
@@ -107,12 +124,14 @@ const context = (): Context => ({
 });
 
 const options = readOptions();
+const withPeers = process.argv[2] === 'peers';
+const benches = withPeers ? PEERS : OURS;
 /** `ONLY` is the beginning of an id, whatever the case. */
-const chosen = Object.entries(BENCHES).filter(([id]) =>
-  id.toUpperCase().startsWith(options.only ?? ''),
+const chosen = Object.entries(benches).filter(([id]) =>
+  options.only ? id.toUpperCase().startsWith(options.only) : !withPeers || id !== ON_REQUEST,
 );
 if (chosen.length === 0) {
-  warn(`there is no benchmark ${options.only}: choose one of ${Object.keys(BENCHES).join(' ')}`);
+  warn(`there is no benchmark ${options.only}: choose one of ${Object.keys(benches).join(' ')}`);
   process.exit(1);
 }
 profileInto(options.profiles);
@@ -123,9 +142,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     killAll();
     // Both kill their processes before they wait.
     void endRedis();
+    void endPostgres();
     void endStandIns();
     process.exit(1);
   });
+for (const missing of withPeers ? missingPeers() : []) warn(`skipped: ${missing}`);
 const rows: Row[] = [];
 const failed: string[] = [];
 const startedAt = performance.now();

@@ -27,7 +27,10 @@ const meta = metaAt(1_700_000_000_000);
 const data = { stream: 'anna-lead_1', fingerprint: 'x'.repeat(220) };
 
 /** Measures appends per second at a concurrency. */
-const rate = async (inFlight: number, append: () => Promise<unknown>): Promise<number> => {
+export const appendRate = async (
+  inFlight: number,
+  append: () => Promise<unknown>,
+): Promise<number> => {
   const begun = performance.now();
   let left = APPENDS;
   const worker = async (): Promise<void> => {
@@ -51,8 +54,8 @@ const appendRows = async (client: EventStoreDBClient, log: EventLog): Promise<Ro
   const rows: Row[] = [];
   for (const inFlight of IN_FLIGHT) {
     const rates = await interleaved({
-      bare: () => rate(inFlight, bare),
-      ours: () => rate(inFlight, ours),
+      bare: () => appendRate(inFlight, bare),
+      ours: () => appendRate(inFlight, ours),
     });
     const measured = {
       id: 'E',

@@ -19,6 +19,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   service: async () => (await import('./ready.ts')).readyServer,
   makeCatalog: async () => (await import('./ready.ts')).catalogMaker,
   a2a: async () => (await import('./a2a.ts')).a2aServer,
+  a2aSdk: async () => (await import('./a2a.ts')).a2aSdkServer,
   mcp: async () => (await import('./mcp.ts')).mcpServer,
   mcpSdk: async () => (await import('./mcp.ts')).sdkServer,
   api: async () => (await import('./remote.ts')).apiServer,
@@ -26,5 +27,7 @@ export const ROLES: Record<string, () => Promise<unknown>> = {
   visibleInRedis: async () => (await import('./visible-remote.ts')).visibleInRedis,
   remoteWriter: async () => (await import('./visible-remote.ts')).remoteWriter,
   remoteReader: async () => (await import('./visible-remote.ts')).remoteReader,
+  sums: async () => (await import('../peers/sums.ts')).sumsServer,
+  peerWrite: async () => (await import('../peers/writes.ts')).peerWriteServer,
   search: async () => (await import('./search.ts')).searchServer,
 };

@@ -23,7 +23,7 @@ import { rowOf } from '../table.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 type Store = 'sqlite' | 'each' | 'nothing' | 'nothing by turns';
-type Details = { url: string; key: string };
+export type WriteDetails = { url: string; key: string };
 
 const PRODUCTS = 200;
 
@@ -74,7 +74,9 @@ const replacedFor = async (store: Store, { deps, config }: Service): Promise<Par
   return { log: nothingLog(deps.log.id, store === 'nothing by turns'), following };
 };
 
-export const writeServer: Role<{ directory: string; store: Store }, Details> = async (args) => {
+export const writeServer: Role<{ directory: string; store: Store }, WriteDetails> = async (
+  args,
+) => {
   const service = await openBench(args.directory);
   const desk = deskOf(service);
   await desk.publish(Array.from({ length: PRODUCTS }, (_, i) => feedProduct(`SKU${i}`)));
@@ -107,7 +109,7 @@ const SAMPLE_MS = 1_200;
 
 export const benchWrites: Bench = async ({ note }) => {
   const opened = (store: Store) =>
-    start<Details>('write', { directory: temporaryDirectory(), store });
+    start<WriteDetails>('write', { directory: temporaryDirectory(), store });
   const servers = {
     sqlite: await opened('sqlite'),
     each: await opened('each'),
@@ -115,7 +117,7 @@ export const benchWrites: Bench = async ({ note }) => {
     byTurns: await opened('nothing by turns'),
   };
   const load = await startLoad();
-  const at = (server: Started<Details>, kind?: 'product'): Target => {
+  const at = (server: Started<WriteDetails>, kind?: 'product'): Target => {
     const { url, key } = server.details;
     const calls = callsFor(key, kind);
     return { server, order: { url, connections: CONNECTIONS, ms: SAMPLE_MS, calls } };
