@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppendTooLarge } from '#src/ports/event-log.ts';
+import { interceptAppends } from '../support/appends.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../support/world/app.ts';
 
 /* Regression tests for faults that reviews found. */
@@ -219,16 +220,16 @@ describe('A contact', () => {
 
 describe('A log that accepts less than our own limit', () => {
   it('is answered with payload_too_large, to agents and at the desk', async () => {
-    const { log } = app.service.deps;
-    const { append } = log;
-    log.append = () => Promise.reject(new AppendTooLarge('1 MiB at most'));
+    const { restore } = interceptAppends(app.service.deps.log, () =>
+      Promise.reject(new AppendTooLarge('1 MiB at most')),
+    );
     try {
       const tooLarge = { status: 413, body: { code: 'payload_too_large' } };
       expect(await post(acme, '/leads', { external_id: 'big', company })).toMatchObject(tooLarge);
       const request = { owner_id: 'acme', name: 'A', purpose: 'P', scopes: ['leads:read'] };
       expect(await app.desk('POST', '/agents', request)).toMatchObject(tooLarge);
     } finally {
-      log.append = append;
+      restore();
     }
   });
 });
