@@ -52,28 +52,34 @@ export const linkMaker = async (service: Service, log: Deps['log']) => {
   const found = authenticator(deps).agent(key);
   if (!found.ok) throw new Error(found.detail);
   const caller = found.value;
-  return async (n: number): Promise<MadeLink> => {
+  const make = async (n: number): Promise<MadeLink> => {
     const outcome = await agents.performAs('createLink', {
       caller,
       surface: 'rest',
       requestId: `bench-${n}`,
       input: { idempotency_key: `bench-${n}`, target: { kind: 'search', ref: `q${n}` } },
     });
+    // Repeats the call like a client: on a busy machine no log confirms the credential in time.
+    if (!outcome.ok && outcome.retryAfterS !== undefined) {
+      await pause(outcome.retryAfterS * 1_000);
+      return make(n);
+    }
     if (!outcome.ok) throw new Error(outcome.detail);
     const { id } = outcome.value as { id: string };
     return { owner: caller.ownerId, id, position: outcome.position ?? 0 };
   };
+  return make;
 };
 
-/** The log refuses more appends; a busy machine reaches this, and then does less than the rate. */
-const UNDER_WAY_MAX = 1_000;
+/** A busy machine reaches this, and then does less than the rate: more would wait until the log gives up. */
+const UNDER_WAY_MAX = 128;
 
-/** Starts `count` acts at a fixed rate without waiting for earlier ones, then awaits all. */
+/** Starts `count` acts at a fixed rate without waiting for earlier ones, awaits all, and returns the rate. */
 export const paced = async (
   perSecond: number,
   count: number,
   act: (n: number) => Promise<void>,
-): Promise<void> => {
+): Promise<number> => {
   const startedAt = performance.now();
   const running: Promise<void>[] = [];
   let settled = 0;
@@ -84,6 +90,7 @@ export const paced = async (
     await pause(TICK_MS);
   }
   await Promise.all(running);
+  return count / ((performance.now() - startedAt) / 1_000);
 };
 
 export const visibility: Role<{ directory: string }, Details> = async ({ directory }) => {
