@@ -3,7 +3,7 @@
  * acts in its own process needs no more, and starts in half the time.
  */
 import type { Logger } from 'pino';
-import type { LocalReadModels } from '#projections/engine/readers.ts';
+import type { LocalReadModels } from '#projections/engine/readers/local.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';

@@ -1,12 +1,12 @@
 import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
-import { adopt } from './adoption.ts';
+import { adopt, openSpaces } from './build.ts';
 import { CatalogFollower } from './catalog-follower.ts';
-import { recheck } from './inspection.ts';
+import { recheck } from './lifecycle.ts';
 import { LoopState } from './loop-state.ts';
-import { runLoop, startFollowing } from './loop.ts';
+import { runLoop } from './loop.ts';
 import type { EngineOptions } from './options.ts';
-import { type FillProgress, listStatuses, type ReadModelStatus } from './status.ts';
+import { type FillProgress, listStatuses, type ReadModelStatus } from './operator/status.ts';
 import {
   completeUpTo,
   type FoldTarget,
@@ -78,7 +78,7 @@ export const runProjections = async (options: EngineOptions): Promise<LocalEngin
     state.wake();
     return true;
   });
-  const { head, built } = await startFollowing(state);
+  const { head, built } = await openSpaces(state);
   const done = runLoop(state);
   const passed: Engine['passed'] = (position, waitMs) => state.waiters.wait(position, waitMs);
   const rowsPassed: Engine['passed'] = (position, waitMs) =>
@@ -121,6 +121,5 @@ const findParked = (
 ): FoldTarget['parked'] | undefined => {
   const isParked = ({ parked, projection }: FoldTarget): boolean =>
     parked.size > 0 && projection.name === name;
-  return (targets.find(isParked) ?? (lagging.size > 0 ? [...lagging].find(isParked) : undefined))
-    ?.parked;
+  return (targets.find(isParked) ?? lagging.find(isParked))?.parked;
 };

@@ -2,10 +2,11 @@ import type { Position } from '#src/ports/event-log.ts';
 import type { FoldContext } from './advance.ts';
 import type { CatalogFollower } from './catalog-follower.ts';
 import { createRouter, type EventRouter } from './router.ts';
-import type { SpaceInspection } from './inspection.ts';
+import type { Life } from './life.ts';
+import type { SpaceInspection } from './lifecycle.ts';
 import type { EngineOptions } from './options.ts';
 import { PositionWaiters } from './position-waiters.ts';
-import type { FillProgress } from './status.ts';
+import type { FillProgress } from './operator/status.ts';
 import type { SubscriptionBuffer } from './subscription-buffer.ts';
 import { type FoldTarget, lowestPosition } from './target.ts';
 
@@ -19,7 +20,12 @@ export class LoopState {
   readonly context: FoldContext;
   /** The partitions that this process folds; undefined for all. */
   readonly own: ReadonlySet<number> | undefined;
+  /** What this process follows or must fill again; call `refresh` after a change of the set or of a life. */
+  readonly spaces = new Set<FoldTarget>();
+  /** The spaces that the loop follows. */
   targets: readonly FoldTarget[] = [];
+  /** Live spaces that must be filled again; until then no position beyond them is reached. */
+  lagging: readonly FoldTarget[] = [];
   route: EventRouter = () => [];
   position: Position = 0;
   /** Epoch milliseconds of the last event. */
@@ -29,17 +35,6 @@ export class LoopState {
   /** Events since the checkpoints of idle partitions were advanced. */
   eventsSinceAdvance = 0;
   isStopped = false;
-  /** Live spaces that must be filled again; until then no position beyond them is reached. */
-  readonly lagging = new Set<FoldTarget>();
-  /** Removed from the loop; one reading of the log fills all of them again. */
-  readonly lost = new Set<FoldTarget>();
-  /**
-   * Spaces followed before they are live, because other workers have not filled their partitions
-   * yet: each goes live once all partitions reach the position.
-   */
-  readonly awaitingActivation = new Map<FoldTarget, Position>();
-  /** Spaces whose partitions a rebuild borrowed from other workers, and when it returns them. */
-  readonly borrowed = new WeakMap<FoldTarget, number>();
   readonly adoptions: { target: FoldTarget; settle: (error?: unknown) => void }[] = [];
   /** Progress of fills, by projection. */
   readonly fills = new Map<string, FillProgress>();
@@ -59,9 +54,14 @@ export class LoopState {
     this.own = partitions && new Set(partitions);
   }
 
-  setTargets(targets: readonly FoldTarget[]): void {
-    this.targets = targets;
-    this.route = createRouter(targets, this.context.onUnknownType);
+  refresh(): void {
+    this.targets = [...this.inStage('awaiting'), ...this.inStage('live')];
+    this.lagging = [...this.spaces].filter(({ life }) => 'isRead' in life && life.isRead);
+    this.route = createRouter(this.targets, this.context.onUnknownType);
+  }
+
+  inStage(stage: Life['stage']): FoldTarget[] {
+    return [...this.spaces].filter(({ life }) => life.stage === stage);
   }
 
   /** Lets the loop run once without an event. */
@@ -77,7 +77,7 @@ export class LoopState {
   /** Returns the position up to which every live space is folded, except parked partitions. */
   rowsReached(): Position {
     const { lagging, position } = this;
-    return lagging.size > 0 ? Math.min(position, lowestPosition([...lagging])) : position;
+    return lagging.length > 0 ? Math.min(position, lowestPosition(lagging)) : position;
   }
 
   /** Returns the same, including the catalog. */
@@ -99,6 +99,6 @@ export class LoopState {
 
   findTarget(projection: string): FoldTarget | undefined {
     const isNamed = (target: FoldTarget): boolean => target.projection.name === projection;
-    return this.targets.find(isNamed) ?? [...this.lagging].find(isNamed);
+    return this.targets.find(isNamed) ?? this.lagging.find(isNamed);
   }
 }

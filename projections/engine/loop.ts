@@ -1,43 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Position } from '#src/ports/event-log.ts';
-import { adoptPending, build, rejectPending } from './adoption.ts';
 import { advance } from './advance.ts';
-import { recheck } from './inspection.ts';
+import { adoptPending, refillLost, rejectPending } from './build.ts';
+import { actOn, markLost, recheck } from './lifecycle.ts';
 import type { LoopState } from './loop-state.ts';
 import { RECHECK_MS } from './options.ts';
-import { markLost, refillLost, repair } from './repair.ts';
-import { findLiveSpace, spaceToFill } from './spaces.ts';
 import { type Arrivals, SubscriptionBuffer } from './subscription-buffer.ts';
-import { advanceCheckpoints, type FoldTarget, lowestPosition, openTarget } from './target.ts';
+import { advanceCheckpoints } from './target.ts';
 
 const BATCH_EVENTS = 4_000;
 const CHECKPOINT_EVENTS = 10_000;
 const RETRY_MS = 500;
-
-/** Opens the live spaces to follow them, and starts to fill the others beside the loop. */
-export const startFollowing = async (
-  state: LoopState,
-): Promise<{ head: Position; built: Promise<boolean> }> => {
-  const { log, store, projections } = state.options;
-  const head = await log.head();
-  const filled: FoldTarget[] = [];
-  const unfilled: FoldTarget[] = [];
-  for (const projection of projections) {
-    const live = await findLiveSpace(store, projection, log);
-    const { all } = await store.spaces(projection.name);
-    const space = live ?? spaceToFill(all, projection);
-    const isEmpty = live === undefined && head.position === 0;
-    if (isEmpty) await store.goLive(projection.name, space);
-    const target = await openTarget(store, { projection, space, own: state.own });
-    (live === undefined && !isEmpty ? unfilled : filled).push(target);
-  }
-  state.setTargets(filled);
-  state.position = filled.length > 0 ? lowestPosition(filled) : head.position;
-  state.lastEventAt = head.at;
-  state.lastEventPosition = state.position;
-  const built = unfilled.length > 0 ? build(state, unfilled) : Promise.resolve(true);
-  return { head: head.position, built };
-};
 
 /** Reads, folds and maintains until the run ends; subscribes again when the log fails. */
 export const runLoop = async (state: LoopState): Promise<void> => {
@@ -133,9 +105,9 @@ const maintain = async (state: LoopState): Promise<void> => {
     onFault?.(error);
   }
   // After a loss waits for the inspection of the other spaces, so that one reading refills all.
-  if (!inspections && state.lost.size === 0) return;
+  if (!inspections && state.inStage('lost').length === 0) return;
   try {
-    for (const inspection of inspections ?? []) await repair(state, inspection);
+    for (const inspection of inspections ?? []) await actOn(state, inspection);
     await refillLost(state);
   } catch (error) {
     onFault?.(error);

@@ -1,6 +1,7 @@
 import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
 import type { Projection } from '../projection.ts';
+import type { Life } from './life.ts';
 
 /** A partition that stopped before an event that its projection cannot fold. */
 export type ParkedPartition = {
@@ -14,6 +15,7 @@ export type ParkedPartition = {
 export type FoldTarget = {
   readonly projection: Projection;
   readonly space: Space;
+  life: Life;
   /** Checkpoint of each partition; beyond the stored one after events that do not concern it. */
   checkpoints: Position[];
   readonly parked: Map<number, ParkedPartition>;
@@ -40,6 +42,7 @@ export const openTarget = async (
 ): Promise<FoldTarget> => ({
   projection,
   space,
+  life: { stage: 'filling', isRead: false },
   checkpoints: await store.checkpoints(space),
   parked: new Map(),
   own,

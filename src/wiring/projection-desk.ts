@@ -1,7 +1,11 @@
 import type { Logger } from 'pino';
 import type { Engine } from '#projections/engine/engine.ts';
-import { rebuild } from '#projections/engine/rebuild.ts';
-import { type ReadModelVerification, verify, verifyCatalog } from '#projections/engine/verify.ts';
+import { rebuild } from '#projections/engine/operator/rebuild.ts';
+import {
+  type ReadModelVerification,
+  verify,
+  verifyCatalog,
+} from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';

@@ -1,12 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/pair.ts';
-import {
-  localReadModels,
-  type LocalReadModels,
-  remoteReadModels,
-} from '#projections/engine/readers.ts';
+import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
+import { localReadModels, type LocalReadModels } from '#projections/engine/readers/local.ts';
+import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { observedStore } from '#src/adapters/observed-store.ts';

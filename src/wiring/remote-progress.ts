@@ -4,7 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Engine } from '#projections/engine/engine.ts';
-import type { ReadModelStatus } from '#projections/engine/status.ts';
+import type { ReadModelStatus } from '#projections/engine/operator/status.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { partitionOf, PARTITIONS, type RemoteStore } from '#src/ports/read-model.ts';
 

@@ -1,7 +1,7 @@
 /** A dispatcher over a log in memory, with a clock and channels that tests control. */
 import { openOutbound } from '#projections/open-outbound.ts';
 import { outboundRequests } from '#projections/owner-records.ts';
-import { localReadModels } from '#projections/engine/readers.ts';
+import { localReadModels } from '#projections/engine/readers/local.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';

@@ -1,4 +1,5 @@
-import { localReadModels, remoteReadModels } from '#projections/engine/readers.ts';
+import { localReadModels } from '#projections/engine/readers/local.ts';
+import { remoteReadModels } from '#projections/engine/readers/remote.ts';
 import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 
 const things = {

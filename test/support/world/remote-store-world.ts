@@ -1,8 +1,8 @@
 /** Engines of several processes over one remote store, all in memory; each part can fail at any time. */
 import type { EngineOptions } from '#projections/engine/options.ts';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
-import { remoteReadModels } from '#projections/engine/readers.ts';
-import { verify } from '#projections/engine/verify.ts';
+import { remoteReadModels } from '#projections/engine/readers/remote.ts';
+import { verify } from '#projections/engine/operator/verify.ts';
 import type { Projection } from '#projections/projection.ts';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { localReadModels } from '#projections/engine/readers.ts';
-import { rebuild, rebuildAll } from '#projections/engine/rebuild.ts';
-import { verify } from '#projections/engine/verify.ts';
+import { localReadModels } from '#projections/engine/readers/local.ts';
+import { rebuild, rebuildAll } from '#projections/engine/operator/rebuild.ts';
+import { verify } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { EventLog } from '#src/ports/event-log.ts';

@@ -1,7 +1,7 @@
 import type { Position } from '#src/ports/event-log.ts';
 import type { Space } from '#src/ports/read-model.ts';
-import type { LoopState } from './loop-state.ts';
-import type { ParkedPartition } from './target.ts';
+import type { LoopState } from '../loop-state.ts';
+import type { ParkedPartition } from '../target.ts';
 
 export type FillProgress = { space: Space; position: Position; head: Position };
 

@@ -1,100 +1,27 @@
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import {
   type ListedRow,
   type ListQuery,
-  type LocalStore,
   partitionOf,
   PARTITIONS,
-  ReadModelParked,
   ReadModelRebuilding,
   type ReadModels,
   type RemotePage,
   type RemoteRead,
   type RemoteStore,
   type Row,
-  type Space,
 } from '#src/ports/read-model.ts';
-import type { Projection } from '../projection.ts';
-import type { Engine } from './engine.ts';
-import { isOfVersion } from './spaces.ts';
+import type { Projection } from '../../projection.ts';
+import type { Engine } from '../engine.ts';
+import { isOfVersion } from '../spaces.ts';
+import { indexByName, requireUnparked } from './readable.ts';
 
 /** Together with the limits of the store, less than the 250 ms that a request may wait for it. */
 const LAGGING_MS_MAX = 60;
 const LAGGING_MS_FIRST = 2;
 /** An inspection costs hundreds of questions to the store; readers start one per interval. */
 const RECHECK_MS = 100;
-/** A longer local listing gives other requests a turn of the event loop after every page. */
-const TURN_MS = 5;
-const ROWS_PER_PAGE = 500;
-
-const indexByName = (projections: readonly Projection[]): ((name: string) => Projection) => {
-  const index = new Map(projections.map((projection) => [projection.name, projection]));
-  return (name) => {
-    const projection = index.get(name);
-    if (!projection) throw new Error(`there is no read model ${name}`);
-    return projection;
-  };
-};
-
-const requireUnparked = (engine: Pick<Engine, 'parkedFor'>, name: string, scope: string): void => {
-  const parked = engine.parkedFor(name, scope);
-  if (parked) throw new ReadModelParked(`${name} is parked before position ${parked.position}`);
-};
-
-/** Read models with a synchronous lookup, which authentication needs for every request. */
-export type LocalReadModels = ReadModels & {
-  /** Names the read models that have no live space of their version. */
-  unreadable(): string[];
-  peek<R extends Row>(name: string, scope: string, key: string): R | undefined;
-};
-
-/** Reads rows of a store in this process. Never reads a space of another version. */
-export const localReadModels = (
-  store: LocalStore,
-  projections: readonly Projection[],
-  engine: Pick<Engine, 'parkedFor'>,
-): LocalReadModels => {
-  const projectionOf = indexByName(projections);
-  /** Spaces whose version was checked, so that names are parsed once and not for each row. */
-  const checked = new Map<string, Space>();
-  const requireLive = (name: string, scope: string): Space => {
-    const space = store.live(name);
-    if (space === null || checked.get(name) !== space) {
-      if (!isOfVersion(space, projectionOf(name)))
-        throw new ReadModelRebuilding(`${name} is being filled`);
-      checked.set(name, space);
-    }
-    requireUnparked(engine, name, scope);
-    return space;
-  };
-  const peek = <R extends Row>(name: string, scope: string, key: string) =>
-    store.peek(requireLive(name, scope), scope, key) as R | undefined;
-  return {
-    peek,
-    unreadable: () =>
-      projections
-        .filter((projection) => !isOfVersion(store.live(projection.name), projection))
-        .map(({ name }) => name),
-    get: async <R extends Row>(name: string, scope: string, key: string) =>
-      peek<R>(name, scope, key),
-    async list<R extends Row>(name: string, query: ListQuery) {
-      const rows: ListedRow<R>[] = [];
-      let startedAt = performance.now();
-      for (let rest = query; ; ) {
-        const limit = Math.min(query.limit - rows.length, ROWS_PER_PAGE);
-        const page = store.list(requireLive(name, query.scope), { ...rest, limit });
-        rows.push(...(page as ListedRow<R>[]));
-        const last = page.at(-1);
-        if (!last || page.length < limit || rows.length >= query.limit) return rows;
-        rest = { ...query, before: last.sort };
-        if (performance.now() - startedAt < TURN_MS) continue;
-        await turn();
-        startedAt = performance.now();
-      }
-    },
-  };
-};
 
 /** Lists rows that may not fit into one answer of the store. */
 const joinPages = async (

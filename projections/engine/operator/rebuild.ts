@@ -1,10 +1,11 @@
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore, Space } from '#src/ports/read-model.ts';
-import type { Projection } from '../projection.ts';
-import type { Engine } from './engine.ts';
-import { fill } from './fill.ts';
-import { findObsolete, listBuilds, nextSpace } from './spaces.ts';
-import { type FoldTarget, openTarget } from './target.ts';
+import type { Projection } from '../../projection.ts';
+import type { Engine } from '../engine.ts';
+import { fill } from '../fill.ts';
+import { observe } from '../lifecycle.ts';
+import { findObsolete, listBuilds, nextSpace } from '../spaces.ts';
+import { type FoldTarget, openTarget } from '../target.ts';
 
 /** A build that must not go live; the live space stays live. */
 export class RebuildRefused extends Error {
@@ -53,6 +54,9 @@ export const rebuild = async ({
 }: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> =>
   (await rebuildAll({ ...options, projections: [projection] }))[0];
 
+/** Nobody has followed the build yet, so no position is pending. */
+const FILLED = { is: 'filled', upTo: 0, isWhole: true, returnsAt: Infinity } as const;
+
 const fillAndSwitch = async (
   options: RebuildOptions,
   targets: readonly FoldTarget[],
@@ -66,10 +70,11 @@ const fillAndSwitch = async (
   try {
     await fill({ ...options, targets, onProgress });
     const results: RebuildResult[] = [];
+    for (const target of targets) await observe(store, target, { is: 'rebuilt' });
     for (const target of targets) results.push(await checkBuild(store, target));
     for (const target of targets) {
       if (engine) await engine.adopt(target);
-      else await store.goLive(target.projection.name, target.space);
+      else await observe(store, target, FILLED);
     }
     for (const [i, { projection, space }] of targets.entries()) {
       const retained = [space, results[i]?.previous ?? null];
@@ -82,18 +87,20 @@ const fillAndSwitch = async (
   }
 };
 
-/** Throws RebuildRefused if the build parked before the live one's checkpoint, or has no rows. */
+/** Throws RebuildRefused, and drops the build, if it parked before the live one's checkpoint, or has no rows. */
 const checkBuild = async (store: ProjectionStore, target: FoldTarget): Promise<RebuildResult> => {
   const { projection, space, parked } = target;
   const { live } = await store.spaces(projection.name);
+  const refuse = async (reason: string): Promise<never> => {
+    await observe(store, target, { is: 'refused' });
+    throw new RebuildRefused(`${space} ${reason}`);
+  };
   const checkpoints = live === null ? [] : await store.checkpoints(live);
   for (const { partition, position, reason } of parked.values())
-    if ((checkpoints[partition] ?? 0) >= position) {
-      const place = `position ${position} in partition ${partition}`;
-      throw new RebuildRefused(`${space} stopped before ${place}: ${reason}`);
-    }
+    if ((checkpoints[partition] ?? 0) >= position)
+      await refuse(`stopped before position ${position} in partition ${partition}: ${reason}`);
   const rows = await store.count(space);
   if (rows === 0 && live !== null && (await store.count(live)) > 0)
-    throw new RebuildRefused(`${space} is empty and ${live} is not`);
+    await refuse(`is empty and ${live} is not`);
   return { projection: projection.name, space, previous: live, rows };
 };

@@ -2,9 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '#src/ports/catalog.ts';
 import type { EventLog, Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type ProjectionStore, type Space } from '#src/ports/read-model.ts';
-import type { Projection } from '../projection.ts';
-import { eventsUpTo, fill } from './fill.ts';
-import { type FoldTarget, openTarget } from './target.ts';
+import type { Projection } from '../../projection.ts';
+import { eventsUpTo, fill } from '../fill.ts';
+import { type FoldTarget, openTarget } from '../target.ts';
 
 type Digest = { rows: number; digest: string };
 

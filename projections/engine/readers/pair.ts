@@ -4,7 +4,7 @@
  * must not delay the revocation of a key.
  */
 import type { ReadModels, RemoteStore, Row } from '#src/ports/read-model.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from '../engine.ts';
 
 /** What both engines do together; `adopt`, `reportFill` and rows belong to one of them. */
 export type EnginePair = Pick<
