@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { CONTRACT_VERSION } from '#contracts/places.ts';
-import { allows, type NeededScope } from '#contracts/scopes.ts';
+import { allows } from '#contracts/scopes.ts';
 import type { Skill } from '#contracts/skills.ts';
 import { asksOfLead, LEAD_QUESTION_SCOPE, PROMOTIONS, SKILLS } from '#contracts/skills.ts';
 import type { AgentApp } from '#src/app/app.ts';
@@ -15,21 +15,28 @@ export const A2A_VERSION = '1.0';
 
 const MODES = ['application/json', 'text/plain'];
 
-const securityOf = (scope: NeededScope): object[] =>
-  [scope ?? []].flat().map((name) => ({ schemes: { apiKey: { list: [name] } } }));
+const securityOf = (scopes: readonly string[]): object[] =>
+  [...new Set(scopes)].map((name) => ({ schemes: { apiKey: { list: [name] } } }));
 
-const skillOf = ({ id, name, description, tags, examples, scope }: Skill): object => ({
-  id,
-  name,
-  description,
-  tags,
-  examples: examples.map((example) => JSON.stringify(example)),
+const scopesOf = ({ scope }: Skill): readonly string[] => [scope ?? []].flat();
+
+const skillOf = (skill: Skill): object => ({
+  id: skill.id,
+  name: skill.name,
+  description: skill.description,
+  tags: skill.tags,
+  ...(skill.examples.length > 0 && {
+    examples: skill.examples.map((example) => JSON.stringify(example)),
+  }),
   inputModes: MODES,
   outputModes: ['application/json'],
-  securityRequirements: securityOf(scope),
+  securityRequirements: securityOf(scopesOf(skill)),
 });
 
-/** The agent card of A2A 1.0: constants and the origin, with members of its schema only. */
+/**
+ * The agent card of A2A 1.0: constants and the origin, with members of its schema only. No member is empty: verifiers
+ * drop empty members before they check the signature, so it would not cover them.
+ */
 export const agentCard = (origin: string, skills: readonly Skill[] = Object.values(SKILLS)) => ({
   name: 'Tributary',
   description:
@@ -53,7 +60,7 @@ export const agentCard = (origin: string, skills: readonly Skill[] = Object.valu
       },
     },
   },
-  securityRequirements: [{ schemes: { apiKey: { list: [] } } }],
+  securityRequirements: securityOf(skills.flatMap(scopesOf)),
   defaultInputModes: MODES,
   defaultOutputModes: ['application/json'],
   skills: skills.map(skillOf),
@@ -69,9 +76,10 @@ const signed = (app: Signer, card: object): object => ({
 /** The public card, signed. */
 export const signedCard = (app: Signer): object => signed(app, agentCard(app.origin()));
 
-/** The card for a key, with the skills and examples that its scopes allow. */
+/** The card for a key, with the skills and examples that its scopes allow; the public card if they allow no skill. */
 export const extendedCard = (app: Signer, scopes: ReadonlySet<string>): object => {
   const open = Object.values(SKILLS).filter(({ scope }) => allows(scope, scopes));
+  if (open.length === 0) return signedCard(app);
   const narrowed = open.map((skill) => narrowSkill(skill, scopes));
   return signed(app, agentCard(app.origin(), narrowed));
 };

@@ -1,5 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { type AgentCard, canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { agentOperations } from '#contracts/index.ts';
 import { SKILLS } from '#contracts/skills.ts';
@@ -23,6 +24,40 @@ const get = (url: string, headers: Record<string, string> = {}) =>
 const ORIGIN = 'https://t.example';
 
 type Jwks = { keys: { kid: string; x: string; kty: string; crv: string }[] };
+
+/** Drops what protobuf can treat as absent, inner values first. */
+const withoutEmpty = (card: object): object =>
+  JSON.parse(JSON.stringify(card), (_name, value: unknown) => {
+    const rest: unknown = Array.isArray(value) ? value.filter((item) => item !== undefined) : value;
+    const isEmpty = typeof rest === 'object' && rest !== null && Object.keys(rest).length === 0;
+    return rest === '' || rest === null || isEmpty ? undefined : rest;
+  }) as object;
+
+/** The ways in which verifiers read a card before they canonicalize it. */
+const READINGS = {
+  'as served': (card: object) => canonicalize(card) ?? '',
+  'without empty members of the JSON': (card: object) => canonicalize(withoutEmpty(card)) ?? '',
+  'with the presence of protobuf': (card: object) => canonicalizeAgentCard(card as AgentCard),
+};
+
+/** Every text that differs from this one by one character replaced or removed. */
+const mutationsOf = (text: string): string[] =>
+  text
+    .split('')
+    .flatMap((letter, at) =>
+      [letter === 'x' ? 'y' : 'x', letter === '0' ? '1' : '0', ''].map(
+        (other) => text.slice(0, at) + other + text.slice(at + 1),
+      ),
+    );
+
+const parsed = (text: string): object | undefined => {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+};
+
 type Wire = AgentCard & { signatures: { protected: string; signature: string }[] };
 
 describe('The agent card', () => {
@@ -104,13 +139,35 @@ describe('The agent card', () => {
     await expect(
       check({ ...card, capabilities: { ...card.capabilities, pushNotifications: true } } as never),
     ).rejects.toThrow();
+  });
 
-    const [first] = card.signatures;
-    const payload = Buffer.from(canonicalizeAgentCard(card)).toString('base64url');
-    const bytes = Buffer.from(`${first?.protected}.${payload}`);
+  it('has a signature that covers every character, for each way of reading the card', async () => {
+    const [key] = ((await get(KEYS)).body as Jwks).keys;
     const publicKey = createPublicKey({ key: key as never, format: 'jwk' });
-    const signature = Buffer.from(first?.signature ?? '', 'base64url');
-    expect(verify(null, bytes, publicKey, signature)).toBe(true);
+    const { key: limited } = await app.agent('acme', ['performance:read']);
+    const { result: narrow } = await rpc<Wire>(app, limited, 'GetExtendedAgentCard', {});
+    for (const whole of [(await get(CARD)).body as Wire, narrow]) {
+      const { signatures, ...card } = whole;
+      const [first] = signatures;
+      const isSigned = (payload: string): boolean =>
+        verify(
+          null,
+          Buffer.from(`${first?.protected}.${Buffer.from(payload).toString('base64url')}`),
+          publicKey,
+          Buffer.from(first?.signature ?? '', 'base64url'),
+        );
+      const served = JSON.stringify(card);
+      const changed = mutationsOf(served).flatMap((text) => {
+        const other = parsed(text);
+        return other === undefined ? [] : [{ text, other }];
+      });
+      expect(changed.length).toBeGreaterThan(5_000);
+      for (const [reading, payloadOf] of Object.entries(READINGS)) {
+        expect([reading, isSigned(payloadOf(card))]).toEqual([reading, true]);
+        const accepted = changed.filter(({ other }) => isSigned(payloadOf(other)));
+        expect([reading, accepted.map(({ text }) => text)]).toEqual([reading, []]);
+      }
+    }
   });
 
   it('shows a key only the skills that its scopes allow', async () => {
@@ -120,7 +177,8 @@ describe('The agent card', () => {
     };
     const skills = ({ skills: all }: Wire) => all.map(({ id }) => id);
     expect(skills(await cardFor(['handoffs:write']))).toEqual(['prepare_handoff']);
-    expect(skills(await cardFor(['products:read']))).toEqual([]);
+    const { body: publicCard } = await get(CARD);
+    expect(await cardFor(['products:read'])).toEqual(publicCard);
     const social = await cardFor(['social:write']);
     expect(skills(social)).toEqual(['coordinate_promotion']);
     expect(social.skills[0]?.examples.map((text) => JSON.parse(text) as object)).toMatchObject([
@@ -131,7 +189,8 @@ describe('The agent card', () => {
     ]);
     const questions = async (...scopes: string[]) =>
       (await cardFor(scopes)).skills.find(({ id }) => id === 'attribution_question')?.examples;
-    expect(await questions('performance:read')).toEqual([]);
+    expect(await questions('performance:read')).toBeUndefined();
+    expect(social.securityRequirements).toEqual(social.skills[0]?.securityRequirements);
     expect(await questions('performance:read', 'leads:read')).toHaveLength(1);
     const [key] = ((await get(KEYS)).body as Jwks).keys;
     await verifyAgentCardSignature(async () => key as never)(social);
