@@ -20,6 +20,10 @@ const TERMINAL: readonly TaskStatus[] = ['COMPLETED', 'FAILED', 'CANCELED', 'REJ
 /** Whether the state is final: no message continues the task. */
 export const isTerminal = (status: TaskStatus): boolean => TERMINAL.includes(status);
 
+/** Whether the task waits for its client or for a person. */
+export const isInterrupted = (status: TaskStatus): boolean =>
+  status === 'INPUT_REQUIRED' || status === 'AUTH_REQUIRED';
+
 /** The state of a task that is an outreach request. A request that waits for a person is never WORKING. */
 export const TASK_STATUS_OF: Record<OutboundStatus, TaskStatus> = {
   pending_approval: 'AUTH_REQUIRED',

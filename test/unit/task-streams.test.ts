@@ -99,7 +99,8 @@ describe('A task stream that fails', () => {
       followTask: (watch, following) => followTask(deps, watch, following),
     });
     server.get('/', (_request, reply) => {
-      const opened = { admission, taskId: 'tsk_1', wrap: (event: object) => event };
+      const wrap = (event: object) => event;
+      const opened = { admission, taskId: 'tsk_1', endsWhenInterrupted: false, wrap };
       streams.open(reply, { ...opened, release: () => {} });
     });
     const { statusCode, body } = await server.inject('/');

@@ -1,4 +1,4 @@
-import { isTerminal, type TaskRow } from '#src/domain/task.ts';
+import { isInterrupted, isTerminal, type TaskRow } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -12,17 +12,19 @@ export type TaskFollowing = {
   /** Called before each view, so that a narrower scope applies at once; undefined ends the stream. */
   callerNow: () => AgentCaller | undefined;
   taskId: string;
+  /** Whether to end as soon as the task waits for its client or for a person. */
+  endsWhenInterrupted: boolean;
   signal: AbortSignal;
 };
 
 /**
- * Yields the task as it is now, then after each of its events in the order of the log, until it ends or `signal`
+ * Yields the task as it is now, then after each of its events in the order of the log, until it ends, waits or `signal`
  * aborts. All followers of a task get the same views, each within its scopes at that moment.
  */
 export async function* followTask(
   deps: Deps,
   watch: TaskWatch,
-  { callerNow, taskId, signal }: TaskFollowing,
+  { callerNow, taskId, endsWhenInterrupted, signal }: TaskFollowing,
 ): AsyncGenerator<TaskView> {
   const caller = callerNow();
   if (!caller) return;
@@ -49,7 +51,9 @@ export async function* followTask(
     const first = last && shown(last);
     if (!last || !first) return;
     yield first;
-    for (let seen = 0; !isTerminal(last.status); ) {
+    const hasEnded = ({ status }: TaskView): boolean =>
+      isTerminal(status) || (endsWhenInterrupted && isInterrupted(status));
+    for (let seen = 0; !hasEnded(last); ) {
       const event = await events.next();
       if (!event) return;
       if (event.position <= seen) continue;

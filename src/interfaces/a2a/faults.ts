@@ -32,6 +32,11 @@ const STANDARD = {
   VERSION_NOT_SUPPORTED: [-32009, 400, PRECONDITION],
 } as const satisfies Record<string, Standard>;
 
+const STANDARD_OF: Partial<Record<ProblemCode, keyof typeof STANDARD>> = {
+  unsupported_media_type: 'CONTENT_TYPE_NOT_SUPPORTED',
+  version_unsupported: 'VERSION_NOT_SUPPORTED',
+};
+
 const isStandard = (reason: string): reason is keyof typeof STANDARD =>
   Object.hasOwn(STANDARD, reason);
 
@@ -92,12 +97,15 @@ export const a2aFaultOf = (refusal: Refusal): A2aFault => {
   const { code, extra } = refusal;
   const given = extra?.['reason'];
   const reason = typeof given === 'string' ? given : code.toUpperCase();
-  const standard = code === 'version_unsupported' ? 'VERSION_NOT_SUPPORTED' : reason;
-  if (isStandard(standard)) {
-    const [rpc, http, status] = STANDARD[standard];
-    return { rpc, http, rpcHttp: 200, status, reason: standard, isStandard: true, refusal };
-  }
   const { status: http } = PROBLEMS[code];
+  const standard = STANDARD_OF[code] ?? reason;
+  if (isStandard(standard)) {
+    const [rpc, ofMethod, status] = STANDARD[standard];
+    // The media type of the request is refused before its method is known.
+    const isEarly = code === 'unsupported_media_type';
+    const statuses = isEarly ? { http, rpcHttp: http } : { http: ofMethod, rpcHttp: 200 };
+    return { rpc, ...statuses, status, reason: standard, isStandard: true, refusal };
+  }
   const base = { http, status: NAMES[http] ?? 'UNKNOWN', reason, isStandard: false, refusal };
   const mapped = MAPPED[code];
   // Refusals before the method have their HTTP status; the code repeats it in the body.

@@ -22,7 +22,9 @@ export type Context = {
 };
 
 /** Result of a method: a JSON answer, or a task to be followed on a stream. */
-export type MethodResult = { value: object; follow?: TaskView };
+export type MethodResult = { value: object; follow?: Followed };
+
+type Followed = { taskId: string; endsWhenInterrupted: boolean };
 
 export type A2aMethod<Params = never> = {
   /** Name in the audit record. */
@@ -65,7 +67,12 @@ const send = async (
   return app.tasks.perform(admission, 'sendMessage', { input: present(message), consistencyToken });
 };
 
-const follow = (view: TaskView): MethodResult => ({ value: {}, follow: view });
+const follow =
+  (endsWhenInterrupted: boolean) =>
+  ({ id: taskId }: TaskView): MethodResult => ({
+    value: {},
+    follow: { taskId, endsWhenInterrupted },
+  });
 
 const sending = (id: string, make: (view: TaskView) => MethodResult): A2aMethod =>
   define({
@@ -129,11 +136,11 @@ export const METHODS = {
   SendMessage: sending(taskOperations.sendMessage.id, (view) => ({
     value: { task: taskOf(view) },
   })),
-  SendStreamingMessage: sending('a2a:SendStreamingMessage', follow),
+  SendStreamingMessage: sending('a2a:SendStreamingMessage', follow(true)),
   GetTask: onTask('getTask', 'read', (view) => ({ value: taskOf(view) })),
   ListTasks: listTasks,
   CancelTask: onTask('cancelTask', 'write', (view) => ({ value: taskOf(view) })),
-  SubscribeToTask: onTask('subscribeToTask', 'read', follow),
+  SubscribeToTask: onTask('subscribeToTask', 'read', follow(false)),
   CreateTaskPushNotificationConfig: pushConfig('CreateTaskPushNotificationConfig'),
   GetTaskPushNotificationConfig: pushConfig('GetTaskPushNotificationConfig'),
   ListTaskPushNotificationConfigs: pushConfig('ListTaskPushNotificationConfigs'),

@@ -128,7 +128,7 @@ const perform = async (
       reply.headers({ 'idempotent-replayed': 'true', 'original-request-id': replayOf });
     const { value: result, follow } = value;
     if (!follow) return binding.send(reply, result);
-    streams.open(reply, { admission, taskId: follow.id, wrap: binding.event(reply), release });
+    streams.open(reply, { admission, ...follow, wrap: binding.event(reply), release });
     return reply;
   } catch (error) {
     release();

@@ -18,6 +18,7 @@ const HEARTBEAT_MS = 25_000;
 type Opened = {
   admission: Admission<AgentCaller>;
   taskId: string;
+  endsWhenInterrupted: boolean;
   /** Converts an event to the form of its binding. */
   wrap(event: object): object;
   /** Frees the reserved place. */
@@ -33,7 +34,8 @@ export class TaskStreams {
   readonly #app: StreamApp;
   readonly #watch: TaskWatch;
   readonly #open = new Map<AbortController, { request: FastifyRequest; written: Promise<void> }>();
-  readonly #perKey = new Map<string, number>();
+  /** The places of each key, oldest first, and when each is free at the latest, in ms of `performance.now()`. */
+  readonly #perKey = new Map<string, Set<{ freeAt: number }>>();
   readonly #stopping = new AbortController();
 
   constructor(app: StreamApp) {
@@ -57,19 +59,22 @@ export class TaskStreams {
 
   /** Reserves a place for the key. The caller frees it by calling the result, unless a stream is opened. */
   reserve({ keyId }: Pick<AgentCaller, 'keyId'>): Outcome<() => void> {
-    const count = this.#perKey.get(keyId) ?? 0;
-    if (count >= LIMITS.STREAMS_PER_KEY_MAX)
-      return refuse('rate_limited', `At most ${LIMITS.STREAMS_PER_KEY_MAX} streams a key.`, {
-        retryAfterS: 1,
-      });
-    this.#perKey.set(keyId, count + 1);
-    let isReserved = true;
+    const places = this.#perKey.get(keyId) ?? new Set();
+    const now = performance.now();
+    const [oldest] = places;
+    if (oldest && places.size >= LIMITS.STREAMS_PER_KEY_MAX) {
+      const retryAfterS = Math.ceil((oldest.freeAt - now) / 1_000);
+      return refuse(
+        'rate_limited',
+        `At most ${LIMITS.STREAMS_PER_KEY_MAX} streams a key. Close one, or wait for the oldest to end in ${retryAfterS} s.`,
+        { retryAfterS },
+      );
+    }
+    const place = { freeAt: now + LIMITS.STREAM_MS_MAX };
+    this.#perKey.set(keyId, places.add(place));
     const release = (): void => {
-      if (!isReserved) return;
-      isReserved = false;
-      const left = (this.#perKey.get(keyId) ?? 1) - 1;
-      if (left === 0) this.#perKey.delete(keyId);
-      else this.#perKey.set(keyId, left);
+      places.delete(place);
+      if (places.size === 0 && this.#perKey.get(keyId) === places) this.#perKey.delete(keyId);
     };
     return { ok: true, value: release };
   }
@@ -106,7 +111,7 @@ export class TaskStreams {
   }
 
   async #write({ raw }: FastifyReply, opened: Opened, signal: AbortSignal): Promise<void> {
-    const { admission, taskId, wrap } = opened;
+    const { admission, taskId, endsWhenInterrupted, wrap } = opened;
     const callerNow = (): AgentCaller | undefined =>
       this.#app.agents.confirm(admission) ? undefined : admission.caller;
     const write = async (text: string): Promise<void> => {
@@ -120,7 +125,12 @@ export class TaskStreams {
     const heartbeat = setInterval(beat, HEARTBEAT_MS).unref();
     try {
       let before: TaskView | undefined;
-      const views = this.#app.followTask(this.#watch, { callerNow, taskId, signal });
+      const views = this.#app.followTask(this.#watch, {
+        callerNow,
+        taskId,
+        endsWhenInterrupted,
+        signal,
+      });
       for await (const view of views) {
         const events = before ? updatesOf(view, before) : [{ task: taskOf(view) }];
         before = view;

@@ -125,16 +125,21 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('The A2A client over %s', (tran
     const stream = client.sendMessageStream(messageWith(POST));
     const first = (await stream.next()).value?.payload;
     if (first?.$case !== 'task') throw new Error('the first event is no task');
+    // It waits for approval, so the stream of the message ends; subscriptions stay open.
+    expect((await stream.next()).done).toBe(true);
     const { id } = first.value;
-    const second = client.resubscribeTask(taskParams(id));
-    const again = (await second.next()).value?.payload;
-    expect(again).toEqual(first);
+    const subscribed = async () => {
+      const opened = client.resubscribeTask(taskParams(id));
+      expect((await opened.next()).value?.payload).toEqual(first);
+      return opened;
+    };
+    const subscriptions = [await subscribed(), await subscribed()] as const;
     const rest = async (events: typeof stream) => {
       const seen: unknown[] = [];
       for await (const { payload } of events) seen.push(payload);
       return seen;
     };
-    const [one, two] = [rest(stream), rest(second)];
+    const [one, two] = [rest(subscriptions[0]), rest(subscriptions[1])];
     for (const command of [approve, dispatched, confirmed])
       await act(app, 'acme', recordOf(first.value), command);
     const seen = await one;

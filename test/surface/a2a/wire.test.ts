@@ -179,7 +179,18 @@ describe('An A2A request', () => {
     expect([own.status, own.headers['content-type']]).toEqual([200, 'application/a2a+json']);
     const plain = await send('application/json', 'application/json');
     expect([plain.status, plain.headers['content-type']]).toEqual([200, 'application/json']);
-    expect((await send('text/plain', '*/*')).status).toBe(415);
+    expect(await send('text/plain', '*/*')).toMatchObject({
+      status: 415,
+      body: { error: { details: [{ reason: 'CONTENT_TYPE_NOT_SUPPORTED' }] } },
+    });
+    const overRpc = await app.send({
+      method: 'POST',
+      url: BASE,
+      key,
+      headers: { ...VERSION, 'content-type': 'text/plain' },
+      payload: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: {} }),
+    });
+    expect(overRpc).toMatchObject({ status: 415, body: { error: { code: -32005 } } });
   });
 });
 
