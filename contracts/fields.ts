@@ -98,7 +98,7 @@ export const ownerSpace = z
   .describe(`The promoter, or ${TEST_PREFIX}{owner} for its test space`);
 
 /** Owners of streams that belong to no promoter. */
-const SYSTEM_OWNERS = ['catalog', 'claims', 'codes', 'desk'];
+export const SYSTEM_OWNERS: readonly string[] = ['catalog', 'claims', 'codes', 'desk'];
 
 export const ownerId = z
   .string()

@@ -68,6 +68,8 @@ type AtDesk = Documented &
     roles: readonly DeskRole[];
     /** Whether the answer has personal data, so that each read is audited. */
     readsPersonalData?: boolean;
+    /** Whether each call is audited with its input. */
+    auditsInput?: boolean;
   };
 
 /** An operation of agents over MCP and A2A. */

@@ -5,12 +5,14 @@
 import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers/local.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
+import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
+import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
@@ -149,6 +151,7 @@ const open = async (
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
+    replays: new Replays(OWNER_FOLDS),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);

@@ -39,6 +39,7 @@ export const deskQuery = <Fields extends z.ZodRawShape, Output extends z.ZodType
 }: Definition<Fields, Output> & {
   problems?: readonly ProblemCode[];
   readsPersonalData?: boolean;
+  auditsInput?: boolean;
 }) =>
   defineDeskOperation({
     problems: QUERY_PROBLEMS,

@@ -1,5 +1,7 @@
 import { registryOf } from '../operation.ts';
 import * as agents from './agents.ts';
+import * as audit from './audit.ts';
+import * as auditHistory from './audit-history.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
 import { acceptClock } from './clock.ts';
@@ -53,6 +55,11 @@ export const deskOperations = registryOf({
   rebuildProjection: system.rebuildProjection,
   verifyProjection: system.verifyProjection,
   acceptClock,
+  auditState: audit.auditState,
+  auditPerformance: audit.auditPerformance,
+  auditDiff: audit.auditDiff,
+  auditHistory: auditHistory.auditHistory,
+  auditTrace: auditHistory.auditTrace,
 });
 
 export type DeskOperations = typeof deskOperations;

@@ -92,6 +92,8 @@ export const auditEntry = {
   decision: z.enum(['allowed', 'denied', 'refused', 'failed', 'replayed']),
   code: z.string().optional(),
   request_id: z.string(),
+  /** The input of the call as JSON, where the operation requires it. */
+  asked: z.string().optional(),
   /** Epoch milliseconds of the first call. */
   at: z.number(),
   count: z.number(),

@@ -365,6 +365,7 @@ describe('The pipeline', () => {
       const operation = operationIn(row) as Declared & {
         examples?: { output: unknown }[];
         readsPersonalData?: boolean;
+        auditsInput?: boolean;
       };
       const position = (await app.service.deps.log.head()).position;
       const value = operation.examples?.[0]?.output ?? {};
@@ -377,7 +378,7 @@ describe('The pipeline', () => {
         agent: operation.kind === 'query' ? 1 : 0,
         record: 1,
         task: 1,
-        desk: operation.readsPersonalData ? 1 : 0,
+        desk: (operation.readsPersonalData ?? operation.auditsInput) ? 1 : 0,
         buyer: 0,
         visitor: 0,
         system: 0,

@@ -17,7 +17,7 @@ import { iso } from '../shared/time.ts';
 
 const NO_AGENT = refuse('resource_not_found', 'There is no such agent.');
 
-const render = (ownerId: string, state: AgentState | AgentRow): AgentRecord => ({
+export const renderAgent = (ownerId: string, state: AgentState | AgentRow): AgentRecord => ({
   id: state.agent_id,
   owner_id: ownerId,
   name: state.name,
@@ -61,7 +61,7 @@ const changeAgent = (
     decider: agent,
     command,
     refusal: refusalFor,
-    render: (state) => render(ownerId, state),
+    render: (state) => renderAgent(ownerId, state),
   });
 
 export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, call) => {
@@ -125,5 +125,5 @@ export const listAgents: DeskHandler<'listAgents'> = (deps, query, call) =>
     name: 'access',
     scope: accessScope(query.owner_id, 'agent'),
     query,
-    render: (row: AgentRow) => render(query.owner_id, row),
+    render: (row: AgentRow) => renderAgent(query.owner_id, row),
   });

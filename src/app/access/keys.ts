@@ -20,7 +20,7 @@ const SECRET_CHARS = 43;
 const PAGE_KEYS = 1_000;
 const NO_KEY = refuse('resource_not_found', 'There is no such key.');
 
-const render = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecord => ({
+export const renderKey = (ownerId: string, state: KeyState | KeyRow, at: number): KeyRecord => ({
   id: state.key_id,
   owner_id: ownerId,
   agent_id: state.agent_id,
@@ -63,7 +63,10 @@ const issue = async (
   if (!written.ok) return written;
   if (written.replayOf !== undefined)
     return refuse('state_conflict', 'This key was issued before and is shown once. Rotate it.');
-  return done({ ...render(owner, written.state, call.at), api_key: credential }, traceOf(written));
+  return done(
+    { ...renderKey(owner, written.state, call.at), api_key: credential },
+    traceOf(written),
+  );
 };
 
 /** Refuses when the agent has the greatest allowed number of live keys in this environment. */
@@ -119,7 +122,7 @@ const changeKey = (
     decider: apiKey,
     command: () => command,
     refusal: (rejection) => refuseRejected(KEY_PROBLEMS, rejection, NO_KEY),
-    render: (state) => render(owner, state, call.at),
+    render: (state) => renderKey(owner, state, call.at),
   });
 
 export const rotateKey: DeskHandler<'rotateKey'> = async (deps, input, call) => {
@@ -170,5 +173,5 @@ export const listKeys: DeskHandler<'listKeys'> = (deps, query, call) =>
     name: 'access',
     scope: accessScope(query.owner_id, 'key'),
     query,
-    render: (row: KeyRow) => render(query.owner_id, row, call.at),
+    render: (row: KeyRow) => renderKey(query.owner_id, row, call.at),
   });

@@ -3,7 +3,13 @@ import type { Handoff } from '#contracts/records/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { ERASED, type OpenedTexts, openTexts, shownText } from '../privacy/sealed-texts.ts';
+import {
+  ERASED,
+  type OpenedTexts,
+  openTexts,
+  type OpeningVault,
+  shownText,
+} from '../privacy/sealed-texts.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { reviewTokenOf } from './review-token.ts';
@@ -94,7 +100,7 @@ export const readableHandoffs = async (
 };
 
 export const readableHandoff = async (
-  { vault }: Pick<Deps, 'vault'>,
+  { vault }: { vault: OpeningVault },
   state: HandoffState,
 ): Promise<HandoffState> => withTexts(state, await openTexts(vault, textsIn(state)));
 

@@ -3,7 +3,13 @@ import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import type { Unsealed } from '#src/ports/system.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { type OpenedTexts, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
+import {
+  type OpenedTexts,
+  openTexts,
+  type OpeningVault,
+  placeholderOf,
+  shownText,
+} from '../privacy/sealed-texts.ts';
 import { present } from '../shared/present.ts';
 import { epoch, iso } from '../shared/time.ts';
 
@@ -64,7 +70,7 @@ export const showLeads = async (
 };
 
 export const showLead = async (
-  { vault }: Pick<Deps, 'vault'>,
+  { vault }: { vault: OpeningVault },
   state: LeadState,
   view: View,
 ): Promise<Lead> => renderLead(state, view, await openTexts(vault, sealedIn(state)));

@@ -25,6 +25,10 @@ import { comparisonOf, join } from './comparison.ts';
 import type { FactSelection } from './roll-up.ts';
 
 type Input = InputOf<'getPerformance'>;
+type PerformanceDeps = Pick<
+  Deps,
+  'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
+> & { log: Pick<Deps['log'], 'head' | 'readBack'> };
 
 /**
  * The place in a cursor: bucket and name of the last row of the page, so that rows that arrive later
@@ -39,12 +43,16 @@ const placeOf = (bucket: Bucket, lastDay: number): Place => [
   lastDay,
 ];
 
-export const getPerformance: Handler<'getPerformance'> = async (
-  deps,
-  input,
-  { caller, at, file },
-) => {
-  const binding = bindingOf(caller.ownerId, 'getPerformance', input);
+export const getPerformance: Handler<'getPerformance'> = (deps, input, { caller, at, file }) =>
+  countPerformance(deps, input, { ownerId: caller.ownerId, at, file });
+
+/** Counts the performance of an owner; `at` is now, in epoch milliseconds. */
+export const countPerformance = async (
+  deps: PerformanceDeps,
+  input: Input,
+  { ownerId, at, file }: { ownerId: string; at: number; file?: boolean | undefined },
+): ReturnType<Handler<'getPerformance'>> => {
+  const binding = bindingOf(ownerId, 'getPerformance', input);
   const cursor =
     input.cursor === undefined
       ? undefined
@@ -55,7 +63,7 @@ export const getPerformance: Handler<'getPerformance'> = async (
   if (isRefusal(query)) return query;
   const comparison = input.compare_to && comparisonOf(query, input.compare_to);
   const before = comparison?.before;
-  const source = await sourceOf(deps, caller.ownerId, { query, position: input.as_of });
+  const source = await sourceOf(deps, ownerId, { query, position: input.as_of });
   if (isRefusal(source)) return source;
 
   const counted = await source.count((selection) => aggregate(selection, query));
@@ -207,7 +215,7 @@ const invalid = (pointer: string, code: string, detail: string): Refusal =>
 
 /** Reads the owner's facts, or those up to a position of the log. */
 const sourceOf = async (
-  deps: Deps,
+  deps: PerformanceDeps,
   ownerId: string,
   { query, position }: Asked,
 ): Promise<Source | Refusal> => {
@@ -218,7 +226,7 @@ const sourceOf = async (
 };
 
 const sourceUpTo = async (
-  deps: Deps,
+  deps: PerformanceDeps,
   ownerId: string,
   position: Position,
 ): Promise<Source | Refusal> => {

@@ -20,7 +20,13 @@ export type AuditedCaller =
   | { kind: 'desk'; tokenId: string }
   | { kind: 'buyer'; tokenHash: string };
 
-export type AuditedCall = { operation: string; surface: Surface; requestId: string };
+export type AuditedCall = {
+  operation: string;
+  surface: Surface;
+  requestId: string;
+  /** What the call asked for, where its operation requires that the record has it. */
+  asked?: string | undefined;
+};
 
 /**
  * Audits calls that no business event records: reads, refusals, replays. Records of an agent or a desk token are
@@ -150,7 +156,7 @@ export const auditLog = (deps: AuditDeps): Audit => {
   };
   const buyers = buyerQueue(deps);
   return {
-    record(subject, { operation, surface, requestId }, outcome) {
+    record(subject, { operation, surface, requestId, asked }, outcome) {
       if (deps.holdsCalls && subject.kind !== 'agent') return;
       const { decision, code } = resultOf(outcome);
       const entry: AuditEntry = {
@@ -159,10 +165,11 @@ export const auditLog = (deps: AuditDeps): Audit => {
         request_id: requestId,
         decision,
         ...(code !== undefined && { code }),
+        ...(asked !== undefined && { asked }),
         at: deps.clock.now(),
         count: 1,
       };
-      const like = `${surface}/${operation}/${decision}/${code ?? ''}`;
+      const like = `${surface}/${operation}/${decision}/${code ?? ''}/${asked ?? ''}`;
       const { agents, desk } = LIMITED.has(code) ? summed : prompt;
       switch (subject.kind) {
         case 'agent': {

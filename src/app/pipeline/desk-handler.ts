@@ -4,10 +4,15 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import type { DeskCall } from './call.ts';
 import type { Deps } from './deps.ts';
 import { type Outcome, refuse } from './outcome.ts';
+import type { Replays } from '../audit/replays.ts';
 import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
-/** Dependencies of the desk, which also manages the projections. */
-export type DeskDeps = Deps & { projections: ProjectionDesk };
+/** Dependencies of the desk, which also manages the projections and audits owners. */
+export type DeskDeps = Deps & {
+  projections: ProjectionDesk;
+  /** Folds of owners that audits read. */
+  replays: Replays;
+};
 
 export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;
 

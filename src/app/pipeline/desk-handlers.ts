@@ -1,5 +1,10 @@
 import * as agents from '../access/agents.ts';
 import * as approvals from '../outreach/approvals.ts';
+import { auditDiff } from '../audit/audit-diff.ts';
+import { auditHistory } from '../audit/audit-history.ts';
+import { auditPerformance } from '../audit/audit-performance.ts';
+import { auditState } from '../audit/audit-state.ts';
+import { auditTrace } from '../audit/audit-trace.ts';
 import type { DeskHandlers } from './desk-handler.ts';
 import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
 import { eraseSubject } from '../privacy/erase-subject.ts';
@@ -62,4 +67,9 @@ export const deskHandlers: DeskHandlers = {
   rebuildProjection,
   verifyProjection,
   acceptClock,
+  auditState,
+  auditPerformance,
+  auditDiff,
+  auditHistory,
+  auditTrace,
 };

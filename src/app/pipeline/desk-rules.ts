@@ -2,7 +2,7 @@ import type { DeskOperation } from '#contracts/operation.ts';
 import { digestOf, fingerprintOf } from '../events/hash.ts';
 import { type AgentLimiters, type AtOnce, rateLimits } from './agent-rules.ts';
 import { DESK } from './audit.ts';
-import { type Authenticator, refuseRevoked } from './authenticate.ts';
+import { type Authenticator, CREDENTIAL_PATTERN, refuseRevoked } from './authenticate.ts';
 import type { DeskCall, DeskCaller } from './call.ts';
 import type { DeskDeps } from './desk-handler.ts';
 import { keyClaimingLog, readKeyClaims, refuseOtherRequest } from '../events/idempotency.ts';
@@ -17,12 +17,25 @@ import { streamOfToken } from '../records/streams.ts';
  */
 export const SYSTEM_TOKEN = 'system';
 
+/** Bounds an audit record: a refused input can be long. */
+const ASKED_CHARS_MAX = 1_000;
+const CREDENTIALS = new RegExp(CREDENTIAL_PATTERN, 'g');
+
 /** Hash of an idempotency key of the desk, which belongs to one token and operation. */
 export const deskIdem = (
   { tokenId }: Pick<DeskCaller, 'tokenId'>,
   operation: string,
   idempotencyKey: string,
 ): string => digestOf('desk', tokenId, operation, idempotencyKey);
+
+/** The input of a call whose audit record must have it, without credentials. */
+const askedIn = (
+  { auditsInput = false }: DeskOperation,
+  input: Record<string, unknown>,
+): string | undefined =>
+  auditsInput
+    ? JSON.stringify(input).replaceAll(CREDENTIALS, '[credential]').slice(0, ASKED_CHARS_MAX)
+    : undefined;
 
 /** Rules for the desk: desk tokens, roles, budgets by token, idempotency keys; refusals and personal reads are audited. */
 export const deskRules = (
@@ -77,6 +90,8 @@ export const deskRules = (
     },
     auditedCallerOf: ({ tokenId }) =>
       tokenId === SYSTEM_TOKEN ? undefined : { kind: 'desk', tokenId },
-    isAudited: ({ readsPersonalData = false }, { ok }) => !ok || readsPersonalData,
+    isAudited: ({ readsPersonalData = false, auditsInput = false }, { ok }) =>
+      !ok || readsPersonalData || auditsInput,
+    askedIn,
   };
 };

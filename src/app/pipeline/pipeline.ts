@@ -1,6 +1,7 @@
 import { limitByAddress } from '../limits/address-limit.ts';
 import type { Admission, Arrival, Budget } from './admission.ts';
 import type { CallInput, Caller, Surface } from './call.ts';
+import type { AuditedCall } from './audit.ts';
 import { awaitOwnWrite, awaitToken } from './consistency.ts';
 import { whileAllowed } from '../events/credential-check.ts';
 import { requireDeclared, requireOutput } from './contract-checks.ts';
@@ -180,9 +181,10 @@ export class Pipeline<
       outcome = await this.#run(id, incoming, trail);
       return outcome;
     } finally {
+      const asked = rules.askedIn?.(operation, incoming.input);
       const audited = trail.inner ?? { id: trail.operation ?? operation.id, outcome };
       if (trail.inner ? !isRecorded(trail.inner.outcome) : rules.isAudited(operation, outcome))
-        this.#record(caller, { ...incoming, operation: audited.id }, audited.outcome);
+        this.#record(caller, { ...incoming, operation: audited.id, asked }, audited.outcome);
       if (COUNTED_BY_CALL.has(surface)) {
         const called = { surface, operation: audited.id, outcome: countedAs(audited.outcome) };
         deps.metrics?.countCall(called);
@@ -231,11 +233,7 @@ export class Pipeline<
     );
   }
 
-  #record(
-    caller: C,
-    call: { operation: string; surface: Surface; requestId: string },
-    outcome: Outcome<unknown>,
-  ): void {
+  #record(caller: C, call: AuditedCall, outcome: Outcome<unknown>): void {
     const subject = this.#parts.rules.auditedCallerOf(caller);
     if (subject) this.#parts.audit.record(subject, call, outcome);
   }

@@ -51,6 +51,8 @@ export type ActorRules<C extends Caller, Op extends Declared, D> = {
   auditedCallerOf(caller: C): AuditedCaller | undefined;
   /** False if a business event records the call, or if it needs no record. */
   isAudited(operation: Op, outcome: Outcome<unknown>): boolean;
+  /** What the call asks for, where its audit record must have it. */
+  askedIn?(operation: Op, input: Record<string, unknown>): string | undefined;
 };
 
 export type DeclaredOperations = Readonly<Record<string, Declared>>;

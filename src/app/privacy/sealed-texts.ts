@@ -6,6 +6,9 @@ export const ERASED = '[erased]';
 /** Returns a sealed text as the vault opened it beforehand, so that rendering awaits nothing. */
 export type OpenedTexts = (sealed: string) => Unsealed;
 
+/** What opening texts needs of the vault. */
+export type OpeningVault = Pick<KeyVault, 'unseal'>;
+
 /** The text in place of one that cannot be opened: `null` was erased, `undefined` lacks its key. */
 export const placeholderOf = (opened: null | undefined) =>
   opened === null ? ERASED : '[unreadable]';
@@ -17,7 +20,7 @@ export const NO_TEXTS: OpenedTexts = () => null;
 
 /** Opens texts in one call of the vault. A state has an empty text in place of an erased one. */
 export const openTexts = async (
-  vault: KeyVault,
+  vault: OpeningVault,
   sealed: readonly string[],
 ): Promise<OpenedTexts> => {
   const texts = sealed.filter((text) => text !== '');

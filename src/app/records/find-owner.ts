@@ -16,7 +16,7 @@ const OWNERS_AT_ONCE = 32;
 export const findOwner = async (
   { log, readModels }: Pick<DeskDeps, 'log' | 'readModels'>,
   call: DeskCall,
-  { kind, id }: { kind: 'lead' | 'handoff' | 'outbound'; id: string },
+  { kind, id }: { kind: 'link' | 'lead' | 'handoff' | 'outbound'; id: string },
 ): Promise<string | undefined> => {
   const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
   for await (const page of listing<OwnerRow>(readModels, 'owners', query)) {

@@ -66,7 +66,7 @@ export const eventChain = async (
 };
 
 /** Events that name the link, from its creation on. */
-const eventsOfLink = async (
+export const eventsOfLink = async (
   log: Deps['log'],
   { ownerId, linkId, from }: { ownerId: string; linkId: string; from: number },
 ): Promise<{ events: StoredEvent[]; more: boolean }> => {

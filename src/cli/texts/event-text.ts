@@ -47,11 +47,15 @@ const itemText = (item: unknown): string => {
 };
 
 /** Formats the data without what the stream and the actor say already; dimensions come last. */
-const dataText = ({ data, stream, meta }: ShownEvent): string => {
+export const formatData = ({
+  data,
+  stream,
+  actor,
+}: Pick<ShownEvent, 'data' | 'stream'> & { actor: unknown }): string => {
   const ownId = stream.slice(stream.indexOf('_') + 1);
   const { dims = {}, ...rest } = data as Record<string, unknown> & { dims?: object };
   return [...Object.entries(rest), ...Object.entries(dims)]
-    .filter(([, value]) => value !== meta['actor'])
+    .filter(([, value]) => value !== actor)
     .filter(([, value]) => typeof value !== 'string' || !value.endsWith(ownId))
     .flatMap(([name, value]) => memberText(name, value))
     .join(' ');
@@ -63,6 +67,6 @@ export const toCells = (event: ShownEvent): string[] => {
   const { surface = '-', actor = '-' } = meta as { surface?: string; actor?: string };
   const time = at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
   const late = event.after_revocation ? '(after the revocation of its credential) ' : '';
-  const data = late + dataText(event);
+  const data = late + formatData({ ...event, actor });
   return [String(position).padStart(6), time, type, surface, actor, stream, data];
 };

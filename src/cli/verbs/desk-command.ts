@@ -9,7 +9,7 @@ import { everyPage } from '#src/app/read-models/listing.ts';
 import { type Desk, withDesk } from '../desk/desk-client.ts';
 import { addCommonOptions, keyOption, parseList, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
-import { printNotice, printResult } from '../terminal/output.ts';
+import { print, printNotice, printResult } from '../terminal/output.ts';
 import { formatAnswer } from '../texts/answer-text.ts';
 import { type CommandField, commandFieldsOf, isJson } from './fields.ts';
 import type { VerbOptions } from './verb.ts';
@@ -54,6 +54,12 @@ const addField = (command: Command, field: CommandField, description: string): (
 
 type Page = { data: unknown[]; next_before: number | null };
 
+/** Prints each row of a page on a line, and the rest of the answer on the last one. */
+const printRows = ({ data, ...rest }: Page): void => {
+  for (const row of data) print(JSON.stringify(row));
+  print(JSON.stringify(rest));
+};
+
 /** Calls an operation whose input is known at run time only. */
 const callDesk = async (desk: Desk, { id }: DeskOperation, request: object): Promise<object> => {
   const call = (input: object) => desk.call(id as DeskOperationId, input);
@@ -70,7 +76,7 @@ export const defineDeskCommand = (
   registry: Registry,
 ): void => {
   const { id, kind, http, roles, summary, guidance } = operation;
-  const { flags = {}, help, complete, notice, text, columns } = verbOf(id);
+  const { flags = {}, help, complete, notice, text, columns, hasJsonRows, follow } = verbOf(id);
   const fields = commandFieldsOf(operation);
   const localize = localizer(fields, registry);
   const readers = fields.map(
@@ -88,10 +94,14 @@ export const defineDeskCommand = (
     .action(async () => {
       const options = command.opts<VerbOptions>();
       const input = Object.fromEntries(readers.map(([name, read]) => [name, read()]));
-      const answer = await withDesk(options, async (desk) =>
-        callDesk(desk, operation, (await complete?.(desk, input, options)) ?? input),
-      );
-      if (notice && !options.json) printNotice(notice(answer));
-      printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));
+      await withDesk(options, async (desk) => {
+        const request = (await complete?.(desk, input, options)) ?? input;
+        const answer = await callDesk(desk, operation, request);
+        if (notice && !options.json) printNotice(notice(answer));
+        if (hasJsonRows && options.json) printRows(answer as Page);
+        else printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));
+        if (options.follow)
+          await follow?.(desk, request, { answer, isJson: options.json ?? false });
+      });
     });
 };

@@ -27,6 +27,10 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     alias: 'approval',
   },
   outreach: { section: OUTREACH, about: 'Set approvers and channels of outreach, and halt it' },
+  audit: {
+    section: LOG,
+    about: "Show an owner's history, and its records and numbers at any position",
+  },
   events: { section: LOG, about: 'Show events of the log', alias: 'event' },
   projections: { section: LOG, about: 'Manage the read models', alias: 'projection' },
   log: { section: LOG, about: 'Verify, copy and adopt the event log' },

@@ -3,6 +3,14 @@ import { InvalidArgumentError } from 'commander';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
 import { minorUnits } from '#src/app/catalog/feed-cells.ts';
 import type { DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
+import {
+  auditDiffText,
+  auditHistoryText,
+  auditPerformanceText,
+  auditStateText,
+  auditTraceText,
+} from '../texts/audit-text.ts';
+import { followActs } from './follow-acts.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
@@ -161,6 +169,17 @@ const VERBS: Verbs = {
   listProjections: { words: 'projections status', text: projectionsText },
   rebuildProjection: { words: 'projections rebuild' },
   verifyProjection: { words: 'projections verify' },
+  auditState: { words: 'audit state', hasJsonRows: true, text: auditStateText },
+  auditPerformance: { words: 'audit performance', text: auditPerformanceText },
+  auditDiff: { words: 'audit diff', text: auditDiffText },
+  auditHistory: {
+    words: 'audit history',
+    hasJsonRows: true,
+    text: auditHistoryText,
+    flags: { '--follow': 'Show new acts until the command is interrupted' },
+    follow: followActs,
+  },
+  auditTrace: { words: 'audit trace', text: auditTraceText },
 };
 
 /** Returns the row of an operation, which is empty where everything is derived. */

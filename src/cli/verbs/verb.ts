@@ -19,8 +19,8 @@ export type FieldForm = {
   parse?(text: string, previous?: unknown): unknown;
 };
 
-/** Options of a command, with the flags that only `complete` reads. */
-export type VerbOptions = CommonOptions & { rotateSecret?: boolean };
+/** Options of a command, with the flags that only `complete` and `follow` read. */
+export type VerbOptions = CommonOptions & { rotateSecret?: boolean; follow?: boolean };
 
 /** A row of the table of verbs; every member is optional, because all of it can be derived. */
 export type Verb<Request = object, Answer = object> = {
@@ -43,6 +43,14 @@ export type Verb<Request = object, Answer = object> = {
   ): Partial<Request> | Promise<Partial<Request>>;
   /** Notice on stderr before a result that scripts read from stdout. */
   notice?(answer: Answer): string;
+  /** Whether --json prints each row of the list as a line of its own. */
+  hasJsonRows?: boolean;
+  /** With --follow: prints what comes after the answer, until the command is interrupted. */
+  follow?(
+    desk: Desk,
+    request: Partial<Request>,
+    about: { answer: Answer; isJson: boolean },
+  ): Promise<void>;
   /** Members of a list's rows that are shown, separated by spaces; default: those with plain values. */
   columns?: string;
   /** Text of the answer; default: its members by name, or a table. */

@@ -1,0 +1,98 @@
+import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
+import type { Row } from '#src/ports/read-model.ts';
+import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
+import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
+import { agentNameOf, AUDITED, renderAudited } from './audited-records.ts';
+import { countReplay } from './audit-performance.ts';
+import { auditedMoment, renderMoment } from './moments.ts';
+import type { Replay } from './replays.ts';
+
+/** The vault, if the call may open personal data: the reason is recorded with the token of the caller. */
+const vaultFor = (
+  { vault }: Pick<DeskDeps, 'vault'>,
+  { caller }: DeskCall,
+  reason: string | undefined,
+): { vault: DeskDeps['vault'] | undefined } | Refusal => {
+  if (reason === undefined) return { vault: undefined };
+  if (!caller.roles.has('auditor') || caller.tokenId === SYSTEM_TOKEN)
+    return refuse(
+      'role_missing',
+      'Only a desk token with the role auditor opens personal data, through a running service: the reason is recorded.',
+    );
+  return { vault };
+};
+
+type Listed = { kind: AuditedKind; row: Row; sort: number };
+
+export const auditState: DeskHandler<'auditState'> = async (deps, input, call) => {
+  const { owner_id: owner, kind: kinds, before, limit, reason } = input;
+  const moment = await auditedMoment(deps, call, { owner, field: 'at', text: input.at });
+  if (isRefusal(moment)) return moment;
+  const opening = vaultFor(deps, call, reason);
+  if (isRefusal(opening)) return opening;
+  const { position, shownAt } = moment;
+  const isAsked = (name: string): boolean => kinds?.some((kind) => kind === name) ?? true;
+  return deps.replays.at(deps.log, { owner, position }, async (replay) => {
+    const listed: Listed[] = [];
+    for (const kind of AUDITED_KIND_NAMES) {
+      if (!isAsked(kind)) continue;
+      const { readModel, scope } = AUDITED[kind];
+      const query = { scope: scope(owner), limit: limit + 1, ...present({ before }) };
+      for (const { row, sort } of await replay.rows.list(readModel, query))
+        listed.push({ kind, row, sort });
+    }
+    // A record's place is the position of its first event, so no two kinds share one.
+    listed.sort((a, b) => b.sort - a.sort);
+    const shown = listed.slice(0, limit);
+    const counted =
+      isAsked('performance') && before === undefined
+        ? await countReplay(deps, replay, { owner, moment, input: {} })
+        : undefined;
+    if (counted && isRefusal(counted)) return counted;
+    return done({
+      data: await Promise.all(
+        shown.map(({ kind, row }) =>
+          renderRow(replay, { kind, row, owner, at: shownAt, vault: opening.vault }),
+        ),
+      ),
+      ...(counted && {
+        performance: {
+          data: counted.value.data,
+          totals: counted.value.totals,
+          period: counted.value.period,
+        },
+      }),
+      next_before: listed.length > limit ? (shown.at(-1)?.sort ?? null) : null,
+      as_of: renderMoment(moment),
+    });
+  }) satisfies Promise<Outcome<unknown>>;
+};
+
+const renderRow = async (
+  replay: Replay,
+  {
+    kind,
+    row,
+    owner,
+    ...view
+  }: {
+    kind: AuditedKind;
+    row: Row;
+    owner: string;
+    at: number;
+    vault: DeskDeps['vault'] | undefined;
+  },
+) => {
+  const { id, name, agentId } = AUDITED[kind];
+  const agent_id = agentId(row);
+  return {
+    kind,
+    id: id(row),
+    name: name(row),
+    ...present({ agent_id, agent_name: await agentNameOf(replay, owner, agent_id) }),
+    ...(await renderAudited(kind, row, { ...view, ownerId: owner })),
+  };
+};

@@ -1,0 +1,117 @@
+/** Moments of an owner's history: a position of the log, or a time. */
+import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
+import { iso, renderAsOf } from '../shared/time.ts';
+
+export type OwnerLog = Pick<EventLog, 'head' | 'readOwner' | 'readBack'>;
+
+/** The state of an owner that an answer shows. */
+export type Moment = {
+  position: Position;
+  /** Time of the owner's last event up to the position, in epoch milliseconds; null before the first one. */
+  at: number | null;
+  /** The time at which records are shown, because some end by themselves. */
+  shownAt: number;
+};
+
+/** Events of an owner that are read at a time. */
+export const AUDIT_PAGE = 1_000;
+
+/**
+ * How much an event can be earlier than one before it, because processes have clocks of their own; the log refuses more.
+ * After an operator has accepted an earlier clock, times before it are ambiguous, and a position is not.
+ */
+const SKEW_MS_MAX = 300_000;
+
+const isPosition = (text: string): boolean => /^\d+$/.test(text);
+
+/** Reads the moment of a field; no text means the head of the log, with records shown as of `now`. */
+const momentOf = async (
+  log: OwnerLog,
+  owner: string,
+  asked: { field: string; text: string | undefined; now: number },
+): Promise<Moment | Refusal> => {
+  const { field, text, now } = asked;
+  const head = (await log.head()).position;
+  if (text !== undefined && !isPosition(text)) {
+    const time = Date.parse(text);
+    const last = await lastEventUntil(log, { owner, time, head });
+    return { position: last?.position ?? 0, at: last?.meta.at ?? null, shownAt: time };
+  }
+  const position = text === undefined ? head : Number(text);
+  if (position > head)
+    return refuse('parameter_invalid', 'Some parameters are not valid.', {
+      errors: [
+        {
+          pointer: `/${field}`,
+          code: 'out_of_range',
+          detail: `is greater than the last position of the log, ${head}`,
+        },
+      ],
+    });
+  const [last] = await log.readBack({ upTo: position, limit: 1, owner });
+  const at = last?.meta.at ?? null;
+  return { position, at, shownAt: text === undefined ? now : (at ?? now) };
+};
+
+/**
+ * Finds the owner's last event before its first event with a later time. Bisects to an event that is earlier by more than
+ * clocks can differ, so that none before it is later, and reads on from there.
+ */
+const lastEventUntil = async (
+  log: OwnerLog,
+  { owner, time, head }: { owner: string; time: number; head: Position },
+): Promise<StoredEvent | undefined> => {
+  let last = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
+  for (;;) {
+    const after = last?.position ?? 0;
+    const page = await log.readOwner(owner, { after, limit: AUDIT_PAGE, upTo: head });
+    for (const event of page) {
+      if (event.meta.at > time) return last;
+      last = event;
+    }
+    if (page.length < AUDIT_PAGE) return last;
+  }
+};
+
+/** Bisects the log, or the events of one owner, to an event at or before the time, close to the last one. */
+export const eventBefore = async (
+  log: Pick<OwnerLog, 'readBack'>,
+  { owner, time, head }: { owner?: string | undefined; time: number; head: Position },
+): Promise<StoredEvent | undefined> => {
+  let found: StoredEvent | undefined;
+  for (let [low, high] = [0, head]; low < high; ) {
+    const middle = Math.ceil((low + high) / 2);
+    const [event] = await log.readBack({ upTo: middle, limit: 1, ...present({ owner }) });
+    if (event && event.meta.at > time) high = event.position - 1;
+    else {
+      found = event ?? found;
+      low = middle;
+    }
+  }
+  return found;
+};
+
+export const renderMoment = ({ position, at, shownAt }: Moment) => ({
+  ...renderAsOf({ position, at }),
+  shown_at: iso(shownAt),
+});
+
+/**
+ * Finds the moment that an audit of an owner asks for. An owner without any event is refused, because an empty answer
+ * would hide a mistyped name.
+ */
+export const auditedMoment = async (
+  { log }: Pick<DeskDeps, 'log'>,
+  call: DeskCall,
+  { owner, ...asked }: { owner: string; field: string; text: string | undefined },
+): Promise<Moment | Refusal> => {
+  if (!mayActFor(call, owner)) return NO_OWNER;
+  const moment = await momentOf(log, owner, { ...asked, now: call.at });
+  if (isRefusal(moment) || moment.at !== null) return moment;
+  const [any] = await log.readOwner(owner, { after: 0, limit: 1 });
+  return any ? moment : NO_OWNER;
+};

@@ -1,0 +1,83 @@
+/** Owners as they were: their events folded in memory by the projections of the read models. */
+import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
+import type { OwnerFold } from '#src/ports/owner-fold.ts';
+import { FactsCache } from '../performance/facts.ts';
+import { KeyedQueue } from '../shared/keyed-queue.ts';
+import { eventLoopTurns } from '../shared/turns.ts';
+import { AUDIT_PAGE, type OwnerLog } from './moments.ts';
+
+/** An owner folded up to a position. Valid until the question that it was made for is answered. */
+export type Replay = OwnerFold & { position: Position; facts: FactsCache };
+
+/** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
+const REPLAYS_MAX = 2;
+
+export const toFoldEvent = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
+
+/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+export const ownerEvents = async function* (
+  log: Pick<OwnerLog, 'readOwner'>,
+  owner: string,
+  { after, upTo }: { after: Position; upTo: Position },
+): AsyncGenerator<StoredEvent[], void> {
+  for (let last = after; last < upTo; ) {
+    await eventLoopTurns.pause();
+    const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
+    yield page;
+    last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+  }
+};
+
+/** Makes empty folds: of the read models that have records and numbers, or of all. */
+export type NewFolds = { audited(): OwnerFold; all(): OwnerFold };
+
+/** The folds that were made last. One question about an owner at a time uses one. */
+export class Replays {
+  readonly newFolds: NewFolds;
+  readonly #queue = new KeyedQueue();
+  #kept: { owner: string; replay: Replay }[] = [];
+
+  constructor(newFolds: NewFolds) {
+    this.newFolds = newFolds;
+  }
+
+  /**
+   * Calls `ask` with the owner folded up to `position`. `ask` may advance the fold. Costs by the owner's events since the
+   * latest fold before `position` that is still here, otherwise by all of them.
+   */
+  at<Result>(
+    log: Pick<OwnerLog, 'readOwner'>,
+    { owner, position }: { owner: string; position: Position },
+    ask: (replay: Replay) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#queue.run(owner, async () => {
+      const replay = this.#take(owner, position);
+      await advance(log, replay, { owner, upTo: position });
+      const result = await ask(replay);
+      this.#kept.push({ owner, replay });
+      this.#kept = this.#kept.slice(-REPLAYS_MAX);
+      return result;
+    });
+  }
+
+  /** Takes the latest fold of the owner before `position`, or makes one; a failed question loses the one it has taken. */
+  #take(owner: string, position: Position): Replay {
+    const usable = this.#kept
+      .filter((kept) => kept.owner === owner && kept.replay.position <= position)
+      .toSorted((a, b) => a.replay.position - b.replay.position)
+      .at(-1);
+    this.#kept = this.#kept.filter((kept) => kept !== usable);
+    return usable?.replay ?? { ...this.newFolds.audited(), position: 0, facts: new FactsCache() };
+  }
+}
+
+/** Folds the owner's events up to a position. */
+const advance = async (
+  log: Pick<OwnerLog, 'readOwner'>,
+  replay: Replay,
+  { owner, upTo }: { owner: string; upTo: Position },
+): Promise<void> => {
+  for await (const page of ownerEvents(log, owner, { after: replay.position, upTo }))
+    for (const event of page) replay.add(toFoldEvent(event));
+  replay.position = upTo;
+};

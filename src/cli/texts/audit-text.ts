@@ -1,0 +1,205 @@
+/** Texts of audits, for people. Every text of an agent or a buyer is shown with its invisible characters. */
+import { METRICS } from '#contracts/records/performance.ts';
+import type { DeskAnswer } from '../desk/desk-client.ts';
+import { formatTable, style } from '../terminal/output.ts';
+import { formatPage, formatSafely } from './answer-text.ts';
+import { formatData } from './event-text.ts';
+
+type State = DeskAnswer<'auditState'>;
+type Performance = DeskAnswer<'auditPerformance'>;
+type Diff = DeskAnswer<'auditDiff'>;
+type Act = DeskAnswer<'auditHistory'>['data'][number];
+type Trace = DeskAnswer<'auditTrace'>;
+type AsOf = { position: number; at: string | null };
+
+const timeText = (at: string): string => at.replace('T', ' ').replace(/\.\d+Z$/, 'Z');
+
+const asOfText = ({ position, at }: AsOf): string =>
+  `As of position ${position}${at === null ? ', before the first event' : `, ${timeText(at)}`}.`;
+
+type Agent = { agent_id?: string | undefined; agent_name?: string | undefined };
+
+const byName = ({ agent_id, agent_name }: Agent): string =>
+  [agent_name === undefined ? [] : formatSafely(agent_name), agent_id ?? []].flat().join(' ') ||
+  '-';
+
+type Metrics = Performance['totals'];
+
+const moneyText = (amounts: Metrics['won_value']): string =>
+  amounts.map(({ amount, currency }) => `${amount} ${currency}`).join(' ') || '-';
+
+/** A table of the metrics that are not zero in any row. */
+const metricsTable = (
+  heads: readonly string[],
+  rows: readonly { cells: readonly string[]; metrics: Metrics }[],
+): string => {
+  const used = METRICS.filter((name) => rows.some(({ metrics }) => metrics[name] > 0));
+  const amounts = (['rfq_value', 'won_value'] as const).filter((name) =>
+    rows.some(({ metrics }) => metrics[name].length > 0),
+  );
+  return formatTable([
+    [...heads, ...[...used, ...amounts].map((name) => name.replaceAll('_', ' ').toUpperCase())],
+    ...rows.map(({ cells, metrics }) => [
+      ...cells.map(formatSafely),
+      ...used.map((name) => String(metrics[name])),
+      ...amounts.map((name) => moneyText(metrics[name])),
+    ]),
+  ]);
+};
+
+const countedText = ({
+  data,
+  totals,
+  period,
+}: Pick<Performance, 'data' | 'totals' | 'period'>): string => {
+  const dimensions = Object.keys(data[0]?.dimensions ?? {});
+  const rows = data.map(({ bucket_start, dimensions: values, metrics }) => ({
+    cells: [bucket_start, ...Object.values(values).map((value) => value ?? '-')],
+    metrics,
+  }));
+  const total = { cells: ['total', ...dimensions.map(() => '')], metrics: totals };
+  const heads = [period.granularity, ...dimensions].map((name) =>
+    name.replaceAll('_', ' ').toUpperCase(),
+  );
+  return `Performance from ${period.from} to ${period.to} (${period.time_zone})\n${metricsTable(heads, [...rows, total])}`;
+};
+
+export const auditStateText = ({ data, performance, next_before, as_of }: State): string =>
+  [
+    asOfText(as_of),
+    formatPage(
+      {
+        data: data.map((row) => ({ ...row, agent: byName(row) })),
+        next_before,
+      },
+      'kind id name status agent',
+    ),
+    ...(performance ? ['', countedText(performance)] : []),
+  ].join('\n');
+
+export const auditPerformanceText = (answer: Performance): string => {
+  const { next_cursor } = answer.page;
+  const more = next_cursor === null ? [] : [`More: --cursor ${next_cursor}`];
+  return [asOfText(answer.as_of), countedText(answer), ...more].join('\n');
+};
+
+const requestText = ({ actor, request_id }: { actor: string; request_id: string }): string =>
+  `${actor}  ${request_id}`;
+
+export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff): string => {
+  const records = changes.map((change) => [
+    String(change.position),
+    timeText(change.at),
+    change.change,
+    change.kind,
+    formatSafely(change.name),
+    change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
+    change.type,
+    change.actor,
+    change.agent_name === undefined ? '-' : formatSafely(change.agent_name),
+    change.request_id,
+  ]);
+  const days = numbers.map(({ day, metric, currency = '', from: earlier, to: later, ...cause }) => [
+    day,
+    `${metric} ${currency}`.trim(),
+    String(earlier),
+    String(later),
+    String(cause.position),
+    requestText(cause),
+  ]);
+  const recordHeads = [
+    'POSITION',
+    'TIME',
+    'CHANGE',
+    'KIND',
+    'NAME',
+    'STATUS',
+    'EVENT',
+    'ACTOR',
+    'AGENT',
+    'REQUEST',
+  ];
+  return [
+    `From: ${asOfText(from)}`,
+    `To:   ${asOfText(to)}`,
+    '',
+    records.length === 0 ? 'No record changed.' : formatTable([recordHeads, ...records]),
+    ...(next_after === null ? [] : [`More: --after ${next_after}`]),
+    ...(days.length === 0
+      ? []
+      : [
+          '',
+          formatTable([
+            ['DAY', 'NUMBER', 'FROM', 'TO', 'LAST EVENT', 'ACTOR AND REQUEST'],
+            ...days,
+          ]),
+        ]),
+  ].join('\n');
+};
+
+/** The cells of an act: position, time, actor, agent, surface, act, outcome, record, request. */
+export const actCells = (act: Act): string[] => [
+  String(act.position),
+  timeText(act.at),
+  act.actor,
+  act.agent_name === undefined ? '-' : formatSafely(act.agent_name),
+  act.key_id ?? '-',
+  act.surface,
+  act.outcome === 'done' ? act.type : act.operation,
+  (act.code ?? act.outcome) + (act.count !== undefined && act.count > 1 ? ` x${act.count}` : ''),
+  act.record ?? (act.asked === undefined ? '-' : formatSafely(act.asked)),
+  act.request_id,
+];
+
+export const ACT_HEADS = [
+  'POSITION',
+  'TIME',
+  'ACTOR',
+  'AGENT',
+  'KEY',
+  'SURFACE',
+  'ACT',
+  'OUTCOME',
+  'RECORD',
+  'REQUEST',
+];
+
+export const auditHistoryText = ({
+  data,
+  next_before,
+  as_of,
+}: DeskAnswer<'auditHistory'>): string =>
+  [
+    asOfText(as_of),
+    data.length === 0 ? 'None.' : formatTable([ACT_HEADS, ...data.map(actCells)]),
+    ...(next_before === null ? [] : [`More: --before ${next_before}`]),
+  ].join('\n');
+
+const rowsText = (rows: Trace['events'][number]['rows']): string[] =>
+  rows.map(({ read_model, scope, key, change, members = [] }) => {
+    const changed = members.length === 0 ? '' : `: ${members.join(', ')}`;
+    return `           ${read_model} ${[scope, key].filter(Boolean).join('/')} ${change.replaceAll('_', ' ')}${changed}`;
+  });
+
+export const auditTraceText = ({ id, owner_id, events, audited, answer, more }: Trace): string => {
+  const marks = { cause: ' ', subject: '*', effect: ' ' };
+  const chain = events.flatMap((event) => [
+    `${marks[event.relation]} ${String(event.position).padStart(6)}  ${timeText(event.at)}  ` +
+      `${style('bold', event.type)}  ${event.surface}/${event.operation}  ${requestText(event)}`,
+    `           ${formatData({ data: event.data, stream: event.stream, actor: event.actor })}`,
+    ...rowsText(event.rows),
+  ]);
+  return [
+    `${id} of ${owner_id}; its own events are marked with *`,
+    ...chain,
+    ...(more ? ['There are more events than are shown.'] : []),
+    ...(audited.length === 0 ? [] : ['', formatTable([ACT_HEADS, ...audited.map(actCells)])]),
+    ...(answer
+      ? [
+          '',
+          `A retry of ${answer.operation} is answered:`,
+          `  ${formatSafely(JSON.stringify(answer.value))}`,
+        ]
+      : []),
+  ].join('\n');
+};
