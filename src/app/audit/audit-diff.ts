@@ -12,7 +12,7 @@ import { DAY_MS, iso } from '../shared/time.ts';
 import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedMoment, type Moment, renderMoment } from './moments.ts';
-import { ownerEvents, type Replay, toFoldEvent } from './replays.ts';
+import { ownerEvents, type Replay, foldEventOf } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditDiff']['output']>;
 type Change = Answer['changes'][number];
@@ -36,7 +36,7 @@ const applyEvent = async (
   owner: string,
   event: StoredEvent,
 ): Promise<Change | undefined> => {
-  const folded = toFoldEvent(event);
+  const folded = foldEventOf(event);
   const place = replay.placesOf(folded).find(({ readModel }) => KIND_OF.has(readModel));
   const kind =
     place && KIND_OF.get(place.readModel)?.find((one) => AUDITED[one].scope(owner) === place.scope);
@@ -123,7 +123,7 @@ const numberChanges = async (
     );
   const { placesOf } = deps.replays.newFolds.audited();
   const isCounted = (event: StoredEvent): boolean =>
-    placesOf(toFoldEvent(event)).some(({ readModel }) => readModel === 'performance');
+    placesOf(foldEventOf(event)).some(({ readModel }) => readModel === 'performance');
   for await (const page of ownerEvents(deps.log, owner, {
     after: from.position,
     upTo: to.position,

@@ -18,7 +18,7 @@ import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
-import { toFoldEvent } from './replays.ts';
+import { foldEventOf } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
 type Traced = Answer['events'][number];
@@ -127,7 +127,7 @@ const describe = (event: StoredEvent): Omit<Traced, 'relation' | 'rows'> => {
 
 /** Folds the event, and compares each of its rows before and after. */
 const touch = (fold: OwnerFold, event: StoredEvent): Touched[] => {
-  const folded = toFoldEvent(event);
+  const folded = foldEventOf(event);
   const places = fold.placesOf(folded);
   // Folds may change a row in place.
   const before = places.map((place) => structuredClone(fold.peek(place)));
@@ -159,7 +159,7 @@ const answerOf = async (
   owner: string,
   event: StoredEvent,
 ): Promise<Answer['answer']> => {
-  const places = fold.placesOf(toFoldEvent(event));
+  const places = fold.placesOf(foldEventOf(event));
   for (const kind of AUDITED_KIND_NAMES) {
     const { readModel, scope } = AUDITED[kind];
     const place = places.find((one) => one.readModel === readModel && one.scope === scope(owner));

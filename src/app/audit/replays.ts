@@ -12,7 +12,7 @@ export type Replay = OwnerFold & { position: Position; facts: FactsCache };
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
 const REPLAYS_MAX = 2;
 
-export const toFoldEvent = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
+export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
 
 /** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
 export const ownerEvents = async function* (
@@ -78,6 +78,6 @@ const advance = async (
   { owner, upTo }: { owner: string; upTo: Position },
 ): Promise<void> => {
   for await (const page of ownerEvents(log, owner, { after: replay.position, upTo }))
-    for (const event of page) replay.add(toFoldEvent(event));
+    for (const event of page) replay.add(foldEventOf(event));
   replay.position = upTo;
 };
