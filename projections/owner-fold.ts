@@ -29,7 +29,9 @@ class FoldedScope implements ScopeRows {
     this.#listed = undefined;
   }
 
-  list({ before = Infinity, downTo = -Infinity, limit }: ListQuery): ListedRow[] {
+  list({ list, before = Infinity, downTo = -Infinity, limit }: ListQuery): ListedRow[] {
+    if (list !== undefined)
+      throw new Error('rows that are folded in memory have no lists by filter');
     this.#listed ??= this.#sorted();
     const page: ListedRow[] = [];
     for (const listed of this.#listed) {

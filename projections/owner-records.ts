@@ -4,23 +4,21 @@ import {
   HANDOFF_EVENTS,
   type HandoffEventType,
   type Happened,
-  LEAD_EVENTS,
-  type LeadEventType,
   LINK_EVENTS,
   type LinkEventType,
   OUTBOUND_EVENTS,
   type OutboundEventType,
 } from '#contracts/events/index.ts';
 import { handoff } from '#src/domain/handoff.ts';
-import { lead } from '#src/domain/lead.ts';
 import { link } from '#src/domain/link.ts';
-import { foldOutbound } from '#src/domain/outbound-state.ts';
+import { foldOutbound, isUndispatched, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
+import { listBy, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
 import { recordIdOf, typedEvent } from './typed-event.ts';
 
 /** The decider's state and the position of the record's first event. */
-type RecordRow<State> = State & { sort: Position };
+export type RecordRow<State> = State & { sort: Position };
 
 type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'version'> & {
   handles: readonly Type[];
@@ -30,7 +28,7 @@ type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'vers
   fold(state: State | undefined, event: Happened<Type>): State;
 };
 
-const ownerRecords = <State extends object, Type extends EventType>(
+export const ownerRecords = <State extends object, Type extends EventType>(
   definition: Definition<State, Type>,
 ): Projection<RecordRow<State>> => {
   const { name, version, handles, begins, keyOf, fold } = definition;
@@ -72,21 +70,17 @@ export const handoffs = ownerRecords({
   fold: handoff.evolve,
 });
 
-export const leads = ownerRecords({
-  name: 'leads',
-  version: 3,
-  handles: LEAD_EVENTS,
-  begins: 'LeadSubmitted',
-  keyOf: (event: FoldEvent & Happened<LeadEventType>) =>
-    event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id,
-  fold: lead.evolve,
-});
-
-export const outboundRequests = ownerRecords({
-  name: 'outbound',
-  version: 1,
-  handles: OUTBOUND_EVENTS,
-  begins: 'OutboundProposed',
-  keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
-  fold: foldOutbound,
-});
+export const outboundRequests: Projection<RecordRow<OutboundState>> = {
+  ...ownerRecords({
+    name: 'outbound',
+    version: 2,
+    handles: OUTBOUND_EVENTS,
+    begins: 'OutboundProposed',
+    keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
+    fold: foldOutbound,
+  }),
+  lists: ({ status, schedule, sort }) => [
+    [listBy({ status }), sort],
+    ...(isUndispatched(status) ? [[OUTBOUND_BY_EXPIRY, schedule.not_after] as const] : []),
+  ],
+};

@@ -1,6 +1,6 @@
 import type { EventType } from '#contracts/events/index.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
-import type { Row, Space } from '#src/ports/read-model.ts';
+import type { ListEntry, Row, Space } from '#src/ports/read-model.ts';
 
 /** The place of the row that an event changes, and of other rows of its scope that the change reads. */
 export type EventPlace = { scope: string; key: string; others?: readonly string[] };
@@ -21,7 +21,7 @@ export type ScopeRows = {
  */
 export type Projection<R extends Row = Row> = {
   readonly name: string;
-  /** Must increase when the same events make other rows: a new space is filled then. */
+  /** Must increase when the same events make other rows or lists: a new space is filled then. */
   readonly version: number;
   readonly handles: readonly EventType[];
   /** The types among them that are always the first of their row, so that the store is not read for them. */
@@ -35,6 +35,11 @@ export type Projection<R extends Row = Row> = {
   evolve(row: R | undefined, event: FoldEvent, others: ScopeRows): R | null;
   /** The sort key of a row in the list of its scope; null for a row that is read by key only. It never changes. */
   sort?(row: R): number | null;
+  /**
+   * The other lists of the scope that have the row, by which readers filter. The store writes what differs from the
+   * lists of the row before, so an event must name every row that it sets in `place`.
+   */
+  lists?(row: R): readonly ListEntry[];
 };
 
 export const spaceOf = (projection: Pick<Projection, 'name' | 'version'>, build: number): Space =>

@@ -1,5 +1,6 @@
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import {
+  type ListEntry,
   type PartitionBatch,
   partitionOf,
   PARTITIONS,
@@ -10,6 +11,7 @@ import {
 } from '#src/ports/read-model.ts';
 import type { EventPlace, ScopeRows } from '../projection.ts';
 import type { EventBatch } from './advance.ts';
+import { compareLists, listsOf, NO_LISTS } from './list-changes.ts';
 import type { FoldTarget } from './target.ts';
 
 /* The hot loop of the engine: it uses no closures, and one object per touched row. */
@@ -20,6 +22,10 @@ type TouchedRow = {
   key: string;
   row: Row | null;
   sort: number | null;
+  /** The lists of the row in the store; undefined if it is not loaded. */
+  lists: readonly ListEntry[] | undefined;
+  added?: readonly ListEntry[];
+  removed?: readonly ListEntry[];
   partition: number;
   isChanged: boolean;
   /** Other rows of the scope by key; allocated with the second row, because a Map is expensive. */
@@ -61,7 +67,10 @@ export const foldBatch = async (
     if (!rows) return undefined;
     for (let i = 0; i < rows.length; i++) {
       const touched = work.stored[i];
-      if (touched) touched.row = rows[i] ?? null;
+      if (!touched) continue;
+      touched.row = rows[i] ?? null;
+      // Before the fold, which may modify the row.
+      touched.lists = listsOf(target.projection, touched.row);
     }
   }
   evolveRows(target, work);
@@ -109,7 +118,8 @@ const placeEvents = (
     let touched = first && findRow(first, place.key);
     if (touched === undefined) {
       touched = addRow(work, first, touchRow(place, partition));
-      if (!begins.includes(event.type)) work.stored.push(touched);
+      if (begins.includes(event.type)) touched.lists = NO_LISTS;
+      else work.stored.push(touched);
     }
     if (place.others !== undefined) touchOthers(work, first ?? touched, place.others);
     work.events.push(event);
@@ -177,6 +187,7 @@ const touchRow = ({ scope, key }: RowKey, partition: number): TouchedRow => ({
   key,
   row: null,
   sort: null,
+  lists: undefined,
   partition,
   isChanged: false,
   others: null,
@@ -225,6 +236,7 @@ const collectBatches = (
   for (const write of touched) {
     if (!write.isChanged) continue;
     if (write.row !== null) write.sort = projection.sort?.(write.row) ?? null;
+    if (projection.lists) Object.assign(write, compareLists(projection, write));
     const list = writes.get(write.partition);
     if (list) list.push(write);
     else writes.set(write.partition, [write]);

@@ -33,6 +33,9 @@ export type Row = object;
 /** Both parts are ASCII, so that all stores sort them equally. */
 export type RowKey = { scope: string; key: string };
 
+/** A row's place in a list of its scope: the name, in ASCII, and the ascending sort key. A row has one in each list. */
+export type ListEntry = readonly [list: string, sort: number];
+
 export type RowWrite = {
   scope: string;
   key: string;
@@ -40,6 +43,9 @@ export type RowWrite = {
   row: Row | null;
   /** Ascending place in the list of its scope; rows without one are found by key only. */
   sort: number | null;
+  /** The entries that the row has from this write on, and those that it no longer has. */
+  added?: readonly ListEntry[];
+  removed?: readonly ListEntry[];
 };
 
 /** The writes of one partition, applied atomically. All their scopes hash to `partition`. */
@@ -50,15 +56,21 @@ export type PartitionBatch = {
   writes: readonly RowWrite[];
 };
 
-/** A row of a list, with its place and key. */
+/** A row of a list, with its place in that list, and its key. */
 export type ListedRow<R extends Row = Row> = { row: R; sort: number; key: string };
 
 export type ListQuery = {
   scope: string;
+  /** Lists the rows that have an entry in this list; without it, all rows of the scope that have a `sort`. */
+  list?: string;
   /** Lists from below this place (exclusive), newest first. */
   before?: number;
+  /** Lists the rows at `before` as well whose key is less. */
+  beforeKey?: string;
   /** Lists no row below this place, so that a remote store sends no unused rows. */
   downTo?: number;
+  /** Lists oldest first. `limit` must be 1. */
+  isAscending?: boolean;
   limit: number;
 };
 
@@ -137,7 +149,7 @@ export type RemoteStore = ProjectionStore & {
 /** Reads rows of the live space by the name of the projection. */
 export type ReadModels = {
   get<R extends Row>(name: string, scope: string, key: string): Promise<R | undefined>;
-  /** Lists rows of a scope in descending order of `sort`. */
+  /** Lists rows of a scope, or of one list of it, in descending order of `sort`, then of the key. */
   list<R extends Row>(name: string, query: ListQuery): Promise<ListedRow<R>[]>;
 };
 

@@ -27,6 +27,25 @@ export const ALL_ERASURES = 'all';
 
 export type ErasureRow = { subject: string; sort: number };
 
+/** The name of the list of the rows that have these values, like `state=won&link=lnk_1`. */
+export const listBy = (values: Readonly<Record<string, string>>): string =>
+  Object.entries(values)
+    .map(([field, value]) => `${field}=${value}`)
+    .join('&');
+
+/**
+ * Lists by times in epoch milliseconds. Leads are in log order by creation and by the end of their claim, except for
+ * LEAD_SKEW_MS; those that are not are in the list LATE_LEADS, in log order, and in neither of the other two.
+ */
+export const LEADS_BY_CREATION = 'created';
+export const LEADS_BY_CLAIM_END = 'claim_end';
+export const LATE_LEADS = 'late';
+export const LEAD_SKEW_MS = 60_000;
+/** All leads by their last change. */
+export const LEADS_BY_CHANGE = 'updated';
+/** Requests that nobody has dispatched, by the time at which they expire. */
+export const OUTBOUND_BY_EXPIRY = 'expiry';
+
 /** The first leads that name a handoff as their source. */
 export type HandoffLeadsRow = { leads: string[] };
 

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ProjectionStore, ReadModels, Row, RowWrite } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
+import { listConformance } from './read-model-lists.ts';
 
 export type StoreUnderTest = {
   store: ProjectionStore;
@@ -239,6 +240,8 @@ export const readModelConformance = (
       await store.drop(NEXT);
       expect((await store.spaces('things')).live).toBeNull();
     });
+
+    listConformance(() => under);
 
     if (!outlives) return;
     test('has flushed rows after a kill, and no rows beyond its checkpoint', async () => {

@@ -62,7 +62,7 @@ export const localReadModels = (
         rows.push(...(page as ListedRow<R>[]));
         const last = page.at(-1);
         if (!last || page.length < limit || rows.length >= query.limit) return rows;
-        rest = { ...query, before: last.sort };
+        rest = { ...query, before: last.sort, beforeKey: last.key };
         if (performance.now() - startedAt < TURN_MS) continue;
         await turn();
         startedAt = performance.now();

@@ -34,7 +34,8 @@ const joinPages = async (
     listed.push(...rows);
     const last = rows.at(-1);
     if (!isCut || !last) return listed;
-    rest = { ...query, before: last.sort, limit: query.limit - listed.length };
+    const limit = query.limit - listed.length;
+    rest = { ...query, before: last.sort, beforeKey: last.key, limit };
   }
 };
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Position } from '#src/ports/event-log.ts';
 import {
+  type ListEntry,
   type ListQuery,
   type LocalStore,
   PARTITIONS,
@@ -17,9 +18,15 @@ import { lowerBound } from '#src/ports/lower-bound.ts';
  * Rows of a scope. Many scopes have a single row (a code, a token), and a Map costs five times the
  * memory of the row's place: `key` and `row` are the first row, and `rows` is created with the second.
  */
-type Scope = { key: string; row: Row; rows: Map<string, Row> | null; order: Order | null };
+type Scope = {
+  key: string;
+  row: Row;
+  rows: Map<string, Row> | null;
+  order: Order | null;
+  lists: Map<string, Order> | null;
+};
 
-/** Rows with a `sort`, in rising order: two arrays with equal indexes. */
+/** Keys of rows in rising order of `sort`, then of the key: two arrays with equal indexes. */
 type Order = { sorts: number[]; keys: string[] };
 
 type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
@@ -113,7 +120,25 @@ const rowOf = (scope: Scope, key: string): Row | undefined => {
   return scope.key === key ? scope.row : undefined;
 };
 
-const apply = (scopes: Map<string, Scope>, { scope: name, key, row, sort }: RowWrite): void => {
+const apply = (scopes: Map<string, Scope>, write: RowWrite): void => {
+  const { removed = [], added = [], key } = write;
+  const before = scopes.get(write.scope);
+  for (const [list, sort] of removed) removeInOrder(before?.lists?.get(list), key, sort);
+  applyRow(scopes, write);
+  if (added.length > 0) addToLists(scopes.get(write.scope), key, added);
+};
+
+const addToLists = (scope: Scope | undefined, key: string, added: readonly ListEntry[]): void => {
+  if (!scope) return;
+  const lists = (scope.lists ??= new Map<string, Order>());
+  for (const [list, sort] of added) {
+    const order = lists.get(list) ?? { sorts: [], keys: [] };
+    lists.set(list, order);
+    insertInOrder(order, key, sort);
+  }
+};
+
+const applyRow = (scopes: Map<string, Scope>, { scope: name, key, row, sort }: RowWrite): void => {
   const scope = scopes.get(name);
   if (row === null) {
     if (scope && remove(scope, key) === 0) scopes.delete(name);
@@ -121,7 +146,7 @@ const apply = (scopes: Map<string, Scope>, { scope: name, key, row, sort }: RowW
   }
   if (!scope) {
     const order = sort === null ? null : { sorts: [sort], keys: [key] };
-    scopes.set(name, { key, row, rows: null, order });
+    scopes.set(name, { key, row, rows: null, order, lists: null });
     return;
   }
   if (!scope.rows) {
@@ -152,28 +177,42 @@ const remove = (scope: Scope, key: string): number => {
 /** New rows nearly always belong at the end. */
 const insertInOrder = ({ sorts, keys }: Order, key: string, sort: number): void => {
   const last = sorts.at(-1);
-  if (last === undefined || last <= sort) {
+  if (last === undefined || last < sort) {
     sorts.push(sort);
     keys.push(key);
     return;
   }
-  const at = countBelow(sorts, sort);
+  const at = countBelow({ sorts, keys }, sort, key);
   sorts.splice(at, 0, sort);
   keys.splice(at, 0, key);
 };
 
-/** Counts the values of the rising `sorts` that are below `limit`. */
-const countBelow = (sorts: readonly number[], limit: number): number =>
-  lowerBound(sorts.length, (index) => (sorts[index] ?? 0) < limit);
+const removeInOrder = (order: Order | undefined, key: string, sort: number): void => {
+  const at = order ? countBelow(order, sort, key) : 0;
+  if (order?.keys[at] !== key || order.sorts[at] !== sort) return;
+  order.sorts.splice(at, 1);
+  order.keys.splice(at, 1);
+};
 
-const listOf = (scope: Scope, { before = Infinity, downTo = -Infinity, limit }: ListQuery) => {
+/** Counts the places that are below `sort`, or at it with a lower key. */
+const countBelow = ({ sorts, keys }: Order, sort: number, key = ''): number =>
+  lowerBound(sorts.length, (index) => {
+    const at = sorts[index] ?? 0;
+    return at < sort || (at === sort && (keys[index] ?? '') < key);
+  });
+
+const listOf = (scope: Scope, query: ListQuery) => {
+  const { list, before = Infinity, beforeKey, downTo = -Infinity, limit, isAscending } = query;
   const rows: { row: Row; sort: number; key: string }[] = [];
-  const { sorts, keys } = scope.order ?? { sorts: [], keys: [] };
-  for (let at = countBelow(sorts, before) - 1; at >= 0 && rows.length < limit; at--) {
-    if ((sorts[at] ?? 0) < downTo) break;
-    const key = keys[at] ?? '';
+  const order = list === undefined ? scope.order : scope.lists?.get(list);
+  if (!order) return rows;
+  const [first, end] = [countBelow(order, downTo), countBelow(order, before, beforeKey)];
+  const step = isAscending ? 1 : -1;
+  for (let at = isAscending ? first : end - 1; at >= first && at < end; at += step) {
+    if (rows.length >= limit) break;
+    const key = order.keys[at] ?? '';
     const row = rowOf(scope, key);
-    if (row) rows.push({ row, sort: sorts[at] ?? 0, key });
+    if (row) rows.push({ row, sort: order.sorts[at] ?? 0, key });
   }
   return rows;
 };
@@ -186,6 +225,10 @@ const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } 
     for (const [key, row] of all.sort(byName)) hash.update(JSON.stringify([name, key, row]));
     rows += all.length;
   }
+  for (const [name, { lists }] of [...scopes].sort(byName))
+    for (const [list, { sorts, keys }] of [...(lists ?? [])].sort(byName))
+      for (const [at, sort] of sorts.entries())
+        hash.update(JSON.stringify([name, list, sort, keys[at]]));
   return { rows, digest: hash.digest('hex') };
 };
 

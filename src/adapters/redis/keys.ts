@@ -6,7 +6,7 @@
  * Cluster, too. A space has an id that is drawn when it is created and never reused, so that nothing
  * which survived a flush, a drop or a restore is taken for part of it.
  */
-import type { Row } from '#src/ports/read-model.ts';
+import type { ListEntry, ListQuery, Row } from '#src/ports/read-model.ts';
 
 export type PartitionKeys = readonly [head: string, rows: string, order: string];
 
@@ -68,17 +68,42 @@ export const rowJson = (value: string): string =>
 
 export const decodeRow = (value: string): Row => JSON.parse(rowJson(value)) as Row;
 
-/** The arguments of ZRANGEBYLEX for a scope's rows from `downTo` (inclusive) to `before` (exclusive). */
-export const orderRange = (
-  scope: string,
-  before: number | undefined,
-  downTo: number | undefined,
-): [max: string, min: string] => {
+/** Precedes the name of a list; it sorts after SEPARATOR and before all other characters. */
+const LIST_SEPARATOR = '\u0001';
+
+/** The name by which the members of the order begin: the scope, and the list if it is not that of all rows. */
+const orderName = (scope: string, list: string | undefined): string =>
+  list === undefined ? scope : `${scope}${LIST_SEPARATOR}${list}`;
+
+/** The member of the order for an entry of a row. */
+export const memberOf = (scope: string, key: string, [list, sort]: ListEntry): string =>
+  `${orderName(scope, list)}${SEPARATOR}${sortText(sort)}${SEPARATOR}${key}`;
+
+/** Parses a member of a list; undefined for a member that every row with a sort position has. */
+export const splitMember = (
+  member: string,
+): [scope: string, list: string, sort: number, key: string] | undefined => {
+  const [name = '', sort = '', key = ''] = member.split(SEPARATOR);
+  const [scope = '', list] = name.split(LIST_SEPARATOR);
+  return list === undefined ? undefined : [scope, list, Number.parseInt(sort, 16), key];
+};
+
+/** The name of a list in the order, and the limits of ZRANGEBYLEX for the rows of a query. */
+export const orderRange = ({
+  scope,
+  list,
+  before,
+  beforeKey,
+  downTo,
+}: Omit<ListQuery, 'limit'>): [name: string, max: string, min: string] => {
+  const name = orderName(scope, list);
   const bound = (sort: number): string => sortText(Math.max(0, Math.ceil(sort)));
   const isUnbounded = before === undefined || before > Number.MAX_SAFE_INTEGER;
+  const key = beforeKey === undefined ? '' : `${SEPARATOR}${beforeKey}`;
   return [
-    isUnbounded ? `(${scope}\u0001` : `(${scope}${SEPARATOR}${bound(before)}`,
-    `[${scope}${SEPARATOR}${downTo === undefined ? '' : bound(downTo)}`,
+    name,
+    isUnbounded ? `(${name}${LIST_SEPARATOR}` : `(${name}${SEPARATOR}${bound(before)}${key}`,
+    `[${name}${SEPARATOR}${downTo === undefined ? '' : bound(downTo)}`,
   ];
 };
 

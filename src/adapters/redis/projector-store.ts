@@ -3,7 +3,16 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PartitionBatch, Row, RowKey, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
-import { decodeRow, encodeRow, fieldOf, type Keys, rowJson, splitField } from './keys.ts';
+import {
+  decodeRow,
+  encodeRow,
+  fieldOf,
+  type Keys,
+  memberOf,
+  rowJson,
+  splitField,
+  splitMember,
+} from './keys.ts';
 import { AT, type Client, COMMIT, EVERYTHING, LOAD, together } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 import { WarmRows } from './warm-rows.ts';
@@ -98,8 +107,8 @@ export class ProjectorStore {
   async digest(space: Space, partition: number) {
     const id = await this.#currentId(space);
     const reply = id && (await EVERYTHING.run(this.#writes, this.#keys.partition(id, partition)));
-    const [at, flat] = (reply || ['0', []]) as [string, string[]];
-    return { checkpoint: Number(at), ...digestOf(flat) };
+    const [at, flat, order] = (reply || ['0', [], []]) as [string, string[], string[]];
+    return { checkpoint: Number(at), ...digestOf(flat, order) };
   }
 
   async count(space: Space): Promise<number> {
@@ -122,10 +131,15 @@ export class ProjectorStore {
       fields[i] ?? '',
       row === null ? '' : encodeRow(row, sort),
     ]);
+    const entries = writes.flatMap(({ scope, key, removed = [], added = [] }) => [
+      ...removed.flatMap((entry) => ['ZREM', memberOf(scope, key, entry)]),
+      ...added.flatMap((entry) => ['ZADD', memberOf(scope, key, entry)]),
+    ]);
     const keys = this.#keys.partition(id, partition);
+    const args = [from, to, writes.length, ...values, ...entries];
     // Rows handed out for this batch can belong to another checkpoint.
     const isMixed = (this.#warm.checkpoint(name) ?? from) !== from;
-    if (isMixed || (await COMMIT.run(this.#writes, keys, [from, to, ...values])) !== 1) {
+    if (isMixed || (await COMMIT.run(this.#writes, keys, args)) !== 1) {
       this.#warm.forget(name);
       return 'stale';
     }
@@ -149,7 +163,10 @@ const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
   return groups;
 };
 
-const digestOf = (flat: readonly string[]): { rows: number; digest: string } => {
+const digestOf = (
+  flat: readonly string[],
+  order: readonly string[],
+): { rows: number; digest: string } => {
   const rows: [scope: string, key: string, json: string][] = [];
   for (let i = 0; i < flat.length; i += 2)
     rows.push([...splitField(flat[i] ?? ''), rowJson(flat[i + 1] ?? '')]);
@@ -157,6 +174,7 @@ const digestOf = (flat: readonly string[]): { rows: number; digest: string } => 
   const hash = createHash('sha256');
   for (const [scope, key, json] of rows)
     hash.update(`[${JSON.stringify(scope)},${JSON.stringify(key)},${json}]`);
+  for (const entry of order.map(splitMember)) if (entry) hash.update(JSON.stringify(entry));
   return { rows: rows.length, digest: hash.digest('hex') };
 };
 

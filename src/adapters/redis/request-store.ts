@@ -64,8 +64,9 @@ export class RequestStore {
     return this.#query({ name, scope, script: FIND, args, decode, none: undefined });
   }
 
-  page(name: string, { scope, before, downTo, limit }: ListQuery): Promise<RemoteRead<RemotePage>> {
-    const args = [scope, ...orderRange(scope, before, downTo), limit];
+  page(name: string, query: ListQuery): Promise<RemoteRead<RemotePage>> {
+    const { scope, limit, isAscending } = query;
+    const args = [scope, ...orderRange(query), limit, isAscending ? 'oldest' : ''];
     return this.#query({ name, scope, script: PAGE, args, decode: decodePage, none: NO_ROWS });
   }
 

@@ -76,15 +76,21 @@ export const FIND = script(
 export const PAGE_BYTES = 131_072;
 
 /**
- * ARGV: scope, max, min, limit, cached checkpoint. Returns the checkpoint, whether the page ends at its limit
- * of bytes, then for each row its member of the order without the scope, and the row.
+ * ARGV: scope, name of the list, max, min, limit, 'oldest' or an empty string, cached checkpoint. Returns the
+ * checkpoint, whether the page ends at its limit of bytes, then for each row its member of the order without the
+ * name, and the row.
  */
 export const PAGE = script(
   ' flags=no-writes',
   `${READ_HEAD} ${UNCHANGED}
   local result, bytes = {at, ''}, 0
-  local sort, key = #ARGV[1] + 2, #ARGV[1] + ${SORT_DIGITS} + 3
-  local members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
+  local sort, key = #ARGV[2] + 2, #ARGV[2] + ${SORT_DIGITS} + 3
+  local members
+  if ARGV[6] == 'oldest' then
+    members = redis.call('ZRANGEBYLEX', KEYS[3], ARGV[4], ARGV[3], 'LIMIT', 0, ARGV[5])
+  else
+    members = redis.call('ZREVRANGEBYLEX', KEYS[3], ARGV[3], ARGV[4], 'LIMIT', 0, ARGV[5])
+  end
   for i, member in ipairs(members) do
     local row = redis.call('HGET', KEYS[2], ARGV[1] .. '\\0' .. string.sub(member, key))
     result[#result + 1] = string.sub(member, sort)
@@ -117,17 +123,18 @@ export const LOAD = script(
   return result`,
 );
 
-/** Returns the checkpoint, then field and row in turn. */
+/** Returns the checkpoint, field and row in turn, and the members of the order. */
 export const EVERYTHING = script(
   ' flags=no-writes',
   `${READ_HEAD}
   if not at then return false end
-  return {at, redis.call('HGETALL', KEYS[2])}`,
+  return {at, redis.call('HGETALL', KEYS[2]), redis.call('ZRANGE', KEYS[3], 0, -1)}`,
 );
 
 /**
- * ARGV: from, to, then field and value in turn; an empty value deletes. Returns 1; 0, without effect,
- * when the checkpoint is not \`from\`. Nothing after the first write can fail.
+ * ARGV: from, to, the number of rows, field and value in turn for each row, then command and member in turn for each
+ * entry of a list that changes. An empty value deletes. Returns 1; 0, without effect, when the checkpoint is not
+ * \`from\`. Nothing after the first write can fail.
  */
 export const COMMIT = script(
   '',
@@ -137,7 +144,8 @@ export const COMMIT = script(
     redis.call('UNLINK', KEYS[2], KEYS[3])
     rows, placed = 0, 0
   end
-  for i = 3, #ARGV, 2 do
+  local entries = 4 + 2 * ARGV[3]
+  for i = 4, entries - 1, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
     local cut = string.find(field, '\\0', 1, true)
     local function member(stored)
@@ -156,6 +164,13 @@ export const COMMIT = script(
       if first ~= 123 and first ~= 91 then
         placed = placed + redis.call('ZADD', KEYS[3], 0, member(value))
       end
+    end
+  end
+  for i = entries, #ARGV, 2 do
+    if ARGV[i] == 'ZADD' then
+      placed = placed + redis.call('ZADD', KEYS[3], 0, ARGV[i + 1])
+    else
+      placed = placed - redis.call('ZREM', KEYS[3], ARGV[i + 1])
     end
   end
   redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed)

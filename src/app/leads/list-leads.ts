@@ -1,27 +1,31 @@
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+import { LEADS_BY_CHANGE } from '#src/ports/rows.ts';
 import { bindingOf, readCursor, writeCursor } from '../read-models/cursor.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import { done, type Refusal } from '../pipeline/outcome.ts';
+import { rangesOf } from './lead-ranges.ts';
 import { showLeads } from './render-lead.ts';
 import { leadIdOf } from '../records/streams.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { type ScannedRows, scanLists } from '../read-models/scan-lists.ts';
 import { epoch, renderAsOf } from '../shared/time.ts';
 
-/** Rows that are read for one page: bounds the cost of a filter that matches few leads. */
-const ROWS_SCANNED_MAX = 10_000;
-/** Growth of the reads of one page: the first read has the size of the page, which suffices without a filter. */
-const STEP_FACTOR = 4;
-const STEP_ROWS_MAX = 1_000;
+/** Rows that are read for one page: bounds the cost of several filters that few leads match. */
+const ROWS_READ_MAX = 10_000;
+/** Changed leads that are sorted by creation for one page; of more, some are probably among the newest leads. */
+const CHANGED_MAX = 1_000;
+/** Pages of the newest leads that are read before those that changed. */
+const PAGES_BEFORE_CHANGED = 2;
 
-/** A page of leads; `next` is the `before` of the next page. */
-type Page = { leads: LeadState[]; next: number | null };
-
+type LeadInput = InputOf<'listLeads'>;
+type Page = ScannedRows<LeadState>;
 type LeadSearch = {
   ownerId: string;
+  at: number;
+  input: LeadInput;
   isMatch(lead: LeadState): boolean;
-  limit: number;
   before: number | undefined;
 };
 
@@ -35,14 +39,13 @@ export const listLeads: Handler<'listLeads'> = async (deps, input, { caller, at 
     before = read.place;
   }
   const asOf = deps.following.asOf();
-  const { external_id, limit } = input;
-  const search = { ownerId, isMatch: makeFilter(input, at), limit, before };
-  const { leads, next } =
-    external_id === undefined
-      ? await scan(deps, search)
-      : await findByExternalId(deps, search, external_id);
+  const search = { ownerId, at, input, isMatch: makeFilter(input, at), before };
+  const { rows, next } =
+    input.external_id === undefined
+      ? await findLeads(deps, search)
+      : await findByExternalId(deps, search, input.external_id);
   return done({
-    data: await showLeads(deps, leads, { ownerId, at }),
+    data: await showLeads(deps, rows, { ownerId, at }),
     page: {
       next_cursor: next === null ? null : writeCursor(deps, binding, next),
       has_more: next !== null,
@@ -58,42 +61,43 @@ const findByExternalId = async (
   externalId: string,
 ): Promise<Page> => {
   const lead = await readModels.get<LeadState>('leads', ownerId, leadIdOf(ownerId, externalId));
-  return { leads: lead && isMatch(lead) ? [lead] : [], next: null };
+  return { rows: lead && isMatch(lead) ? [lead] : [], next: null };
 };
 
-/** Reads leads, newest first, until the page is full or too many rows were read. */
-const scan = async (
-  { readModels }: Deps,
-  { ownerId, isMatch, limit: leadsMax, before: from }: LeadSearch,
-): Promise<Page> => {
-  const leads: LeadState[] = [];
-  let before = from;
-  let scanned = 0;
-  let more = true;
-  let limit = leadsMax;
-  while (more && leads.length < leadsMax && scanned < ROWS_SCANNED_MAX) {
-    await eventLoopTurns.pause();
-    const rows = await readModels.list<LeadState>('leads', {
-      scope: ownerId,
-      limit: limit + 1,
-      ...(before !== undefined && { before }),
-    });
-    more = rows.length > limit;
-    for (const { row, sort } of rows.slice(0, limit)) {
-      before = sort;
-      scanned += 1;
-      if (isMatch(row)) leads.push(row);
-      if (leads.length === leadsMax) {
-        more = more || row !== rows.at(-1)?.row;
-        break;
-      }
-    }
-    limit = Math.max(limit, Math.min(limit * STEP_FACTOR, STEP_ROWS_MAX));
-  }
-  return { leads, next: more ? (before ?? null) : null };
+/** Reads the lists that the filters select best. Leads are listed by creation, so those that changed are sorted. */
+const findLeads = async ({ readModels }: Deps, search: LeadSearch): Promise<Page> => {
+  const { ownerId: scope, input, isMatch, before } = search;
+  const { limit, updated_since } = input;
+  const ranges = await rangesOf(readModels, search);
+  const scan = (rowsMax: number): Promise<Page> =>
+    scanLists(readModels, { name: 'leads', scope, ranges, before, isMatch, limit, rowsMax });
+  if (updated_since === undefined) return scan(ROWS_READ_MAX);
+  const newest = await scan(PAGES_BEFORE_CHANGED * limit);
+  if (newest.rows.length === limit || newest.next === null) return newest;
+  return (await findChanged(readModels, search, epoch(updated_since))) ?? scan(ROWS_READ_MAX);
 };
 
-const makeFilter = (input: InputOf<'listLeads'>, at: number): ((lead: LeadState) => boolean) => {
+/** Reads the leads that changed since then; undefined if they are too many. */
+const findChanged = async (
+  readModels: ReadModels,
+  { ownerId: scope, input: { limit }, isMatch, before = Infinity }: LeadSearch,
+  since: number,
+): Promise<Page | undefined> => {
+  const changed = await readModels.list<LeadState & { sort: number }>('leads', {
+    scope,
+    list: LEADS_BY_CHANGE,
+    downTo: since,
+    limit: CHANGED_MAX + 1,
+  });
+  if (changed.length > CHANGED_MAX) return undefined;
+  const matches = changed
+    .flatMap(({ row }) => (row.sort < before && isMatch(row) ? [row] : []))
+    .sort((a, b) => b.sort - a.sort);
+  const rows = matches.slice(0, limit);
+  return { rows, next: matches.length > limit ? (rows.at(-1)?.sort ?? null) : null };
+};
+
+const makeFilter = (input: LeadInput, at: number): ((lead: LeadState) => boolean) => {
   const { state, source, link_id, handoff_id } = input;
   const from = input.created_from === undefined ? -Infinity : epoch(input.created_from);
   const to = input.created_to === undefined ? Infinity : epoch(input.created_to);

@@ -1,18 +1,17 @@
 import type { EventType } from '#contracts/events/index.ts';
 import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
-import { deciderFor, isSettled, type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
-import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { findOwner } from '../records/find-owner.ts';
 import { streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { renderAsOf } from '../shared/time.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 import { renderOutbound } from './render.ts';
 import { changeRequest, NO_REQUEST, outboundOf } from './requests.ts';
@@ -21,11 +20,6 @@ import { visible } from './visible.ts';
 
 type OpenRow = OpenOutboundRow<OutboundState>;
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
-type ListedRequest = { owner: string; state: OutboundState; sort: number };
-
-/** Rows read for one page; the next page continues after them. */
-const SCAN_MAX = 1_000;
-
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
 const requestOwner = async (
   deps: DeskDeps,
@@ -37,47 +31,6 @@ const requestOwner = async (
     (await deps.readModels.get<OpenRow>('open-outbound', OPEN_OUTBOUND, outbound_id))?.owner ??
     (await findOwner(deps, call, { kind: 'outbound', id: outbound_id }));
   return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
-};
-
-/** The list over all owners holds open requests only. */
-const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
-  errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
-});
-
-/** Reads up to SCAN_MAX requests: all of `owner`, or the open ones of all owners. */
-const scan = async (
-  { readModels }: DeskDeps,
-  owner: string | undefined,
-  before: number | undefined,
-): Promise<ListedRequest[]> => {
-  const query = { scope: owner ?? OPEN_OUTBOUND, limit: SCAN_MAX, ...present({ before }) };
-  if (owner === undefined) {
-    const rows = await readModels.list<OpenRow>('open-outbound', query);
-    return rows.map(({ row, sort }) => ({ owner: row.owner, state: row.state, sort }));
-  }
-  const rows = await readModels.list<OutboundState>('outbound', query);
-  return rows.map(({ row, sort }) => ({ owner, state: row, sort }));
-};
-
-export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
-  const { status, before, limit } = input;
-  const owner_id = input.owner_id ?? call.caller.ownerId;
-  if (owner_id === undefined && status !== undefined && isSettled({ status })) return OWNER_MISSING;
-  if (owner_id !== undefined && !mayActFor(call, owner_id)) return NO_REQUEST;
-  const rows = await scan(deps, status === undefined ? undefined : owner_id, before);
-  const matches = rows.filter(
-    ({ owner, state }) =>
-      mayActFor(call, owner) &&
-      (owner_id === undefined || owner === owner_id) &&
-      (status === undefined || statusAt(state, call.at) === status),
-  );
-  const page = matches.slice(0, limit);
-  const last = matches.length > limit ? page.at(-1) : rows.length === SCAN_MAX && rows.at(-1);
-  return done({
-    data: page.map(({ owner, state }) => renderOutbound(owner, state, call.at)),
-    next_before: last ? last.sort : null,
-    as_of: renderAsOf(deps.following.asOf()),
-  });
 };
 
 /** Finds the invisible characters of each text; `prefix` is the pointer to the object that holds them. */

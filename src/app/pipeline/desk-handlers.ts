@@ -5,6 +5,7 @@ import { auditHistory } from '../audit/audit-history.ts';
 import { auditPerformance } from '../audit/audit-performance.ts';
 import { auditState } from '../audit/audit-state.ts';
 import { auditTrace } from '../audit/audit-trace.ts';
+import { listApprovals } from '../outreach/list-approvals.ts';
 import type { DeskHandlers } from './desk-handler.ts';
 import { importProducts, withdrawProduct } from '../catalog/import-products.ts';
 import { eraseSubject } from '../privacy/erase-subject.ts';
@@ -52,7 +53,7 @@ export const deskHandlers: DeskHandlers = {
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,
   resumeOutreach: outreach.resumeOutreach,
-  listApprovals: approvals.listApprovals,
+  listApprovals,
   showApproval: approvals.showApproval,
   approveOutbound: approvals.approveOutbound,
   refuseOutbound: approvals.refuseOutbound,

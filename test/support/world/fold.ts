@@ -48,7 +48,8 @@ export const rowsAfter = <R extends Row>(
       if (row === null) delete rows[`${scope}/${key}`];
       else {
         const sort = projection.sort?.(row as R) ?? null;
-        rows[`${scope}/${key}`] = JSON.parse(JSON.stringify({ row, sort }));
+        const lists = projection.lists?.(row as R);
+        rows[`${scope}/${key}`] = JSON.parse(JSON.stringify({ row, sort, lists }));
       }
     };
     const get = (key: string): Row | undefined => rows[`${scope}/${key}`]?.row;

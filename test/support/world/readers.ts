@@ -1,5 +1,6 @@
 import { localReadModels } from '#projections/engine/readers/local.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
+import type { Projection } from '#projections/projection.ts';
 import type { LocalStore, ReadModels, RemoteStore } from '#src/ports/read-model.ts';
 
 const things = {
@@ -10,13 +11,18 @@ const things = {
   evolve: () => null,
 };
 
-/** Returns readers of the example read model `things`, version 1. */
-export const readersOf = (store: LocalStore): ReadModels =>
-  localReadModels(store, [things], { parkedFor: () => undefined });
+/** Returns readers of the example read model `things`, version 1, or of others. */
+export const readersOf = (
+  store: LocalStore,
+  projections: readonly Projection[] = [things],
+): ReadModels => localReadModels(store, projections, { parkedFor: () => undefined });
 
 /** Returns such readers of a remote store, which require no checkpoint. */
-export const remoteReadersOf = (store: RemoteStore): ReadModels =>
-  remoteReadModels(store, [things], {
+export const remoteReadersOf = (
+  store: RemoteStore,
+  projections: readonly Projection[] = [things],
+): ReadModels =>
+  remoteReadModels(store, projections, {
     isFailing: () => false,
     requiredCheckpoint: () => 0,
     parkedFor: () => undefined,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { codes } from '#projections/codes.ts';
 import { handoffLeads } from '#projections/handoff-leads.ts';
-import { handoffs, leads, links } from '#projections/owner-records.ts';
+import { leads } from '#projections/leads.ts';
+import { handoffs, links } from '#projections/owner-records.ts';
 import { reviewTokens } from '#projections/review-tokens.ts';
 import { happened, MIDNIGHT, rowsAfter } from '../../support/world/fold.ts';
 import {
@@ -150,6 +151,14 @@ describe('The read model of leads', () => {
         sort: 1,
       },
       sort: 1,
+      lists: [
+        ['state=accepted', 1],
+        ['source=agent', 1],
+        ['state=accepted&source=agent', 1],
+        ['created', MIDNIGHT],
+        ['claim_end', MIDNIGHT + 1],
+        ['updated', MIDNIGHT + 3],
+      ],
     });
     expect(rows['anna/led_2']).toMatchObject({ row: { state: 'submitted' }, sort: 2 });
   });
@@ -161,6 +170,23 @@ describe('The read model of leads', () => {
       happened('LeadContacted', 'lead_1', leadNamed('1'), MIDNIGHT + 4),
     ]);
     expect(rows['anna/led_1']?.row).toMatchObject({ version: 2, updated_at: MIDNIGHT + 9 });
+  });
+
+  test('are late if a lead before them has a time more than a minute later', () => {
+    const rows = rowsAfter(leads, [
+      leadSubmitted('1', { claim_expires_at: MIDNIGHT }, MIDNIGHT),
+      leadSubmitted('2', { claim_expires_at: MIDNIGHT - 60_000 }, MIDNIGHT - 60_000),
+      leadSubmitted('3', { claim_expires_at: MIDNIGHT - 60_001 }, MIDNIGHT),
+      leadSubmitted('4', { claim_expires_at: MIDNIGHT }, MIDNIGHT - 60_001),
+    ]);
+    const listsOf = (name: string) =>
+      (rows[`anna/led_${name}`] as { lists?: [string, number][] }).lists?.map(([list]) => list);
+    for (const name of ['1', '2'])
+      expect(listsOf(name)).toEqual(expect.arrayContaining(['created', 'claim_end']));
+    for (const name of ['3', '4']) {
+      expect(listsOf(name)).toContain('late');
+      expect(listsOf(name)).not.toContain('created');
+    }
   });
 
   test('removes the contact of an erased lead, found by its stream', () => {

@@ -1,4 +1,4 @@
-import { PARTITIONS, type Row } from '#src/ports/read-model.ts';
+import { type ListEntry, PARTITIONS, type Row, type RowWrite } from '#src/ports/read-model.ts';
 import { GenerationCache } from '#src/adapters/generation-cache.ts';
 
 /** The place of a row. `id` is the number of its space in the file. */
@@ -10,7 +10,22 @@ export type Cell = CellPlace & {
   sort: number | null;
   /** Deleted and created again since the last write to the file: `sort` may have changed. */
   isRenewed?: boolean;
+  /** The entries that the file still has to add (true) and to remove (false), by their JSON. */
+  entries?: Map<string, boolean> | undefined;
 };
+
+const addEntries = (cell: Cell, { added = [], removed = [] }: EntryChanges): void => {
+  if (added.length === 0 && removed.length === 0) return;
+  const entries = (cell.entries ??= new Map());
+  for (const entry of removed) entries.set(JSON.stringify(entry), false);
+  for (const entry of added) entries.set(JSON.stringify(entry), true);
+};
+
+/** The entries of a row that the file has to add or to remove. */
+export const changedEntries = ({ entries }: Cell): { entry: ListEntry; isAdded: boolean }[] =>
+  Array.from(entries ?? [], ([json, isAdded]) => ({ entry: JSON.parse(json), isAdded }));
+
+type EntryChanges = Pick<RowWrite, 'added' | 'removed'>;
 
 const NONE: ReadonlyMap<string, Cell> = new Map();
 
@@ -38,10 +53,12 @@ export class RowBuffer {
   }
 
   /** Adds a changed row, which stays until `markClean`. */
-  addDirty(cell: Cell): void {
+  addDirty(cell: Cell, changes: EntryChanges): void {
     const name = nameOf(cell.id, cell.scope, cell.key);
     const before = this.#dirty.get(name);
     if (before && (before.row === null || before.isRenewed)) cell.isRenewed = true;
+    cell.entries = before?.entries;
+    addEntries(cell, changes);
     this.#dirty.set(name, cell);
     const partition = partitionName(cell.id, cell.partition);
     const cells = this.#dirtyByPartition.get(partition);
@@ -65,6 +82,7 @@ export class RowBuffer {
   markClean(id: number, partition: number): void {
     for (const [name, cell] of this.dirtyIn(id, partition)) {
       this.#dirty.delete(name);
+      cell.entries = undefined;
       if (cell.row !== null) this.#clean.set(name, cell);
     }
     this.#dirtyByPartition.delete(partitionName(id, partition));

@@ -27,6 +27,14 @@ const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 
+/** Also added to files of earlier processes, which do not read it: a new version would discard their rows. */
+const ENTRIES = `
+  CREATE TABLE IF NOT EXISTS entries (
+    space_id INTEGER, partition INTEGER, scope TEXT, list TEXT, sort INTEGER, key TEXT,
+    PRIMARY KEY (space_id, partition, scope, list, sort, key)
+  ) WITHOUT ROWID;
+`;
+
 /**
  * Opens the file. Replaces it by an empty one if it is damaged, has another version or log, or was open
  * when the machine stopped; `onDiscarded` gets the reason.
@@ -65,7 +73,9 @@ const open = (file: string, log: string): DatabaseSync => {
     `);
     prepare(db, log);
     markOpened(db);
-    db.exec('DELETE FROM rows WHERE space_id NOT IN (SELECT id FROM spaces)');
+    db.exec(ENTRIES);
+    for (const table of ['rows', 'entries'])
+      db.exec(`DELETE FROM ${table} WHERE space_id NOT IN (SELECT id FROM spaces)`);
     return db;
   } catch (error) {
     db.close();

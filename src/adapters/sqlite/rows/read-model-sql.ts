@@ -1,22 +1,62 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '#src/ports/event-log.ts';
-import type { ListQuery, Row, Space } from '#src/ports/read-model.ts';
+import { type ListQuery, partitionOf, type Row, type Space } from '#src/ports/read-model.ts';
 import { inTransaction } from '../database.ts';
-import type { Cell, CellPlace } from './read-model-buffer.ts';
+import { type Cell, type CellPlace, changedEntries } from './read-model-buffer.ts';
 
 const AT_PLACE = 'space_id = ? AND partition = ? AND scope = ? AND key = ?';
 
 export type RowText = { scope: string; key: string; text: string };
+export type EntryPlace = readonly [scope: string, list: string, sort: number, key: string];
+
+const IN_LIST = 'space_id = ? AND partition = ? AND scope = ? AND list = ?';
+const IN_SCOPE = 'space_id = ? AND scope = ? AND sort IS NOT NULL';
+
+/** Prepares the statement that returns key and sort of some rows in the order of a list. */
+const prepareList = (db: DatabaseSync, from: string, order: string) => {
+  const list = db.prepare(`
+    SELECT key, sort FROM ${from} AND sort >= ? AND (sort, key) < (?, ?) ORDER BY ${order} LIMIT ?`);
+  // An object for each row costs as much as the row.
+  list.setReturnArrays(true);
+  return list;
+};
+
+/** Prepares every statement on lists. */
+const prepareListStatements = (db: DatabaseSync) => {
+  const entries = `entries WHERE ${IN_LIST}`;
+  const newestIn = prepareList(db, entries, 'sort DESC, key DESC');
+  const oldestIn = prepareList(db, entries, 'sort, key');
+  const newest = prepareList(db, `rows WHERE ${IN_SCOPE}`, 'sort DESC');
+  const add = db.prepare('INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?, ?)');
+  const remove = db.prepare(`DELETE FROM entries WHERE ${IN_LIST} AND sort = ? AND key = ?`);
+  const all = db.prepare(`
+    SELECT scope, list, sort, key FROM entries WHERE space_id = ? AND partition = ?
+    ORDER BY scope, list, sort, key`);
+  all.setReturnArrays(true);
+  return {
+    /** Returns key and sort of each row. */
+    list(id: number, { scope, list, limit, isAscending, ...range }: ListQuery) {
+      const { before = Number.MAX_SAFE_INTEGER, downTo = Number.MIN_SAFE_INTEGER } = range;
+      const args = [downTo, before, range.beforeKey ?? '', limit];
+      const rows =
+        list === undefined
+          ? newest.all(id, scope, ...args)
+          : (isAscending ? oldestIn : newestIn).all(id, partitionOf(scope), scope, list, ...args);
+      return rows as unknown as [key: string, sort: number][];
+    },
+    writeEntries(cell: Cell): void {
+      const { id, partition, scope, key } = cell;
+      for (const { entry, isAdded } of changedEntries(cell))
+        (isAdded ? add : remove).run(id, partition, scope, ...entry, key);
+    },
+    entriesIn: (id: number, partition: number) =>
+      all.iterate(id, partition) as Iterable<unknown> as Iterable<EntryPlace>,
+  };
+};
 
 /** Prepares every statement on rows once. */
 const prepareRowStatements = (db: DatabaseSync) => {
   const get = db.prepare(`SELECT sort, row FROM rows WHERE ${AT_PLACE}`);
-  const list = db.prepare(`
-    SELECT key, sort FROM rows WHERE space_id = ? AND scope = ? AND sort IS NOT NULL AND sort < ?
-      AND sort >= ?
-    ORDER BY sort DESC LIMIT ?`);
-  // An object for each row costs as much as the row.
-  list.setReturnArrays(true);
   const partitionRows = db.prepare(`
     SELECT scope, key, row AS text FROM rows WHERE space_id = ? AND partition = ?
     ORDER BY scope, key`);
@@ -26,24 +66,28 @@ const prepareRowStatements = (db: DatabaseSync) => {
   const remove = db.prepare(`DELETE FROM rows WHERE ${AT_PLACE}`);
   const count = db.prepare('SELECT count(*) AS rows FROM rows WHERE space_id = ?');
   const removeAll = db.prepare('DELETE FROM rows WHERE space_id = ? AND partition = ?');
+  const removeAllEntries = db.prepare('DELETE FROM entries WHERE space_id = ? AND partition = ?');
+  const lists = prepareListStatements(db);
   return {
     row({ id, partition, scope, key }: CellPlace) {
       const row = get.get(id, partition, scope, key) as { sort: number; row: string } | undefined;
       return row && { sort: row.sort, row: JSON.parse(row.row) as Row };
     },
-    /** Returns key and sort of each row, in falling order of `sort`. */
-    list(id: number, { scope, before, downTo, limit }: ListQuery) {
-      const [below, from] = [before ?? Number.MAX_SAFE_INTEGER, downTo ?? Number.MIN_SAFE_INTEGER];
-      return list.all(id, scope, below, from, limit) as unknown as [key: string, sort: number][];
-    },
     count: (id: number): number => Number(count.get(id)?.['rows']),
     rowsIn: (id: number, partition: number) =>
       partitionRows.iterate(id, partition) as Iterable<RowText>,
-    write({ id, partition, scope, key, row, sort, isRenewed }: Cell): void {
+    write(cell: Cell): void {
+      const { id, partition, scope, key, row, sort, isRenewed } = cell;
       if (row === null || isRenewed) remove.run(id, partition, scope, key);
       if (row !== null) put.run(id, partition, scope, key, sort, JSON.stringify(row));
+      if (cell.entries) lists.writeEntries(cell);
     },
-    dropRows: (id: number, partition: number) => removeAll.run(id, partition),
+    dropRows(id: number, partition: number): void {
+      removeAll.run(id, partition);
+      removeAllEntries.run(id, partition);
+    },
+    list: lists.list,
+    entriesIn: lists.entriesIn,
   };
 };
 

@@ -13,7 +13,8 @@ import {
 import type { Position } from '#src/ports/event-log.ts';
 import { sqliteCodeOf } from '../failure.ts';
 import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
-import type { RowText } from './read-model-sql.ts';
+import { type Cell, changedEntries } from './read-model-buffer.ts';
+import type { EntryPlace, RowText } from './read-model-sql.ts';
 import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
 
 /**
@@ -35,9 +36,11 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     },
     digest: async (space, partition) => {
       const state = spaces.find(space);
-      if (!state) return { checkpoint: 0, ...digestRows([]) };
+      if (!state) return { checkpoint: 0, ...digestRows([], []) };
       store.flushPartition(state, partition);
-      const digest = file.use((sql) => digestRows(sql.rowsIn(state.id, partition)));
+      const digest = file.use((sql) =>
+        digestRows(sql.rowsIn(state.id, partition), sql.entriesIn(state.id, partition)),
+      );
       return { checkpoint: state.checkpoints[partition] ?? 0, ...digest };
     },
     count: async (space) => {
@@ -93,8 +96,8 @@ const commitBatch = (
   { partition, from, to, writes }: PartitionBatch,
 ): 'committed' | 'stale' => {
   if (state.checkpoints[partition] !== from) return 'stale';
-  for (const { scope, key, row, sort } of writes)
-    buffer.addDirty({ id: state.id, partition, scope, key, row, sort });
+  for (const { scope, key, row, sort, ...changes } of writes)
+    buffer.addDirty({ id: state.id, partition, scope, key, row, sort }, changes);
   state.checkpoints[partition] = to;
   state.moved.add(partition);
   return 'committed';
@@ -146,19 +149,36 @@ const listUnflushed = (
   const changed = cells.filter(({ scope }) => scope === query.scope).toArray();
   const wider = { ...query, limit: query.limit + changed.length };
   const places = new Map(file.use((sql) => sql.list(id, wider)));
-  for (const { key, row, sort } of changed)
-    if (row === null || sort === null) places.delete(key);
-    else if (sort < (query.before ?? Infinity) && sort >= (query.downTo ?? -Infinity))
-      places.set(key, sort);
-  return [...places].sort(([, a], [, b]) => b - a).slice(0, query.limit);
+  const { list, before = Infinity, beforeKey = '', downTo = -Infinity } = query;
+  for (const cell of changed) {
+    const sort = changedPlace(cell, list);
+    if (sort === undefined) continue;
+    const isBelow = sort !== null && (sort < before || (sort === before && cell.key < beforeKey));
+    if (isBelow && sort >= downTo) places.set(cell.key, sort);
+    else places.delete(cell.key);
+  }
+  const sorted = [...places].sort(([a, at], [b, other]) => other - at || (a < b ? 1 : -1));
+  return (query.isAscending ? sorted.reverse() : sorted).slice(0, query.limit);
 };
 
-const digestRows = (all: Iterable<RowText>): { rows: number; digest: string } => {
+/** The place of a changed row in a list; null if it has none now, undefined if it did not change. */
+const changedPlace = (cell: Cell, list: string | undefined): number | null | undefined => {
+  if (list === undefined) return cell.row === null ? null : cell.sort;
+  const changes = changedEntries(cell).filter(({ entry }) => entry[0] === list);
+  if (changes.length === 0) return undefined;
+  return changes.find(({ isAdded }) => isAdded)?.entry[1] ?? null;
+};
+
+const digestRows = (
+  all: Iterable<RowText>,
+  entries: Iterable<EntryPlace>,
+): { rows: number; digest: string } => {
   const hash = createHash('sha256');
   let rows = 0;
   for (const { scope, key, text } of all) {
     hash.update(`[${JSON.stringify(scope)},${JSON.stringify(key)},${text}]`);
     rows += 1;
   }
+  for (const entry of entries) hash.update(JSON.stringify(entry));
   return { rows, digest: hash.digest('hex') };
 };

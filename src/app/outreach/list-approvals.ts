@@ -1,0 +1,102 @@
+import {
+  isSettled,
+  type OutboundState,
+  type OutboundStatus,
+  statusAt,
+} from '#src/domain/outbound-state.ts';
+import {
+  listBy,
+  OPEN_OUTBOUND,
+  type OpenOutboundRow,
+  OUTBOUND_BY_EXPIRY,
+} from '#src/ports/rows.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { scanLists } from '../read-models/scan-lists.ts';
+import { present } from '../shared/present.ts';
+import { renderAsOf } from '../shared/time.ts';
+import { renderOutbound } from './render.ts';
+import { NO_REQUEST } from './requests.ts';
+
+type OpenRow = OpenOutboundRow<OutboundState>;
+type ListedRequest = { owner: string; state: OutboundState; sort: number };
+type RequestSearch = { before: number | undefined; limit: number; at: number };
+type RequestPage = { rows: ListedRequest[]; next: number | null };
+
+/** Rows read for one page; the next page continues after them. */
+const ROWS_READ_MAX = 1_000;
+
+/** The list over all owners holds open requests only. */
+const OWNER_MISSING = refuse('parameter_invalid', 'Requests at their end are listed by owner.', {
+  errors: [{ pointer: '/owner_id', code: 'required', detail: 'is required with this status' }],
+});
+
+/** Finds requests of an owner in one state. */
+const findOfOwner = async (
+  { readModels }: DeskDeps,
+  { owner, status }: { owner: string; status: OutboundStatus },
+  { before = Infinity, limit, at }: RequestSearch,
+): Promise<RequestPage> => {
+  type Stored = OutboundState & { sort: number };
+  const isMatch = (row: Stored): boolean => statusAt(row, at) === status;
+  const inState = await scanLists<Stored>(readModels, {
+    name: 'outbound',
+    scope: owner,
+    ranges: [{ list: listBy({ status }) }],
+    before,
+    isMatch,
+    limit,
+    rowsMax: ROWS_READ_MAX,
+  });
+  // A request expires by the clock, a moment before the dispatcher stores it.
+  const byExpiry = { scope: owner, list: OUTBOUND_BY_EXPIRY, before: at + 1, limit: ROWS_READ_MAX };
+  const overdue = status === 'expired' ? await readModels.list<Stored>('outbound', byExpiry) : [];
+  const from = inState.next ?? 0;
+  const rows = overdue
+    .flatMap(({ row }) => (row.sort >= from && row.sort < before ? [row] : []))
+    .concat(inState.rows)
+    .sort((a, b) => b.sort - a.sort);
+  return { rows: rows.map((row) => ({ owner, state: row, sort: row.sort })), next: inState.next };
+};
+
+/** Finds open requests, of all owners if `owner` is undefined. */
+const findOpen = (
+  { readModels }: DeskDeps,
+  call: DeskCall,
+  {
+    owner,
+    status,
+    ...search
+  }: RequestSearch & { owner: string | undefined; status: OutboundStatus | undefined },
+): Promise<RequestPage> => {
+  const values = present({ owner, status });
+  return scanLists<OpenRow>(readModels, {
+    name: 'open-outbound',
+    scope: OPEN_OUTBOUND,
+    ranges: [Object.keys(values).length > 0 ? { list: listBy(values) } : {}],
+    ...search,
+    isMatch: (row) =>
+      mayActFor(call, row.owner) && (!status || statusAt(row.state, search.at) === status),
+    rowsMax: ROWS_READ_MAX,
+  });
+};
+
+export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, call) => {
+  const { status, before, limit } = input;
+  const owner = input.owner_id ?? call.caller.ownerId;
+  if (owner === undefined && status !== undefined && isSettled({ status })) return OWNER_MISSING;
+  if (owner !== undefined && !mayActFor(call, owner)) return NO_REQUEST;
+  // One more than the page, so that its cursor is null if no other request matches.
+  const search = { before, limit: limit + 1, at: call.at };
+  const { rows, next } =
+    owner !== undefined && status !== undefined
+      ? await findOfOwner(deps, { owner, status }, search)
+      : await findOpen(deps, call, { owner, status, ...search });
+  const page = rows.slice(0, limit);
+  return done({
+    data: page.map(({ owner: ownerId, state }) => renderOutbound(ownerId, state, call.at)),
+    next_before: rows.length > limit ? (page.at(-1)?.sort ?? null) : next,
+    as_of: renderAsOf(deps.following.asOf()),
+  });
+};
