@@ -19,8 +19,7 @@ import {
   type Times,
   timesOf,
 } from './groups.ts';
-import { type Detail, NONE } from './columns.ts';
-import type { FactSelection } from './roll-up.ts';
+import { type Detail, type FactSelection, NONE } from './columns.ts';
 import { SlotNumbers } from './slot-numbers.ts';
 
 const WIDTH = METRICS.length;
@@ -199,11 +198,11 @@ const addClicks = (counts: number[]): void => {
 const FEW = 16;
 
 const narrow = (selection: FactSelection, { ofSet }: Groups): FactSelection => {
-  const { facts, length } = selection;
+  const { postings, length } = selection;
   const sets: number[] = [];
   for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
   if (sets.length === ofSet.length) return selection;
-  const all = facts.indexesOf(sets, length / FEW);
+  const all = postings?.indexesOf(sets, length / FEW);
   if (!all) return selection;
   // Others may have added facts since the question began.
   const indexes = all.filter((index) => index < length);

@@ -8,19 +8,12 @@ export type Dims = PerformanceSet['dims'];
 export type Detail = PerformanceFacts[number];
 
 /** One counted event, or the number of equal ones. `time` is a quarter hour, or a local day, since the epoch. */
-export type Fact = {
-  position: number;
-  time: number;
-  set: number;
-  metric: number;
-  country: number;
-};
+export type Fact = { time: number; set: number; metric: number; country: number };
 
-const grown = <Column extends Float64Array | Int32Array | Uint16Array | Uint8Array>(
-  column: Column,
-  capacity: number,
-): Column => {
-  const next = new (column.constructor as new (length: number) => Column)(capacity);
+type Column = Float64Array | Int32Array | Uint16Array | Uint8Array;
+
+export const grown = <Kind extends Column>(column: Kind, capacity: number): Kind => {
+  const next = new (column.constructor as new (length: number) => Kind)(capacity);
   next.set(column);
   return next;
 };
@@ -28,7 +21,6 @@ const grown = <Column extends Float64Array | Int32Array | Uint16Array | Uint8Arr
 /** Facts as columns, which only ever grow. */
 export class Columns {
   length = 0;
-  positions = new Float64Array(CAPACITY_FIRST);
   times = new Int32Array(CAPACITY_FIRST);
   sets = new Int32Array(CAPACITY_FIRST);
   metrics = new Uint8Array(CAPACITY_FIRST);
@@ -37,29 +29,45 @@ export class Columns {
   readonly details = new Map<number, Detail>();
   /** The dimensions of each set. */
   readonly dims: Dims[] = [];
-  /** The fact before of the same set, NONE for the first one; and the last fact and the number of facts of each set. */
-  #previous = new Int32Array(CAPACITY_FIRST);
-  readonly #ofSet: { last: number; count: number }[] = [];
 
   get capacity(): number {
-    return this.positions.length;
+    return this.times.length;
   }
 
   /** Adds a fact and returns its index. */
-  push({ position, time, set, metric, country }: Fact): number {
+  push({ time, set, metric, country }: Fact): number {
     if (this.length === this.capacity) this.#grow();
     const index = this.length;
-    this.positions[index] = position;
     this.times[index] = time;
     this.sets[index] = set;
     this.metrics[index] = metric;
     this.countries[index] = country;
+    this.length += 1;
+    return index;
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.capacity;
+    this.times = grown(this.times, capacity);
+    this.sets = grown(this.sets, capacity);
+    this.metrics = grown(this.metrics, capacity);
+    this.countries = grown(this.countries, capacity);
+  }
+}
+
+/** The facts of each set, as a chain from the newest one back. */
+export class Postings {
+  /** The fact before of the same set, NONE for the first one; and the last fact and the number of facts of each set. */
+  #previous = new Int32Array(CAPACITY_FIRST);
+  readonly #ofSet: { last: number; count: number }[] = [];
+
+  /** Adds the next fact. */
+  add(index: number, set: number): void {
+    if (index >= this.#previous.length) this.#previous = grown(this.#previous, 2 * index);
     const own = (this.#ofSet[set] ??= { last: NONE, count: 0 });
     this.#previous[index] = own.last;
     own.last = index;
     own.count += 1;
-    this.length += 1;
-    return index;
   }
 
   /** The indexes of all facts of some sets; undefined if they are more than `max`. Costs by their number. */
@@ -76,14 +84,18 @@ export class Columns {
       }
     return indexes;
   }
-
-  #grow(): void {
-    const capacity = 2 * this.capacity;
-    this.positions = grown(this.positions, capacity);
-    this.times = grown(this.times, capacity);
-    this.sets = grown(this.sets, capacity);
-    this.metrics = grown(this.metrics, capacity);
-    this.countries = grown(this.countries, capacity);
-    this.#previous = grown(this.#previous, capacity);
-  }
 }
+
+/** Facts of an owner that a question is about: the first `length` ones. `weights`: how many events each one counts. */
+export type FactSelection = {
+  facts: Columns;
+  length: number;
+  countryNames: readonly string[];
+  weights?: readonly number[];
+  /** Finds the facts of few sets without a pass over all. */
+  postings?: Postings;
+  /** The facts among them that count, where a filter leaves few; `length` is their number. */
+  indexes?: Int32Array;
+  /** Whether times are local days of the question's time zone, and not quarter hours. */
+  isByDay: boolean;
+};

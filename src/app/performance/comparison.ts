@@ -6,7 +6,7 @@ import { yearsOn } from './calendar.ts';
  * An earlier period, and the bucket of the present one in which each of its days is counted: that of
  * its counterpart, because calendar weeks and months of two periods differ in length.
  */
-type Comparison = { before: Query; bucketOfDay: (day: number) => number };
+export type Comparison = { before: Query; bucketOfDay: (day: number) => number };
 
 export const comparisonOf = (query: Query, to: 'previous_period' | 'previous_year'): Comparison => {
   const { from, to: last } = query;

@@ -13,6 +13,12 @@ export const valueOf = (dims: Dims, dimension: Dimension): string | null => {
   return dims[dimension] ?? null;
 };
 
+/** Whether a set of dimensions passes all filters, except that on country. */
+export const isMatch = (dims: Dims, filters: Partial<Record<Dimension, string>>): boolean =>
+  (Object.entries(filters) as [Dimension, string][]).every(
+    ([name, value]) => name === 'country' || valueOf(dims, name) === value,
+  );
+
 /** The values of some dimensions only. */
 export const restrictDims = (dims: Dims, dimensions: readonly Dimension[]): Dims => {
   const values: Record<string, string | string[]> = {};

@@ -14,13 +14,14 @@ import { lowerBound } from '#src/ports/lower-bound.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
-import { Columns } from './columns.ts';
-import { BYTES_PER_FACT, RollUps } from './roll-up.ts';
+import { Columns, grown, Postings } from './columns.ts';
+import { RollUps } from './roll-ups.ts';
 
 /** Large enough that a remote store answers most questions in one round trip; parsing a page takes a few milliseconds. */
 const PAGE_ROWS = 500;
 /** Facts that a process keeps in memory, in bytes: evicts the owner asked for least recently, and never the last one. */
 const CACHE_BYTES_MAX = 134_217_728;
+const BYTES_PER_FACT = 24;
 const BYTES_PER_SET = 600;
 
 /**
@@ -28,6 +29,8 @@ const BYTES_PER_SET = 600;
  * took `length` may continue after others have been added.
  */
 export class OwnerFacts extends Columns {
+  positions = new Float64Array(this.capacity);
+  readonly postings = new Postings();
   /** Names of countries; the first one is empty. */
   readonly countryNames: string[] = [''];
   readonly rollUps = new RollUps(this);
@@ -52,12 +55,15 @@ export class OwnerFacts extends Columns {
       if (number < this.length) continue;
       const detail = facts[at + 4] ?? 0;
       const index = this.push({
-        position,
         time,
         set: facts[at + 2] as number,
         metric: facts[at + 3] as number,
         country: typeof detail === 'string' ? this.#countryId(detail) : 0,
       });
+      if (this.positions.length < this.capacity)
+        this.positions = grown(this.positions, this.capacity);
+      this.positions[index] = position;
+      this.postings.add(index, facts[at + 2] as number);
       if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
     }
   }

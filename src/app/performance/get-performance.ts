@@ -21,8 +21,8 @@ import {
   renderSum,
 } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
-import { comparisonOf, join } from './comparison.ts';
-import type { FactSelection } from './roll-up.ts';
+import type { FactSelection } from './columns.ts';
+import { type Comparison, comparisonOf, join } from './comparison.ts';
 
 type Input = InputOf<'getPerformance'>;
 type PerformanceDeps = Pick<
@@ -63,15 +63,11 @@ export const countPerformance = async (
   if (isRefusal(query)) return query;
   const comparison = input.compare_to && comparisonOf(query, input.compare_to);
   const before = comparison?.before;
-  const source = await sourceOf(deps, ownerId, { query, position: input.as_of });
+  const source = await sourceOf(deps, ownerId, input.as_of);
   if (isRefusal(source)) return source;
 
-  const counted = await source.count((selection) => aggregate(selection, query));
-  const compared =
-    comparison &&
-    (await source.count((selection) =>
-      aggregate(selection, comparison.before, comparison.bucketOfDay),
-    ));
+  const counted = await aggregate(await source.select(query), query);
+  const compared = comparison && (await countBefore(source, comparison));
   const joined = compared && (await join(await counted.all(), await compared.all()));
   const buckets = await orderedBuckets(counted, query, joined?.buckets);
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
@@ -200,13 +196,16 @@ const queryOf = (input: Input, at: number): Query | Refusal => {
   };
 };
 
-/** Counts facts, which reflect a position of the log. */
+/** Facts of the owner, which reflect a position of the log. */
 type Source = {
-  count(counting: (selection: FactSelection) => Promise<Report>): Promise<Report>;
+  select(query: Query): Promise<FactSelection>;
   asOf: { position: Position; at: number | null };
 };
 
-type Asked = { query: Query; position: Position | undefined };
+const countBefore = async (
+  source: Source,
+  { before, bucketOfDay }: Comparison,
+): Promise<Report> => aggregate(await source.select(before), before, bucketOfDay);
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
   refuse('parameter_invalid', 'Some parameters are not valid.', {
@@ -217,12 +216,12 @@ const invalid = (pointer: string, code: string, detail: string): Refusal =>
 const sourceOf = async (
   deps: PerformanceDeps,
   ownerId: string,
-  { query, position }: Asked,
+  position: Position | undefined,
 ): Promise<Source | Refusal> => {
   if (position !== undefined) return sourceUpTo(deps, ownerId, position);
   const asOf = deps.following.asOf();
-  const { rollUps } = await deps.facts.read(deps.readModels, ownerId);
-  return { count: (counting) => rollUps.count(query, counting), asOf };
+  const { rollUps, length } = await deps.facts.read(deps.readModels, ownerId);
+  return { select: (query) => rollUps.select(query, length), asOf };
 };
 
 const sourceUpTo = async (
@@ -238,11 +237,10 @@ const sourceUpTo = async (
       retryAfterS: 1,
     });
   const facts = await deps.facts.read(deps.readModels, ownerId);
-  const { countryNames } = facts;
-  const selection = { facts, length: facts.upTo(position), countryNames, isByDay: false };
+  const length = facts.upTo(position);
   const [last] = await log.readBack({ upTo: position, limit: 1, owner: ownerId });
   return {
-    count: (counting) => counting(selection),
+    select: (query) => facts.rollUps.select(query, length),
     asOf: { position, at: last?.meta.at ?? null },
   };
 };

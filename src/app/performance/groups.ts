@@ -1,11 +1,9 @@
-import type { Dimension } from '#contracts/records/performance.ts';
 import { COUNTRY_UNIQUES_MIN, METRICS, OTHER_COUNTRIES } from '#contracts/records/performance.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
-import { type Dims, NONE } from './columns.ts';
-import { valueOf } from './dimensions.ts';
-import type { FactSelection } from './roll-up.ts';
+import { type Dims, type FactSelection, NONE } from './columns.ts';
+import { isMatch, valueOf } from './dimensions.ts';
 
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const QUARTERS = 96;
@@ -47,15 +45,13 @@ export const timesOf = (
 export type Groups = { ofSet: Int32Array; values: (string | null)[][] };
 
 export const groupsOf = (dims: readonly Dims[], { groupBy, filters }: Query): Groups => {
-  const { country: _ofVisits, ...rest } = filters;
-  const wanted = Object.entries(rest) as [Dimension, string][];
-  const ids = new Map<string, number>();
+  const ids = new Map<string | null | undefined, number>();
   const values: Groups['values'] = [];
   const ofSet = new Int32Array(dims.length).fill(NONE);
   for (const [set, one] of dims.entries()) {
-    if (!wanted.every(([name, value]) => valueOf(one, name) === value)) continue;
+    if (!isMatch(one, filters)) continue;
     const group = groupBy.map((dimension) => valueOf(one, dimension));
-    const key = JSON.stringify(group);
+    const key = group.length === 1 ? group[0] : JSON.stringify(group);
     let id = ids.get(key);
     if (id === undefined) {
       id = values.push(group) - 1;

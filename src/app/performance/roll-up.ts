@@ -1,61 +1,52 @@
 import type { Dimension } from '#contracts/records/performance.ts';
-import { KeyedQueue } from '../shared/keyed-queue.ts';
-import { eventLoopTurns } from '../shared/turns.ts';
+import { eventLoopTurns, inTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
-import { Columns, type Dims } from './columns.ts';
-import { restrictDims } from './dimensions.ts';
+import { Columns, type Dims, type FactSelection, type Postings } from './columns.ts';
+import { isMatch, restrictDims, valueOf } from './dimensions.ts';
+import { type Place, Series, seriesName } from './series.ts';
 
-export const BYTES_PER_FACT = 24;
-/** A cell with its entry in the Map. */
-const BYTES_PER_CELL = 80;
-const ROLL_UPS_MAX = 12;
-/** Fewer facts than this are counted one by one in about a millisecond. */
-const FACTS_MIN = 20_000;
+/** A day of a series, in two arrays that grow by half. */
+const BYTES_PER_DAY = 24;
+/** A series without its days, with its entry in the Map. */
+const BYTES_PER_SERIES = 300;
 const QUARTERS = 96;
 const SLICE = 8_192;
+/** More than the days since the epoch of any event. */
+const DAYS_MAX = 2 ** 17;
 
-/** The radices of the number of a cell: its day, set of dimensions, country and metric. */
-const SETS = 2 ** 20;
-const COUNTRIES = 2 ** 10;
-const METRICS = 2 ** 4;
+export type FactSource = Columns & { readonly countryNames: readonly string[]; readonly postings: Postings };
 
-/** Facts of an owner that a question is about: the first `length` ones. `weights`: how many events each one counts. */
-export type FactSelection = {
-  facts: Columns;
-  length: number;
-  countryNames: readonly string[];
-  weights?: readonly number[];
-  /** The facts among them that count, where a filter leaves few; `length` is their number. */
-  indexes?: Int32Array;
-  /** Whether times are local days of the question's time zone, and not quarter hours. */
-  isByDay: boolean;
-};
-
-type Source = Columns & { readonly countryNames: readonly string[] };
-
-/** Facts with equal local day, dimensions, country and metric, summed in one cell. Cells are updated by new facts. */
-class RollUp {
-  readonly cells = new Columns();
-  readonly weights: number[] = [];
-  readonly #source: Source;
+/** The facts of an owner summed by local day, as one series for each set of some dimensions, country and metric. */
+export class RollUp {
+  readonly #source: FactSource;
   readonly #localDays: (utcDay: number) => (quarter: number) => number;
   readonly #dimensions: readonly Dimension[];
-  /** Cells of all countries are one where no question names countries. */
+  /** All countries are one where no question names countries. */
   readonly #hasCountries: boolean;
-  readonly #indexes = new Map<number, number>();
+  readonly #byName = new Map<number, Series>();
+  /** By set: its dimensions, its series, and its facts with amounts, which are not summed. */
+  readonly #dims: Dims[] = [];
+  readonly #series: Series[][] = [];
+  readonly #amounts: number[][] = [];
   readonly #setIds = new Map<string, number>();
-  /** The set of the cells for each set of the facts. */
+  /** The set here for each set of the facts. */
   readonly #setOf: number[] = [];
   readonly #dayOf = new Map<number, number>();
   #counted = 0;
 
-  constructor(source: Source, timeZone: string, dimensions: readonly Dimension[]) {
+  constructor(source: FactSource, timeZone: string, dimensions: readonly Dimension[]) {
     this.#source = source;
     const calendar = calendarOf(timeZone);
     this.#localDays = (day) => calendar.localDays(day);
     this.#dimensions = dimensions;
     this.#hasCountries = dimensions.includes('country');
+  }
+
+  get bytes(): number {
+    // Each fact can have a day of its own, but most share one.
+    const days = Math.min(this.#counted, this.#byName.size * this.#dayOf.size);
+    return this.#byName.size * BYTES_PER_SERIES + days * BYTES_PER_DAY;
   }
 
   /** Adds the facts that came since the last call. Costs by their number. */
@@ -70,25 +61,105 @@ class RollUp {
     }
   }
 
-  #add(index: number): void {
-    const { times, sets, metrics, countries, details } = this.#source;
-    const time = this.#day(times[index] ?? 0);
-    const set = this.#set(sets[index] ?? 0);
-    const metric = metrics[index] ?? 0;
-    const country = this.#hasCountries ? (countries[index] ?? 0) : 0;
-    const detail = details.get(index);
-    const cell = ((time * SETS + set) * COUNTRIES + country) * METRICS + metric;
-    let at = Array.isArray(detail) ? undefined : this.#indexes.get(cell);
-    if (at === undefined) {
-      at = this.cells.push({ position: 0, time, set, metric, country });
-      this.weights.push(0);
-      if (!Array.isArray(detail)) this.#indexes.set(cell, at);
-    }
-    this.weights[at] = (this.weights[at] ?? 0) + (typeof detail === 'number' ? detail : 1);
-    if (Array.isArray(detail)) this.cells.details.set(at, detail);
+  /**
+   * The days of the question's period, or for one bucket its sum, for the facts before `upTo`. Costs by the size of the
+   * result and by the number of facts since.
+   */
+  async select(query: Query, upTo: number): Promise<FactSelection> {
+    const cells = new Columns();
+    const weights: number[] = [];
+    const newer = this.#countFrom(upTo, query);
+    const push = (place: Place, time: number, count: number): void => {
+      const own = newer?.get(seriesName(place) * DAYS_MAX + time);
+      if (own === count) return;
+      cells.push({ ...place, set: cells.dims.length - 1, time });
+      weights.push(count - (own ?? 0));
+    };
+    await inTurns(this.#setsOf(query.filters), (set) => {
+      cells.dims.push(this.#dims[set] ?? {});
+      for (const series of this.#series[set] ?? []) {
+        const from = series.indexFrom(query.from);
+        const to = series.indexFrom(query.to + 1);
+        if (query.granularity === 'total') {
+          if (from < to) push(series.place, query.from, series.between(from, to));
+        } else
+          for (let at = from; at < to; at += 1)
+            push(series.place, series.days[at] ?? 0, series.between(at, at + 1));
+      }
+      for (const index of this.#amounts[set] ?? []) {
+        const time = this.#dayAt(index);
+        if (index >= upTo || time < query.from || time > query.to) continue;
+        cells.details.set(cells.length, this.#source.details.get(index) ?? 0);
+        cells.push({ ...this.#placeOf(index), set: cells.dims.length - 1, time });
+        weights.push(1);
+      }
+    });
+    const { length } = cells;
+    const { countryNames } = this.#source;
+    return { facts: cells, length, countryNames, weights, isByDay: true };
   }
 
-  #day(quarter: number): number {
+  /** Counts the facts from `index` on as `select` does; undefined if there are none. */
+  #countFrom(index: number, { from, to, granularity }: Query): Map<number, number> | undefined {
+    if (index >= this.#counted) return undefined;
+    const counts = new Map<number, number>();
+    for (let at = index; at < this.#counted; at += 1) {
+      const day = this.#dayAt(at);
+      if (day < from || day > to || this.#hasAmounts(at)) continue;
+      const name = seriesName(this.#placeOf(at)) * DAYS_MAX + (granularity === 'total' ? from : day);
+      counts.set(name, (counts.get(name) ?? 0) + this.#countOf(at));
+    }
+    return counts;
+  }
+
+  /** The sets that pass the filters. Costs by the number of all sets, unless each dimension has a filter. */
+  #setsOf(filters: Query['filters']): number[] {
+    const isOne = this.#dimensions.every((name) => name === 'country' || name in filters);
+    if (isOne && this.#dimensions.length > 0) {
+      const set = this.#setIds.get(this.#nameOf((name) => filters[name] ?? null));
+      return set === undefined ? [] : [set];
+    }
+    const sets: number[] = [];
+    for (const [set, dims] of this.#dims.entries()) if (isMatch(dims, filters)) sets.push(set);
+    return sets;
+  }
+
+  #add(index: number): void {
+    const place = this.#placeOf(index);
+    if (this.#hasAmounts(index)) {
+      (this.#amounts[place.set] ??= []).push(index);
+      return;
+    }
+    const name = seriesName(place);
+    let series = this.#byName.get(name);
+    if (!series) {
+      series = new Series(place);
+      this.#byName.set(name, series);
+      (this.#series[place.set] ??= []).push(series);
+    }
+    series.add(this.#dayAt(index), this.#countOf(index));
+  }
+
+  #placeOf(index: number): Place {
+    const { sets, metrics, countries } = this.#source;
+    return {
+      set: this.#set(sets[index] ?? 0),
+      country: this.#hasCountries ? (countries[index] ?? 0) : 0,
+      metric: metrics[index] ?? 0,
+    };
+  }
+
+  #hasAmounts(index: number): boolean {
+    return Array.isArray(this.#source.details.get(index));
+  }
+
+  #countOf(index: number): number {
+    const detail = this.#source.details.get(index);
+    return typeof detail === 'number' ? detail : 1;
+  }
+
+  #dayAt(index: number): number {
+    const quarter = this.#source.times[index] ?? 0;
     let day = this.#dayOf.get(quarter);
     if (day === undefined) {
       const utcDay = Math.floor(quarter / QUARTERS);
@@ -101,70 +172,18 @@ class RollUp {
   #set(set: number): number {
     const known = this.#setOf[set];
     if (known !== undefined) return known;
-    const dims: Dims = restrictDims(this.#source.dims[set] ?? {}, this.#dimensions);
-    const name = JSON.stringify(dims);
+    const dims = this.#source.dims[set] ?? {};
+    const name = this.#nameOf((dimension) => valueOf(dims, dimension));
     let id = this.#setIds.get(name);
     if (id === undefined) {
-      id = this.cells.dims.push(dims) - 1;
+      id = this.#dims.push(restrictDims(dims, this.#dimensions)) - 1;
       this.#setIds.set(name, id);
     }
     this.#setOf[set] = id;
     return id;
   }
-}
 
-/** The roll-ups of an owner's facts: one for each time zone and set of dimensions that questions name repeatedly. */
-export class RollUps {
-  readonly #source: Source;
-  readonly #factsMin: number;
-  readonly #byName = new Map<string, RollUp | undefined>();
-  readonly #queue = new KeyedQueue();
-
-  /** With fewer than `factsMin` facts, nothing is rolled up. */
-  constructor(source: Source, factsMin = FACTS_MIN) {
-    this.#source = source;
-    this.#factsMin = factsMin;
-  }
-
-  get bytes(): number {
-    let bytes = 0;
-    for (const rollUp of this.#byName.values())
-      if (rollUp) bytes += rollUp.cells.capacity * (BYTES_PER_FACT + BYTES_PER_CELL);
-    return bytes;
-  }
-
-  /**
-   * Counts all facts with `count`, from the second question with these dimensions on from a roll-up. Its cells do not change
-   * meanwhile.
-   */
-  async count<Result>(
-    { timeZone, groupBy, filters }: Query,
-    count: (selection: FactSelection) => Promise<Result>,
-  ): Promise<Result> {
-    const facts = this.#source;
-    const { length, countryNames } = facts;
-    const all: FactSelection = { facts, length, countryNames, isByDay: false };
-    const dimensions = [...new Set([...groupBy, ...(Object.keys(filters) as Dimension[])])].sort();
-    if (length < this.#factsMin || facts.dims.length > SETS || countryNames.length > COUNTRIES)
-      return count(all);
-    const name = JSON.stringify([timeZone, dimensions]);
-    const wasAsked = this.#byName.has(name);
-    const rollUp =
-      this.#byName.get(name) ?? (wasAsked ? new RollUp(facts, timeZone, dimensions) : undefined);
-    this.#keep(name, rollUp);
-    if (!rollUp) return count(all);
-    return this.#queue.run(name, async () => {
-      await rollUp.update();
-      const { cells, weights } = rollUp;
-      return count({ facts: cells, length: cells.length, countryNames, weights, isByDay: true });
-    });
-  }
-
-  /** Moves the roll-up to the end, and drops the one that was asked for least recently. */
-  #keep(name: string, rollUp: RollUp | undefined): void {
-    this.#byName.delete(name);
-    this.#byName.set(name, rollUp);
-    const [oldest] = this.#byName.keys();
-    if (this.#byName.size > ROLL_UPS_MAX && oldest !== undefined) this.#byName.delete(oldest);
+  #nameOf(value: (dimension: Dimension) => string | null): string {
+    return JSON.stringify(this.#dimensions.map((name) => (name === 'country' ? null : value(name))));
   }
 }

@@ -1,5 +1,5 @@
 /** Facts of performance, made from rows of a store or from counts, without a service. */
-import type { FactSelection } from '#src/app/performance/roll-up.ts';
+import type { FactSelection } from '#src/app/performance/columns.ts';
 import { OwnerFacts, FactsCache } from '#src/app/performance/facts.ts';
 import { METRIC, performance } from '#projections/performance.ts';
 import type { ListQuery, ReadModels } from '#src/ports/read-model.ts';
@@ -55,8 +55,8 @@ export const factsOf = (records: readonly PerformanceRecord[]): OwnerFacts => {
 
 /** All facts, one by one. */
 export const allOf = (facts: OwnerFacts): FactSelection => {
-  const { length, countryNames } = facts;
-  return { facts, length, countryNames, isByDay: false };
+  const { length, countryNames, postings } = facts;
+  return { facts, length, countryNames, postings, isByDay: false };
 };
 
 export const selectionOf = (records: readonly PerformanceRecord[]): FactSelection =>

@@ -1,0 +1,46 @@
+import { lowerBound } from '#src/ports/lower-bound.ts';
+
+/** The radices of the number of a place. */
+export const SETS_MAX = 2 ** 20;
+export const COUNTRIES_MAX = 2 ** 10;
+const METRICS_MAX = 2 ** 4;
+
+/** Set of dimensions, country and metric. */
+export type Place = { set: number; country: number; metric: number };
+
+/** A number for a place. */
+export const seriesName = ({ set, country, metric }: Place): number =>
+  (set * COUNTRIES_MAX + country) * METRICS_MAX + metric;
+
+/** The counts of one place by local day: `sums[n]` is that of all days up to `days[n]`. */
+export class Series {
+  readonly place: Place;
+  readonly days: number[] = [];
+  readonly sums: number[] = [];
+
+  constructor(place: Place) {
+    this.place = place;
+  }
+
+  /** Adds events of a day. Costs by the number of later days, which a late event has only. */
+  add(day: number, count: number): void {
+    const { days, sums } = this;
+    let at = days.length;
+    while (at > 0 && (days[at - 1] ?? 0) >= day) at -= 1;
+    if (days[at] !== day) {
+      days.splice(at, 0, day);
+      sums.splice(at, 0, sums[at - 1] ?? 0);
+    }
+    for (; at < sums.length; at += 1) sums[at] = (sums[at] ?? 0) + count;
+  }
+
+  /** The index of the first day that is not before `day`. */
+  indexFrom(day: number): number {
+    return lowerBound(this.days.length, (index) => (this.days[index] ?? 0) < day);
+  }
+
+  /** The events of the days from one index to another one, which is excluded. */
+  between(from: number, to: number): number {
+    return (this.sums[to - 1] ?? 0) - (this.sums[from - 1] ?? 0);
+  }
+}
