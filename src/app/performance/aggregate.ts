@@ -4,7 +4,6 @@ import {
   addTo,
   type Bucket,
   bucketIn,
-  emptyBucket,
   emptySum,
   type OrderedBuckets,
   type Query,
@@ -177,16 +176,19 @@ export class Report {
   #bucket(number: number): Bucket {
     const slot = this.#numbers.slots[number] ?? 0;
     const columns = this.#columns;
-    const bucket = this.#layout.times.starts[Math.floor(slot / columns)] ?? 0;
-    const counts = [...this.#counts.subarray(number * WIDTH, (number + 1) * WIDTH)];
+    const counts: number[] = [];
+    for (let at = number * WIDTH; at < (number + 1) * WIDTH; at += 1)
+      counts.push(this.#counts[at] ?? 0);
     addClicks(counts);
-    const money = this.#money.get(number) ?? { rfq: new Map(), won: new Map() };
     return {
-      ...emptyBucket({ bucket, group: this.#groupOf(slot % columns) }),
-      sum: { counts, ...money },
+      bucket: this.#layout.times.starts[Math.floor(slot / columns)] ?? 0,
+      group: this.#groupOf(slot % columns),
+      sum: { counts, ...(this.#money.get(number) ?? NO_MONEY) },
     };
   }
 }
+
+const NO_MONEY = { rfq: new Map<string, number>(), won: new Map<string, number>() };
 
 /** Adds to each metric of clicks the counts of those after it. */
 const addClicks = (counts: number[]): void => {

@@ -1,5 +1,6 @@
 import type { Dimension, Metric, ReportRow } from '#contracts/records/performance.ts';
 import { METRICS } from '#contracts/records/performance.ts';
+import { cached } from '../shared/cached.ts';
 import { byText, inTurns, sortedInTurns } from '../shared/turns.ts';
 import { bucketOf, dateOf } from './calendar.ts';
 
@@ -16,8 +17,12 @@ export type Query = {
 /** Sums while folding: counts in the order of METRICS, amounts by currency. */
 export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string, number> };
 
-/** One row of the answer. `key` is its bucket and group as text, unique within the answer. */
-export type Bucket = { key: string; bucket: number; group: (string | null)[]; sum: Sum };
+/** One row of the answer. */
+export type Bucket = { bucket: number; group: (string | null)[]; sum: Sum };
+
+/** Bucket and group as text, unique within the answer. */
+export const keyOf = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): string =>
+  JSON.stringify([bucket, group]);
 
 /** Buckets in order, which are made when they are read. `startAt` is the start of the bucket at an index. */
 export type OrderedBuckets = {
@@ -33,7 +38,6 @@ export const emptySum = (): Sum => ({
 });
 
 export const emptyBucket = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): Bucket => ({
-  key: JSON.stringify([bucket, group]),
   bucket,
   group,
   sum: emptySum(),
@@ -76,32 +80,33 @@ export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise
   const starts = [...byStart.keys()].sort((a, b) => a - b);
   const ordered: Bucket[] = [];
   for (const start of starts) {
-    const ofStart = byStart.get(start) ?? [];
-    for (const one of await sortedInTurns(ofStart, (a, b) => byText(a.key, b.key)))
-      ordered.push(one);
+    const keyed = (byStart.get(start) ?? []).map((one): [string, Bucket] => [keyOf(one), one]);
+    for (const [, one] of await sortedInTurns(keyed, ([a], [b]) => byText(a, b))) ordered.push(one);
   }
   return ordered;
 };
 
-export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => ({
-  ...(Object.fromEntries(METRICS.map((name, i) => [name, counts[i] ?? 0])) as Record<
-    Metric,
-    number
-  >),
-  rfq_value: renderMoney(rfq),
-  won_value: renderMoney(won),
-});
+export const renderSum = ({ counts, rfq, won }: Sum): ReportRow['metrics'] => {
+  const sums = {} as Record<Metric, number>;
+  for (let i = 0; i < METRICS.length; i += 1) sums[METRICS[i] as Metric] = counts[i] ?? 0;
+  return Object.assign(sums, { rfq_value: renderMoney(rfq), won_value: renderMoney(won) });
+};
 
 const renderMoney = (amounts: Map<string, number>) =>
   [...amounts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, amount]) => ({ amount, currency }));
 
+const DATES_MAX = 1_000;
+/** Cached, because the buckets of one day are many. */
+const startDate = cached(DATES_MAX, dateOf);
+
 export const renderBucket = (
   { bucket, group, sum }: Bucket,
   groupBy: readonly Dimension[],
-): ReportRow => ({
-  bucket_start: dateOf(bucket),
-  dimensions: Object.fromEntries(groupBy.map((name, i) => [name, group[i] ?? null])),
-  metrics: renderSum(sum),
-});
+): ReportRow => {
+  const dimensions: ReportRow['dimensions'] = {};
+  for (let i = 0; i < groupBy.length; i += 1)
+    dimensions[groupBy[i] as Dimension] = group[i] ?? null;
+  return { bucket_start: startDate(bucket), dimensions, metrics: renderSum(sum) };
+};

@@ -1,5 +1,5 @@
 import { inTurns } from '../shared/turns.ts';
-import { type Bucket, bucketIn, emptyBucket, emptySum, type Query, type Sum } from './buckets.ts';
+import { type Bucket, bucketIn, emptyBucket, emptySum, keyOf, type Query, type Sum } from './buckets.ts';
 import { yearsOn } from './calendar.ts';
 
 /**
@@ -32,12 +32,13 @@ export const join = async (
   before: readonly Bucket[],
 ): Promise<{ buckets: Bucket[]; earlier: (bucket: Bucket) => Sum }> => {
   const keys = new Set<string>();
-  await inTurns(now, ({ key }) => keys.add(key));
+  await inTurns(now, (bucket) => keys.add(keyOf(bucket)));
   const buckets = [...now];
   const sums = new Map<string, Sum>();
   await inTurns(before, (bucket) => {
-    sums.set(bucket.key, bucket.sum);
-    if (!keys.has(bucket.key)) buckets.push(emptyBucket(bucket));
+    const key = keyOf(bucket);
+    sums.set(key, bucket.sum);
+    if (!keys.has(key)) buckets.push(emptyBucket(bucket));
   });
-  return { buckets, earlier: ({ key }) => sums.get(key) ?? emptySum() };
+  return { buckets, earlier: (bucket) => sums.get(keyOf(bucket)) ?? emptySum() };
 };

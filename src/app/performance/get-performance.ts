@@ -15,6 +15,7 @@ import { aggregate, type Report } from './aggregate.ts';
 import {
   type Bucket,
   inOrder,
+  keyOf,
   type OrderedBuckets,
   type Query,
   renderBucket,
@@ -39,7 +40,7 @@ type Place = z.output<typeof PLACE>;
 
 const placeOf = (bucket: Bucket, lastDay: number): Place => [
   bucket.bucket,
-  nameOf(bucket.key),
+  nameOf(keyOf(bucket)),
   lastDay,
 ];
 
@@ -76,10 +77,11 @@ export const countPerformance = async (
   const { last } = page;
   // A page takes many milliseconds to render and to check, so no two are rendered in one turn.
   await eventLoopTurns.pause();
-  const rowOf = (bucket: Bucket): ReportRow => ({
-    ...renderBucket(bucket, query.groupBy),
-    ...(joined && { comparison: renderSum(joined.earlier(bucket)) }),
-  });
+  const rowOf = (bucket: Bucket): ReportRow => {
+    const row = renderBucket(bucket, query.groupBy);
+    if (joined) row.comparison = renderSum(joined.earlier(bucket));
+    return row;
+  };
   const answer = {
     data: isWhole ? [] : [...page.shown].map(rowOf),
     totals: renderSum(counted.total()),
@@ -138,7 +140,7 @@ const wholePage = (buckets: OrderedBuckets): Page | Refusal => {
 const indexAfter = (buckets: OrderedBuckets, [start, name]: Place): number => {
   const first = lowerBound(buckets.length, (index) => buckets.startAt(index) < start);
   for (let index = first; index < buckets.length && buckets.startAt(index) === start; index += 1)
-    if (nameOf(buckets.at(index).key) === name) return index + 1;
+    if (nameOf(keyOf(buckets.at(index))) === name) return index + 1;
   return 0;
 };
 
