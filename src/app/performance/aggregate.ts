@@ -50,6 +50,10 @@ export class Report {
     this.#counts = new Float64Array(Math.min(slots, factsMax) * WIDTH);
   }
 
+  get countries(): Countries {
+    return this.#layout.countries;
+  }
+
   get #columns(): number {
     const { groups, countries } = this.#layout;
     return groups.values.length * countries.names.length;
@@ -211,19 +215,26 @@ const narrow = (selection: FactSelection, { ofSet }: Groups): FactSelection => {
   return { ...selection, length: indexes.length, indexes };
 };
 
+type Options = {
+  /** Assigns the days to the buckets of another period than the one that is counted. */
+  bucketOfDay?: (day: number) => number;
+  /** How countries are named in a longer period. */
+  countries?: Countries;
+};
+
 /**
- * Counts facts in buckets of local days and groups of dimensions. `bucketOfDay` can assign the days to the buckets of
- * another period than the one that is counted. Costs one pass over the facts, and two if countries are named.
+ * Counts facts in buckets of local days and groups of dimensions. Costs one pass over the facts, and two if countries are
+ * named.
  */
 export const aggregate = async (
   selection: FactSelection,
   query: Query,
-  bucketOfDay = (day: number): number => bucketIn(query, day),
+  { bucketOfDay = (day) => bucketIn(query, day), countries: named }: Options = {},
 ): Promise<Report> => {
   const times = timesOf(query, bucketOfDay, selection.isByDay);
   const groups = groupsOf(selection.facts.dims, query);
   const narrowed = narrow(selection, groups);
-  const countries = await countriesOf(narrowed, times, { groups, query });
+  const countries = named ?? (await countriesOf(narrowed, times, { groups, query }));
   const place = query.groupBy.indexOf('country');
   const report = new Report({ times, groups, countries, place }, narrowed.length);
   await inSlices(narrowed, (from, to) => report.count(narrowed, from, to));

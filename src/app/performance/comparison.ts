@@ -1,5 +1,13 @@
 import { inTurns } from '../shared/turns.ts';
-import { type Bucket, bucketIn, emptyBucket, emptySum, keyOf, type Query, type Sum } from './buckets.ts';
+import {
+  type Bucket,
+  bucketIn,
+  emptyBucket,
+  emptySum,
+  keyOf,
+  type Query,
+  type Sum,
+} from './buckets.ts';
 import { yearsOn } from './calendar.ts';
 
 /**

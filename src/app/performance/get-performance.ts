@@ -1,9 +1,6 @@
-import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { reportRow, type ReportRow } from '#contracts/records/performance.ts';
-import { nameOf } from '../events/hash.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import { lowerBound } from '#src/ports/lower-bound.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -12,37 +9,17 @@ import { present } from '../shared/present.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { aggregate, type Report } from './aggregate.ts';
-import {
-  type Bucket,
-  inOrder,
-  keyOf,
-  type OrderedBuckets,
-  type Query,
-  renderBucket,
-  renderSum,
-} from './buckets.ts';
+import { type Bucket, type Query, renderBucket, renderSum } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import type { FactSelection } from './columns.ts';
 import { type Comparison, comparisonOf, join } from './comparison.ts';
+import { type AskedRows, countPage, orderedBuckets, pageIn, PLACE, placeOf } from './pages.ts';
 
 type Input = InputOf<'getPerformance'>;
 type PerformanceDeps = Pick<
   Deps,
   'facts' | 'readModels' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
 > & { log: Pick<Deps['log'], 'head' | 'readBack'> };
-
-/**
- * The place in a cursor: bucket and name of the last row of the page, so that rows that arrive later
- * repeat none; and the last day of the listing, which would otherwise change at midnight.
- */
-const PLACE = z.tuple([z.int(), z.string(), z.int()]);
-type Place = z.output<typeof PLACE>;
-
-const placeOf = (bucket: Bucket, lastDay: number): Place => [
-  bucket.bucket,
-  nameOf(keyOf(bucket)),
-  lastDay,
-];
 
 export const getPerformance: Handler<'getPerformance'> = (deps, input, { caller, at, file }) =>
   countPerformance(deps, input, { ownerId: caller.ownerId, at, file });
@@ -67,12 +44,9 @@ export const countPerformance = async (
   const source = await sourceOf(deps, ownerId, input.as_of);
   if (isRefusal(source)) return source;
 
-  const counted = await aggregate(await source.select(query), query);
-  const compared = comparison && (await countBefore(source, comparison));
-  const joined = compared && (await join(await counted.all(), await compared.all()));
-  const buckets = await orderedBuckets(counted, query, joined?.buckets);
   const isWhole = file === true && input.limit === undefined && input.cursor === undefined;
-  const page = isWhole ? wholePage(buckets) : pageAfter(buckets, after, input.limit);
+  const rows = { after, limit: input.limit, isWhole };
+  const { counted, compared, joined, page } = await count(source, query, { comparison, rows });
   if (isRefusal(page)) return page;
   const { last } = page;
   // A page takes many milliseconds to render and to check, so no two are rendered in one turn.
@@ -103,58 +77,23 @@ export const countPerformance = async (
   return done(answer, isWhole ? { rows: rowsOfFile(page.shown, rowOf) } : {});
 };
 
-/** Without groups the answer has every bucket of its period, and with a comparison also those of the earlier period. */
-const orderedBuckets = async (
-  report: Report,
-  query: Query,
-  joined: readonly Bucket[] | undefined,
-): Promise<OrderedBuckets> => {
-  if (!joined && query.groupBy.length > 0) return report.inOrder();
-  const list = await inOrder(joined ?? (await report.all()), query);
-  const at = (index: number): Bucket => list[index] as Bucket;
-  return { length: list.length, startAt: (index) => at(index).bucket, at };
-};
+type Counting = { comparison: Comparison | undefined; rows: AskedRows };
 
-type Page = { shown: Iterable<Bucket>; last: Bucket | undefined; more: boolean };
-
-const rangeOf = function* (
-  buckets: OrderedBuckets,
-  from: number,
-  to: number,
-): Generator<Bucket, void> {
-  for (let index = from; index < to; index += 1) yield buckets.at(index);
-};
-
-const wholePage = (buckets: OrderedBuckets): Page | Refusal => {
-  const max = LIMITS.PERFORMANCE_FILE_ROWS_MAX;
-  const { length } = buckets;
-  if (length <= max) return { shown: rangeOf(buckets, 0, length), last: undefined, more: false };
-  return refuse(
-    'answer_too_large',
-    `The answer has ${length} rows, and a file has at most ${max}. Narrow from and to, use a ` +
-      'coarser granularity, fewer dimensions in group_by or a filter, or read pages with limit and cursor.',
-  );
-};
-
-/** The index after the place of a cursor; 0 if there is no such row any more. */
-const indexAfter = (buckets: OrderedBuckets, [start, name]: Place): number => {
-  const first = lowerBound(buckets.length, (index) => buckets.startAt(index) < start);
-  for (let index = first; index < buckets.length && buckets.startAt(index) === start; index += 1)
-    if (nameOf(keyOf(buckets.at(index))) === name) return index + 1;
-  return 0;
-};
-
-const pageAfter = (
-  buckets: OrderedBuckets,
-  after: Place | undefined,
-  limit: number = LIMITS.PERFORMANCE_PAGE_ROWS_DEFAULT,
-): Page | Refusal => {
-  const from = after ? indexAfter(buckets, after) : 0;
-  if (after && from === 0)
-    return refuse('cursor_invalid', 'The row that the cursor points to no longer exists.');
-  const to = Math.min(from + limit, buckets.length);
-  const shown = [...rangeOf(buckets, from, to)];
-  return { shown, last: shown.at(-1), more: to < buckets.length };
+/** Counts both periods and the page. */
+const count = async (source: Source, query: Query, { comparison, rows }: Counting) => {
+  const mayBePart = query.groupBy.length > 0 && !comparison && !rows.isWhole;
+  // Totals need no days. Facts that are counted one by one do not depend on the period.
+  const inTotal = mayBePart ? { ...query, granularity: 'total' as const } : query;
+  const selection = await source.select(inTotal);
+  const isPart = mayBePart && selection.isByDay && query.granularity !== 'total';
+  const counted = await aggregate(selection, isPart ? inTotal : query);
+  const compared = comparison && (await countBefore(source, comparison));
+  const joined = compared && (await join(await counted.all(), await compared.all()));
+  const { countries } = counted;
+  const page = isPart
+    ? await countPage(source.select, query, { ...rows, countries })
+    : pageIn(await orderedBuckets(counted, query, joined?.buckets), rows);
+  return { counted, compared, joined, page };
 };
 
 /** Renders and checks each row when it is read, so that no request waits for all of them. */
@@ -204,10 +143,8 @@ type Source = {
   asOf: { position: Position; at: number | null };
 };
 
-const countBefore = async (
-  source: Source,
-  { before, bucketOfDay }: Comparison,
-): Promise<Report> => aggregate(await source.select(before), before, bucketOfDay);
+const countBefore = async (source: Source, { before, bucketOfDay }: Comparison): Promise<Report> =>
+  aggregate(await source.select(before), before, { bucketOfDay });
 
 const invalid = (pointer: string, code: string, detail: string): Refusal =>
   refuse('parameter_invalid', 'Some parameters are not valid.', {

@@ -2,7 +2,7 @@ import type { Dimension } from '#contracts/records/performance.ts';
 import { eventLoopTurns, inTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
-import { Columns, type Dims, type FactSelection, type Postings } from './columns.ts';
+import { Columns, type Dims, type FactSelection, NONE, type Postings } from './columns.ts';
 import { isMatch, restrictDims, valueOf } from './dimensions.ts';
 import { type Place, Series, seriesName } from './series.ts';
 
@@ -15,7 +15,10 @@ const SLICE = 8_192;
 /** More than the days since the epoch of any event. */
 const DAYS_MAX = 2 ** 17;
 
-export type FactSource = Columns & { readonly countryNames: readonly string[]; readonly postings: Postings };
+export type FactSource = Columns & {
+  readonly countryNames: readonly string[];
+  readonly postings: Postings;
+};
 
 /** The facts of an owner summed by local day, as one series for each set of some dimensions, country and metric. */
 export class RollUp {
@@ -68,30 +71,32 @@ export class RollUp {
   async select(query: Query, upTo: number): Promise<FactSelection> {
     const cells = new Columns();
     const weights: number[] = [];
+    const isTotal = query.granularity === 'total';
     const newer = this.#countFrom(upTo, query);
-    const push = (place: Place, time: number, count: number): void => {
-      const own = newer?.get(seriesName(place) * DAYS_MAX + time);
-      if (own === count) return;
-      cells.push({ ...place, set: cells.dims.length - 1, time });
-      weights.push(count - (own ?? 0));
-    };
-    await inTurns(this.#setsOf(query.filters), (set) => {
-      cells.dims.push(this.#dims[set] ?? {});
-      for (const series of this.#series[set] ?? []) {
+    await inTurns(this.#setsOf(query.filters), (of) => {
+      // A set without facts in the period has no number.
+      let set = NONE;
+      const push = ({ metric, country }: Place, time: number, count: number): void => {
+        if (set < 0) set = cells.dims.push(this.#dims[of] ?? {}) - 1;
+        cells.push({ time, set, metric, country });
+        weights.push(count);
+      };
+      for (const series of this.#series[of] ?? []) {
         const from = series.indexFrom(query.from);
         const to = series.indexFrom(query.to + 1);
-        if (query.granularity === 'total') {
-          if (from < to) push(series.place, query.from, series.between(from, to));
-        } else
-          for (let at = from; at < to; at += 1)
-            push(series.place, series.days[at] ?? 0, series.between(at, at + 1));
+        const step = isTotal ? to - from : 1;
+        for (let at = from; at < to; at += step) {
+          const day = isTotal ? query.from : (series.days[at] ?? 0);
+          const since = newer?.get(seriesName(series.place) * DAYS_MAX + day) ?? 0;
+          const count = series.between(at, at + step) - since;
+          if (count > 0) push(series.place, day, count);
+        }
       }
-      for (const index of this.#amounts[set] ?? []) {
-        const time = this.#dayAt(index);
-        if (index >= upTo || time < query.from || time > query.to) continue;
+      for (const index of this.#amounts[of] ?? []) {
+        const day = this.#dayAt(index);
+        if (index >= upTo || day < query.from || day > query.to) continue;
         cells.details.set(cells.length, this.#source.details.get(index) ?? 0);
-        cells.push({ ...this.#placeOf(index), set: cells.dims.length - 1, time });
-        weights.push(1);
+        push(this.#placeOf(index), day, 1);
       }
     });
     const { length } = cells;
@@ -106,7 +111,8 @@ export class RollUp {
     for (let at = index; at < this.#counted; at += 1) {
       const day = this.#dayAt(at);
       if (day < from || day > to || this.#hasAmounts(at)) continue;
-      const name = seriesName(this.#placeOf(at)) * DAYS_MAX + (granularity === 'total' ? from : day);
+      const name =
+        seriesName(this.#placeOf(at)) * DAYS_MAX + (granularity === 'total' ? from : day);
       counts.set(name, (counts.get(name) ?? 0) + this.#countOf(at));
     }
     return counts;
@@ -184,6 +190,8 @@ export class RollUp {
   }
 
   #nameOf(value: (dimension: Dimension) => string | null): string {
-    return JSON.stringify(this.#dimensions.map((name) => (name === 'country' ? null : value(name))));
+    return JSON.stringify(
+      this.#dimensions.map((name) => (name === 'country' ? null : value(name))),
+    );
   }
 }

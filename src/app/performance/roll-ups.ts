@@ -37,7 +37,11 @@ export class RollUps {
     const { timeZone, groupBy, filters } = query;
     const all: FactSelection = { facts, length: upTo, countryNames, postings, isByDay: false };
     const dimensions = [...new Set([...groupBy, ...(Object.keys(filters) as Dimension[])])].sort();
-    if (length < this.#factsMin || facts.dims.length > SETS_MAX || countryNames.length > COUNTRIES_MAX)
+    if (
+      length < this.#factsMin ||
+      facts.dims.length > SETS_MAX ||
+      countryNames.length > COUNTRIES_MAX
+    )
       return all;
     const name = JSON.stringify([timeZone, dimensions]);
     const wasAsked = this.#byName.has(name);

@@ -14,6 +14,8 @@ import {
   renderSum,
 } from '#src/app/performance/buckets.ts';
 import { aggregateRecords, foldToRecords } from '../../support/oracle/performance-records.ts';
+import { countPage, placeOf } from '#src/app/performance/pages.ts';
+import { isRefusal } from '#src/app/pipeline/outcome.ts';
 import { RollUps } from '#src/app/performance/roll-ups.ts';
 import { seedOr } from '../../support/seed.ts';
 import { allOf, factsAfter } from '../../support/oracle/facts.ts';
@@ -122,6 +124,22 @@ const queries: fc.Arbitrary<Query> = fc.record({
 const nameOf = ({ timeZone, groupBy, filters }: Query): string =>
   [timeZone, ...new Set([...groupBy, ...Object.keys(filters)].toSorted())].join();
 
+/** Reads a question page by page from a roll-up, as a client does with cursors. */
+const allPages = async (rollUps: RollUps, query: Query, length: number) => {
+  const select = (part: Query) => rollUps.select(part, length);
+  const total: Query = { ...query, granularity: 'total' };
+  const { countries } = await aggregate(await select(total), total);
+  const rows: [string, object][] = [];
+  for (let after: ReturnType<typeof placeOf> | undefined; ; ) {
+    const page = await countPage(select, query, { after, limit: 3, isWhole: false, countries });
+    if (isRefusal(page)) throw new Error(page.detail);
+    for (const bucket of page.shown)
+      rows.push([keyOf(bucket), renderBucket(bucket, query.groupBy)]);
+    if (!page.more || !page.last) return rows;
+    after = placeOf(page.last, query.to);
+  }
+};
+
 it('The answer of every question equals that of the oracle, for random histories', () =>
   fc.assert(
     fc.asyncProperty(
@@ -168,6 +186,9 @@ it('The answer of every question equals that of the oracle, for random histories
           for (const { sum } of oracle) addTo(total, sum);
           expect(renderSum(report.total())).toEqual(renderSum(total));
           if (query.groupBy.length === 0) continue;
+          expect(await allPages(rollUps, query, facts.length), JSON.stringify(query)).toEqual(
+            counted,
+          );
           const ordered = await report.inOrder();
           const indexes = Array.from({ length: ordered.length }, (_, index) => index);
           expect(indexes.map((index) => keyOf(ordered.at(index)))).toEqual(
