@@ -204,11 +204,11 @@ const addClicks = (counts: number[]): void => {
 const FEW = 16;
 
 const narrow = (selection: FactSelection, { ofSet }: Groups): FactSelection => {
-  const { postings, length } = selection;
+  const { chains, length } = selection;
   const sets: number[] = [];
   for (const [set, group] of ofSet.entries()) if (group >= 0) sets.push(set);
   if (sets.length === ofSet.length) return selection;
-  const all = postings?.indexesOf(sets, length / FEW);
+  const all = chains?.indexesOf(sets, length / FEW);
   if (!all) return selection;
   // Others may have added facts since the question began.
   const indexes = all.filter((index) => index < length);

@@ -21,7 +21,7 @@ export type Sum = { counts: number[]; rfq: Map<string, number>; won: Map<string,
 export type Bucket = { bucket: number; group: (string | null)[]; sum: Sum };
 
 /** Bucket and group as text, unique within the answer. */
-export const keyOf = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): string =>
+export const bucketKeyOf = ({ bucket, group }: Pick<Bucket, 'bucket' | 'group'>): string =>
   JSON.stringify([bucket, group]);
 
 /** Buckets in order, which are made when they are read. `startAt` is the start of the bucket at an index. */
@@ -80,7 +80,10 @@ export const inOrder = async (buckets: readonly Bucket[], query: Query): Promise
   const starts = [...byStart.keys()].sort((a, b) => a - b);
   const ordered: Bucket[] = [];
   for (const start of starts) {
-    const keyed = (byStart.get(start) ?? []).map((one): [string, Bucket] => [keyOf(one), one]);
+    const keyed = (byStart.get(start) ?? []).map((one): [string, Bucket] => [
+      bucketKeyOf(one),
+      one,
+    ]);
     for (const [, one] of await sortedInTurns(keyed, ([a], [b]) => byText(a, b))) ordered.push(one);
   }
   return ordered;

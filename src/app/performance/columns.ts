@@ -56,7 +56,7 @@ export class Columns {
 }
 
 /** The facts of each set, as a chain from the newest one back. */
-export class Postings {
+export class FactChains {
   /** The fact before of the same set, NONE for the first one; and the last fact and the number of facts of each set. */
   #previous = new Int32Array(CAPACITY_FIRST);
   readonly #ofSet: { last: number; count: number }[] = [];
@@ -93,7 +93,7 @@ export type FactSelection = {
   countryNames: readonly string[];
   weights?: readonly number[];
   /** Finds the facts of few sets without a pass over all. */
-  postings?: Postings;
+  chains?: FactChains;
   /** The facts among them that count, where a filter leaves few; `length` is their number. */
   indexes?: Int32Array;
   /** Whether times are local days of the question's time zone, and not quarter hours. */

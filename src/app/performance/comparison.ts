@@ -4,7 +4,7 @@ import {
   bucketIn,
   emptyBucket,
   emptySum,
-  keyOf,
+  bucketKeyOf,
   type Query,
   type Sum,
 } from './buckets.ts';
@@ -40,13 +40,13 @@ export const join = async (
   before: readonly Bucket[],
 ): Promise<{ buckets: Bucket[]; earlier: (bucket: Bucket) => Sum }> => {
   const keys = new Set<string>();
-  await inTurns(now, (bucket) => keys.add(keyOf(bucket)));
+  await inTurns(now, (bucket) => keys.add(bucketKeyOf(bucket)));
   const buckets = [...now];
   const sums = new Map<string, Sum>();
   await inTurns(before, (bucket) => {
-    const key = keyOf(bucket);
+    const key = bucketKeyOf(bucket);
     sums.set(key, bucket.sum);
     if (!keys.has(key)) buckets.push(emptyBucket(bucket));
   });
-  return { buckets, earlier: (bucket) => sums.get(keyOf(bucket)) ?? emptySum() };
+  return { buckets, earlier: (bucket) => sums.get(bucketKeyOf(bucket)) ?? emptySum() };
 };

@@ -14,7 +14,7 @@ import { lowerBound } from '#src/ports/lower-bound.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { eventLoopTurns } from '../shared/turns.ts';
-import { Columns, grown, Postings } from './columns.ts';
+import { Columns, grown, FactChains } from './columns.ts';
 import { RollUps } from './roll-ups.ts';
 
 /** Large enough that a remote store answers most questions in one round trip; parsing a page takes a few milliseconds. */
@@ -30,7 +30,7 @@ const BYTES_PER_SET = 600;
  */
 export class OwnerFacts extends Columns {
   positions = new Float64Array(this.capacity);
-  readonly postings = new Postings();
+  readonly chains = new FactChains();
   /** Names of countries; the first one is empty. */
   readonly countryNames: string[] = [''];
   readonly rollUps = new RollUps(this);
@@ -63,7 +63,7 @@ export class OwnerFacts extends Columns {
       if (this.positions.length < this.capacity)
         this.positions = grown(this.positions, this.capacity);
       this.positions[index] = position;
-      this.postings.add(index, facts[at + 2] as number);
+      this.chains.add(index, facts[at + 2] as number);
       if (typeof detail !== 'string' && detail !== 0) this.details.set(index, detail);
     }
   }

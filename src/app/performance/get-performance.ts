@@ -13,7 +13,14 @@ import { type Bucket, type Query, renderBucket, renderSum } from './buckets.ts';
 import { dateOf, dayOf, isTimeZone, todayIn } from './calendar.ts';
 import type { FactSelection } from './columns.ts';
 import { type Comparison, comparisonOf, join } from './comparison.ts';
-import { type AskedRows, countPage, orderedBuckets, pageIn, PLACE, placeOf } from './pages.ts';
+import {
+  type AskedRows,
+  countPage,
+  orderedBuckets,
+  pageOfRows,
+  PLACE,
+  rowPlaceOf,
+} from './pages.ts';
 
 type Input = InputOf<'getPerformance'>;
 type PerformanceDeps = Pick<
@@ -68,7 +75,8 @@ export const countPerformance = async (
     },
     ...(before && { comparison_period: { from: dateOf(before.from), to: dateOf(before.to) } }),
     page: {
-      next_cursor: page.more && last ? writeCursor(deps, binding, placeOf(last, query.to)) : null,
+      next_cursor:
+        page.more && last ? writeCursor(deps, binding, rowPlaceOf(last, query.to)) : null,
       has_more: page.more,
     },
     as_of: renderAsOf(source.asOf),
@@ -92,7 +100,7 @@ const count = async (source: Source, query: Query, { comparison, rows }: Countin
   const { countries } = counted;
   const page = isPart
     ? await countPage(source.select, query, { ...rows, countries })
-    : pageIn(await orderedBuckets(counted, query, joined?.buckets), rows);
+    : pageOfRows(await orderedBuckets(counted, query, joined?.buckets), rows);
   return { counted, compared, joined, page };
 };
 

@@ -8,7 +8,7 @@ import {
   type Bucket,
   bucketIn,
   inOrder,
-  keyOf,
+  bucketKeyOf,
   type OrderedBuckets,
   type Query,
 } from './buckets.ts';
@@ -22,9 +22,9 @@ import type { Countries } from './groups.ts';
 export const PLACE = z.tuple([z.int(), z.string(), z.int()]);
 type Place = z.output<typeof PLACE>;
 
-export const placeOf = (bucket: Bucket, lastDay: number): Place => [
+export const rowPlaceOf = (bucket: Bucket, lastDay: number): Place => [
   bucket.bucket,
-  nameOf(keyOf(bucket)),
+  nameOf(bucketKeyOf(bucket)),
   lastDay,
 ];
 
@@ -65,7 +65,7 @@ const wholePage = (buckets: OrderedBuckets): Page | Refusal => {
 const indexAfter = (buckets: OrderedBuckets, [start, name]: Place): number => {
   const first = lowerBound(buckets.length, (index) => buckets.startAt(index) < start);
   for (let index = first; index < buckets.length && buckets.startAt(index) === start; index += 1)
-    if (nameOf(keyOf(buckets.at(index))) === name) return index + 1;
+    if (nameOf(bucketKeyOf(buckets.at(index))) === name) return index + 1;
   return 0;
 };
 
@@ -85,7 +85,7 @@ const pageAfter = (
 /** The rows that a call asks for. `isWhole`: all, for a file. */
 export type AskedRows = { after: Place | undefined; limit: number | undefined; isWhole: boolean };
 
-export const pageIn = (
+export const pageOfRows = (
   buckets: OrderedBuckets,
   { after, limit, isWhole }: AskedRows,
 ): Page | Refusal => (isWhole ? wholePage(buckets) : pageAfter(buckets, after, limit));
@@ -106,7 +106,7 @@ export const countPage = async (
     while (to < query.to && bucketIn(query, to + 1) === bucketIn(query, to)) to += 1;
     const part = { ...query, from, to: Math.min(to, query.to) };
     const report = await aggregate(await select(part), part, { countries });
-    const page = pageIn(await report.inOrder(), asked);
+    const page = pageOfRows(await report.inOrder(), asked);
     if (to >= query.to || isRefusal(page) || page.more) return page;
   }
 };

@@ -2,9 +2,9 @@ import type { Dimension } from '#contracts/records/performance.ts';
 import { eventLoopTurns, inTurns } from '../shared/turns.ts';
 import type { Query } from './buckets.ts';
 import { calendarOf } from './calendar.ts';
-import { Columns, type Dims, type FactSelection, NONE, type Postings } from './columns.ts';
+import { Columns, type Dims, type FactSelection, NONE, type FactChains } from './columns.ts';
 import { isMatch, restrictDims, valueOf } from './dimensions.ts';
-import { type Place, Series, seriesName } from './series.ts';
+import { type SeriesPlace, Series, seriesName } from './series.ts';
 
 /** A day of a series, in two arrays that grow by half. */
 const BYTES_PER_DAY = 24;
@@ -17,7 +17,7 @@ const DAYS_MAX = 2 ** 17;
 
 export type FactSource = Columns & {
   readonly countryNames: readonly string[];
-  readonly postings: Postings;
+  readonly chains: FactChains;
 };
 
 /** The facts of an owner summed by local day, as one series for each set of some dimensions, country and metric. */
@@ -76,7 +76,7 @@ export class RollUp {
     await inTurns(this.#setsOf(query.filters), (of) => {
       // A set without facts in the period has no number.
       let set = NONE;
-      const push = ({ metric, country }: Place, time: number, count: number): void => {
+      const push = ({ metric, country }: SeriesPlace, time: number, count: number): void => {
         if (set < 0) set = cells.dims.push(this.#dims[of] ?? {}) - 1;
         cells.push({ time, set, metric, country });
         weights.push(count);
@@ -146,7 +146,7 @@ export class RollUp {
     series.add(this.#dayAt(index), this.#countOf(index));
   }
 
-  #placeOf(index: number): Place {
+  #placeOf(index: number): SeriesPlace {
     const { sets, metrics, countries } = this.#source;
     return {
       set: this.#set(sets[index] ?? 0),

@@ -33,9 +33,9 @@ export class RollUps {
   /** Selects the facts before `upTo` that a question is about, from the second question with its dimensions on from a roll-up. */
   async select(query: Query, upTo: number): Promise<FactSelection> {
     const facts = this.#source;
-    const { length, countryNames, postings } = facts;
+    const { length, countryNames, chains } = facts;
     const { timeZone, groupBy, filters } = query;
-    const all: FactSelection = { facts, length: upTo, countryNames, postings, isByDay: false };
+    const all: FactSelection = { facts, length: upTo, countryNames, chains, isByDay: false };
     const dimensions = [...new Set([...groupBy, ...(Object.keys(filters) as Dimension[])])].sort();
     if (
       length < this.#factsMin ||

@@ -6,19 +6,19 @@ export const COUNTRIES_MAX = 2 ** 10;
 const METRICS_MAX = 2 ** 4;
 
 /** Set of dimensions, country and metric. */
-export type Place = { set: number; country: number; metric: number };
+export type SeriesPlace = { set: number; country: number; metric: number };
 
 /** A number for a place. */
-export const seriesName = ({ set, country, metric }: Place): number =>
+export const seriesName = ({ set, country, metric }: SeriesPlace): number =>
   (set * COUNTRIES_MAX + country) * METRICS_MAX + metric;
 
 /** The counts of one place by local day: `sums[n]` is that of all days up to `days[n]`. */
 export class Series {
-  readonly place: Place;
+  readonly place: SeriesPlace;
   readonly days: number[] = [];
   readonly sums: number[] = [];
 
-  constructor(place: Place) {
+  constructor(place: SeriesPlace) {
     this.place = place;
   }
 

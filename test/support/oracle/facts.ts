@@ -55,8 +55,8 @@ export const factsOf = (records: readonly PerformanceRecord[]): OwnerFacts => {
 
 /** All facts, one by one. */
 export const allOf = (facts: OwnerFacts): FactSelection => {
-  const { length, countryNames, postings } = facts;
-  return { facts, length, countryNames, postings, isByDay: false };
+  const { length, countryNames, chains } = facts;
+  return { facts, length, countryNames, chains, isByDay: false };
 };
 
 export const selectionOf = (records: readonly PerformanceRecord[]): FactSelection =>

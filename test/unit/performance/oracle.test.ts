@@ -8,13 +8,13 @@ import {
   type Bucket,
   emptySum,
   inOrder,
-  keyOf,
+  bucketKeyOf,
   type Query,
   renderBucket,
   renderSum,
 } from '#src/app/performance/buckets.ts';
 import { aggregateRecords, foldToRecords } from '../../support/oracle/performance-records.ts';
-import { countPage, placeOf } from '#src/app/performance/pages.ts';
+import { countPage, rowPlaceOf } from '#src/app/performance/pages.ts';
 import { isRefusal } from '#src/app/pipeline/outcome.ts';
 import { RollUps } from '#src/app/performance/roll-ups.ts';
 import { seedOr } from '../../support/seed.ts';
@@ -130,13 +130,13 @@ const allPages = async (rollUps: RollUps, query: Query, length: number) => {
   const total: Query = { ...query, granularity: 'total' };
   const { countries } = await aggregate(await select(total), total);
   const rows: [string, object][] = [];
-  for (let after: ReturnType<typeof placeOf> | undefined; ; ) {
+  for (let after: ReturnType<typeof rowPlaceOf> | undefined; ; ) {
     const page = await countPage(select, query, { after, limit: 3, isWhole: false, countries });
     if (isRefusal(page)) throw new Error(page.detail);
     for (const bucket of page.shown)
-      rows.push([keyOf(bucket), renderBucket(bucket, query.groupBy)]);
+      rows.push([bucketKeyOf(bucket), renderBucket(bucket, query.groupBy)]);
     if (!page.more || !page.last) return rows;
-    after = placeOf(page.last, query.to);
+    after = rowPlaceOf(page.last, query.to);
   }
 };
 
@@ -157,7 +157,7 @@ it('The answer of every question equals that of the oracle, for random histories
         for (const query of asked) {
           const rendered = async (buckets: readonly Bucket[]) =>
             (await inOrder(buckets, query)).map((bucket) => [
-              keyOf(bucket),
+              bucketKeyOf(bucket),
               renderBucket(bucket, query.groupBy),
             ]);
           const report = await aggregate(allOf(facts), query);
@@ -191,7 +191,7 @@ it('The answer of every question equals that of the oracle, for random histories
           );
           const ordered = await report.inOrder();
           const indexes = Array.from({ length: ordered.length }, (_, index) => index);
-          expect(indexes.map((index) => keyOf(ordered.at(index)))).toEqual(
+          expect(indexes.map((index) => bucketKeyOf(ordered.at(index)))).toEqual(
             counted.map(([key]) => key),
           );
           expect(indexes.map((index) => ordered.startAt(index))).toEqual(
