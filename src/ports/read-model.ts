@@ -102,6 +102,8 @@ export type ProjectionStore = {
     space: Space,
     partition: number,
   ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
+  /** Reads each record of a partition. Throws ReadModelRebuilding, and removes the partition, if one is damaged. */
+  check?(space: Space, partition: number): Promise<void>;
   /** Counts the rows of all partitions without reading them. */
   count(space: Space): Promise<number>;
   /**

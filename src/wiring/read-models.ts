@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Engine, runProjections } from '#projections/engine/engine.ts';
+import { checkDaily } from '#projections/engine/operator/check-daily.ts';
 import { type EnginePair, pairEngines, pairReadModels } from '#projections/engine/readers/pair.ts';
 import { localReadModels, type LocalReadModels } from '#projections/engine/readers/local.ts';
 import { remoteReadModels } from '#projections/engine/readers/remote.ts';
@@ -111,6 +112,7 @@ const openLocal = async (config: Config, options: ReadModelOptions): Promise<Ope
   const store = openLocalStore(config, options, 'views.db');
   const run = { log, signal, ...engineCallbacks(logger) };
   const engine = await runProjections({ ...run, catalog, store, projections: PROJECTIONS });
+  checkDaily(store, PROJECTIONS, signal);
   const local = localReadModels(store, PROJECTIONS, engine);
   const { ready, rowsPassed: localPassed } = engine;
   const stackOf = () => ({ store, engine });
@@ -164,6 +166,7 @@ const openLocalAndRemote = async (
     store: localStore,
     projections: LOCAL_PROJECTIONS,
   });
+  checkDaily(localStore, LOCAL_PROJECTIONS, signal);
   const remote = await runProjections({
     log,
     signal,

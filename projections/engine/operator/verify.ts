@@ -35,8 +35,9 @@ export type VerifyOptions = {
 type Snapshot = { target: FoldTarget; live: (Digest & { checkpoint: Position })[] };
 
 /**
- * Compares the live rows with a fresh fold of the log. Reads checkpoint and digest of each partition
- * while the engine may continue, then folds the log up to exactly these checkpoints.
+ * Compares the live rows with a fresh fold of the log. Reads each record, then checkpoint and digest of each partition while
+ * the engine may continue, and folds the log up to exactly these checkpoints. Throws ReadModelRebuilding if a record is
+ * damaged.
  */
 export const verify = async (options: VerifyOptions): Promise<ReadModelVerification> => {
   const { log, store, fresh, projections, onProgress } = options;
@@ -73,6 +74,7 @@ const takeSnapshot = async (
 ): Promise<Snapshot> => {
   const live: Snapshot['live'] = [];
   for (let partition = 0; partition < PARTITIONS; partition++) {
+    await store.check?.(space, partition);
     live.push(await store.digest(space, partition));
     await turn();
   }

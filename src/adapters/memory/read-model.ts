@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '../row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import {
   type ListEntry,
@@ -218,21 +218,17 @@ const listOf = (scope: Scope, query: ListQuery) => {
 };
 
 const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
-  const hash = createHash('sha256');
-  let rows = 0;
-  for (const [name, scope] of [...scopes].sort(byName)) {
-    const all: [string, Row][] = scope.rows ? [...scope.rows] : [[scope.key, scope.row]];
-    for (const [key, row] of all.sort(byName)) hash.update(JSON.stringify([name, key, row]));
-    rows += all.length;
+  const digest = noRows();
+  for (const [name, { key, row, rows, order, lists }] of scopes) {
+    const sorts = new Map(order?.keys.map((listed, at) => [listed, order.sorts[at] ?? null]));
+    for (const [own, value] of rows ?? [[key, row] as const]) {
+      digest.rows += 1;
+      const sort = sorts.get(own) ?? null;
+      addHash(digest, hashOf(rowText({ scope: name, key: own, sort, row: value })));
+    }
+    for (const [list, entries] of lists ?? [])
+      for (const [at, sort] of entries.sorts.entries())
+        addHash(digest, entryHash(name, entries.keys[at] ?? '', [list, sort]));
   }
-  for (const [name, { lists }] of [...scopes].sort(byName))
-    for (const [list, { sorts, keys }] of [...(lists ?? [])].sort(byName))
-      for (const [at, sort] of sorts.entries())
-        hash.update(JSON.stringify([name, list, sort, keys[at]]));
-  return { rows, digest: hash.digest('hex') };
-};
-
-const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return digestText(digest);
 };

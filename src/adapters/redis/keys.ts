@@ -63,8 +63,12 @@ const sortText = (sort: number): string => {
 export const encodeRow = (row: Row, sort: number | null): string =>
   (sort === null ? '' : sortText(sort)) + JSON.stringify(row);
 
-export const rowJson = (value: string): string =>
-  value.startsWith('{') || value.startsWith('[') ? value : value.slice(SORT_DIGITS);
+const hasSort = (value: string): boolean => !value.startsWith('{') && !value.startsWith('[');
+
+export const decodeSort = (value: string): number | null =>
+  hasSort(value) ? Number.parseInt(value.slice(0, SORT_DIGITS), 16) : null;
+
+const rowJson = (value: string): string => (hasSort(value) ? value.slice(SORT_DIGITS) : value);
 
 export const decodeRow = (value: string): Row => JSON.parse(rowJson(value)) as Row;
 

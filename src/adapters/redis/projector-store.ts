@@ -1,18 +1,18 @@
-import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
 import type { PartitionBatch, Row, RowKey, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import {
   decodeRow,
+  decodeSort,
   encodeRow,
   fieldOf,
   type Keys,
   memberOf,
-  rowJson,
   splitField,
   splitMember,
 } from './keys.ts';
+import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '../row-digest.ts';
 import { AT, type Client, COMMIT, EVERYTHING, LOAD, together } from './scripts.ts';
 import type { Spaces } from './spaces.ts';
 import { WarmRows } from './warm-rows.ts';
@@ -167,15 +167,18 @@ const digestOf = (
   flat: readonly string[],
   order: readonly string[],
 ): { rows: number; digest: string } => {
-  const rows: [scope: string, key: string, json: string][] = [];
-  for (let i = 0; i < flat.length; i += 2)
-    rows.push([...splitField(flat[i] ?? ''), rowJson(flat[i + 1] ?? '')]);
-  rows.sort(([a, k], [b, l]) => compare(a, b) || compare(k, l));
-  const hash = createHash('sha256');
-  for (const [scope, key, json] of rows)
-    hash.update(`[${JSON.stringify(scope)},${JSON.stringify(key)},${json}]`);
-  for (const entry of order.map(splitMember)) if (entry) hash.update(JSON.stringify(entry));
-  return { rows: rows.length, digest: hash.digest('hex') };
+  const digest = noRows();
+  for (let i = 0; i < flat.length; i += 2) {
+    const [scope, key] = splitField(flat[i] ?? '');
+    const value = flat[i + 1] ?? '';
+    digest.rows += 1;
+    const [sort, row] = [decodeSort(value), decodeRow(value)];
+    addHash(digest, hashOf(rowText({ scope, key, sort, row })));
+  }
+  for (const member of order) {
+    const [scope, list, sort, key] = splitMember(member) ?? [];
+    if (scope !== undefined && list !== undefined && sort !== undefined)
+      addHash(digest, entryHash(scope, key ?? '', [list, sort]));
+  }
+  return digestText(digest);
 };
-
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);

@@ -96,6 +96,7 @@ describe('The file of the read models', () => {
 
   test('gets the changes of memory with one scheduled flush', async () => {
     const store = open();
+    await store.goLive('things', SPACE);
     for (let n = 0; n < 5; n++) await commit(store, n);
     expect(scheduled).toHaveLength(1);
     expect(await written()).toBe(0);
@@ -109,6 +110,7 @@ describe('The file of the read models', () => {
 
   test('gets the changes at once if there are too many rows', async () => {
     const store = open({ flushRowsMax: 10 });
+    await store.goLive('things', SPACE);
     await commit(store, 0, 9);
     expect(await written()).toBe(0);
     await commit(store, 9, 1);
@@ -118,6 +120,7 @@ describe('The file of the read models', () => {
 
   test('gets many changes over several turns, each partition as a whole', async () => {
     const store = open();
+    await store.goLive('things', SPACE);
     const scopes = Array.from({ length: 400 }, (_, n) => `owner${n}`);
     for (const [n, scope] of scopes.entries()) {
       const partition = partitionOf(scope);
@@ -143,6 +146,19 @@ describe('The file of the read models', () => {
     expect(first).toBeLessThan(600);
     for (let turns = 0; turns < 20 && (await rowsWritten()) < 1_200; turns++) await turn();
     expect(await rowsWritten()).toBe(1_200);
+    await store.close();
+  });
+
+  test('gets the rows of a space that is being filled together, once they are many', async () => {
+    const store = open({ fillRowsMax: 100 });
+    await commit(store, 0, 99);
+    expect(scheduled).toEqual([]);
+    expect(await written()).toBe(0);
+    await commit(store, 99, 1);
+    expect(await written()).toBe(100);
+    await commit(store, 100, 5);
+    await store.goLive('things', SPACE);
+    expect(await written()).toBe(105);
     await store.close();
   });
 

@@ -4,12 +4,17 @@ import { GenerationCache } from '#src/adapters/generation-cache.ts';
 /** The place of a row. `id` is the number of its space in the file. */
 export type CellPlace = { id: number; partition: number; scope: string; key: string };
 
-/** A row in its place; `row` null: deleted, and the file still has it. */
+/** The hash and the sort key that the file has of a row. */
+export type StoredRow = { hash: number; sort: number | null };
+
+/** A row in its place; `row` null: it does not exist. */
 export type Cell = CellPlace & {
   row: Row | null;
   sort: number | null;
-  /** Deleted and created again since the last write to the file: `sort` may have changed. */
-  isRenewed?: boolean;
+  /** What the file has of the row; null: nothing, undefined: unknown. */
+  stored?: StoredRow | null | undefined;
+  /** What the file has of it once the current transaction is committed. */
+  written?: StoredRow | null;
   /** The entries that the file still has to add (true) and to remove (false), by their JSON. */
   entries?: Map<string, boolean> | undefined;
 };
@@ -35,37 +40,47 @@ const nameOf = (id: number, scope: string, key: string): string => `${id}\n${sco
 
 /** Rows in memory in front of the file: those that the file does not have yet, and recent ones. */
 export class RowBuffer {
-  readonly #dirty = new Map<string, Cell>();
-  readonly #dirtyByPartition = new Map<number, Map<string, Cell>>();
+  /** By the number of the partition, then by name. */
+  readonly #dirty = new Map<number, Map<string, Cell>>();
+  readonly #dirtyRows = new Map<number, number>();
   readonly #clean: GenerationCache<string, Cell>;
 
   constructor(cleanRowsMax: number) {
     this.#clean = new GenerationCache(cleanRowsMax);
   }
 
-  get dirtyRows(): number {
-    return this.#dirty.size;
+  /** The number of rows of a space that the file does not have yet. */
+  dirtyRows(id: number): number {
+    return this.#dirtyRows.get(id) ?? 0;
   }
 
-  get(id: number, scope: string, key: string): Cell | undefined {
+  get({ id, partition, scope, key }: CellPlace): Cell | undefined {
     const name = nameOf(id, scope, key);
-    return this.#dirty.get(name) ?? this.#clean.get(name);
+    return this.#dirty.get(partitionName(id, partition))?.get(name) ?? this.#clean.get(name);
   }
 
-  /** Adds a changed row, which stays until `markClean`. */
-  addDirty(cell: Cell, changes: EntryChanges): void {
-    const name = nameOf(cell.id, cell.scope, cell.key);
-    const before = this.#dirty.get(name);
-    if (before && (before.row === null || before.isRenewed)) cell.isRenewed = true;
-    cell.entries = before?.entries;
-    addEntries(cell, changes);
-    this.#dirty.set(name, cell);
-    const partition = partitionName(cell.id, cell.partition);
-    const cells = this.#dirtyByPartition.get(partition);
-    if (cells) cells.set(name, cell);
-    else this.#dirtyByPartition.set(partition, new Map([[name, cell]]));
-    // The previous object must not reappear once this one is clean.
-    this.#clean.delete(name);
+  /** Adds changed rows of a partition, which stay until `markClean`. */
+  addDirty(id: number, partition: number, writes: readonly RowWrite[]): void {
+    const cells = this.#dirty.get(partitionName(id, partition)) ?? new Map<string, Cell>();
+    this.#dirty.set(partitionName(id, partition), cells);
+    const before = cells.size;
+    for (const write of writes) {
+      const { scope, key, row, sort } = write;
+      const name = nameOf(id, scope, key);
+      let cell = cells.get(name);
+      if (cell) {
+        cell.row = row;
+        cell.sort = sort;
+      } else {
+        // The previous object must not reappear once this one is clean.
+        const clean = this.#clean.get(name);
+        if (clean) this.#clean.delete(name);
+        cell = { id, partition, scope, key, row, sort, stored: clean?.stored };
+        cells.set(name, cell);
+      }
+      addEntries(cell, write);
+    }
+    this.#count(id, cells.size - before);
   }
 
   /** Adds a row as the file has it, which stays while it is read. */
@@ -74,29 +89,37 @@ export class RowBuffer {
   }
 
   /** Returns the rows of a partition that the file does not have yet. */
-  dirtyIn(id: number, partition: number): ReadonlyMap<string, Cell> {
-    return this.#dirtyByPartition.get(partitionName(id, partition)) ?? NONE;
+  dirtyIn(id: number, partition: number): Cell[] {
+    return [...(this.#dirty.get(partitionName(id, partition))?.values() ?? [])];
   }
 
   /** The file has all rows of the partition now. */
   markClean(id: number, partition: number): void {
-    for (const [name, cell] of this.dirtyIn(id, partition)) {
-      this.#dirty.delete(name);
+    for (const [name, cell] of this.#takeDirty(id, partition)) {
       cell.entries = undefined;
-      if (cell.row !== null) this.#clean.set(name, cell);
+      cell.stored = cell.written;
+      this.#clean.set(name, cell);
     }
-    this.#dirtyByPartition.delete(partitionName(id, partition));
   }
 
-  /** Removes all rows of a space. */
-  forget(id: number): void {
-    for (const [name, cell] of this.#dirty) if (cell.id === id) this.#dirty.delete(name);
-    this.#clean.deleteWhere((cell) => cell.id === id);
-    for (let partition = 0; partition < PARTITIONS; partition++)
-      this.#dirtyByPartition.delete(partitionName(id, partition));
+  /** Removes all rows of a partition. */
+  forget(id: number, partition: number): void {
+    this.#takeDirty(id, partition);
+    this.#clean.deleteWhere((cell) => cell.id === id && cell.partition === partition);
   }
 
   clear(): void {
-    for (const cells of [this.#dirty, this.#dirtyByPartition, this.#clean]) cells.clear();
+    for (const cells of [this.#dirty, this.#clean, this.#dirtyRows]) cells.clear();
+  }
+
+  #takeDirty(id: number, partition: number): ReadonlyMap<string, Cell> {
+    const cells = this.#dirty.get(partitionName(id, partition)) ?? NONE;
+    this.#dirty.delete(partitionName(id, partition));
+    this.#count(id, -cells.size);
+    return cells;
+  }
+
+  #count(id: number, rows: number): void {
+    this.#dirtyRows.set(id, this.dirtyRows(id) + rows);
   }
 }

@@ -1,38 +1,36 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction, openPrivate, queryValue, removeDatabase } from '../database.ts';
 import { messageOfError } from '../failure.ts';
+import { PARTITIONS } from '#src/ports/read-model.ts';
 import { MARK_TABLE, markOpened } from './cache-mark.ts';
+import { BLOCK_IDS } from './row-records.ts';
 
 const APPLICATION_ID = 0x7472_726d;
 /** Rises with any change below. A file of another version is deleted, because the log has everything. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
-// Rows are ordered by partition first, so that a digest reads one range. Ids of spaces are never
-// reused, so that rows left by an interrupted drop belong to no space.
+// A part is a partition of a space, `space_id * 64 + partition`. A row is in `text`, or in the block of rows that were
+// written with it. Ids of spaces are never reused, so that what an interrupted drop left belongs to no space.
 const SCHEMA = `
   ${MARK_TABLE}
   CREATE TABLE origin (log TEXT NOT NULL);
   CREATE TABLE spaces (id INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL UNIQUE);
   CREATE TABLE live (name TEXT PRIMARY KEY, space TEXT NOT NULL);
   CREATE TABLE checkpoints (
-    space_id INTEGER, partition INTEGER, position INTEGER NOT NULL,
-    PRIMARY KEY (space_id, partition)
-  ) WITHOUT ROWID;
+    part INTEGER PRIMARY KEY, position INTEGER NOT NULL,
+    rows INTEGER NOT NULL, sum INTEGER NOT NULL, hash INTEGER NOT NULL
+  );
   CREATE TABLE rows (
-    space_id INTEGER, partition INTEGER, scope TEXT, key TEXT, sort INTEGER, row TEXT NOT NULL,
-    PRIMARY KEY (space_id, partition, scope, key)
+    part INTEGER, place TEXT, hash INTEGER NOT NULL, block INTEGER, text TEXT,
+    PRIMARY KEY (part, place)
   ) WITHOUT ROWID;
-  CREATE INDEX rows_in_order ON rows (space_id, scope, sort) WHERE sort IS NOT NULL;
+  CREATE TABLE blocks (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+  CREATE TABLE entries (
+    part INTEGER, scope TEXT, list TEXT, sort INTEGER, key TEXT,
+    PRIMARY KEY (part, scope, list, sort, key)
+  ) WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};
-`;
-
-/** Also added to files of earlier processes, which do not read it: a new version would discard their rows. */
-const ENTRIES = `
-  CREATE TABLE IF NOT EXISTS entries (
-    space_id INTEGER, partition INTEGER, scope TEXT, list TEXT, sort INTEGER, key TEXT,
-    PRIMARY KEY (space_id, partition, scope, list, sort, key)
-  ) WITHOUT ROWID;
 `;
 
 /**
@@ -73,9 +71,7 @@ const open = (file: string, log: string): DatabaseSync => {
     `);
     prepare(db, log);
     markOpened(db);
-    db.exec(ENTRIES);
-    for (const table of ['rows', 'entries'])
-      db.exec(`DELETE FROM ${table} WHERE space_id NOT IN (SELECT id FROM spaces)`);
+    removeUnowned(db);
     return db;
   } catch (error) {
     db.close();
@@ -97,4 +93,11 @@ const prepare = (db: DatabaseSync, log: string): void => {
     throw new Error('it has another version');
   if (queryValue(db, 'SELECT log FROM origin') !== log)
     throw new Error('it belongs to another log');
+};
+
+/** Removes what an interrupted drop left. */
+const removeUnowned = (db: DatabaseSync): void => {
+  for (const table of ['rows', 'entries', 'checkpoints'])
+    db.exec(`DELETE FROM ${table} WHERE part / ${PARTITIONS} NOT IN (SELECT id FROM spaces)`);
+  db.exec(`DELETE FROM blocks WHERE id / ${PARTITIONS * BLOCK_IDS} NOT IN (SELECT id FROM spaces)`);
 };

@@ -5,7 +5,7 @@ import { closeMarked } from './cache-mark.ts';
 import { createCache, openCache } from './read-model-file.ts';
 import { prepareStatements } from './read-model-sql.ts';
 
-type Statements = ReturnType<typeof prepareStatements>;
+export type Statements = ReturnType<typeof prepareStatements>;
 
 /** The file of the read models. It is only a cache, so when it cannot be read it is replaced by an empty one. */
 export type GuardedFile = {

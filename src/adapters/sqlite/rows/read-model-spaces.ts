@@ -1,3 +1,4 @@
+import { noRows, type RowDigest } from '#src/adapters/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { PARTITIONS, type Space } from '#src/ports/read-model.ts';
 import type { GuardedFile } from './read-model-guard.ts';
@@ -6,8 +7,13 @@ import type { GuardedFile } from './read-model-guard.ts';
 export type SpaceState = {
   id: number;
   space: Space;
+  isLive: boolean;
   checkpoints: Position[];
   moved: Set<number>;
+  /** What the file has in each partition. */
+  digests: RowDigest[];
+  /** Partitions whose rows were damaged and removed, and the position up to which they must be filled again. */
+  lost: Map<number, Position>;
 };
 
 export const noCheckpoints = (): Position[] => new Array<Position>(PARTITIONS).fill(0);
@@ -53,19 +59,26 @@ export class SpaceRegistry {
   goLive(name: string, space: Space): void {
     this.findOrAdd(space);
     this.#file.use((sql) => sql.goLive(name, space));
-    this.#live.set(name, space);
+    this.#setLive(name, space);
   }
 
-  /** Reads everything from the file. */
-  load(): void {
+  /** Reads everything from the file. A partition whose checkpoint is damaged is at 0; returns them. */
+  load(): { state: SpaceState; partition: number }[] {
+    const damaged: { state: SpaceState; partition: number }[] = [];
     this.#file.use((sql) => {
       for (const { id, space } of sql.allSpaces()) {
-        const { checkpoints } = this.#add(id, space);
-        for (const { partition, position } of sql.checkpoints(id))
-          checkpoints[partition] = position;
+        const state = this.#add(id, space);
+        for (let partition = 0; partition < PARTITIONS; partition++) {
+          const record = sql.checkpoint(id, partition);
+          if (!record) damaged.push({ state, partition });
+          const { position, rows, sum } = record ?? { position: 0, ...noRows() };
+          state.checkpoints[partition] = position;
+          state.digests[partition] = { rows, sum };
+        }
       }
-      for (const { name, space } of sql.allLive()) this.#live.set(name, space);
+      for (const { name, space } of sql.allLive()) if (this.find(space)) this.#setLive(name, space);
     });
+    return damaged;
   }
 
   clear(): void {
@@ -73,8 +86,22 @@ export class SpaceRegistry {
     this.#live.clear();
   }
 
+  #setLive(name: string, space: Space): void {
+    this.#live.set(name, space);
+    const isOfName = (state: SpaceState): boolean => state.space.startsWith(`${name}@`);
+    for (const state of this.all().filter(isOfName)) state.isLive = state.space === space;
+  }
+
   #add(id: number, space: Space): SpaceState {
-    const state = { id, space, checkpoints: noCheckpoints(), moved: new Set<number>() };
+    const state: SpaceState = {
+      id,
+      space,
+      isLive: false,
+      checkpoints: noCheckpoints(),
+      moved: new Set(),
+      digests: Array.from({ length: PARTITIONS }, noRows),
+      lost: new Map(),
+    };
     this.#states.set(space, state);
     return state;
   }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type ListQuery,
@@ -6,15 +5,16 @@ import {
   PARTITIONS,
   type PartitionBatch,
   partitionOf,
+  ReadModelRebuilding,
   type Row,
   type RowKey,
   type Space,
 } from '#src/ports/read-model.ts';
+import { digestText, noRows } from '#src/adapters/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import { sqliteCodeOf } from '../failure.ts';
 import { noCheckpoints, type SpaceState } from './read-model-spaces.ts';
 import { type Cell, changedEntries } from './read-model-buffer.ts';
-import type { EntryPlace, RowText } from './read-model-sql.ts';
 import { type SqliteStoreOptions, WriteBehind } from './write-behind.ts';
 
 /**
@@ -31,28 +31,33 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     commit: async (space, batches) => {
       const state = spaces.findOrAdd(space);
       const answers = batches.map((batch) => commitBatch(store, state, batch));
-      if (state.moved.size > 0) store.flushSoon();
+      if (!state.isLive) await store.writeFilling();
+      else if (state.moved.size > 0) store.flushSoon();
       return answers;
     },
     digest: async (space, partition) => {
       const state = spaces.find(space);
-      if (!state) return { checkpoint: 0, ...digestRows([], []) };
+      if (!state) return { checkpoint: 0, ...digestText(noRows()) };
       store.flushPartition(state, partition);
-      const digest = file.use((sql) =>
-        digestRows(sql.rowsIn(state.id, partition), sql.entriesIn(state.id, partition)),
-      );
-      return { checkpoint: state.checkpoints[partition] ?? 0, ...digest };
+      const checkpoint = state.checkpoints[partition] ?? 0;
+      return { checkpoint, ...digestText(state.digests[partition] ?? noRows()) };
+    },
+    check: async (space, partition) => {
+      const state = spaces.find(space);
+      if (!state) return;
+      store.flushPartition(state, partition);
+      store.rows.check(state, partition);
     },
     count: async (space) => {
       store.flush(space);
-      const state = spaces.find(space);
-      return state ? file.use((sql) => sql.count(state.id)) : 0;
+      return (spaces.find(space)?.digests ?? []).reduce((sum, { rows }) => sum + rows, 0);
     },
     spaces: async (name) => ({
       live: spaces.live(name),
       all: spaces.all().flatMap(({ space }) => (space.startsWith(`${name}@`) ? [space] : [])),
     }),
     goLive: async (name, space) => {
+      await store.writeFilling(1);
       store.flush(space);
       spaces.goLive(name, space);
     },
@@ -60,23 +65,30 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       const state = spaces.find(space);
       if (!state) return;
       spaces.remove(state);
-      buffer.forget(state.id);
       // One partition per turn: a large space takes seconds, and the process serves meanwhile.
       for (let partition = 0; partition < PARTITIONS; partition++) {
         await nextTurn();
-        file.use((sql) => sql.dropRows(state.id, partition));
+        buffer.forget(state.id, partition);
+        file.use((sql) => sql.dropPartition(state.id, partition));
       }
     },
     flush: async () => store.flush(),
     close: async () => store.close(),
     live: (name) => spaces.live(name),
-    peek: (space, scope, key) => store.peek(space, scope, key),
+    peek: (space, scope, key) => peekRow(store, space, { scope, key }),
     list: (space, query) => listRows(store, options, { space, query }),
   };
 };
 
 const checkpointsOf = ({ spaces }: WriteBehind, space: Space): readonly Position[] =>
   spaces.find(space)?.checkpoints ?? noCheckpoints();
+
+const peekRow = (store: WriteBehind, space: Space, { scope, key }: RowKey): Row | undefined => {
+  const state = store.spaces.find(space);
+  if (!state) return undefined;
+  if (state.lost.size > 0) store.rows.requireFilled(state, partitionOf(scope));
+  return store.rows.read(state, scope, key).row ?? undefined;
+};
 
 const loadRows = (
   store: WriteBehind,
@@ -87,7 +99,10 @@ const loadRows = (
   const hasMoved = (partition: number): boolean =>
     (checkpoints[partition] ?? 0) !== at?.[partition];
   if (at && keys.some(({ scope }) => hasMoved(partitionOf(scope)))) return undefined;
-  return keys.map(({ scope, key }) => store.peek(space, scope, key));
+  const state = store.spaces.find(space);
+  return keys.map(
+    ({ scope, key }) => (state && store.rows.read(state, scope, key).row) ?? undefined,
+  );
 };
 
 const commitBatch = (
@@ -96,8 +111,7 @@ const commitBatch = (
   { partition, from, to, writes }: PartitionBatch,
 ): 'committed' | 'stale' => {
   if (state.checkpoints[partition] !== from) return 'stale';
-  for (const { scope, key, row, sort, ...changes } of writes)
-    buffer.addDirty({ id: state.id, partition, scope, key, row, sort }, changes);
+  buffer.addDirty(state.id, partition, writes);
   state.checkpoints[partition] = to;
   state.moved.add(partition);
   return 'committed';
@@ -126,15 +140,21 @@ const listRows = (
 ): ReturnType<LocalStore['list']> => {
   const state = store.spaces.find(space);
   if (!state) return [];
-  const { scope } = query;
-  const isFlushed = tryFlush(store, state, { partition: partitionOf(scope), onFault });
+  const { scope, list } = query;
+  const partition = partitionOf(scope);
+  if (state.lost.size > 0) store.rows.requireFilled(state, partition);
+  const isFlushed = tryFlush(store, state, { partition, onFault });
   const places = isFlushed
     ? store.file.use((sql) => sql.list(state.id, query))
     : listUnflushed(store, state, query);
   const rows: { row: Row; sort: number; key: string }[] = [];
   for (const [key, sort] of places) {
-    const row = store.read(state.id, scope, key);
-    if (row) rows.push({ row, sort, key });
+    const { row, sort: own } = store.rows.read(state, scope, key);
+    if (row && (list !== undefined || sort === own)) rows.push({ row, sort, key });
+    else {
+      store.rows.lose(state, partition, 'a list does not fit its rows');
+      throw new ReadModelRebuilding(`partition ${partition} of ${space} is being filled`);
+    }
   }
   return rows;
 };
@@ -145,8 +165,8 @@ const listUnflushed = (
   { id }: SpaceState,
   query: ListQuery,
 ): [key: string, sort: number][] => {
-  const cells = buffer.dirtyIn(id, partitionOf(query.scope)).values();
-  const changed = cells.filter(({ scope }) => scope === query.scope).toArray();
+  const cells = buffer.dirtyIn(id, partitionOf(query.scope));
+  const changed = cells.filter(({ scope }) => scope === query.scope);
   const wider = { ...query, limit: query.limit + changed.length };
   const places = new Map(file.use((sql) => sql.list(id, wider)));
   const { list, before = Infinity, beforeKey = '', downTo = -Infinity } = query;
@@ -167,18 +187,4 @@ const changedPlace = (cell: Cell, list: string | undefined): number | null | und
   const changes = changedEntries(cell).filter(({ entry }) => entry[0] === list);
   if (changes.length === 0) return undefined;
   return changes.find(({ isAdded }) => isAdded)?.entry[1] ?? null;
-};
-
-const digestRows = (
-  all: Iterable<RowText>,
-  entries: Iterable<EntryPlace>,
-): { rows: number; digest: string } => {
-  const hash = createHash('sha256');
-  let rows = 0;
-  for (const { scope, key, text } of all) {
-    hash.update(`[${JSON.stringify(scope)},${JSON.stringify(key)},${text}]`);
-    rows += 1;
-  }
-  for (const entry of entries) hash.update(JSON.stringify(entry));
-  return { rows, digest: hash.digest('hex') };
 };

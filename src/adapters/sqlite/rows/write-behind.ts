@@ -1,8 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { partitionOf, ReadModelRebuilding, type Row, type Space } from '#src/ports/read-model.ts';
+import { noRows } from '#src/adapters/row-digest.ts';
+import { ReadModelRebuilding, type Space } from '#src/ports/read-model.ts';
+import { GuardedRows } from './guarded-rows.ts';
 import { RowBuffer } from './read-model-buffer.ts';
 import { type GuardedFile, openGuarded } from './read-model-guard.ts';
 import { SpaceRegistry, type SpaceState } from './read-model-spaces.ts';
+import { RowDamaged } from './row-records.ts';
 
 export type SqliteStoreOptions = {
   file: string;
@@ -10,6 +13,8 @@ export type SqliteStoreOptions = {
   log?: string;
   /** Changed rows in memory before they are written at once. */
   flushRowsMax?: number;
+  /** Changed rows in memory of spaces that are being filled, before they are written at once. */
+  fillRowsMax?: number;
   /** Approximate number of unchanged rows in memory. */
   cacheRowsMax?: number;
   /** Runs `flush` once, a moment later; returns a function that cancels it. */
@@ -23,6 +28,8 @@ export type SqliteStoreOptions = {
 const FLUSH_MS = 250;
 const FLUSH_ROWS_MAX = 5_000;
 const CACHE_ROWS_MAX = 50_000;
+/** Changed rows of the spaces that nobody reads yet: a few hundred MB. */
+const FILL_ROWS_MAX = 50_000;
 /** Takes a few milliseconds; a partition with more rows is written whole. */
 const ROWS_IN_TURN = 250;
 
@@ -39,12 +46,14 @@ export class WriteBehind {
   readonly buffer: RowBuffer;
   readonly file: GuardedFile;
   readonly spaces: SpaceRegistry;
+  readonly rows: GuardedRows;
   readonly #options: SqliteStoreOptions;
   readonly #flushRowsMax: number;
   #cancel: (() => void) | undefined;
   #isClosed = false;
   #isFlushing = false;
   #hasFailed = false;
+  #writing: Promise<void> | undefined;
 
   constructor(options: SqliteStoreOptions) {
     this.#options = options;
@@ -60,22 +69,8 @@ export class WriteBehind {
       },
     });
     this.spaces = new SpaceRegistry(this.file);
+    this.rows = new GuardedRows(this.file, this.buffer, (reason) => options.onDiscarded?.(reason));
     this.#load();
-  }
-
-  /** Reads a row from memory or the file. `id` is the number of the space. */
-  read(id: number, scope: string, key: string): Row | undefined {
-    const cell = this.buffer.get(id, scope, key);
-    if (cell) return cell.row ?? undefined;
-    const place = { id, partition: partitionOf(scope), scope, key };
-    const stored = this.file.use((sql) => sql.row(place));
-    if (stored) this.buffer.addClean({ ...place, ...stored });
-    return stored?.row;
-  }
-
-  peek(space: Space, scope: string, key: string): Row | undefined {
-    const state = this.spaces.find(space);
-    return state && this.read(state.id, scope, key);
   }
 
   /** Writes everything that has changed, of one space or of all. */
@@ -88,15 +83,31 @@ export class WriteBehind {
     if (state.moved.has(partition)) this.#write([{ state, partition }]);
   }
 
-  /** Schedules a flush; with very many changed rows, writes some of them now. */
+  /** Schedules a flush of live spaces; with very many changed rows, writes some of them now. */
   flushSoon(): void {
-    const isMuch = this.buffer.dirtyRows >= this.#flushRowsMax && !this.#hasFailed;
+    const isMuch = this.#rowsOf(true) >= this.#flushRowsMax && !this.#hasFailed;
     if (isMuch && !this.#isFlushing) void this.#flushInBackground();
     else {
       const { schedule = scheduleOnTimer } = this.#options;
       this.#cancel ??= schedule(() => void this.#flushInBackground());
     }
     if (isMuch && this.#isFarBehind()) this.#catchUp();
+  }
+
+  /**
+   * Writes a space that nobody reads yet once many rows of such spaces have changed: its rows are then compressed together.
+   * Other work gets a turn between the partitions.
+   */
+  async writeFilling(rowsMax = this.#options.fillRowsMax ?? FILL_ROWS_MAX): Promise<void> {
+    if (this.#rowsOf(false) < rowsMax) return;
+    await (this.#writing ??= this.#writeInTurns().finally(() => (this.#writing = undefined)));
+  }
+
+  async #writeInTurns(): Promise<void> {
+    for (const left = this.#movedPartitions(false); left.length > 0 && !this.#isClosed; ) {
+      this.#writeSome(left);
+      await nextTurn();
+    }
   }
 
   close(): void {
@@ -113,17 +124,25 @@ export class WriteBehind {
 
   #load(): void {
     try {
-      this.spaces.load();
+      for (const { state, partition } of this.spaces.load())
+        this.rows.lose(state, partition, 'the hash of its checkpoint does not fit');
     } catch (error) {
       // There is nothing to load from a file that could not be read.
       if (!(error instanceof ReadModelRebuilding)) throw error;
     }
   }
 
-  #movedPartitions(): SpacePartition[] {
-    return this.spaces
-      .all()
-      .flatMap((state) => [...state.moved].map((partition) => ({ state, partition })));
+  /** Counts the changed rows of the live spaces, or of the others. */
+  #rowsOf(isLive: boolean): number {
+    const states = this.spaces.all().filter((state) => state.isLive === isLive);
+    return states.reduce((rows, { id }) => rows + this.buffer.dirtyRows(id), 0);
+  }
+
+  #movedPartitions(isLive?: boolean): SpacePartition[] {
+    const states = this.spaces.all();
+    return (
+      isLive === undefined ? states : states.filter((state) => state.isLive === isLive)
+    ).flatMap((state) => [...state.moved].map((partition) => ({ state, partition })));
   }
 
   /** Writes rows and checkpoints of the partitions in one transaction. */
@@ -131,16 +150,35 @@ export class WriteBehind {
     // The file may have been replaced meanwhile by one that does not have the space.
     const partitions = moved.filter(({ state }) => this.spaces.find(state.space) === state);
     if (partitions.length === 0) return;
-    this.file.use((sql) =>
-      sql.transaction(() => {
-        for (const { state, partition } of partitions) {
-          const { id, checkpoints } = state;
-          for (const cell of this.buffer.dirtyIn(id, partition).values()) sql.write(cell);
-          sql.moveCheckpoint(id, partition, checkpoints[partition] ?? 0);
-        }
-      }),
-    );
-    for (const { state, partition } of partitions) {
+    const digests = partitions.map(({ state, partition }) => ({
+      ...(state.digests[partition] ?? noRows()),
+    }));
+    let writing: SpacePartition | undefined;
+    try {
+      this.file.use((sql) =>
+        sql.transaction(() => {
+          for (const [i, place] of partitions.entries()) {
+            writing = place;
+            const { state, partition } = place;
+            const digest = digests[i] ?? noRows();
+            sql.write(
+              { id: state.id, partition },
+              this.buffer.dirtyIn(state.id, partition),
+              digest,
+            );
+            const position = state.checkpoints[partition] ?? 0;
+            sql.moveCheckpoint(state.id, partition, { position, ...digest });
+          }
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof RowDamaged) || !writing) throw error;
+      // A row that the file would replace is damaged: the others are still to be written.
+      this.rows.lose(writing.state, writing.partition, error.message);
+      return this.#write(partitions.filter((other) => other !== writing));
+    }
+    for (const [i, { state, partition }] of partitions.entries()) {
+      state.digests[partition] = digests[i] ?? noRows();
       state.moved.delete(partition);
       this.buffer.markClean(state.id, partition);
     }
@@ -152,7 +190,7 @@ export class WriteBehind {
     let count = 0;
     while (count < partitions.length && rows < ROWS_IN_TURN) {
       const next = partitions[count];
-      rows += 1 + (next ? this.buffer.dirtyIn(next.state.id, next.partition).size : 0);
+      rows += 1 + (next ? this.buffer.dirtyIn(next.state.id, next.partition).length : 0);
       count += 1;
     }
     const some = partitions.splice(0, count);
@@ -165,13 +203,13 @@ export class WriteBehind {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
     try {
-      for (const left = this.#movedPartitions(); left.length > 0 && !this.#isClosed; ) {
+      for (const left = this.#movedPartitions(true); left.length > 0 && !this.#isClosed; ) {
         this.#writeSome(left);
         this.#hasFailed = false;
         if (left.length > 0) await nextTurn();
       }
       this.#isFlushing = false;
-      if (this.buffer.dirtyRows > 0 && !this.#isClosed) this.flushSoon();
+      if (this.#rowsOf(true) > 0 && !this.#isClosed) this.flushSoon();
     } catch (error) {
       this.#isFlushing = false;
       this.#handleFailure(error);
@@ -179,13 +217,13 @@ export class WriteBehind {
   }
 
   #isFarBehind(): boolean {
-    return this.buffer.dirtyRows >= 2 * this.#flushRowsMax;
+    return this.#rowsOf(true) >= 2 * this.#flushRowsMax;
   }
 
   /** Writes now, because rows change faster than they are written between requests. */
   #catchUp(): void {
     try {
-      const left = this.#movedPartitions();
+      const left = this.#movedPartitions(true);
       while (left.length > 0 && this.#isFarBehind()) this.#writeSome(left);
     } catch (error) {
       this.#handleFailure(error);

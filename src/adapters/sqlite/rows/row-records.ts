@@ -1,0 +1,24 @@
+/** How the file numbers and names its records. */
+import { hash } from 'node:crypto';
+import { PARTITIONS } from '#src/ports/read-model.ts';
+
+/** `text` has the row, or the block with this number has it. */
+export type RowRecord = { hash: number; block: number | null; text: string | null };
+
+/** A record of the file is not what was written. */
+export class RowDamaged extends Error {
+  override readonly name = 'RowDamaged';
+}
+
+/** A partition can have this many blocks. */
+export const BLOCK_IDS = 2 ** 24;
+
+/** The list of all rows that have a sort key; `entries` has it as one of the lists. */
+export const ALL_ROWS = '';
+
+/** Returns the number of a partition in the file. */
+export const partOf = (id: number, partition: number): number => id * PARTITIONS + partition;
+
+/** Returns 64 bits, so that no two rows share a place. Shorter than scope and key, which the row has anyway. */
+export const rowPlace = (scope: string, key: string): string =>
+  hash('sha256', `${scope}\0${key}`, 'base64url').slice(0, 11);
