@@ -148,6 +148,8 @@ export const benchOverload: Bench = async () => {
 };
 
 const heavyRows = async ({ details }: Started<Details>): Promise<Row[]> => {
+  // The first fetch of a process loads the client and connects.
+  await (await fetch(`${details.url}/livez`)).text();
   const [statuses, times] = await watchingHealth(details.url, heavyReads(details));
   const failed = statuses.filter(
     (status) => status !== '200' && status !== '429' && status !== '503',
