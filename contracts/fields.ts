@@ -154,8 +154,8 @@ export const campaign = line(64).describe(
   'Your name for the campaign; reports can be grouped by it',
 );
 export const externalId = impersonal(line(128)).describe(
-  'Your own reference, returned unchanged; several records may have the same one. No personal data: ' +
-    'e-mail addresses and telephone numbers are refused',
+  'Your own reference; several records may have the same one. No personal data: e-mail addresses and telephone ' +
+    'numbers are refused',
 );
 export const linkId = id('lnk').describe('Id of one of your links');
 export const handoffId = id('hnd').describe('Id of one of your handoffs');

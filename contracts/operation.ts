@@ -55,6 +55,8 @@ type OverHttp = { http: { method: HttpMethod; path: string; status: 200 | 201 } 
 
 type AsTool = Documented & {
   scope: NeededScope;
+  /** What the description of the tool says instead of the guidance, where that has more than a model needs. */
+  brief?: string;
   /** What to do after the call, if the guidance does not say so. */
   next?: string;
   /** Whether a call can remove something that no later call restores. */

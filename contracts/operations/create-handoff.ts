@@ -27,6 +27,8 @@ export const createHandoff = defineOperation({
   guidance:
     'Give review_url to the buyer and to nobody else. Warnings do not prevent a handoff: the buyer sees them. ' +
     'A product that is not published is refused with the number of its line, so that you can send the list without it.',
+  brief:
+    'Give review_url to the buyer and to nobody else. A product that is not published is refused with its line.',
   next: 'getPerformance counts the handoffs that buyers opened, declined or sent as an RFQ.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,

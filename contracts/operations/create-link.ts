@@ -34,6 +34,7 @@ export const createLink = defineOperation({
   guidance:
     'Show the disclosure beside the link. After a time-out, retry with the same idempotency key: the first ' +
     'answer is replayed, and there is still only one link.',
+  brief: 'Show the disclosure beside the link.',
   next: 'getPerformance counts its clicks; requestSocialPost proposes a post with it.',
   input: z.strictObject({
     idempotency_key: idempotencyKey,
@@ -48,7 +49,9 @@ export const createLink = defineOperation({
         error: 'must not look like a generated code: 12 letters and digits without a dash',
       })
       .optional()
-      .describe('Unique on this service; the first link that uses it keeps it'),
+      .describe(
+        'Unique on this service; the first link that uses it keeps it. 3 to 64 of a-z, 0-9 and -',
+      ),
     external_id: externalId.optional(),
     campaign: impersonal(campaign).optional(),
     channel: channel.optional(),

@@ -10,6 +10,9 @@ export const getConnection = defineOperation({
   summary: 'Show this key: granted and missing scopes, limits, boundaries, links',
   guidance:
     'Call it first. Each missing scope has a text on how to get it; boundaries list what no agent can do.',
+  brief:
+    'Call it first. It shows the tools of this key, what it lacks and how to get that, and the boundaries: what no ' +
+    'agent can do.',
   next: 'searchProducts, or another operation that the granted scopes allow.',
   input: z.strictObject({}),
   output: connection,

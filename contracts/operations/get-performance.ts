@@ -59,6 +59,10 @@ export const getPerformance = defineOperation({
     `requested filters, are counted together as ${OTHER_COUNTRIES} in every row; a filter on such a country finds ` +
     'no clicks. as_of=<position> answers with the log as it was at that position: send as_of.position of the first ' +
     'answer, and neither pages nor totals change while visits are recorded.',
+  brief:
+    'clicks_valid excludes bots and previews; clicks_unique counts each visitor once per link and UTC day. Countries ' +
+    `with fewer than ${COUNTRY_UNIQUES_MIN} unique clicks are counted as ${OTHER_COUNTRIES}. For pages that do not ` +
+    'change, send as_of.position of the first answer as as_of.',
   next: 'createLink for products that perform well.',
   input: z.strictObject({
     from: date.optional().describe('First day, in time_zone; default: 29 days before to'),
@@ -73,8 +77,8 @@ export const getPerformance = defineOperation({
       .enum(['previous_period', 'previous_year'])
       .optional()
       .describe(
-        'The preceding period of equal length, or the same dates one year earlier. Each of its days counts in ' +
-          'the row of the day it is compared with; a group that exists only there has rows, too',
+        'The preceding period of equal length, or the same dates one year earlier. A group that exists only there ' +
+          'has rows, too',
       ),
     link_id: linkId.optional(),
     campaign: campaign.optional(),

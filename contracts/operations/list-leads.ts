@@ -15,6 +15,9 @@ export const listLeads = defineOperation({
     'none although more follow. Present the Consistency-Token of a write to be sure to see it. The time of a change ' +
     'is that at which its call began, shortly before it is written: to poll for changes, set updated_since to one ' +
     'minute before your previous call.',
+  brief:
+    'Read the next page with next_cursor while has_more is true; a page may have few rows or none. To poll for changes, ' +
+    'set updated_since to one minute before your previous call.',
   next: 'submitLead with the same external_id amends a lead.',
   input: z.strictObject({
     state: z.enum(LEAD_STATES).optional().describe('Only leads in this state'),

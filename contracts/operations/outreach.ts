@@ -56,8 +56,11 @@ const proposal = <Fields extends z.ZodRawShape>({
     writes: ['OutboundProposed', 'OutboundRevised', 'RequestBound'],
     guidance:
       'Only proposes: nothing is sent until people of the owner have approved exactly this text. A text with a link ' +
-      'must have a disclosure: that of the link record, "Promotional link" or #ad. Next: getOutboundRequest shows ' +
-      'the decision; when changes are requested, send the new text with revises.',
+      'must have a disclosure: that of the link record, "Promotional link" or #ad.',
+    brief:
+      'Only proposes: people of the owner approve exactly this text, or nothing is sent. A text with a link must have ' +
+      'the disclosure of the link record, "Promotional link" or #ad.',
+    next: 'getOutboundRequest shows the decision; if changes are requested, send the new text with revises.',
     input: z.strictObject({ ...common, ...fields }),
     output: outboundRecord,
     problems: [

@@ -32,6 +32,9 @@ export const searchProducts = defineOperation({
     'compared at at_quantity. If the catalog changes between pages, products that did not change are neither skipped ' +
     'nor repeated; get the changed ones with updated_since afterwards. Use the product ids or skus in createLink and ' +
     'createHandoff.',
+  brief:
+    'q matches beginnings of words of title, sku, category and brand, also with a typo. Prices are indicative, for ' +
+    'at_quantity. Use the ids or skus in createLink and createHandoff.',
   input: z
     .strictObject({
       q: line(200)

@@ -28,21 +28,28 @@ export const submitLead = defineOperation({
     'is not the agent; later events count for it. withdraw: true withdraws the lead. If another promoter has already ' +
     'submitted the contact, the answer has state rejected and reason already_known. That is final: submit it again, ' +
     'or with another contact, with a new external_id. Agents cannot set a commercial state.',
+  brief:
+    'The first call with an external_id submits the lead; a later one, while it is submitted or accepted, replaces ' +
+    'all of it except its source. withdraw: true withdraws it. State rejected with already_known is final: another ' +
+    'promoter has the contact. Agents cannot set a commercial state.',
   next: 'listLeads shows the state that staff set.',
   input: z
     .strictObject({
       idempotency_key: idempotencyKey,
       external_id: line(128).describe(
-        'Your name for the lead, without the name or the address of a person. One lead per owner and external_id',
+        'Your name for the lead, of which there is one; no name or address of a person',
       ),
-      source: leadSource
-        .default({ kind: 'agent' })
-        .describe('Where the lead came from; fixed once it is not the agent'),
+      source: leadSource.default({ kind: 'agent' }).describe('Fixed once it is not the agent'),
       company: company.optional().describe('Required unless withdraw is true'),
       contact: contact.optional(),
       consent: consent.optional().describe('Required with a contact'),
       interest: interest.optional().describe('What the lead is interested in'),
-      withdraw: z.literal(true).optional().describe('true withdraws the lead'),
+      withdraw: z
+        .boolean()
+        .optional()
+        // false is the same request as none, so both have one digest.
+        .transform((value) => value || undefined)
+        .describe('true withdraws the lead'),
       withdraw_reason: line(200).optional().describe('Why it is withdrawn; encrypted'),
       metadata: metadata.optional(),
     })

@@ -26,7 +26,16 @@ export const connection = z
       )
       .describe('All nine scopes: which are granted, which are missing, and how to get them'),
     granted_scopes: z.array(z.enum(SCOPE_NAMES)),
-    review: z.object({ status: z.string(), decided_at: time.nullable() }),
+    review: z.object({
+      status: z.string(),
+      decided_at: time.nullable(),
+      pending_scopes: z
+        .array(z.enum(SCOPE_NAMES))
+        .optional()
+        .describe(
+          'The scopes of a request that staff have not decided; the granted ones stay valid',
+        ),
+    }),
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
     limits: z.record(z.string(), z.int()).describe('Each name has its unit'),
     boundaries: z.array(z.object({ id: z.string(), statement: z.string(), instead: z.string() })),

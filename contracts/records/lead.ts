@@ -45,7 +45,7 @@ export const contact = z
     phone: z.e164().optional().describe('Number in E.164 form'),
     role: line(100).optional().describe('Position in the company'),
   })
-  .describe('Personal data: encrypted with its own key, and erased by destroying that key');
+  .describe('Personal data: encrypted, and erasable');
 
 /** The value in place of a contact that is not shown. */
 export const closedContact = z

@@ -8,9 +8,7 @@ export const target = z
     kind: z.enum(TARGET_KINDS).describe('What ref refers to'),
     ref: line(200).describe('Product id or sku, category name, or search words'),
   })
-  .describe(
-    'What the link points to. The service computes the destination, which is always a page of this service',
-  );
+  .describe('What the link points to; always a page of this service');
 
 export const CHANNELS = ['site', 'email', 'social', 'chat', 'agent', 'qr', 'other'] as const;
 

@@ -40,6 +40,7 @@ import { benchSums } from './peers/sums.ts';
 import { benchPeerWrites } from './peers/writes.ts';
 import { type Row, tableText } from './table.ts';
 import { removeTemporary } from './temporary.ts';
+import { benchTokens } from './rows/tokens.ts';
 import { benchRemoteVisibility } from './rows/visible-remote.ts';
 import { benchVisibility } from './rows/visible.ts';
 import { benchWriteCpu } from './rows/write-cpu.ts';
@@ -64,6 +65,7 @@ const OURS: Record<string, Bench> = {
   start: benchReady,
   Q: benchSearch,
   M: benchMcp,
+  T: benchTokens,
   A: benchA2a,
   E: benchEventStoreDb,
   K: benchRedis,

@@ -73,7 +73,7 @@ describe('A fault', () => {
       company: { name: 'A', country: 'GB', website: 'ftp://a.example' },
       contact: { name: 'A', email: 'a', phone: '1' },
       consent: { basis: 'trust', obtained_at: '2026-01-20T09:00:00Z' },
-      withdraw: false,
+      withdraw: 'yes',
     };
     expect(faultsOf(submitLead, lead)).toEqual([
       '/external_id too_big: must have at most 128 characters',
@@ -81,7 +81,7 @@ describe('A fault', () => {
       '/contact/email invalid_format: must be an e-mail address',
       '/contact/phone invalid_format: must be a number like +442071838750',
       '/consent/basis invalid_value: must be one of consent, legitimate_interest, contract',
-      '/withdraw invalid_value: must be true',
+      '/withdraw invalid_type: must be true or false',
     ]);
     expect(
       faultsOf(getPerformance, { from: 'x', group_by: ['country', 'link_id', 'channel'] }),

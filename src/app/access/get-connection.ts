@@ -1,7 +1,7 @@
 import { BOUNDARIES } from '#contracts/boundaries.ts';
 import { agentOperations } from '#contracts/index.ts';
 import { publishedLimits } from '#contracts/limits.ts';
-import { allows, SCOPE_NAMES, SCOPES } from '#contracts/scopes.ts';
+import { allows, SCOPE_NAMES, SCOPES, type Scope } from '#contracts/scopes.ts';
 import type { Handler } from '../pipeline/agent-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { iso } from '../shared/time.ts';
@@ -35,6 +35,7 @@ export const getConnection: Handler<'getConnection'> = async (deps, _input, { ca
     review: {
       status: agent.status,
       decided_at: agent.decided_at === undefined ? null : iso(agent.decided_at),
+      ...(agent.pending && { pending_scopes: agent.pending.scopes as Scope[] }),
     },
     operations: Object.values(agentOperations).map(({ id, scope }) => ({
       id,

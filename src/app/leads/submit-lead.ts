@@ -62,6 +62,12 @@ const UNCLAIMED = { clash: 'none', claims: [] } as const;
 const NO_LEAD = refuse('resource_not_found', 'No lead of yours has this external_id.');
 const ERASED_LEAD = refuse('resource_erased', 'The personal data of this lead was erased.');
 
+const COMPANY_MISSING = {
+  pointer: '/company',
+  code: 'required',
+  detail: 'a lead names a company',
+};
+
 /** Refuses combinations of fields that the schema cannot exclude. */
 const findFieldConflict = (input: Input): Refusal | undefined => {
   if (input.withdraw) {
@@ -72,11 +78,15 @@ const findFieldConflict = (input: Input): Refusal | undefined => {
   }
   if (input.withdraw_reason !== undefined)
     return refuseField('/withdraw_reason', 'not_together', 'needs withdraw: true');
-  if (!input.company) return refuseField('/company', 'required', 'a lead names a company');
   if (input.contact && !input.consent)
     return refuse('consent_missing', 'A contact needs a lawful basis.', {
-      errors: [{ pointer: '/consent', code: 'required', detail: 'send basis and obtained_at' }],
+      errors: [
+        ...(input.company ? [] : [COMPANY_MISSING]),
+        { pointer: '/consent', code: 'required', detail: 'send basis and obtained_at' },
+      ],
     });
+  if (!input.company)
+    return refuse('validation_failed', 'Some fields are not valid.', { errors: [COMPANY_MISSING] });
   const { kind, ref = '' } = input.source;
   const shape = kind === 'link' ? /^lnk_[0-9a-z]{24}$/ : /^hnd_[0-9a-z]{24}$/;
   return (kind === 'link' || kind === 'handoff') && !shape.test(ref)

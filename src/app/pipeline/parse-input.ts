@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
+import type { InputFault } from '#contracts/problems.ts';
 import type { Declared } from '#contracts/operation.ts';
 import { CREDENTIAL_PATTERN } from './authenticate.ts';
 import { readInput } from './input-faults.ts';
@@ -18,7 +19,7 @@ export const parseInput = (
 ): { input: object } | { refusal: Refusal } => {
   if (operation.kind === 'command') {
     const refusal = refuseKey(operation.input, raw['idempotency_key']);
-    if (refusal) return { refusal };
+    if (refusal) return { refusal: { ...refusal, ...otherFaults(operation, raw) } };
   }
   const read = parseFields(operation, raw);
   if ('refusal' in read || operation.kind === 'query') return read;
@@ -46,6 +47,17 @@ export const parseFields = (
   return {
     refusal: refuse(isQuery ? 'parameter_invalid' : 'validation_failed', detail, { errors }),
   };
+};
+
+/** The faults of the other fields, so that a refusal for the key names all that is missing. */
+const otherFaults = (
+  operation: Parsable,
+  raw: Record<string, unknown>,
+): { errors?: InputFault[] } => {
+  const read = parseFields(operation, raw);
+  const { errors = [] } = 'refusal' in read ? read.refusal : {};
+  const others = errors.filter(({ pointer }) => pointer !== '/idempotency_key');
+  return others.length > 0 ? { errors: others } : {};
 };
 
 const refuseKey = (input: z.ZodType, key: unknown): Refusal | undefined => {

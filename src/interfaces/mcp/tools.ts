@@ -1,10 +1,13 @@
+import type { z } from 'zod';
 import { agentOperations, type OperationId } from '#contracts/index.ts';
 import type { ToolOperation } from '#contracts/operation.ts';
 import { toolName } from '#contracts/places.ts';
+import type { connection } from '#contracts/records/connection.ts';
 import { allows } from '#contracts/scopes.ts';
+import { connectionForTools, toolConnection } from './connection.ts';
 import { type Schema, toolSchema } from './schema.ts';
-import { untrustedIn } from './untrusted.ts';
-import { inToolWords, titleOf, UNTRUSTED_NOTE } from './wording.ts';
+import { untrustedIn, untrustedNote } from './untrusted.ts';
+import { inToolWords, titleOf } from './wording.ts';
 
 /** A tool as tools/list shows it. */
 export type ToolEntry = {
@@ -12,7 +15,8 @@ export type ToolEntry = {
   title: string;
   description: string;
   inputSchema: Schema;
-  outputSchema: Schema;
+  /** Not of a command whose record a query answers, too: it would be repeated. */
+  outputSchema?: Schema;
   annotations: {
     title: string;
     readOnlyHint: boolean;
@@ -26,6 +30,8 @@ export type Tool = {
   id: OperationId;
   operation: ToolOperation;
   entry: ToolEntry;
+  /** Converts the answer of the operation, where the tool answers less. */
+  show?(answer: unknown): object;
   /** JSON Pointers of the result's fields with text that others wrote. */
   untrusted: readonly string[];
 };
@@ -36,23 +42,42 @@ const sentences = (...parts: (string | undefined)[]): string =>
     .map((part) => (/[.!?]$/.test(part) ? part : `${part}.`))
     .join(' ');
 
+/** Tools that answer less than their operation. */
+const VIEWS: Partial<Record<OperationId, { output: z.ZodType; show(answer: unknown): object }>> = {
+  getConnection: {
+    output: toolConnection,
+    show: (answer) => connectionForTools(answer as z.output<typeof connection>),
+  },
+};
+
+/** What queries answer. */
+const QUERIED = new Set(
+  Object.values<ToolOperation>(agentOperations)
+    .filter(({ kind }) => kind === 'query')
+    .map(({ output }) => output),
+);
+
 const toolOf = (id: OperationId): Tool => {
   const operation: ToolOperation = agentOperations[id];
-  const outputSchema = toolSchema(operation.output, 'output');
-  const untrusted = untrustedIn(outputSchema);
+  const view = VIEWS[id];
+  const output = view?.output ?? operation.output;
+  const untrusted = untrustedIn(toolSchema(output, 'output'));
   const title = titleOf(id);
-  const note = untrusted.length > 0 ? UNTRUSTED_NOTE : undefined;
-  const { summary, guidance, next } = operation;
+  const { summary, guidance, brief = guidance, next } = operation;
+  const isRepeated = operation.kind === 'command' && QUERIED.has(operation.output);
   return {
     id,
     operation,
+    ...(view && { show: view.show }),
     untrusted,
     entry: {
       name: toolName(operation),
       title,
-      description: inToolWords(sentences(summary, guidance, next && `Next: ${next}`, note)),
+      description: inToolWords(
+        sentences(summary, brief, next && `Next: ${next}`, untrustedNote(untrusted)),
+      ),
       inputSchema: toolSchema(operation.input, 'input'),
-      outputSchema,
+      ...(!isRepeated && { outputSchema: toolSchema(output, 'published output') }),
       annotations: {
         title,
         readOnlyHint: operation.kind === 'query',
