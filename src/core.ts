@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers/local.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
+import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
@@ -131,6 +132,7 @@ const open = async (
   });
   const counts = await openSharedCount(config, role, { log, logger, parts });
   const listener = createListener(config);
+  const privateHosts = new Set(config.outreachPrivateHosts);
   const deps: AppDeps = {
     log,
     secrets,
@@ -148,6 +150,7 @@ const open = async (
     classifierVersion: CLASSIFIER_VERSION,
     origin: listener.origin,
     limits: config,
+    targetFault: (url) => unresolvedFault(url, privateHosts),
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),

@@ -1,3 +1,4 @@
+import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { App } from '#src/app/app.ts';
@@ -69,11 +70,15 @@ export const buildServer = (
     });
   if (metrics) metricsRoutes(server, { ...deps, metrics });
   healthRoutes(server, deps, options.instance);
-  publicDocumentRoutes(server, app);
-  agentRoutes(server, app);
-  mcpRoutes(server, app);
-  a2aRoutes(server, app);
-  deskRoutes(server, app);
+  // Routes are compressed if the plugin is loaded before them. Small answers are not worth it.
+  void server.register(compress, { global: false, threshold: 1_024, encodings: ['br', 'gzip'] });
+  void server.register(async (scope) => {
+    publicDocumentRoutes(scope, app);
+    agentRoutes(scope, app);
+    mcpRoutes(scope, app);
+    a2aRoutes(scope, app);
+    deskRoutes(scope, app);
+  });
   portalRoutes(server, app, { countryHeader: options.countryHeader });
   return server;
 };

@@ -5,6 +5,9 @@ import { toolName } from '#contracts/places.ts';
 import { SKILLS } from '#contracts/skills.ts';
 import { VERSIONING } from '#contracts/versioning.ts';
 import { DOC_PAGES } from '#src/interfaces/text/docs.ts';
+import { readFileSync } from 'node:fs';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { testApp, type TestApp } from '../support/world/app.ts';
 import { verifies } from '../support/source/verifies.ts';
 
@@ -78,6 +81,116 @@ describe('The API catalog', () => {
       expect(answer.status, href).toBe(200);
       if (type !== undefined) expect(answer.headers['content-type'], href).toContain(type);
     }
+  });
+});
+
+describe('The AI catalog', () => {
+  it('names the server card of MCP and the agent card of A2A by the media types that they have', async () => {
+    const { body, headers } = await get('/.well-known/ai-catalog.json');
+    expect(headers['content-type']).toBe('application/ai-catalog+json');
+    expect(headers['access-control-allow-origin']).toBe('*');
+    const { specVersion, entries } = body as {
+      specVersion: string;
+      entries: { identifier: string; type: string; mediaType: string; url: string }[];
+    };
+    expect(specVersion).toBe('1.0');
+    expect(entries.map(({ identifier }) => identifier)).toEqual([
+      'urn:air:t.example:mcp:tributary',
+      'urn:air:t.example:a2a:tributary',
+    ]);
+    for (const { type, mediaType, url } of entries) {
+      expect(mediaType).toBe(type);
+      expect((await get(here(url))).status).toBe(200);
+    }
+  });
+});
+
+describe('The server card', () => {
+  it('is valid by the official schema', async () => {
+    const file = new URL('../golden/mcp/server-card.schema.json', import.meta.url);
+    const { $defs } = JSON.parse(readFileSync(file, 'utf8')) as { $defs: object };
+    const validate = new AjvJsonSchemaValidator().getValidator({
+      $defs,
+      $ref: '#/$defs/ServerCard',
+    } as never);
+    const { body } = await get('/api/affiliate/mcp/server-card');
+    expect(validate(body)).toMatchObject({ valid: true });
+    const { description } = body as { description: string };
+    expect(validate({ ...(body as object), description: description.padEnd(101) }).valid).toBe(
+      false,
+    );
+  });
+});
+
+describe('A public document', () => {
+  const DOCUMENTS = [
+    '/',
+    '/docs',
+    '/docs/rest',
+    '/docs/rest.md',
+    '/problems',
+    '/problems/rate_limited',
+    '/problems/rate_limited.md',
+    '/llms.txt',
+    '/boundaries.json',
+    '/api/affiliate/openapi.json',
+    '/api/affiliate/mcp/status',
+    '/api/affiliate/mcp/server-card',
+    '/.well-known/agent-card.json',
+    '/.well-known/jwks.json',
+    '/.well-known/api-catalog',
+    '/.well-known/ai-catalog.json',
+  ];
+
+  it.each(DOCUMENTS)('is not sent again to a client that has it: %s', async (url) => {
+    const { status, headers } = await get(url);
+    expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=60']);
+    const cached = await get(url, { 'if-none-match': headers['etag'] ?? '' });
+    expect([cached.status, cached.text]).toEqual([304, '']);
+    expect((await get(url, { 'if-none-match': '"other"' })).status).toBe(200);
+  });
+
+  it.each([
+    '/docs/rest',
+    '/problems',
+    '/api/affiliate/openapi.json',
+    '/.well-known/agent-card.json',
+  ])('is compressed for clients that accept it: %s', async (url) => {
+    const { text } = await get(url);
+    for (const [encoding, open] of [
+      ['br', brotliDecompressSync],
+      ['gzip', gunzipSync],
+    ] as const) {
+      const answer = await app.service.server.inject({
+        method: 'GET',
+        url,
+        headers: { 'accept-encoding': encoding },
+      });
+      expect(answer.headers['content-encoding']).toBe(encoding);
+      expect(String(answer.headers['vary'])).toMatch(/accept-encoding/i);
+      expect(open(answer.rawPayload).toString()).toBe(text);
+    }
+  });
+
+  it('leads from the start page and from unknown paths to the API catalog', async () => {
+    const link = `<${ORIGIN}/.well-known/api-catalog>; rel="api-catalog"`;
+    expect((await get('/')).headers['link']).toBe(link);
+    const unknown = await get('/api/affiliate/v1/nothing');
+    expect([unknown.status, unknown.headers['link']?.endsWith(link)]).toEqual([404, true]);
+  });
+});
+
+describe('The OpenAPI document', () => {
+  it('names a contact, and its components with at most 40 characters', async () => {
+    const { body } = await get('/api/affiliate/openapi.json');
+    const { info, components } = body as {
+      info: { contact: { url: string } };
+      components: Record<string, Record<string, object>>;
+    };
+    expect(info.contact.url).toBe(`${ORIGIN}/`);
+    const names = Object.values(components).flatMap((kind) => Object.keys(kind));
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => name.length > 40)).toEqual([]);
   });
 });
 

@@ -57,3 +57,19 @@ export const checkTarget = (
   if (LOCAL_NAME.test(url.hostname)) return { fault: 'address_not_public' };
   return { url, port, isPrivate: false };
 };
+
+/**
+ * The reason why a request to this URL is refused before its host is resolved; undefined when only the resolved
+ * addresses can tell.
+ */
+export const unresolvedFault = (
+  text: string,
+  privateHosts: ReadonlySet<string>,
+): string | undefined => {
+  const target = checkTarget(text, privateHosts);
+  if ('fault' in target) return target.fault;
+  const literal = literalAddress(target.url.hostname);
+  return literal && !target.isPrivate && !isPublic(literal.address)
+    ? 'address_not_public'
+    : undefined;
+};

@@ -11,7 +11,14 @@ import { OUTBOUND_PROBLEMS } from '../events/rejections.ts';
 import type { Handler, InputOf } from '../pipeline/agent-handler.ts';
 import type { AgentCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
+import {
+  done,
+  isRefusal,
+  type Outcome,
+  type Refusal,
+  refuse,
+  refuseField,
+} from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { contentOf, scheduleOf } from './content.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
@@ -105,12 +112,25 @@ const sizeFault = (envelope: string): Refusal | undefined => {
   });
 };
 
+/** Refuses an address to which nothing will be sent; those of names are checked when they are resolved. */
+const refuseUnreachable = (
+  { targetFault }: Deps,
+  { agent_card_url: url }: Draft['target'],
+): Refusal | undefined => {
+  const fault = url === undefined ? undefined : targetFault(url);
+  return fault === undefined
+    ? undefined
+    : refuseField('/agent_card_url', fault, 'must be reachable from the internet by https');
+};
+
 /** Checks the draft and completes it to the proposal that people decide on. */
 const prepare = async (
   deps: Deps,
   call: AgentCall,
   { input, kind, target, subject, id, revision }: Draft & { id: string; revision: number },
 ): Promise<EventData<'OutboundProposed'> | Refusal> => {
+  const unreachable = refuseUnreachable(deps, target);
+  if (unreachable) return unreachable;
   const schedule = scheduleOf(input, call.at);
   if (isRefusal(schedule)) return schedule;
   const route = await findRoute(deps, call.ownerId, kind);

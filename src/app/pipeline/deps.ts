@@ -38,4 +38,6 @@ export type Deps = {
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
   limits: Rates;
+  /** Why nothing is ever sent to a URL, as far as its text tells; undefined otherwise. */
+  targetFault(url: string): string | undefined;
 };

@@ -1,24 +1,31 @@
 import { hash } from 'node:crypto';
+import '@fastify/compress';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+
+const DIGEST_CHARS = 22;
+
+/** Options of routes whose answers are compressed for clients that accept it. */
+export const COMPRESSED = { compress: {} } as const;
 
 type Tagged = { type: string; body: Buffer | string; digest: string };
 
-/** Sends bytes with their digest as ETag, or 304 to a client that has them. */
+const digestOfText = (text: string): string =>
+  hash('sha256', text, 'base64url').slice(0, DIGEST_CHARS);
+
+/** Sends bytes with their digest as ETag (weak: compressed bytes have the same), or 304 to a client that has them. */
 export const sendTagged = (
   reply: FastifyReply,
   { type, body, digest }: Tagged,
   cacheControl: string,
 ): FastifyReply => {
   const tag = `"${digest}"`;
-  reply.headers({ etag: tag, 'cache-control': cacheControl });
+  reply.headers({ etag: `W/${tag}`, 'cache-control': cacheControl });
   const known = reply.request.headers['if-none-match'] ?? '';
-  // A compressing proxy makes the tag weak; the uncompressed bytes are the same.
   const isKnown = known.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
   if (isKnown || known.trim() === '*') return reply.code(304).send();
   return reply.header('content-type', type).send(body);
 };
 
-const DIGEST_CHARS = 22;
 const CACHE = 'public, max-age=60';
 
 type Document = {
@@ -29,6 +36,10 @@ type Document = {
   /** More headers, made for each answer. */
   headers?(): Record<string, string>;
 };
+
+/** Sends a text that is the same for everybody, with its tag. */
+export const sendPublic = (reply: FastifyReply, type: string, text: string): FastifyReply =>
+  sendTagged(reply, { type, body: text, digest: digestOfText(text) }, CACHE);
 
 /** Serves a public document, which is made once and cacheable. */
 export const documentRoute = (
@@ -41,12 +52,11 @@ export const documentRoute = (
     if (made) return made;
     const content = make(origin());
     const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`;
-    const digest = hash('sha256', text, 'base64url').slice(0, DIGEST_CHARS);
-    made = { type, body: Buffer.from(text), digest };
+    made = { type, body: Buffer.from(text), digest: digestOfText(text) };
     return made;
   };
   for (const url of paths)
-    server.get(url, (_request, reply) => {
+    server.get(url, COMPRESSED, (_request, reply) => {
       if (headers) reply.headers(headers());
       sendTagged(reply, get(), CACHE);
     });

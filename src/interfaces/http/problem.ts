@@ -64,6 +64,12 @@ const safeFault = ({ pointer, ...fault }: InputFault): InputFault => ({
 /** A header of every answer: a browser must not run text that a caller chose as a script or a page. */
 export const NOSNIFF = { 'x-content-type-options': 'nosniff' } as const;
 
+export const API_CATALOG_PATH = '/.well-known/api-catalog';
+
+/** The Link header that leads a client without documentation to all interfaces. */
+export const apiCatalogLink = (origin: string): string =>
+  `<${origin}${API_CATALOG_PATH}>; rel="api-catalog"`;
+
 /** Headers that go with a problem of this code. */
 export const problemHeaders = (
   { code, retryAfterS, extra }: Pick<Refusal, 'code' | 'retryAfterS' | 'extra'>,
@@ -73,7 +79,11 @@ export const problemHeaders = (
   'content-language': 'en',
   'cache-control': 'no-store',
   ...NOSNIFF,
-  link: `<${origin}/api/affiliate/openapi.json>; rel="service-desc", <${origin}/problems/${code}>; rel="help"`,
+  link: [
+    `<${origin}/api/affiliate/openapi.json>; rel="service-desc"`,
+    `<${origin}/problems/${code}>; rel="help"`,
+    ...(code === 'route_not_found' ? [apiCatalogLink(origin)] : []),
+  ].join(', '),
   ...(retryAfterS !== undefined && { 'retry-after': String(retryAfterS) }),
   ...(PROBLEMS[code].status === 401 && { 'www-authenticate': challenge(code) }),
   ...(code === 'scope_missing' && {

@@ -3,7 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { documentRoute } from './documents.ts';
 import { deskOpenApi, openApi } from '../rest/openapi.ts';
-import { apiCatalog } from '../text/api-catalog.ts';
+import { API_CATALOG_PATH, apiCatalogLink } from './problem.ts';
+import { aiCatalog, apiCatalog } from '../text/api-catalog.ts';
 import { llmsText } from '../text/llms.ts';
 
 /** Written by test/faults/boundaries.test.ts. */
@@ -23,9 +24,15 @@ export const publicDocumentRoutes = (
   serve(['/boundaries.json'], JSON_TYPE, () => readFileSync(BOUNDARIES_REPORT, 'utf8'));
   serve(['/llms.txt', '/api/affiliate/llms.txt'], 'text/plain; charset=utf-8', llmsText);
   documentRoute(server, origin, {
-    paths: ['/.well-known/api-catalog'],
+    paths: [API_CATALOG_PATH],
     type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
     make: apiCatalog,
-    headers: () => ({ link: `<${origin()}/.well-known/api-catalog>; rel="api-catalog"` }),
+    headers: () => ({ link: apiCatalogLink(origin()) }),
+  });
+  documentRoute(server, origin, {
+    paths: ['/.well-known/ai-catalog.json'],
+    type: 'application/ai-catalog+json',
+    make: aiCatalog,
+    headers: () => ({ 'access-control-allow-origin': '*' }),
   });
 };

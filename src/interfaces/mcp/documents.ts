@@ -4,9 +4,9 @@ import { SERVER, VERSIONS } from './wire.ts';
 
 export const MCP_PATH = '/api/affiliate/mcp';
 
+/** The schema of server cards allows 100 characters. */
 const DESCRIPTION =
-  'Find ready-stock wholesale products, create attributed links and buyer-reviewed handoffs, submit ' +
-  'leads, read performance, propose outreach that people approve.';
+  'Wholesale products, attributed links, buyer handoffs, leads, performance and outreach';
 
 const KEY_HELP =
   'Bearer <API_KEY>. Keys are issued by the owner after an access review; keep yours in a server-side secret.';
@@ -46,13 +46,13 @@ const serverCard = (origin: string): object => ({
   ],
 });
 
-const CARD_TYPE = 'application/mcp-server-card+json';
+export const SERVER_CARD_TYPE = 'application/mcp-server-card+json';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Public documents; scanners look for the well-known paths. */
 const DOCUMENTS = [
   { path: `${MCP_PATH}/status`, type: JSON_TYPE, make: mcpStatus },
-  { path: `${MCP_PATH}/server-card`, type: CARD_TYPE, make: serverCard },
+  { path: `${MCP_PATH}/server-card`, type: SERVER_CARD_TYPE, make: serverCard },
   { path: '/.well-known/mcp/server-card.json', type: JSON_TYPE, make: serverCard },
   { path: '/.well-known/mcp.json', type: JSON_TYPE, make: serverCard },
 ] as const;

@@ -5,10 +5,10 @@ import type { Admission, Budget } from '#src/app/pipeline/admission.ts';
 import type { AgentCaller } from '#src/app/pipeline/call.ts';
 import { done, forbidden, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { refusedArguments } from './call-tool.ts';
-import { headerEra, metaOf, modernFault, versionOf } from './versions.ts';
-import { type McpMethod, methodNamed } from './methods.ts';
+import { metaOf, modernFault, versionOf } from './versions.ts';
+import { isRequestName, type McpMethod, methodNamed } from './methods.ts';
 import type { Era, McpAnswer, McpFault, Message, RpcId } from './wire.ts';
-import { mcpFaultOf, idOf, readMessage } from './wire.ts';
+import { mcpFaultOf, idOf, OLDEST, readMessage } from './wire.ts';
 
 /** A request of a known caller, as it was received over HTTP. */
 export type ReceivedBody = {
@@ -38,6 +38,8 @@ const NOTIFICATIONS: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/roots/list_changed',
 ]);
+
+const NO_ID = refuse('malformed_request', 'A request needs an id: a string or a whole number.');
 
 const READ = done(null);
 
@@ -80,9 +82,9 @@ export const refusedCall = (
     : refusedArguments({ app, requestId, era: prepared.era }, refusal);
 };
 
-/** Legacy clients expect a null id where there is none; modern ones expect no member. */
+/** The id of an error whose request has no valid one: absent since 2025-11-25, and null before. */
 export const noId = (headers: IncomingHttpHeaders): null | undefined =>
-  headerEra(headers) === 'modern' ? undefined : null;
+  headers['mcp-protocol-version'] === OLDEST ? null : undefined;
 
 /** Parses and checks a request before it takes from a budget. */
 const prepare = ({ headers, body }: Pick<ReceivedBody, 'headers' | 'body'>): Prepared => {
@@ -91,6 +93,8 @@ const prepare = ({ headers, body }: Pick<ReceivedBody, 'headers' | 'body'>): Pre
   const version = versionOf(headers, message);
   if (!version.ok) return { ...UNREAD, fault: version };
   const { era } = version;
+  if (message.id === undefined && isRequestName(message.method))
+    return { ...UNREAD, fault: mcpFaultOf(NO_ID) };
   if (message.id === undefined) {
     const operation = NOTIFICATIONS.has(message.method) ? `mcp:${message.method}` : UNKNOWN;
     return { operation, budget: 'read', era, message, method: undefined };

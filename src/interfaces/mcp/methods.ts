@@ -94,6 +94,9 @@ const METHODS: ReadonlyMap<string, McpMethod> = new Map(
   } satisfies Record<string, McpMethod>),
 );
 
+/** Whether a request has this name in any era; a notification never has it. */
+export const isRequestName = (name: string): boolean => METHODS.has(name);
+
 /** The method with this name; undefined when the era does not have it. */
 export const methodNamed = (name: string, era: Era): McpMethod | undefined => {
   const method = METHODS.get(name);

@@ -130,7 +130,9 @@ const sendResult = (
   const body = answerBody(id, result);
   reply.code(200);
   if (wantsEvents(reply.request))
-    return reply.type(EVENT_STREAM).send(`event: message\ndata: ${String(body)}\n\n`);
+    return reply
+      .headers({ 'content-type': EVENT_STREAM, 'x-accel-buffering': 'no' })
+      .send(`event: message\ndata: ${String(body)}\n\n`);
   reply.header('content-type', 'application/json; charset=utf-8');
   return reply.send(body);
 };

@@ -13,10 +13,6 @@ const headerOf = (headers: IncomingHttpHeaders, name: string): string | undefine
 
 export const metaOf = ({ _meta }: Params): Params => (isRecord(_meta) ? _meta : {});
 
-/** Era by the header alone, for bodies that are not messages. */
-export const headerEra = (headers: IncomingHttpHeaders): Era =>
-  headerOf(headers, 'mcp-protocol-version') === MODERN ? 'modern' : 'legacy';
-
 const unsupported = (requested: unknown, supported: readonly string[]): McpFault =>
   mcpFaultOf(
     refuse('version_unsupported', 'This protocol version is not supported.', {

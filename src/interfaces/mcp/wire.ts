@@ -7,9 +7,11 @@ import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 
 /** The newest supported version of MCP, the first without sessions. */
 export const MODERN = '2026-07-28';
-/** Newest first. 2025-03-26 is left out: it requires servers to accept batches. */
-export const VERSIONS = [MODERN, '2025-11-25', '2025-06-18'] as const;
 export const LEGACY_DEFAULT = '2025-11-25';
+/** 2025-03-26 is left out: it requires servers to accept batches. */
+export const OLDEST = '2025-06-18';
+/** Newest first. */
+export const VERSIONS = [MODERN, LEGACY_DEFAULT, OLDEST] as const;
 
 /** modern: each request is self-contained; legacy: `initialize` comes first. */
 export type Era = 'modern' | 'legacy';
@@ -102,7 +104,7 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isId = (value: unknown): value is RpcId =>
-  typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value));
+  typeof value === 'string' || Number.isSafeInteger(value);
 
 /** The id of a body; undefined when it has no valid one. */
 export const idOf = (body: unknown): RpcId | undefined =>
@@ -118,7 +120,7 @@ export const readMessage = (body: unknown): Message | McpFault => {
   const { jsonrpc, id, method, params = {} } = body;
   if (jsonrpc !== '2.0') return shapeFault('jsonrpc must be "2.0".');
   if (typeof method !== 'string') return shapeFault('method must be a string.');
-  if ('id' in body && !isId(id)) return shapeFault('id must be a string or a number.');
+  if ('id' in body && !isId(id)) return shapeFault('id must be a string or a whole number.');
   if (!isRecord(params)) return shapeFault('params must be an object.');
   return { ...(isId(id) && { id }), method, params };
 };

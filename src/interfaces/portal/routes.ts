@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { sendTagged } from '../http/documents.ts';
+import { COMPRESSED, sendPublic, sendTagged } from '../http/documents.ts';
+import { apiCatalogLink } from '../http/problem.ts';
 import { ASSETS } from './layout/asset-files.ts';
 import { docRoutes } from './docs/doc-routes.ts';
 import { errorPages, notFoundPage } from './layout/error-pages.ts';
-import { PORTAL_HEADERS, PUBLIC_PAGE } from './layout/headers.ts';
-import { sendPage } from './layout/layout.ts';
+import { PORTAL_HEADERS } from './layout/headers.ts';
+import { sendPublicPage } from './layout/layout.ts';
 import type { App } from '#src/app/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
 import { productRoutes } from './links/product-routes.ts';
@@ -33,20 +34,20 @@ export const portalRoutes = (server: FastifyInstance, app: App, options: LinkOpt
 };
 
 const problemRoutes = (scope: FastifyInstance, { origin }: App): void => {
-  scope.get('/', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, startPage()));
-
-  scope.get('/problems', (_request, reply) =>
-    sendPage(reply.headers(PUBLIC_PAGE), 200, problemsPage()),
+  scope.get('/', COMPRESSED, (_request, reply) =>
+    sendPublicPage(reply.header('link', apiCatalogLink(origin())), startPage()),
   );
 
-  scope.get<{ Params: { code: string } }>('/problems/:code', async (request, reply) => {
+  scope.get('/problems', COMPRESSED, (_request, reply) => sendPublicPage(reply, problemsPage()));
+
+  scope.get<{ Params: { code: string } }>('/problems/:code', COMPRESSED, async (request, reply) => {
     const [, code = '', suffix] = /^(.*?)(\.md)?$/.exec(request.params.code) ?? [];
     if (!isProblemCode(code)) return notFoundPage(reply, 'There is no problem of this code.');
-    reply.headers(PUBLIC_PAGE).header('vary', 'accept');
+    reply.header('vary', 'accept');
     const accepts = request.headers.accept ?? '';
     if (suffix === undefined && !accepts.includes('text/markdown'))
-      return sendPage(reply, 200, problemPage(code, origin()));
-    return reply.type('text/markdown; charset=utf-8').send(problemMarkdown(code, origin()));
+      return sendPublicPage(reply, problemPage(code, origin()));
+    return sendPublic(reply, 'text/markdown; charset=utf-8', problemMarkdown(code, origin()));
   });
 };
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type {
   HeaderObject,
   ReferenceObject,
@@ -189,7 +190,8 @@ export const problemResponses = (
   }
   return Object.fromEntries(
     [...byStatus].map(([status, list]) => {
-      const name = `Problem${status}-${list.join('-')}`;
+      // Generators make names of files and types of it: all codes of the list would be too long.
+      const name = `Problem${status}_${hash('sha256', list.join(' ')).slice(0, 8)}`;
       shared.responses.set(name, {
         description: list.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('. '),
         headers: problemHeaderRefs(status, list, shared),

@@ -158,6 +158,7 @@ const document = (
       title: about.title,
       version: CONTRACT_VERSION,
       description: about.description,
+      contact: { name: 'Tributary', url: `${about.server}/` },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: about.server }],

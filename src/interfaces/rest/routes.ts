@@ -7,6 +7,7 @@ import type { AgentApp, DeskApp } from '#src/app/app.ts';
 import type { Admission, Arrival } from '#src/app/pipeline/admission.ts';
 import type { CallInput, Caller, Surface } from '#src/app/pipeline/call.ts';
 import { isRefusal, type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import { COMPRESSED } from '../http/documents.ts';
 import { arrivalOf } from '../http/arrival.ts';
 import { httpRefusal, sendProblem } from '../http/http.ts';
 import { negotiate } from './accept.ts';
@@ -79,6 +80,7 @@ const operationRoute = <C extends Caller>(
     method: bound.operation.http.method,
     url: routePath(base, bound.operation.http.path),
     ...(bodyLimit !== undefined && { bodyLimit }),
+    ...(bound.operation.kind === 'query' && COMPRESSED),
     // With a callback, not async: a promise in each hook shows in the time of a read.
     onRequest(request, reply, next) {
       reply.header('cache-control', 'no-store');

@@ -1,8 +1,28 @@
-import { A2A_BASE } from '../a2a/card.ts';
-import { MCP_PATH } from '../mcp/documents.ts';
+import { A2A_BASE, CARD_PATH } from '../a2a/card.ts';
+import { MCP_PATH, SERVER_CARD_TYPE } from '../mcp/documents.ts';
+import { SERVER } from '../mcp/wire.ts';
 import { AGENT_BASE } from '#contracts/places.ts';
 
 type Target = { href: string; type?: string; title?: string };
+
+/** Returns the AI catalog: the server card of MCP and the agent card of A2A. Drafts disagree on `type` and `mediaType`. */
+export const aiCatalog = (origin: string): object => {
+  const publisher = new URL(origin).hostname;
+  const entryOf = (kind: string, type: string, path: string): object => ({
+    identifier: `urn:air:${publisher}:${kind}:${SERVER.name}`,
+    displayName: SERVER.title,
+    type,
+    mediaType: type,
+    url: origin + path,
+  });
+  return {
+    specVersion: '1.0',
+    entries: [
+      entryOf('mcp', SERVER_CARD_TYPE, `${MCP_PATH}/server-card`),
+      entryOf('a2a', 'application/a2a-agent-card+json', CARD_PATH),
+    ],
+  };
+};
 
 /** Returns the API catalog (RFC 9727): every interface of this service, as one linkset (RFC 9264). */
 export const apiCatalog = (origin: string): string => {
@@ -30,14 +50,14 @@ export const apiCatalog = (origin: string): string => {
         },
         {
           anchor: origin + MCP_PATH,
-          'service-desc': [at(`${MCP_PATH}/server-card`, 'application/mcp-server-card+json')],
+          'service-desc': [at(`${MCP_PATH}/server-card`, SERVER_CARD_TYPE)],
           'service-doc': doc('mcp'),
           ...common,
           status: [at(`${MCP_PATH}/status`, 'application/json')],
         },
         {
           anchor: origin + A2A_BASE,
-          'service-desc': [at('/.well-known/agent-card.json', 'application/json')],
+          'service-desc': [at(CARD_PATH, 'application/json')],
           'service-doc': doc('a2a'),
           ...common,
         },

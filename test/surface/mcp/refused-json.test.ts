@@ -50,7 +50,7 @@ describe('An MCP message', () => {
     expect([...codeOf(twice), twice.body.id]).toEqual([400, -32600, 7]);
     expect(twice.body.error?.data['errors']).toMatchObject([{ pointer: '/params/name' }]);
     const large = await agent.raw('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}');
-    expect([...codeOf(large), large.body.id]).toEqual([400, -32600, null]);
+    expect([...codeOf(large), large.body.id]).toEqual([400, -32600, undefined]);
     const unheard = await agent.raw(calling('{"q":"a","q":"b"}', `"_meta":${META},`));
     expect([...codeOf(unheard), unheard.body.id]).toEqual([400, -32600, 7]);
   });

@@ -3,7 +3,6 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOUNDARIES, boundaryOf } from '#contracts/boundaries.ts';
 import { agentOperations, type OperationId } from '#contracts/index.ts';
-import { toolName } from '#contracts/places.ts';
 import { connectionExample } from '#contracts/examples/records.ts';
 import { connection } from '#contracts/records/connection.ts';
 import { connectionForTools } from '#src/interfaces/mcp/connection.ts';
@@ -63,10 +62,6 @@ afterAll(() => app.close());
 
 const listOf = async ({ legacy }: McpAgent): Promise<ToolEntry[]> =>
   (await legacy('tools/list')).body.result?.['tools'] as ToolEntry[];
-
-const OPERATION_OF: Record<string, OperationId> = Object.fromEntries(
-  (Object.keys(agentOperations) as OperationId[]).map((id) => [toolName({ id }), id]),
-);
 
 const validator = new AjvJsonSchemaValidator();
 const isValid = (schema: unknown, value: unknown): boolean =>
@@ -264,92 +259,6 @@ describe('The MCP method tools/call', () => {
     const result = await agent.call(name, input);
     expect(result).not.toHaveProperty('structuredContent');
     expect(toldBy(result)).toMatchObject({ code, recovery: { retryable: false } });
-  });
-
-  it('takes null as absent, also where a retry omits the field', async () => {
-    const key = freshKey();
-    const target = { kind: 'search', ref: 'mug' };
-    const strict = {
-      idempotency_key: key,
-      target,
-      slug: null,
-      utm: { source: 'mail', term: null },
-    };
-    const first = await agent.done('create_link', strict);
-    expect(first).not.toHaveProperty('slug');
-    const again = { idempotency_key: key, target, utm: { source: 'mail' } };
-    expect(await agent.done('create_link', again)).toEqual(first);
-    const listed = { ...again, idempotency_key: freshKey(), sub_ids: [null] };
-    expect(toldBy(await agent.call('create_link', listed))).toMatchObject({
-      errors: [{ pointer: '/sub_ids/0' }],
-    });
-  });
-
-  it('takes withdraw: false as absent, also where a retry omits it', async () => {
-    const lead = {
-      idempotency_key: freshKey(),
-      external_id: freshKey(),
-      company: { name: 'Shop', country: 'GB' },
-    };
-    const first = await agent.done('submit_lead', { ...lead, withdraw: false });
-    expect(first).toMatchObject({ state: 'submitted' });
-    expect(await agent.done('submit_lead', lead)).toEqual(first);
-  });
-
-  it('accepts metadata, which no tool publishes', async () => {
-    const link = { idempotency_key: freshKey(), target: { kind: 'search', ref: 'mug' } };
-    const metadata = { season: 'spring', priority: 2 };
-    expect(await agent.done('create_link', { ...link, metadata })).toMatchObject({ metadata });
-  });
-
-  it('names every missing field at once', async () => {
-    const pointersOf = async (name: string, input: object) => {
-      const { errors = [] } = toldBy(await agent.call(name, input)) as {
-        errors?: { pointer: string }[];
-      };
-      return errors.map(({ pointer }) => pointer);
-    };
-    expect(await pointersOf('create_handoff', {})).toEqual(['/title', '/line_items']);
-    const lead = { idempotency_key: freshKey(), external_id: 'crm-missing' };
-    const contact = { name: 'Ada', email: 'ada@shop.example' };
-    expect(await pointersOf('submit_lead', { ...lead, contact })).toEqual(['/company', '/consent']);
-    expect(await pointersOf('search_products', { price_min: 1, price_max: 2 })).toEqual([
-      '/currency',
-    ]);
-  });
-
-  it.each<[string, string, object]>([
-    ['price_max without currency', 'search_products', { price_max: 1 }],
-    ['a duplicate dimension', 'get_performance', { group_by: ['country', 'country'] }],
-    [
-      'a line with two ids',
-      'create_handoff',
-      {
-        title: 'T',
-        line_items: [{ sku: 'MUG-1', product_id: 'prd_0123456789abcdefghjkmnpq', quantity: 1 }],
-      },
-    ],
-    ['a line without an id', 'create_handoff', { title: 'T', line_items: [{ quantity: 1 }] }],
-    [
-      'a leap second',
-      'create_link',
-      { target: { kind: 'search', ref: 'mug' }, expires_at: '2026-12-31T23:59:60Z' },
-    ],
-    ['a reason without withdrawal', 'submit_lead', { external_id: 'a', withdraw_reason: 'Gone' }],
-    [
-      'a slug of other characters',
-      'create_link',
-      { target: { kind: 'search', ref: 'mug' }, slug: 'A B' },
-    ],
-  ])('refuses %s, which the published schema does not exclude', async (_what, name, input) => {
-    const { kind } = agentOperations[OPERATION_OF[name] ?? 'createLink'];
-    const key = kind === 'command' && { idempotency_key: freshKey() };
-    expect(isValid(tools.get(name)?.inputSchema, { ...input, ...key })).toBe(true);
-    const result = await agent.call(name, { ...input, ...key });
-    expect([result.isError, toldBy(result)['status']]).toEqual([
-      true,
-      kind === 'command' ? 422 : 400,
-    ]);
   });
 
   it('names tools and their fields in its errors', async () => {

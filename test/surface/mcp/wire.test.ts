@@ -94,6 +94,8 @@ describe('An MCP request', () => {
       { accept: 'text/event-stream' },
     );
     expect([status, headers['content-type']]).toEqual([200, 'text/event-stream']);
+    // Proxies must not hold the event back.
+    expect(headers['x-accel-buffering']).toBe('no');
     expect(text).toBe('event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
   });
 
@@ -114,6 +116,9 @@ describe('An MCP request', () => {
     ['a text', '"ping"'],
     ['null', 'null'],
     ['a message with the id null', { jsonrpc: '2.0', id: null, method: 'ping' }],
+    ['a message with a fraction as id', { jsonrpc: '2.0', id: 1.5, method: 'ping' }],
+    ['a request without an id', { jsonrpc: '2.0', method: 'tools/call', params: {} }],
+    ['a modern request without an id', { jsonrpc: '2.0', method: 'server/discover' }],
     ['a message with an object as id', { jsonrpc: '2.0', id: {}, method: 'ping' }],
     ['a message of another JSON-RPC version', { jsonrpc: '1.0', id: 1, method: 'ping' }],
     ['a message without jsonrpc', { id: 1, method: 'ping' }],
@@ -126,17 +131,19 @@ describe('An MCP request', () => {
     const answer = await agent.raw(payload);
     expect(codeOf(answer)).toEqual([400, -32600]);
     expect(answer.body.error?.data['code']).toBe('malformed_request');
-    expect(answer.body).toHaveProperty('id');
+    expect(answer.body.id).not.toBeNull();
   });
 
-  it('that is not JSON is an error of JSON-RPC with the id null, or without an id in the modern era', async () => {
+  it('that is not JSON is an error of JSON-RPC without an id; before 2025-11-25, with the id null', async () => {
     for (const payload of ['{', '', '{"jsonrpc":"2.0"']) {
-      const { status, body } = await agent.raw(payload);
-      expect([status, body.id, body.error?.code]).toEqual([400, null, -32700]);
+      const oldest = await agent.raw(payload, { 'mcp-protocol-version': '2025-06-18' });
+      expect([codeOf(oldest), oldest.body.id]).toEqual([[400, -32700], null]);
+      for (const version of [undefined, '2025-11-25', '2026-07-28']) {
+        const answer = await agent.raw(payload, { 'mcp-protocol-version': version });
+        expect(codeOf(answer)).toEqual([400, -32700]);
+        expect(answer.body).not.toHaveProperty('id');
+      }
     }
-    const modern = await agent.raw('{', { 'mcp-protocol-version': '2026-07-28' });
-    expect(modern.body).not.toHaveProperty('id');
-    expect(codeOf(modern)).toEqual([400, -32700]);
   });
 
   it('of another media type or above the size limit is an error of JSON-RPC', async () => {
@@ -148,7 +155,7 @@ describe('An MCP request', () => {
   it('without an id is a notification, which is accepted and not executed', async () => {
     const bodies = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
-      { jsonrpc: '2.0', method: 'tools/call', params: { name: 'get_connection' } },
+      { jsonrpc: '2.0', method: 'notifications/of_a_later_version' },
     ];
     for (const body of bodies) {
       const { status, text } = await agent.raw(body);
@@ -353,7 +360,7 @@ describe('The MCP endpoint', () => {
   it('requires a key, and challenges with Bearer', async () => {
     verifies('errors.5');
     const none = await mcpAgent(app, undefined).legacy('ping');
-    expect([codeOf(none), none.body.id]).toEqual([[401, 40100], null]);
+    expect([codeOf(none), none.body.id]).toEqual([[401, 40100], undefined]);
     expect(none.headers['www-authenticate']).toBe('Bearer realm="affiliate"');
     const bad = await mcpAgent(app, 'nonsense').modern('tools/list');
     expect(codeOf(bad)).toEqual([401, 40100]);

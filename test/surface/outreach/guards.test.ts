@@ -47,6 +47,26 @@ describe('another agent of the same owner', () => {
   });
 });
 
+describe('A notification of an agent', () => {
+  it.each([
+    ['https://127.0.0.1/card.json', 'address_not_public'],
+    ['https://10.0.0.8:8443/card.json', 'address_not_public'],
+    ['https://169.254.169.254/latest/meta-data', 'address_not_public'],
+    ['https://[::1]/card.json', 'address_not_public'],
+    ['https://[::ffff:192.168.0.1]/card.json', 'address_not_public'],
+    ['https://0x7f.1/card.json', 'address_not_public'],
+    ['https://localhost/card.json', 'address_not_public'],
+    ['https://a.example:25/card.json', 'port_not_allowed'],
+  ])('to %s is refused when it is proposed', async (url, code) => {
+    const outcome = await asAgent(app, key, 'requestAgentNotification', notify(url));
+    expect(outcome).toMatchObject({
+      ok: false,
+      code: 'validation_failed',
+      errors: [{ pointer: '/agent_card_url', code }],
+    });
+  });
+});
+
 describe('A channel that was disabled', () => {
   it('accepts no proposals', async () => {
     const { key: promoter } = await app.agent('closed');

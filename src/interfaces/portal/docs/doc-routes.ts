@@ -6,8 +6,8 @@ import type { PageRates } from '#src/interfaces/rest/docs.ts';
 import { fillTemplate } from '#src/interfaces/text/doc-template.ts';
 import { DOC_PAGES, type DocPage } from '#src/interfaces/text/docs.ts';
 import { notFoundPage } from '../layout/error-pages.ts';
-import { PUBLIC_PAGE } from '../layout/headers.ts';
-import { type Page, sendPage } from '../layout/layout.ts';
+import { COMPRESSED, sendPublic } from '../../http/documents.ts';
+import { type Page, sendPublicPage } from '../layout/layout.ts';
 
 const indexPage = (): Page => ({
   title: 'Documentation',
@@ -44,18 +44,18 @@ const createRenderer = (rates: PageRates) => {
 export const docRoutes = (scope: FastifyInstance, { origin, limits }: App): void => {
   const render = createRenderer(limits);
 
-  scope.get('/docs', (_request, reply) => sendPage(reply.headers(PUBLIC_PAGE), 200, indexPage()));
+  scope.get('/docs', COMPRESSED, (_request, reply) => sendPublicPage(reply, indexPage()));
 
-  scope.get<{ Params: { page: string } }>('/docs/:page', (request, reply) => {
+  scope.get<{ Params: { page: string } }>('/docs/:page', COMPRESSED, (request, reply) => {
     const [, slug = '', suffix] = /^(.*?)(\.md)?$/.exec(request.params.page) ?? [];
     const page = DOC_PAGES.find((one) => one.slug === slug);
     if (!page) return notFoundPage(reply, 'This documentation page does not exist.');
-    reply.headers(PUBLIC_PAGE).header('vary', 'accept');
+    reply.header('vary', 'accept');
     const { text, body } = render(page, origin());
     const wantsText = request.headers.accept?.includes('text/markdown') === true;
     if (suffix !== undefined || wantsText)
-      return reply.type('text/markdown; charset=utf-8').send(`${text}\n`);
-    return sendPage(reply, 200, {
+      return sendPublic(reply, 'text/markdown; charset=utf-8', `${text}\n`);
+    return sendPublicPage(reply, {
       title: page.title,
       // Made from constants and settings, without data of any owner: nothing needs escaping.
       main: html`<article class="doc">${raw(body)}<p><a href="/docs">All pages</a> ·

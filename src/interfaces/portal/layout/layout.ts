@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { sendPublic } from '../../http/documents.ts';
 import { assetHref, type AssetName } from './asset-files.ts';
 
 /** Markup with all values escaped. */
@@ -43,6 +44,12 @@ payment.</p>
 </html>
 `;
 
+/** Sends a page that is the same for everybody. */
+export const sendPublicPage = async (reply: FastifyReply, page: Page): Promise<FastifyReply> =>
+  sendPublic(reply, HTML, (await layout(page)).toString());
+
+const HTML = 'text/html; charset=utf-8';
+
 export const sendPage = async (
   reply: FastifyReply,
   status: number,
@@ -50,5 +57,5 @@ export const sendPage = async (
 ): Promise<FastifyReply> =>
   reply
     .code(status)
-    .type('text/html; charset=utf-8')
+    .type(HTML)
     .send((await layout(page)).toString());
