@@ -17,10 +17,10 @@ DATA ?= data
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(INSTALLED) ## Install the packages, and Node 24 if it is missing
 
@@ -46,6 +46,10 @@ test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TE
 
 test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
+
+# The TCK is Python: Debian's python3-pytest, python3-pytest-asyncio, python3-httpx, python3-jsonschema and python3-grpcio.
+test-a2a-tck: setup ## Run a checkout of the official A2A TCK against a fresh service (DIR, PYTHON)
+	@node test/tck/run.ts $(DIR) $(PYTHON)
 
 soak: setup ## Run mixed load on EventStoreDB (or its stand-in) and Redis for hours, with kills now and then (HOURS, RATE, SEED)
 	@npx vitest run --config vitest.soak.config.ts
