@@ -89,9 +89,15 @@ const removeQuietly = (path: string): void => {
   }
 };
 
+/** A record of a file that is a cache is not what was written. */
+export class RecordDamaged extends Error {
+  override readonly name = 'RecordDamaged';
+}
+
 /** Whether a cache cannot be used any more: it is damaged or unreadable, or a row is not valid JSON. */
 export const isDamage = (error: unknown): error is Error =>
   error instanceof SyntaxError ||
+  error instanceof RecordDamaged ||
   sqliteFailureOf(error) === 'damaged' ||
   READ_ERRORS.includes(sqliteCodeOf(error));
 

@@ -4,7 +4,7 @@ import { isDamage } from '../failure.ts';
 import { MachineStopped, MARK_TABLE, markOpened } from '../rows/cache-mark.ts';
 
 /** Rises with every change of the file's contents; a file of another version is rebuilt. */
-export const CATALOG_VERSION = 3;
+export const CATALOG_VERSION = 4;
 
 /**
  * `body` is the whole product. `facts` is what a search computes with, in a table of its own so that
@@ -23,11 +23,12 @@ const TABLES = `
     sku text not null,
     title_words text not null,
     body text not null,
-    withdrawn text
+    withdrawn text,
+    crc integer not null
   );
   create index product_sku on product (sku);
   create index product_title on product (title_words, product_id);
-  create table facts (row integer primary key, facts text not null);
+  create table facts (row integer primary key, facts text not null, crc integer not null);
   create table word (word text primary key) without rowid;
   create table place (only integer primary key check (only = 1), checkpoint integer not null);
   insert into place values (1, 0);

@@ -4,13 +4,17 @@ import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { inTransaction } from '../database.ts';
 import { messageOfError, sqliteCodeOf } from '../failure.ts';
 import type { CatalogColumns } from './columns.ts';
-import { type Facts, factsOf } from './product-facts.ts';
+import { type Facts, factsCrc, factsOf } from './product-facts.ts';
 import {
   applyProductEvent,
   decodeProduct,
   encodeProduct,
   isProductEvent,
+  PRODUCT_COLUMNS,
+  type ProductColumns,
+  productCrc,
   productIdOf,
+  requireProduct,
   type CatalogEntry,
 } from './product-state.ts';
 import { splitWords, type Vocabulary } from './vocabulary.ts';
@@ -54,14 +58,15 @@ const detectPoison = <Result>(work: () => Result): Result => {
 };
 
 const prepareAll = (db: DatabaseSync) => ({
-  select: db.prepare('select row, body, withdrawn from product where product_id = ?'),
+  select: db.prepare(`select row, ${PRODUCT_COLUMNS} from product where product_id = ?`),
   insert: db.prepare(
-    'insert into product (product_id, sku, title_words, body, withdrawn) values (?, ?, ?, ?, ?)',
+    `insert into product (product_id, sku, title_words, body, withdrawn, crc)
+     values (?, ?, ?, ?, ?, ?)`,
   ),
   update: db.prepare(
-    'update product set sku = ?, title_words = ?, body = ?, withdrawn = ? where row = ?',
+    'update product set sku = ?, title_words = ?, body = ?, withdrawn = ?, crc = ? where row = ?',
   ),
-  putFacts: db.prepare('insert or replace into facts (row, facts) values (?, ?)'),
+  putFacts: db.prepare('insert or replace into facts (row, facts, crc) values (?, ?, ?)'),
   removeText: db.prepare('delete from product_text where rowid = ?'),
   addText: db.prepare(
     `insert into product_text (rowid, title, sku, category, brand, description)
@@ -138,12 +143,12 @@ export class CatalogWriter {
     const found = this.#prepared.select.get(id);
     if (!found) return undefined;
     const row = Number(found['row']);
-    const { body, withdrawn } = found;
+    const { body, withdrawn } = requireProduct(found as ProductColumns);
     return {
       row,
-      product: decodeProduct(String(body)),
+      product: decodeProduct(body),
       live: this.#columns.isLive(row),
-      ...(withdrawn !== null && { reason: String(withdrawn) }),
+      ...(withdrawn !== null && { reason: withdrawn }),
     };
   }
 
@@ -153,7 +158,8 @@ export class CatalogWriter {
     const title = words[0]?.join(' ').slice(0, TITLE_CHARS_MAX).toWellFormed() ?? '';
     const row = this.#writeProduct(before?.row, state, title);
     const facts = factsOf(product, live, words.flat().length);
-    this.#prepared.putFacts.run(row, JSON.stringify(facts));
+    const factsText = JSON.stringify(facts);
+    this.#prepared.putFacts.run(row, factsText, factsCrc(row, factsText));
     changes.facts.set(row, facts);
     if (hasSameText(before, state)) return;
     changes.texts.push(row);
@@ -168,7 +174,9 @@ export class CatalogWriter {
   /** Returns the row, which is a new one if it was undefined. */
   #writeProduct(row: number | undefined, { product, reason }: CatalogEntry, title: string): number {
     const { product_id, sku } = product;
-    const values = [sku, title, encodeProduct(product), reason ?? null];
+    const body = encodeProduct(product);
+    const withdrawn = reason ?? null;
+    const values = [sku, title, body, withdrawn, productCrc(body, withdrawn)];
     if (row === undefined)
       return Number(this.#prepared.insert.run(product_id, ...values).lastInsertRowid);
     this.#prepared.update.run(...values, row);

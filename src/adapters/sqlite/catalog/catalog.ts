@@ -8,7 +8,7 @@ import { closeMarked } from '../rows/cache-mark.ts';
 import { CATALOG_VERSION, openCatalogFile, recreateCatalogFile } from './catalog-file.ts';
 import { CatalogWriter } from './catalog-writer.ts';
 import { CatalogColumns } from './columns.ts';
-import type { Facts } from './product-facts.ts';
+import { type Facts, requireFacts } from './product-facts.ts';
 import {
   digestProducts,
   prepareRowsOf,
@@ -40,13 +40,15 @@ function* load(
   }
   columns.reserve(of + 1);
   const chunk = db.prepare(
-    `select json_group_array(row) as rows, '[' || group_concat(facts) || ']' as facts
-     from (select row, facts from facts where row > ? order by row limit ${ROWS_PER_READ})`,
+    `select json_group_array(row) as rows, json_group_array(facts) as facts, json_group_array(crc) as crcs
+     from (select row, facts, crc from facts where row > ? order by row limit ${ROWS_PER_READ})`,
   );
   for (let done = 0; done < of; ) {
     const read = chunk.get(done);
     const rows = JSON.parse(String(read?.['rows'])) as number[];
-    const facts = JSON.parse(String(read?.['facts'])) as Facts[];
+    const texts = JSON.parse(String(read?.['facts'])) as string[];
+    requireFacts(rows, texts, JSON.parse(String(read?.['crcs'])) as number[]);
+    const facts = JSON.parse(`[${texts.join()}]`) as Facts[];
     facts.forEach((ofRow, index) => columns.set(rows[index] ?? 0, ofRow));
     done = rows.at(-1) ?? of;
     yield { done, of };

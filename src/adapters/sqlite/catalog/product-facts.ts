@@ -1,4 +1,6 @@
+import { crc32 } from 'node:zlib';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
+import { RecordDamaged } from '../failure.ts';
 
 // The facts of a product that a search computes with, in the order of the columns of columns.ts.
 
@@ -52,4 +54,17 @@ export const factsOf = (product: CatalogProduct, live: boolean, words: number): 
     ],
     tiers,
   };
+};
+
+export const factsCrc = (row: number, facts: string): number => crc32(facts, row);
+
+/** Throws RecordDamaged if a checksum does not fit. */
+export const requireFacts = (
+  rows: readonly number[],
+  facts: readonly string[],
+  crcs: readonly number[],
+): void => {
+  for (const [i, row] of rows.entries())
+    if (factsCrc(row, facts[i] ?? '') !== crcs[i])
+      throw new RecordDamaged('the checksum of the facts of a product does not fit');
 };

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Catalog, CatalogProduct, ProductView } from '#src/ports/catalog.ts';
 import { LruCache } from '#src/adapters/lru-cache.ts';
-import { decodeProduct, decodeProducts } from './product-state.ts';
+import { RecordDamaged } from '../failure.ts';
+import {
+  decodeProduct,
+  PRODUCT_COLUMNS,
+  type ProductColumns,
+  requireProduct,
+} from './product-state.ts';
 
 /** Decoded products in memory: about 20 MB when full. Searches need none of them. */
 const CACHED_PRODUCTS_MAX = 10_000;
@@ -33,16 +39,17 @@ export const prepareRowsOf = (
 
 export const prepareWithdrawn = (db: DatabaseSync): Catalog['withdrawn'] => {
   const select = db.prepare(
-    `select product_id, withdrawn, body from product
+    `select product_id, ${PRODUCT_COLUMNS} from product
      where withdrawn is not null and product_id in (select value from json_each(?))`,
   );
   return (ids) => {
     const rows = ids.length === 0 ? [] : select.all(JSON.stringify(ids));
     return new Map(
-      rows.map(({ product_id, withdrawn, body }) => [
-        String(product_id),
-        { product: decodeProduct(String(body)), reason: String(withdrawn) },
-      ]),
+      rows.map((columns) => {
+        const { body, withdrawn } = requireProduct(columns as ProductColumns);
+        const product = decodeProduct(body);
+        return [String(columns['product_id']), { product, reason: String(withdrawn) }];
+      }),
     );
   };
 };
@@ -59,8 +66,7 @@ export class ProductReader {
 
   constructor(db: DatabaseSync) {
     this.#select = db.prepare(
-      `select json_group_array(row) as rows, '[' || group_concat(body) || ']' as bodies from
-         (select row, body from product where row in (select value from json_each(?)))`,
+      `select row, ${PRODUCT_COLUMNS} from product where row in (select value from json_each(?))`,
     );
   }
 
@@ -89,7 +95,7 @@ export class ProductReader {
     }
     return values.map((cached, index) => {
       const value = cached ?? made.get(rows[index] ?? 0);
-      if (value === undefined) throw new Error(`the catalog has no body for row ${rows[index]}`);
+      if (value === undefined) throw new RecordDamaged(`there is no product in row ${rows[index]}`);
       return value;
     });
   }
@@ -106,10 +112,10 @@ export class ProductReader {
   }
 
   #read(rows: number[]): [row: number, product: CatalogProduct][] {
-    const found = this.#select.get(JSON.stringify(rows));
-    const bodies = decodeProducts(String(found?.['bodies']));
-    const foundRows = JSON.parse(String(found?.['rows'])) as number[];
-    return foundRows.flatMap((row, index) => (bodies[index] ? [[row, bodies[index]]] : []));
+    return this.#select.all(JSON.stringify(rows)).map((columns) => {
+      const { body } = requireProduct(columns as ProductColumns);
+      return [Number(columns['row']), decodeProduct(body)];
+    });
   }
 }
 
@@ -120,11 +126,12 @@ export const digestProducts = (
 ): ReturnType<Catalog['digest']> => {
   const hash = createHash('sha256');
   let rows = 0;
-  const all = db.prepare('select row, body from product order by product_id').iterate();
-  for (const { row, body } of all) {
-    if (!isLive(Number(row))) continue;
+  const all = db.prepare(`select row, ${PRODUCT_COLUMNS} from product order by product_id`);
+  for (const columns of all.iterate()) {
+    const { body } = requireProduct(columns as ProductColumns);
+    if (!isLive(Number(columns['row']))) continue;
     rows += 1;
-    hash.update(`${String(body)}\n`);
+    hash.update(`${body}\n`);
   }
   return { rows, digest: hash.digest('hex') };
 };

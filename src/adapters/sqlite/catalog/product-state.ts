@@ -1,6 +1,8 @@
+import { crc32 } from 'node:zlib';
 import { type EventData, PRODUCT_EVENTS } from '#contracts/events/index.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
+import { RecordDamaged } from '../failure.ts';
 
 /** The state of a product's stream. A withdrawn product keeps its contents, because it can return. */
 export type CatalogEntry = {
@@ -96,6 +98,19 @@ const ordered = (product: CatalogProduct): EveryMember<CatalogProduct> => ({
 export const encodeProduct = (product: CatalogProduct): string => JSON.stringify(ordered(product));
 export const decodeProduct = (body: string): CatalogProduct => JSON.parse(body) as CatalogProduct;
 
-/** Decodes a JSON array of products with one parse. */
-export const decodeProducts = (bodies: string): CatalogProduct[] =>
-  JSON.parse(bodies) as CatalogProduct[];
+// SQLite does not notice a flipped bit. A record that does not fit damages the whole file, which is filled again.
+
+/** Columns of a product that a checksum covers, and the checksum. */
+export const PRODUCT_COLUMNS = 'body, withdrawn, crc';
+export type ProductColumns = { body: unknown; withdrawn: unknown; crc: unknown };
+
+export const productCrc = (body: string, withdrawn: string | null): number =>
+  crc32(body, withdrawn === null ? 0 : crc32(withdrawn, 1));
+
+/** Throws RecordDamaged if the checksum does not fit; otherwise returns the columns. */
+export const requireProduct = ({ body, withdrawn, crc }: ProductColumns) => {
+  const isText = typeof body === 'string' && (withdrawn === null || typeof withdrawn === 'string');
+  if (!isText || productCrc(body, withdrawn) !== crc)
+    throw new RecordDamaged('the checksum of a product does not fit');
+  return { body, withdrawn };
+};
