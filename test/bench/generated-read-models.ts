@@ -50,7 +50,10 @@ export const makeViews = async (directory: string): Promise<number> => {
   const store = sqliteStore({ file: join(directory, 'views.db'), log: log.id });
   for (const { space, projection } of targets) {
     for (let partition = 0; partition < PARTITIONS; partition++) {
-      const writes = inOrder(last.get(space)?.[partition] ?? new Map());
+      const writes = inOrder(last.get(space)?.[partition] ?? new Map()).map((write): RowWrite => {
+        const added = write.row ? (projection.lists?.(write.row) ?? []) : [];
+        return { ...write, added, removed: [] };
+      });
       await store.commit(space, [{ partition, from: 0, to: head, writes }]);
     }
     last.delete(space);

@@ -14,6 +14,7 @@ import type { Bench, Context } from './bench.ts';
 import { killAll, profileInto } from './children.ts';
 import { benchEventStoreDb } from './rows/eventstoredb.ts';
 import { benchFeed } from './rows/feed.ts';
+import { benchLists } from './rows/lists.ts';
 import { benchMcp } from './rows/mcp.ts';
 import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
@@ -56,6 +57,7 @@ const OURS: Record<string, Bench> = {
   'R-1000x30-redis': benchSmallInRedis,
   'R-5000x90-redis': benchLargeInRedis,
   hot: benchHotLink,
+  lists: benchLists,
   C: benchRedirects,
   O: benchOverload,
   'P-memory': benchMemoryRebuild,

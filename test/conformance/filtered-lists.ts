@@ -32,7 +32,7 @@ export const filteredListConformance = (
           const { store, readModels, close } = await open();
           await records.foldInto(store, given);
           for (const [query, now] of each)
-            expect(await records.readLeads(readModels, query, now)).toEqual(
+            expect(await records.readLeads(readModels, query, { at: now })).toEqual(
               records.scannedLeads(given, query, now),
             );
           await close();
@@ -53,7 +53,7 @@ export const filteredListConformance = (
         const queries = [{ created_from: created }, { created_to: created }, { state: 'lapsed' }];
         for (const query of queries.map((filter) => ({ ...filter, limit: 1 }))) {
           const now = MIDNIGHT + time + 1_000;
-          expect(await records.readLeads(readModels, query, now)).toEqual(
+          expect(await records.readLeads(readModels, query, { at: now })).toEqual(
             records.scannedLeads(given, query, now),
           );
         }
@@ -72,7 +72,7 @@ export const filteredListConformance = (
           await records.foldInto(store, given);
           for (const [query, now] of each)
             if (!requests.isRefused(query))
-              expect(await requests.readRequests(readModels, query, now)).toEqual(
+              expect(await requests.readRequests(readModels, query, { at: now })).toEqual(
                 requests.scannedRequests(given, query, now),
               );
           await close();

@@ -32,7 +32,7 @@ export const scanLists = async <R extends Row>(
   const matches: R[] = [];
   let place = before ?? Number.MAX_SAFE_INTEGER;
   let step = limit;
-  for (let read = 0; ; step = Math.max(step, Math.min(step * STEP_FACTOR, STEP_ROWS_MAX))) {
+  for (let read = 0; ; step = Math.min(step * STEP_FACTOR, STEP_ROWS_MAX, rowsMax - read)) {
     await eventLoopTurns.pause();
     const from = place;
     const pages = ranges.map((range) =>

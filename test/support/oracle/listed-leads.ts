@@ -115,8 +115,12 @@ export const leadQuery = fc
     }),
   ) as fc.Arbitrary<LeadQuery>;
 
-/** Reads all pages; returns the ids and the largest page. */
-export const readLeads = async (readModels: ReadModels, query: LeadQuery, at: number) => {
+/** Reads the pages; returns the ids. */
+export const readLeads = async (
+  readModels: ReadModels,
+  query: LeadQuery,
+  { at, pages = Infinity }: { at: number; pages?: number },
+) => {
   const deps = {
     readModels,
     following: { asOf: () => ({ position: 1, at }) },
@@ -125,7 +129,7 @@ export const readLeads = async (readModels: ReadModels, query: LeadQuery, at: nu
     clock: { now: () => at },
   };
   const ids: string[] = [];
-  for (let cursor: string | undefined; ; ) {
+  for (let [cursor, left] = [undefined as string | undefined, pages]; ; left -= 1) {
     const input = { ...query, ...(cursor !== undefined && { cursor }) };
     const outcome = await listLeads(
       deps as never,
@@ -136,7 +140,7 @@ export const readLeads = async (readModels: ReadModels, query: LeadQuery, at: nu
     const { data, page } = outcome.value;
     if (data.length > query.limit) throw new Error('a page has too many rows');
     ids.push(...data.map(({ id }) => id));
-    if (page.next_cursor === null) return ids;
+    if (page.next_cursor === null || left === 1) return ids;
     cursor = page.next_cursor;
   }
 };

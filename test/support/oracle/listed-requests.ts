@@ -59,23 +59,32 @@ export const requestQuery = fc.record({
   status: maybe(fc.constantFrom(...STATUSES)),
   limit: fc.integer({ min: 1, max: 4 }),
 });
-type RequestQuery = typeof requestQuery extends fc.Arbitrary<infer Query> ? Query : never;
+type RequestQuery = {
+  owner_id?: string | undefined;
+  status?: (typeof STATUSES)[number] | undefined;
+  limit: number;
+};
 
 /** Whether the desk refuses the query: finished requests are listed by owner. */
 export const isRefused = ({ owner_id, status }: RequestQuery): boolean =>
   owner_id === undefined && (status === 'expired' || status === 'canceled');
 
-export const readRequests = async (readModels: ReadModels, query: RequestQuery, at: number) => {
+/** Reads the pages; returns the ids. */
+export const readRequests = async (
+  readModels: ReadModels,
+  query: RequestQuery,
+  { at, pages = Infinity }: { at: number; pages?: number },
+) => {
   const deps = { readModels, following: { asOf: () => ({ position: 1, at }) } };
   const ids: string[] = [];
-  for (let before: number | undefined; ; ) {
+  for (let [before, left] = [undefined as number | undefined, pages]; ; left -= 1) {
     const input = { ...query, ...(before !== undefined && { before }) };
     const call = { caller: { roles: new Set(['staff']) }, at };
     const outcome = await listApprovals(deps as never, input, call as never);
     if (!outcome.ok) throw new Error(outcome.detail);
     const { data, next_before } = outcome.value;
     ids.push(...data.map(({ id }) => id));
-    if (next_before === null) return ids;
+    if (next_before === null || left === 1) return ids;
     if (data.length !== query.limit) throw new Error('a page that is not the last has a gap');
     before = next_before;
   }
