@@ -115,7 +115,7 @@ const benchIn = async (
   name: string,
   open: (given: readonly Given[]) => Promise<Store>,
 ): Promise<Row[]> => {
-  const [control = [], ten = [], hundred = []] = [
+  const [control, ten, hundred] = [
     await measure(await open(historyOf(SIZES[0]))),
     await measure(await open(historyOf(SIZES[1]))),
     await measure(await open(historyOf(SIZES[2]))),

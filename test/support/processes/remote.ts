@@ -16,10 +16,12 @@ export type RemoteWorld = {
   start(role: string, directory?: string, ...more: string[]): Promise<ChildService>;
 };
 
-/** Starts an empty log, whose committed events survive a kill, and an empty Redis. */
-export const remoteWorld = async (): Promise<RemoteWorld> => {
+/** Starts an empty log, whose committed events survive a kill, and an empty Redis: `start` gives one of its servers. */
+export const remoteWorld = async (
+  start: () => Promise<TestRedis> = startRedis,
+): Promise<RemoteWorld> => {
   const log = await logServer();
-  const redis = await startRedis();
+  const redis = await start();
   const settings = {
     EVENT_LOG_URL: log.url,
     READ_MODEL_URL: redis.url.href,

@@ -120,7 +120,9 @@ const STARTS_MAX = 5;
 
 /** Another process can take either port first: then tries other ports. */
 const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
-  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
+  // The other servers keep answering while a master is dead.
+  const answering = ['--cluster-require-full-coverage', 'no'];
+  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...answering];
   try {
     return await startRedis(settings, await freePortBelow(50_000));
   } catch (error) {
@@ -129,23 +131,33 @@ const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
   }
 };
 
-/** Starts three masters that share the slots. */
-export const startCluster = async (): Promise<TestRedis[]> => {
+/** Starts three masters that share the slots, and a replica of each if there are to be `replicas`. */
+export const startCluster = async ({ replicas = false } = {}): Promise<TestRedis[]> => {
   const nodes: TestRedis[] = [];
-  for (let i = 0; i < 3; i++) nodes.push(await startNode());
+  for (let i = 0; i < (replicas ? 6 : 3); i++) nodes.push(await startNode());
   const [first, ...others] = nodes;
   if (!first) throw new Error('no node');
-  const share = Math.ceil(SLOTS / nodes.length);
-  for (const [i, { control }] of nodes.entries()) {
+  const masters = nodes.slice(0, 3);
+  const share = Math.ceil(SLOTS / masters.length);
+  for (const [i, { control }] of masters.entries()) {
     const last = Math.min(SLOTS, (i + 1) * share) - 1;
     await control.cluster('SET-CONFIG-EPOCH', i + 1);
     await control.cluster('ADDSLOTSRANGE', i * share, last);
   }
   for (const { port } of others) await first.control.cluster('MEET', '127.0.0.1', port);
-  for (const { control } of nodes) {
-    let info = '';
-    while (!info.includes('cluster_state:ok') || !info.includes('cluster_known_nodes:3'))
-      info = await control.cluster('INFO');
+  await untilKnown(nodes);
+  for (const [i, { control }] of nodes.slice(3).entries()) {
+    await control.cluster('REPLICATE', String(await nodes[i]?.control.cluster('MYID')));
+    while (!(await control.info('replication')).includes('master_link_status:up'));
   }
   return nodes;
+};
+
+const untilKnown = async (nodes: readonly TestRedis[]): Promise<void> => {
+  const known = `cluster_known_nodes:${nodes.length}`;
+  for (const { control } of nodes) {
+    let info = '';
+    while (!info.includes('cluster_state:ok') || !info.includes(known))
+      info = await control.cluster('INFO');
+  }
 };
