@@ -17,7 +17,7 @@ DATA ?= data
 URL ?= http://127.0.0.1:3000
 OVER ?= rest
 
-.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
+.PHONY: help setup run test test-adapters test-eventstoredb test-chaos test-a2a-tck test-frameworks soak mutate check types lint format dead sbom tidy publish bench bench-peers rebuild verify status session inspect up down demo-reset hooks
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,10 @@ test-eventstoredb: setup ## Test on a real EventStoreDB: docker, EVENTSTOREDB_TE
 
 test-chaos: setup ## Cause random faults on EventStoreDB, Redis, the disk and by overload for 20 minutes (CHAOS_BLOWS, CHAOS_SEED)
 	@CHAOS_BLOWS=$${CHAOS_BLOWS:-240} npx vitest run test/e2e/remote/chaos.test.ts test/e2e/disk-chaos.test.ts test/e2e/remote/overload.test.ts test/e2e/remote/chaos-replaced.test.ts
+
+test-frameworks: setup ## Connect five agent frameworks and three generated clients to the service (installs infra/frameworks)
+	@test -d infra/frameworks/node_modules || npm ci --prefix infra/frameworks --no-audit --no-fund --loglevel=error
+	@npx vitest run test/frameworks
 
 # The TCK is Python: Debian's python3-pytest, python3-pytest-asyncio, python3-httpx, python3-jsonschema and python3-grpcio.
 test-a2a-tck: setup ## Run a checkout of the official A2A TCK against a fresh service (DIR, PYTHON)

@@ -48,6 +48,9 @@ const examplesOf = <Value>(
     }),
   );
 
+/** Some generators read every answer of an operation as a stream that declares this type; its description names it. */
+const UNDECLARED = 'application/x-ndjson';
+
 const splitInput = (operation: AnyOperation, named: Map<string, SchemaObject>) => {
   const whole = jsonSchema(operation.input, 'input', named) as SchemaObject & {
     properties?: Record<string, SchemaObject>;
@@ -97,7 +100,9 @@ const operationObject = (operation: AnyOperation, shared: Shared): OperationObje
     content: {
       'application/json': { schema: output, examples: outputExamples },
       ...Object.fromEntries(
-        (operation.alsoAs ?? []).map((media) => [media, { schema: { type: 'string' as const } }]),
+        (operation.alsoAs ?? [])
+          .filter((media) => media !== UNDECLARED)
+          .map((media) => [media, { schema: { type: 'string' as const } }]),
       ),
     },
   };
