@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
+import { checkLive } from '#projections/engine/operator/check-daily.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import {
   type LocalStore,
@@ -106,12 +107,27 @@ describe('A file of the read models with a flipped bit', () => {
     expect(discarded).toBeGreaterThan(10);
   });
 
-  test('has its partition filled again by the engine, while the others are served', async () => {
-    const { file, log, bytes, right } = await filledFile();
-    // A row that was written by itself is JSON in the file.
+  /** Flips a bit in a row that was written by itself, which is JSON in the file. */
+  const flipRow = (file: string, bytes: Buffer): void => {
     const at = bytes.lastIndexOf('"count":4') + '"count":'.length;
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     writeFileSync(file, bytes);
+  };
+
+  test('is found by the daily check, which reads what nobody asks for', async () => {
+    const { file, bytes, right } = await filledFile();
+    flipRow(file, bytes);
+    const reasons: string[] = [];
+    const store = sqliteStore({ file, onDiscarded: (reason) => reasons.push(reason) });
+    await checkLive(store, [tally()]);
+    expect(reasons).toEqual([expect.stringMatching(/^tally@1\.1, partition \d+: .*hash/)]);
+    expect(new Set(answersOf(store, right))).toEqual(new Set(['right', 'rebuilding']));
+    await store.close();
+  });
+
+  test('has its partition filled again by the engine, while the others are served', async () => {
+    const { file, log, bytes, right } = await filledFile();
+    flipRow(file, bytes);
     const reasons: string[] = [];
     const store = sqliteStore({ file, onDiscarded: (reason) => reasons.push(reason) });
     const ended = new AbortController();
