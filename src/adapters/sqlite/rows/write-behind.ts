@@ -29,7 +29,7 @@ const FLUSH_MS = 250;
 const FLUSH_ROWS_MAX = 5_000;
 const CACHE_ROWS_MAX = 50_000;
 /** Changed rows of the spaces that nobody reads yet: a few hundred MB. */
-const FILL_ROWS_MAX = 50_000;
+const FILL_ROWS_MAX = 35_000;
 /** Takes a few milliseconds; a partition with more rows is written whole. */
 const ROWS_IN_TURN = 250;
 
