@@ -15,6 +15,7 @@ import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
+import { replaceErasedTexts } from '#src/app/privacy/plaintext-legacy-fields.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
 import { type Timeline, timeline } from '#src/app/events/timeline.ts';
@@ -154,7 +155,10 @@ const open = async (
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
-    replays: new Replays(OWNER_FOLDS),
+    replays: new Replays({
+      ...OWNER_FOLDS,
+      shown: (events) => replaceErasedTexts(vault, events),
+    }),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);

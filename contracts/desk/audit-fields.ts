@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asOf, time } from '../fields.ts';
+import { asOf, line, time } from '../fields.ts';
 import type { DeskRole } from '../scopes.ts';
 import { EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
@@ -30,6 +30,14 @@ export const auditAsOf = asOf.extend({
   shown_at: time.describe('Records are shown as of this time, because some end by themselves'),
 });
 export const AUDIT_AS_OF = { ...EXAMPLE_AS_OF, shown_at: EXAMPLE_AT };
+
+/** Personal data is opened for a reason only. */
+export const openingReason = line(500)
+  .optional()
+  .describe(
+    'Why personal data is opened: stored in the log with your token. Without it, personal data is shown as [sealed]. ' +
+      'Role auditor only. Do not name a person in it',
+  );
 
 /** Who caused an event. */
 export const cause = {

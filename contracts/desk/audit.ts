@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { before, limit, line, nextBefore, ownerSpace, time } from '../fields.ts';
+import { before, limit, nextBefore, ownerSpace, time } from '../fields.ts';
 import { getPerformance } from '../operations/get-performance.ts';
 import {
   AUDIT_AS_OF,
@@ -9,17 +9,11 @@ import {
   auditRoles,
   cause,
   moment,
+  openingReason,
 } from './audit-fields.ts';
 import { deskQuery } from './define.ts';
 
 /* What auditors read: an owner's records and numbers at any position of the log, and their changes. */
-
-const reason = line(500)
-  .optional()
-  .describe(
-    'Why personal data is opened: stored in the log with your token. Without it, personal data is shown as [sealed]. ' +
-      'Role auditor only. Do not name a person in it',
-  );
 
 const auditedRecord = z
   .object({
@@ -56,7 +50,7 @@ export const auditState = deskQuery({
       .max(STATE_KINDS.length)
       .optional()
       .describe('Kinds of record; default: all'),
-    reason,
+    reason: openingReason,
     before,
     limit,
   },

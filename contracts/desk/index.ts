@@ -1,6 +1,7 @@
 import { registryOf } from '../operation.ts';
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
+import * as auditFiles from './audit-files.ts';
 import * as auditHistory from './audit-history.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
@@ -60,6 +61,7 @@ export const deskOperations = registryOf({
   auditDiff: audit.auditDiff,
   auditHistory: auditHistory.auditHistory,
   auditTrace: auditHistory.auditTrace,
+  auditExport: auditFiles.auditExport,
 });
 
 export type DeskOperations = typeof deskOperations;

@@ -3,7 +3,13 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, readConfig } from '#src/config.ts';
 
-export type CommonOptions = { data?: string; json?: boolean; idempotencyKey?: string };
+export type CommonOptions = {
+  data?: string;
+  json?: boolean;
+  idempotencyKey?: string;
+  /** An exported file that answers in place of the desk. */
+  file?: string;
+};
 
 /** Refuses an empty name: an unset variable of a script must not select the current directory. */
 const parseDirectory = (text: string): string => {

@@ -1,3 +1,4 @@
+import type { AuditDeps, AuditHandler } from './audit-handler.ts';
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { DeskOperations } from '#contracts/desk/index.ts';
@@ -5,14 +6,13 @@ import { LIMITS } from '#contracts/limits.ts';
 import { METRICS } from '#contracts/records/performance.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { DAY_MS, iso } from '../shared/time.ts';
 import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedMoment, type Moment, renderMoment } from './moments.ts';
-import { ownerEvents, type Replay, foldEventOf } from './replays.ts';
+import { type Replay, foldEventOf } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditDiff']['output']>;
 type Change = Answer['changes'][number];
@@ -79,7 +79,7 @@ const describe = async (
 
 type Range = { owner: string; from: Moment; to: Moment };
 
-export const auditDiff: DeskHandler<'auditDiff'> = async (deps, input, call) => {
+export const auditDiff: AuditHandler<'auditDiff'> = async (deps, input, call) => {
   const { owner_id: owner, after, limit } = input;
   const from = await auditedMoment(deps, call, { owner, field: 'from', text: input.from });
   if (isRefusal(from)) return from;
@@ -96,12 +96,12 @@ export const auditDiff: DeskHandler<'auditDiff'> = async (deps, input, call) => 
 
 /** Reads at most `limit` changes after the position of the fold, and advances it to the last event that was read. */
 const changesIn = async (
-  { log }: Pick<DeskDeps, 'log'>,
+  { log, replays }: Pick<AuditDeps, 'log' | 'replays'>,
   replay: Replay,
   { owner, upTo, limit }: { owner: string; upTo: Position; limit: number },
 ): Promise<Pick<Answer, 'changes' | 'next_after'>> => {
   const changes: Change[] = [];
-  for await (const page of ownerEvents(log, owner, { after: replay.position, upTo }))
+  for await (const page of replays.events(log, owner, { after: replay.position, upTo }))
     for (const event of page) {
       const change = await applyEvent(replay, owner, event);
       replay.position = event.position;
@@ -113,7 +113,7 @@ const changesIn = async (
 
 /** Lists the numbers of each day that differ between two moments, counted from the log at both. */
 const numberChanges = async (
-  deps: DeskDeps,
+  deps: AuditDeps,
   { owner, from, to }: Range,
 ): Promise<NumberChange[] | Refusal> => {
   const lastOfDay = new Map<number, StoredEvent>();
@@ -121,10 +121,10 @@ const numberChanges = async (
     deps.replays.at(deps.log, { owner, position: moment.position }, (replay) =>
       totalsByDay(deps, replay, { owner, moment, days }),
     );
-  const { placesOf } = deps.replays.newFolds.audited();
+  const { placesOf } = deps.replays.parts.audited();
   const isCounted = (event: StoredEvent): boolean =>
     placesOf(foldEventOf(event)).some(({ readModel }) => readModel === 'performance');
-  for await (const page of ownerEvents(deps.log, owner, {
+  for await (const page of deps.replays.events(deps.log, owner, {
     after: from.position,
     upTo: to.position,
   }))
@@ -160,7 +160,7 @@ type Metrics =
 
 /** The metrics of each of the days, in as few questions as the limit of days in one call permits. */
 const totalsByDay = async (
-  deps: DeskDeps,
+  deps: AuditDeps,
   replay: Replay,
   { owner, moment, days }: { owner: string; moment: Moment; days: readonly number[] },
 ): Promise<Map<number, Metrics> | Refusal> => {

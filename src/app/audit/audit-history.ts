@@ -1,10 +1,11 @@
+import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { DeskInput } from '../pipeline/desk-handler.ts';
 import type { z } from 'zod';
 import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-history.ts';
 import type { EventData } from '#contracts/events/index.ts';
 import type { DeskOperations } from '#contracts/desk/index.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import { type AgentRow, accessScope } from '#src/ports/rows.ts';
-import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
 import { done, isRefusal } from '../pipeline/outcome.ts';
 import { recordOfStream } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
@@ -78,7 +79,7 @@ const isWanted = (act: AuditAct, filters: Filters): boolean => {
   );
 };
 
-export const auditHistory: DeskHandler<'auditHistory'> = async (deps, input, call) => {
+export const auditHistory: AuditHandler<'auditHistory'> = async (deps, input, call) => {
   const { owner_id: owner, from, to, before = Infinity, limit, ...filters } = input;
   const until = await auditedMoment(deps, call, { owner, field: 'to', text: to });
   if (isRefusal(until)) return until;
@@ -101,7 +102,7 @@ type Query = { owner: string; after: Position; upTo: Position; limit: number; fi
 
 /** Reads back until it has `limit` acts or has read as many events as a page may. */
 const readActs = async (
-  { log }: Pick<DeskDeps, 'log'>,
+  { log }: Pick<AuditDeps, 'log'>,
   { owner, after, upTo, limit, filters }: Query,
 ): Promise<{ acts: AuditAct[]; next_before: number | null }> => {
   const acts: AuditAct[] = [];
@@ -124,7 +125,7 @@ const readActs = async (
 
 /** The names of the agents now: an act is shown with the name by which people know the agent. */
 const agentNames = async (
-  { readModels }: Pick<DeskDeps, 'readModels'>,
+  { readModels }: Pick<AuditDeps, 'readModels'>,
   owner: string,
   acts: readonly AuditAct[],
 ): Promise<Map<string | undefined, string>> => {

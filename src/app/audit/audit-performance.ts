@@ -1,4 +1,5 @@
-import type { DeskDeps, DeskHandler, DeskInput } from '../pipeline/desk-handler.ts';
+import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { DeskInput } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Outcome } from '../pipeline/outcome.ts';
 import { countPerformance } from '../performance/get-performance.ts';
 import type { InputOf } from '../pipeline/agent-handler.ts';
@@ -9,7 +10,7 @@ type Question = { owner: string; moment: Moment; input: Partial<InputOf<'getPerf
 
 /** Counts the performance of a folded owner as the operation of agents counts that of the live read model. */
 export const countReplay = async (
-  deps: DeskDeps,
+  deps: AuditDeps,
   { rows, facts }: Pick<Replay, 'rows' | 'facts'>,
   { owner, moment, input }: Question,
 ): ReturnType<typeof countPerformance> => {
@@ -24,7 +25,7 @@ export const countReplay = async (
   return countPerformance(folded, asked, { ownerId: owner, at: shownAt });
 };
 
-export const auditPerformance: DeskHandler<'auditPerformance'> = async (deps, question, call) => {
+export const auditPerformance: AuditHandler<'auditPerformance'> = async (deps, question, call) => {
   const { owner_id: owner, at, ...input }: DeskInput<'auditPerformance'> = question;
   const moment = await auditedMoment(deps, call, { owner, field: 'at', text: at });
   if (isRefusal(moment)) return moment;

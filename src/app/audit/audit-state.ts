@@ -1,6 +1,6 @@
+import type { AuditDeps, AuditHandler } from './audit-handler.ts';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { Row } from '#src/ports/read-model.ts';
-import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { SYSTEM_TOKEN } from '../pipeline/desk-rules.ts';
 import { done, isRefusal, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -11,11 +11,11 @@ import { auditedMoment, renderMoment } from './moments.ts';
 import type { Replay } from './replays.ts';
 
 /** The vault, if the call may open personal data: the reason is recorded with the token of the caller. */
-const vaultFor = (
-  { vault }: Pick<DeskDeps, 'vault'>,
+export const vaultFor = (
+  { vault }: Pick<AuditDeps, 'vault'>,
   { caller }: DeskCall,
   reason: string | undefined,
-): { vault: DeskDeps['vault'] | undefined } | Refusal => {
+): { vault: AuditDeps['vault'] | undefined } | Refusal => {
   if (reason === undefined) return { vault: undefined };
   if (!caller.roles.has('auditor') || caller.tokenId === SYSTEM_TOKEN)
     return refuse(
@@ -27,7 +27,7 @@ const vaultFor = (
 
 type Listed = { kind: AuditedKind; row: Row; sort: number };
 
-export const auditState: DeskHandler<'auditState'> = async (deps, input, call) => {
+export const auditState: AuditHandler<'auditState'> = async (deps, input, call) => {
   const { owner_id: owner, kind: kinds, before, limit, reason } = input;
   const moment = await auditedMoment(deps, call, { owner, field: 'at', text: input.at });
   if (isRefusal(moment)) return moment;
@@ -83,7 +83,7 @@ const renderRow = async (
     row: Row;
     owner: string;
     at: number;
-    vault: DeskDeps['vault'] | undefined;
+    vault: AuditDeps['vault'] | undefined;
   },
 ) => {
   const { id, name, agentId } = AUDITED[kind];

@@ -91,7 +91,7 @@ const follow = async (
   owner: string,
   chain: readonly ChainEvent[],
 ): Promise<{ traced: Traced[]; answer: Answer['answer'] }> => {
-  const fold = deps.replays.newFolds.all();
+  const fold = deps.replays.parts.all();
   const subject = chain.filter(({ relation }) => relation === 'subject').map(({ event }) => event);
   const answered = subject.find(({ meta }) => meta.idem !== undefined);
   const lastAnswered = subject.findLast(({ meta }) => meta.request === answered?.meta.request);

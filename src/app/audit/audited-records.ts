@@ -91,7 +91,8 @@ export const AUDITED: Readonly<Record<AuditedKind, Kind<object>>> = {
     readModel: 'outbound',
     scope: sameScope,
     id: (row) => row.outbound_id,
-    name: (row) => row.external_id ?? Object.values(row.target).join(' '),
+    // Sorted: the members of an exported event are in another order.
+    name: (row) => row.external_id ?? Object.values(row.target).sort().join(' '),
     status: (row) => row.status,
     hasEnded: isSettled,
     agentId: agentOf,

@@ -1,7 +1,7 @@
 /** Moments of an owner's history: a position of the log, or a time. */
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { isRefusal, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
@@ -105,7 +105,7 @@ export const renderMoment = ({ position, at, shownAt }: Moment) => ({
  * would hide a mistyped name.
  */
 export const auditedMoment = async (
-  { log }: Pick<DeskDeps, 'log'>,
+  { log }: { log: OwnerLog },
   call: DeskCall,
   { owner, ...asked }: { owner: string; field: string; text: string | undefined },
 ): Promise<Moment | Refusal> => {

@@ -14,31 +14,24 @@ const REPLAYS_MAX = 2;
 
 export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
 
-/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
-export const ownerEvents = async function* (
-  log: Pick<OwnerLog, 'readOwner'>,
-  owner: string,
-  { after, upTo }: { after: Position; upTo: Position },
-): AsyncGenerator<StoredEvent[], void> {
-  for (let last = after; last < upTo; ) {
-    await eventLoopTurns.pause();
-    const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
-    yield page;
-    last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
-  }
+/** What replays are made of. */
+export type ReplayParts = {
+  /** Makes an empty fold of the read models that have records and numbers. */
+  audited(): OwnerFold;
+  /** Makes an empty fold of all read models. */
+  all(): OwnerFold;
+  /** Replaces what nothing may show any more: plain texts of erased subjects. */
+  shown(events: readonly StoredEvent[]): Promise<readonly StoredEvent[]>;
 };
-
-/** Makes empty folds: of the read models that have records and numbers, or of all. */
-export type NewFolds = { audited(): OwnerFold; all(): OwnerFold };
 
 /** The folds that were made last. One question about an owner at a time uses one. */
 export class Replays {
-  readonly newFolds: NewFolds;
+  readonly parts: ReplayParts;
   readonly #queue = new KeyedQueue();
   #kept: { owner: string; replay: Replay }[] = [];
 
-  constructor(newFolds: NewFolds) {
-    this.newFolds = newFolds;
+  constructor(parts: ReplayParts) {
+    this.parts = parts;
   }
 
   /**
@@ -52,12 +45,28 @@ export class Replays {
   ): Promise<Result> {
     return this.#queue.run(owner, async () => {
       const replay = this.#take(owner, position);
-      await advance(log, replay, { owner, upTo: position });
+      for await (const page of this.events(log, owner, { after: replay.position, upTo: position }))
+        for (const event of page) replay.add(foldEventOf(event));
+      replay.position = position;
       const result = await ask(replay);
       this.#kept.push({ owner, replay });
       this.#kept = this.#kept.slice(-REPLAYS_MAX);
       return result;
     });
+  }
+
+  /** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+  async *events(
+    log: Pick<OwnerLog, 'readOwner'>,
+    owner: string,
+    { after, upTo }: { after: Position; upTo: Position },
+  ): AsyncGenerator<readonly StoredEvent[], void> {
+    for (let last = after; last < upTo; ) {
+      await eventLoopTurns.pause();
+      const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
+      yield await this.parts.shown(page);
+      last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+    }
   }
 
   /** Takes the latest fold of the owner before `position`, or makes one; a failed question loses the one it has taken. */
@@ -67,17 +76,6 @@ export class Replays {
       .toSorted((a, b) => a.replay.position - b.replay.position)
       .at(-1);
     this.#kept = this.#kept.filter((kept) => kept !== usable);
-    return usable?.replay ?? { ...this.newFolds.audited(), position: 0, facts: new FactsCache() };
+    return usable?.replay ?? { ...this.parts.audited(), position: 0, facts: new FactsCache() };
   }
 }
-
-/** Folds the owner's events up to a position. */
-const advance = async (
-  log: Pick<OwnerLog, 'readOwner'>,
-  replay: Replay,
-  { owner, upTo }: { owner: string; upTo: Position },
-): Promise<void> => {
-  for await (const page of ownerEvents(log, owner, { after: replay.position, upTo }))
-    for (const event of page) replay.add(foldEventOf(event));
-  replay.position = upTo;
-};

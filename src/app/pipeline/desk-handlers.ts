@@ -1,6 +1,7 @@
 import * as agents from '../access/agents.ts';
 import * as approvals from '../outreach/approvals.ts';
 import { auditDiff } from '../audit/audit-diff.ts';
+import { auditExport } from '../audit/audit-export.ts';
 import { auditHistory } from '../audit/audit-history.ts';
 import { auditPerformance } from '../audit/audit-performance.ts';
 import { auditState } from '../audit/audit-state.ts';
@@ -73,4 +74,5 @@ export const deskHandlers: DeskHandlers = {
   auditDiff,
   auditHistory,
   auditTrace,
+  auditExport,
 };

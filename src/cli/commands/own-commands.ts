@@ -7,6 +7,8 @@ import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
+import { exportAudit } from './audit-export.ts';
+import { openAudit } from './audit-open.ts';
 import { importCatalog } from './catalog-import.ts';
 import { resetDemo } from './demo-reset.ts';
 import { diagnose } from './doctor.ts';
@@ -116,6 +118,41 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
     help: 'With --json it prints one object a line.',
     run: showEvents,
+  },
+  {
+    usage: 'audit export <file>',
+    about: "Write an owner's events to a file that answers audits by itself",
+    calls: 'auditExport',
+    flags: [
+      new Option('-o, --owner <id>', 'The owner').makeOptionMandatory(),
+      new Option('--from <moment>', 'Only events after this position, time or day'),
+      new Option('--to <moment>', 'No events after this position, time or day (default: now)'),
+      new Option(
+        '-r, --reason <text>',
+        'Write personal data in plain text; the reason is recorded',
+      ),
+    ],
+    help:
+      'The same range gives the same bytes. Personal data stays encrypted without --reason. A file from the start ' +
+      'answers everything; one with --from has the history only.',
+    run: exportAudit,
+  },
+  {
+    usage: 'audit open <file>',
+    about:
+      'Check an exported file and answer audits of it on this machine, without a log and without keys',
+    flags: [
+      numberFlag(
+        '--port <n>',
+        'Port on 127.0.0.1; 0 selects a free one',
+        wholeNumber(0, 65_535),
+      ).default(0),
+    ],
+    hasNoData: true,
+    help:
+      'A file that was changed, cut or reordered is refused with the line, and exit status 4. The audit commands with ' +
+      '--file answer the same without a server.',
+    run: openAudit,
   },
   {
     usage: 'projections rebuild [name]',

@@ -33,7 +33,11 @@ type Connection = { transport: Transport; server: RunningServer | undefined };
 
 const KEY_CHARS = 22;
 
-const connect = async (config: Config): Promise<Connection> => {
+const connect = async (config: Config, file: string | undefined): Promise<Connection> => {
+  if (file !== undefined) {
+    const { deskOfFile } = await import('./desk-of-file.ts');
+    return { transport: await deskOfFile(file), server: undefined };
+  }
   const { dataDirectory } = config;
   const server = await findServer(dataDirectory);
   if (server) return { transport: deskOverHttp(server, dataDirectory), server };
@@ -76,7 +80,7 @@ export const withDesk = async <T>(
   options: CommonOptions,
   act: (desk: Desk) => Promise<T>,
 ): Promise<T> => {
-  const { transport, server } = await connect(configFor(options));
+  const { transport, server } = await connect(configFor(options), options.file);
   const commandKey = options.idempotencyKey ?? systemIds(systemClock().now).base62(KEY_CHARS);
   const keyFor = keysFrom(commandKey);
   const desk: Desk = {

@@ -85,6 +85,9 @@ const DECISION = {
   text: requestText,
 };
 
+/** Audits that an exported file answers, too. */
+const OF_FILE = { flags: { '--file <file>': 'Answer from this file of audit export' } };
+
 const VERBS: Verbs = {
   suspendAgent: { words: 'access suspend' },
   reinstateAgent: { words: 'access reinstate' },
@@ -169,14 +172,15 @@ const VERBS: Verbs = {
   listProjections: { words: 'projections status', text: projectionsText },
   rebuildProjection: { words: 'projections rebuild' },
   verifyProjection: { words: 'projections verify' },
-  auditState: { words: 'audit state', hasJsonRows: true, text: auditStateText },
-  auditPerformance: { words: 'audit performance', text: auditPerformanceText },
-  auditDiff: { words: 'audit diff', text: auditDiffText },
+  auditState: { ...OF_FILE, words: 'audit state', hasJsonRows: true, text: auditStateText },
+  auditPerformance: { ...OF_FILE, words: 'audit performance', text: auditPerformanceText },
+  auditDiff: { ...OF_FILE, words: 'audit diff', text: auditDiffText },
   auditHistory: {
+    ...OF_FILE,
     words: 'audit history',
     hasJsonRows: true,
     text: auditHistoryText,
-    flags: { '--follow': 'Show new acts until the command is interrupted' },
+    flags: { ...OF_FILE.flags, '--follow': 'Show new acts until the command is interrupted' },
     follow: followActs,
   },
   auditTrace: { words: 'audit trace', text: auditTraceText },

@@ -20,7 +20,7 @@ const IMPORT_BYTES_MAX = 1_048_576;
 const JSON_TYPE = 'application/json';
 
 /** A pipeline as a route uses it: of one operation, whatever the registry. */
-type Bound<C extends Caller> = {
+export type Bound<C extends Caller> = {
   operation: Routed;
   surfaceOf(request: FastifyRequest): Surface;
   admit(arrival: Arrival): Outcome<Admission<C>>;
@@ -65,7 +65,7 @@ export const deskRoutes = (server: FastifyInstance, app: DeskApp): void => {
 type RouteOptions<C extends Caller> = { base: string; bodyLimit?: number; bound: Bound<C> };
 
 /** One route: admitted before its body is read, then performed. */
-const operationRoute = <C extends Caller>(
+export const operationRoute = <C extends Caller>(
   server: FastifyInstance,
   app: Pick<DeskApp, 'origin' | 'tokenFor'>,
   { base, bodyLimit, bound }: RouteOptions<C>,

@@ -1,0 +1,252 @@
+/**
+ * The file of an audit: a head, then one event a line in canonical JSON. Each line begins with a hash of itself and of the
+ * line before, so a change, a cut and another order are noticed at the line where they are. The head has the hash of all.
+ * Nothing in a file proves who wrote it.
+ */
+import { createHash, hash } from 'node:crypto';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import { lowerBound } from '#src/ports/lower-bound.ts';
+
+export type AuditFileHead = {
+  /** The file has the owner's events after this position. */
+  after: Position;
+  /** Time of the owner's last event up to `up_to`. */
+  at: string | null;
+  classifier_version: number;
+  events: number;
+  format: 'tributary-audit';
+  log: string;
+  owner: string;
+  /** Why personal data was opened. */
+  reason?: string;
+  /** Of the body: every line after the head, with its line break. */
+  sha256: string;
+  up_to: Position;
+  version: 1;
+};
+
+/** A file that is refused; `line` counts from 1. */
+export class AuditFileDamaged extends Error {
+  override readonly name = 'AuditFileDamaged';
+  readonly line: number;
+  constructor(line: number, what: string) {
+    super(`line ${line}: ${what}`);
+    this.line = line;
+  }
+}
+
+const CHAIN_CHARS = 22;
+const OPENING = '{"chain":"';
+const CHUNK_BYTES = 1_048_576;
+const LINE_FEED = 10;
+/** Of one line; an event has at most 1 MiB, and its opened texts are shorter than the sealed ones. */
+const LINE_BYTES_MAX = 4_194_304;
+
+const chainOf = (previous: string, line: string): string =>
+  hash('sha256', previous + line, 'base64url').slice(0, CHAIN_CHARS);
+
+/** Chains the lines of a body, and computes its hash. */
+export class AuditBody {
+  events = 0;
+  readonly #hash = createHash('sha256');
+  #chain = '';
+
+  /** Returns the lines with their chains, each with a line break. */
+  add(lines: readonly string[]): string {
+    let text = '';
+    for (const line of lines) {
+      this.#chain = chainOf(this.#chain, line);
+      text += `${OPENING}${this.#chain}",${line.slice(1)}\n`;
+    }
+    this.events += lines.length;
+    this.#hash.update(text);
+    return text;
+  }
+
+  /** Returns the head line with its line break. Call it once, after the last line. */
+  head(about: Omit<AuditFileHead, 'events' | 'format' | 'sha256' | 'version'>): string {
+    const { after, at, classifier_version, log, owner, reason, up_to } = about;
+    // The members are in canonical order.
+    const head: AuditFileHead = {
+      after,
+      at,
+      classifier_version,
+      events: this.events,
+      format: 'tributary-audit',
+      log,
+      owner,
+      ...(reason !== undefined && { reason }),
+      sha256: this.#hash.digest('hex'),
+      up_to,
+      version: 1,
+    };
+    return `${JSON.stringify(head)}\n`;
+  }
+}
+
+export type AuditFile = Pick<EventLog, 'head' | 'readOwner' | 'readBack'> & {
+  about: AuditFileHead;
+  /** Plain texts of sealed ones, if the file was exported with them. */
+  opened: ReadonlyMap<string, string>;
+  close(): void;
+};
+
+/** Where each event is in the file: two columns, in order of position. */
+type Index = { positions: number[]; offsets: number[]; end: number };
+
+const parseHead = (line: string): AuditFileHead => {
+  let head: Partial<AuditFileHead> = {};
+  try {
+    head = JSON.parse(line) as Partial<AuditFileHead>;
+  } catch {
+    // Refused below.
+  }
+  if (head?.format !== 'tributary-audit' || typeof head.owner !== 'string')
+    throw new AuditFileDamaged(1, 'this is not an audit file: its first line is not a head');
+  if (head.version !== 1)
+    throw new AuditFileDamaged(1, `its version is ${String(head.version)}; this program reads 1`);
+  return head as AuditFileHead;
+};
+
+type Line = { text: string; number: number; offset: number; bytes: Buffer };
+
+/** Reads lines in one pass. Throws AuditFileDamaged if the last one has no line break. */
+async function* linesIn(path: string): AsyncGenerator<Line[]> {
+  const file = await open(path);
+  try {
+    let [number, offset, rest] = [0, 0, Buffer.alloc(0)];
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES);
+      if (bytesRead === 0) break;
+      const bytes = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      const lines: Line[] = [];
+      let start = 0;
+      for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
+        number += 1;
+        const line = bytes.subarray(start, end + 1);
+        lines.push({
+          text: line.toString('utf8', 0, line.length - 1),
+          number,
+          offset,
+          bytes: line,
+        });
+        offset += line.length;
+        start = end + 1;
+      }
+      rest = bytes.subarray(start);
+      if (rest.length > LINE_BYTES_MAX) throw new AuditFileDamaged(number + 1, 'it is too long');
+      yield lines;
+    }
+    if (rest.length > 0 || number === 0)
+      throw new AuditFileDamaged(number + 1, 'it is cut: it has no line break at its end');
+  } finally {
+    await file.close();
+  }
+}
+
+type FileEvent = Omit<StoredEvent, 'owner'> & { opened?: Record<string, string> };
+
+const parseLine = ({ text, number }: Pick<Line, 'text' | 'number'>): FileEvent => {
+  try {
+    return JSON.parse(text) as FileEvent;
+  } catch {
+    throw new AuditFileDamaged(number, 'it is not JSON');
+  }
+};
+
+/**
+ * Opens a file: reads it whole, and checks every line. Costs one pass, and 16 bytes of memory an event. `onRead` gets the
+ * number of events so far and of all. Throws AuditFileDamaged.
+ */
+export const openAuditFile = async (
+  path: string,
+  onRead?: (events: number, total: number) => void,
+): Promise<AuditFile> => {
+  const index: Index = { positions: [], offsets: [], end: 0 };
+  const opened = new Map<string, string>();
+  const body = createHash('sha256');
+  let about: AuditFileHead | undefined;
+  let [chain, last] = ['', 0];
+  for await (const lines of linesIn(path)) {
+    for (const { text, number, offset, bytes } of lines) {
+      index.end = offset + bytes.length;
+      if (!about) {
+        about = parseHead(text);
+        last = about.after;
+        continue;
+      }
+      body.update(bytes);
+      const given = text.slice(OPENING.length, OPENING.length + CHAIN_CHARS);
+      chain = chainOf(chain, `{${text.slice(OPENING.length + CHAIN_CHARS + 2)}`);
+      if (!text.startsWith(OPENING) || given !== chain)
+        throw new AuditFileDamaged(
+          number,
+          'it was changed, or a line before it is missing or in another place',
+        );
+      const event = parseLine({ text, number });
+      if (event.position <= last || !event.stream.startsWith(`${about.owner}-`))
+        throw new AuditFileDamaged(number, 'its event is out of order, or of another owner');
+      last = event.position;
+      index.positions.push(last);
+      index.offsets.push(offset);
+      for (const [sealed, plain] of Object.entries(event.opened ?? {})) opened.set(sealed, plain);
+    }
+    onRead?.(index.positions.length, about?.events ?? 0);
+  }
+  if (!about) throw new AuditFileDamaged(1, 'the file is empty');
+  const { positions } = index;
+  if (positions.length !== about.events)
+    throw new AuditFileDamaged(
+      positions.length + 2,
+      `it is missing: the head names ${about.events} events, and the file has ${positions.length}`,
+    );
+  if (body.digest('hex') !== about.sha256)
+    throw new AuditFileDamaged(1, 'its SHA-256 is not that of the lines below');
+  return readerOf(path, about, { index, opened });
+};
+
+const readerOf = (
+  path: string,
+  about: AuditFileHead,
+  { index, opened }: { index: Index; opened: ReadonlyMap<string, string> },
+): AuditFile => {
+  const file = openSync(path, 'r');
+  const { positions, offsets, end } = index;
+  const countUpTo = (position: Position): number =>
+    lowerBound(positions.length, (at) => (positions[at] ?? 0) <= position);
+  const read = (from: number, to: number): StoredEvent[] => {
+    if (from >= to) return [];
+    const start = offsets[from] ?? 0;
+    const bytes = Buffer.allocUnsafe((offsets[to] ?? end) - start);
+    readSync(file, bytes, 0, bytes.length, start);
+    const lines = bytes.toString('utf8').split('\n');
+    return lines.slice(0, to - from).map((text, at) => {
+      const { position, stream, revision, id, type, data, meta } = parseLine({
+        text,
+        number: from + at + 2,
+      });
+      return { position, stream, owner: about.owner, revision, id, type, data, meta };
+    });
+  };
+  return {
+    about,
+    opened,
+    async head() {
+      return { position: about.up_to, at: about.at === null ? null : Date.parse(about.at) };
+    },
+    async readOwner(owner, { after, limit, upTo = Infinity }) {
+      if (owner !== about.owner) return [];
+      const from = countUpTo(after);
+      return read(from, Math.min(countUpTo(upTo), from + Math.max(0, limit)));
+    },
+    async readBack({ upTo, limit, owner = about.owner }) {
+      if (owner !== about.owner) return [];
+      const to = countUpTo(upTo);
+      return read(Math.max(0, to - Math.max(0, limit)), to);
+    },
+    close: () => closeSync(file),
+  };
+};

@@ -1,0 +1,75 @@
+import canonicalize from 'canonicalize';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
+import { done, isRefusal } from '../pipeline/outcome.ts';
+import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
+import { openTexts } from '../privacy/sealed-texts.ts';
+import { vaultFor } from './audit-state.ts';
+import { auditedMoment, renderMoment } from './moments.ts';
+
+/** Sealed texts begin with the version of their form and the id of their subject. */
+const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;
+
+const sealedIn = (value: unknown): string[] => {
+  if (typeof value === 'string') return SEALED_TEXT.test(value) ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(sealedIn);
+};
+
+/** Returns the event in canonical JSON; `opened` has its sealed texts that could be opened. */
+const lineOf = (
+  { position, stream, revision, id, type, data, meta }: StoredEvent,
+  opened: Readonly<Record<string, string>>,
+): string =>
+  canonicalize({
+    position,
+    stream,
+    revision,
+    id,
+    type,
+    data,
+    meta,
+    ...(Object.keys(opened).length > 0 && { opened }),
+  }) ?? '';
+
+export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call) => {
+  const { owner_id: owner, after, limit, reason } = input;
+  const to = await auditedMoment(deps, call, { owner, field: 'to', text: input.to });
+  if (isRefusal(to)) return to;
+  const from = await auditedMoment(deps, call, { owner, field: 'from', text: input.from ?? '0' });
+  if (isRefusal(from)) return from;
+  const opening = vaultFor(deps, call, reason);
+  if (isRefusal(opening)) return opening;
+  const [last] = await deps.log.readBack({ upTo: to.position, limit: 1, owner });
+  // The position of the owner's last event, so that a range has the same bytes whatever others wrote.
+  const upTo = Math.max(from.position, last?.position ?? 0);
+  const range = { after: Math.max(from.position, after ?? 0), upTo, limit };
+  const events = await deps.log.readOwner(owner, range);
+  const next = events.length < limit ? null : (events.at(-1)?.position ?? null);
+  return done({
+    log: deps.log.id,
+    lines: await linesOf(deps, events, opening.vault),
+    next_after: next === upTo ? null : next,
+    from: renderMoment(from),
+    to: renderMoment({ ...to, position: upTo }),
+    classifier_version: deps.classifierVersion,
+  });
+};
+
+const linesOf = async (
+  deps: Pick<DeskDeps, 'vault'>,
+  events: readonly StoredEvent[],
+  vault: Parameters<typeof openTexts>[0] | undefined,
+): Promise<string[]> => {
+  const shown = await replaceErasedTexts(deps.vault, events);
+  if (!vault) return shown.map((event) => lineOf(event, {}));
+  const sealed = shown.map(({ data }) => sealedIn(data));
+  const plain = await openTexts(vault, sealed.flat());
+  return shown.map((event, index) => {
+    const pairs = (sealed[index] ?? []).flatMap((text): [string, string][] => {
+      const opened = plain(text);
+      return typeof opened === 'string' ? [[text, opened]] : [];
+    });
+    return lineOf(event, Object.fromEntries(pairs));
+  });
+};

@@ -1,0 +1,19 @@
+import type { z } from 'zod';
+import type { DeskOperationId, DeskOperations } from '#contracts/desk/index.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import type { DeskDeps, DeskInput } from '../pipeline/desk-handler.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import type { OpeningVault } from '../privacy/sealed-texts.ts';
+import type { OwnerLog } from './moments.ts';
+
+/** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
+export type AuditDeps = Pick<
+  DeskDeps,
+  'replays' | 'readModels' | 'facts' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
+> & { log: OwnerLog; vault: OpeningVault };
+
+export type AuditHandler<Id extends DeskOperationId> = (
+  deps: AuditDeps,
+  input: DeskInput<Id>,
+  call: DeskCall,
+) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;

@@ -1,0 +1,54 @@
+/** The audits of an exported file, as the desk answers them. */
+import { type DeskOperations, deskOperations } from '#contracts/desk/index.ts';
+import type { DeskCall, DeskCaller } from '../pipeline/call.ts';
+import { requireDeclared, requireOutput } from '../pipeline/contract-checks.ts';
+import { mappingFailures } from '../pipeline/failure.ts';
+import type { Outcome } from '../pipeline/outcome.ts';
+import { parseInput } from '../pipeline/parse-input.ts';
+import { auditDiff } from './audit-diff.ts';
+import type { AuditDeps } from './audit-handler.ts';
+import { auditHistory } from './audit-history.ts';
+import { auditPerformance } from './audit-performance.ts';
+import { auditState } from './audit-state.ts';
+
+const HANDLERS = { auditState, auditPerformance, auditDiff, auditHistory };
+
+export type FileAuditId = keyof typeof HANDLERS;
+export const FILE_AUDITS = Object.keys(HANDLERS) as FileAuditId[];
+export const isFileAudit = (id: keyof DeskOperations): id is FileAuditId => id in HANDLERS;
+
+/** Whoever has the file reads all of it. */
+const READER: DeskCaller = {
+  kind: 'desk',
+  tokenId: 'file',
+  name: 'reader of the file',
+  roles: new Set(['auditor'] as const),
+};
+
+type AnyHandler = (deps: AuditDeps, input: object, call: DeskCall) => Promise<Outcome<object>>;
+
+/** Answers one audit from a file, without limits and without an audit record. */
+export const askFile = async (
+  deps: AuditDeps,
+  id: FileAuditId,
+  { input, requestId }: { input: Record<string, unknown>; requestId: string },
+): Promise<Outcome<object>> => {
+  const operation = deskOperations[id];
+  const parsed = parseInput(operation, input);
+  if ('refusal' in parsed) return parsed.refusal;
+  const call: DeskCall = {
+    caller: READER,
+    ownerId: '',
+    actor: 'desk:file',
+    surface: 'cli',
+    operation: id,
+    requestId,
+    at: deps.clock.now(),
+  };
+  // TypeScript cannot follow a key to its handler.
+  const handler = HANDLERS[id] as unknown as AnyHandler;
+  const outcome = await mappingFailures(() => handler(deps, parsed.input, call));
+  if (!outcome.ok) return requireDeclared(operation, outcome);
+  requireOutput(operation, outcome.value);
+  return outcome;
+};

@@ -1,0 +1,66 @@
+/** Writes an owner's events to a file that answers audits by itself. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { AuditBody } from '#src/adapters/audit-file.ts';
+import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
+import type { CommonOptions } from '../options.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatPlural, printResult } from '../terminal/output.ts';
+import { startProgress } from '../terminal/progress.ts';
+
+type Options = CommonOptions & { owner: string; from?: string; to?: string; reason?: string };
+type Page = DeskAnswer<'auditExport'>;
+
+/** Writes the body first, because the head has its hash; the file gets its name when it is complete. */
+export const exportAudit = async (path: string, options: Options): Promise<void> => {
+  const { owner, from, to, reason } = options;
+  const partial = `${path}.part`;
+  const bodyPath = `${path}.body`;
+  const body = new AuditBody();
+  try {
+    const last = await withDesk(options, async (desk) => {
+      const out = await open(bodyPath, 'w', 0o600);
+      const bar = startProgress({ label: path, total: 0, unit: 'positions' });
+      try {
+        let request = { owner_id: owner, from, to, reason, after: undefined as number | undefined };
+        for (;;) {
+          const page: Page = await desk.call('auditExport', request);
+          await out.write(body.add(page.lines));
+          bar.update(page.next_after ?? page.to.position, page.to.position);
+          if (page.next_after === null) return page;
+          // The first answer fixes the end, so that later pages do not move it.
+          request = { ...request, to: String(page.to.position), after: page.next_after };
+        }
+      } finally {
+        bar.stop();
+        await out.close();
+      }
+    });
+    const head = body.head({
+      after: last.from.position,
+      at: last.to.at,
+      classifier_version: last.classifier_version,
+      log: last.log,
+      owner,
+      ...(reason !== undefined && { reason }),
+      up_to: last.to.position,
+    });
+    const file = createWriteStream(partial, { mode: 0o600 });
+    file.write(head);
+    await pipeline(createReadStream(bodyPath), file);
+    await rename(partial, path);
+    const about = JSON.parse(head) as { sha256: string };
+    printResult(
+      options,
+      about,
+      `${path}: ${formatPlural(body.events, 'event')} of ${owner} up to position ${last.to.position}\n  SHA-256 of its body ${about.sha256}`,
+    );
+  } catch (error) {
+    if ((error as { syscall?: string }).syscall === undefined) throw error;
+    throw new CommandError(EXIT.refused, `${path} cannot be written: ${(error as Error).message}`);
+  } finally {
+    await rm(bodyPath, { force: true });
+    await rm(partial, { force: true });
+  }
+};

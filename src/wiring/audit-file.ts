@@ -1,0 +1,63 @@
+/** An exported file, opened without a log and without keys. */
+import { randomBytes } from 'node:crypto';
+import { CLASSIFIER_VERSION } from '#projections/index.ts';
+import { OWNER_FOLDS } from '#projections/owner-fold.ts';
+import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemSecrets } from '#src/adapters/system/secrets.ts';
+import type { AuditDeps } from '#src/app/audit/audit-handler.ts';
+import { Replays } from '#src/app/audit/replays.ts';
+import { FactsCache } from '#src/app/performance/facts.ts';
+import { Refused, refuse } from '#src/app/pipeline/outcome.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
+
+export type OpenedAuditFile = { file: AuditFile; deps: AuditDeps };
+
+/** A fold needs the owner's first event. */
+const requireStart = ({ after }: AuditFile['about']): void => {
+  if (after === 0) return;
+  throw new Refused(
+    refuse(
+      'parameter_invalid',
+      `The file begins after position ${after}, so it has only the history. Export the owner from the start for the rest.`,
+    ),
+  );
+};
+
+/** Checks the whole file, and makes what audits of it need. Throws AuditFileDamaged. */
+export const openFileForAudits = async (
+  path: string,
+  onRead?: (events: number, total: number) => void,
+): Promise<OpenedAuditFile> => {
+  const file = await openAuditFile(path, onRead);
+  const { owner, after, up_to } = file.about;
+  const isWhole = after === 0;
+  const replays = new Replays({
+    audited() {
+      requireStart(file.about);
+      return OWNER_FOLDS.audited();
+    },
+    all: OWNER_FOLDS.all,
+    shown: async (events) => events,
+  });
+  const atEnd = <Rows>(read: (rows: ReadModels) => Promise<Rows>): Promise<Rows> =>
+    replays.at(file, { owner, position: up_to }, ({ rows }) => read(rows));
+  const head = await file.head();
+  const deps: AuditDeps = {
+    log: file,
+    replays,
+    readModels: {
+      get: async (name, scope, key) =>
+        isWhole ? atEnd((rows) => rows.get(name, scope, key)) : undefined,
+      list: async (name, query) => (isWhole ? atEnd((rows) => rows.list(name, query)) : []),
+    },
+    facts: new FactsCache(),
+    following: { passed: async () => true, asOf: () => head },
+    vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text)) },
+    // For the cursors of this process only.
+    secrets: systemSecrets({ root: randomBytes(32) }),
+    clock: systemClock(),
+    classifierVersion: CLASSIFIER_VERSION,
+  };
+  return { file, deps };
+};

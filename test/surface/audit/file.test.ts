@@ -1,0 +1,106 @@
+/** The file of an audit: the same bytes for the same range, and a refusal that names the line of any damage. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AuditFileDamaged, openAuditFile } from '#src/adapters/audit-file.ts';
+import { askFile } from '#src/app/audit/file-desk.ts';
+import { openFileForAudits } from '#src/wiring/audit-file.ts';
+import { exported } from '../../support/audit/export.ts';
+import { randomHistory } from '../../support/audit/random-history.ts';
+import { testApp, type TestApp } from '../../support/world/app.ts';
+
+const OWNER = 'acme';
+
+let app: TestApp;
+let path: string;
+let text: string;
+beforeAll(async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  const history = await randomHistory(app, OWNER, 4);
+  for (let act = 0; act < 40; act += 1) await history.act();
+  await app.service.deps.audit.flush();
+  path = await exported(app, OWNER);
+  text = readFileSync(path, 'utf8');
+});
+afterAll(() => app.close());
+
+const refusedAt = async (damaged: string): Promise<number> => {
+  const file = `${path}.damaged`;
+  writeFileSync(file, damaged);
+  const error = await openAuditFile(file).then(
+    (opened) => opened.close(),
+    (refusal: unknown) => refusal,
+  );
+  expect(error).toBeInstanceOf(AuditFileDamaged);
+  return (error as AuditFileDamaged).line;
+};
+const lines = () => text.split('\n').slice(0, -1);
+const joined = (all: readonly string[]): string => `${all.join('\n')}\n`;
+
+describe('An exported file', () => {
+  it('has the same bytes for the same range, whatever the pages and what others wrote meanwhile', async () => {
+    await app.desk('POST', '/agents', {
+      owner_id: 'rival',
+      name: 'Other',
+      purpose: 'Tests',
+      scopes: ['links:write'],
+    });
+    expect(readFileSync(await exported(app, OWNER, { limit: 1_000 }), 'utf8')).toBe(text);
+  });
+
+  it('is refused with the line where a byte was changed', async () => {
+    for (const index of [1, 2, 9, lines().length - 1]) {
+      const damaged = lines().map((line, at) =>
+        at === index
+          ? line.replace(/"at":(\d)/, (_whole, digit) => `"at":${9 - Number(digit)}`)
+          : line,
+      );
+      expect(await refusedAt(joined(damaged))).toBe(index + 1);
+    }
+  });
+
+  it('is refused with the line where one is missing, doubled or in another place', async () => {
+    const all = lines();
+    expect(await refusedAt(joined(all.toSpliced(5, 1)))).toBe(6);
+    expect(await refusedAt(joined(all.toSpliced(5, 0, all[5] ?? '')))).toBe(7);
+    expect(await refusedAt(joined(all.toSpliced(5, 2, all[6] ?? '', all[5] ?? '')))).toBe(6);
+  });
+
+  it('is refused with the line after its last one if it is cut', async () => {
+    const all = lines();
+    expect(await refusedAt(joined(all.slice(0, -1)))).toBe(all.length);
+    expect(await refusedAt(text.slice(0, -20))).toBe(all.length);
+  });
+
+  it('is refused at its head if the head is none, of another version, or of another body', async () => {
+    const [head = '', ...body] = lines();
+    expect(await refusedAt(joined(body))).toBe(1);
+    expect(await refusedAt('')).toBe(1);
+    expect(await refusedAt(joined([head.replace('"version":1', '"version":2'), ...body]))).toBe(1);
+    expect(await refusedAt(joined([head.replace(/"sha256":"./, '"sha256":"z'), ...body]))).toBe(1);
+  });
+
+  it('has personal data in plain text only with a reason', async () => {
+    expect(text).not.toContain('@shop.example');
+    const open = await exported(app, OWNER, { query: '&reason=Dispute' });
+    const { deps, file } = await openFileForAudits(open);
+    const state = async (input: object) => {
+      const asked = { owner_id: OWNER, kind: ['handoff'], limit: 100, ...input };
+      return JSON.stringify(await askFile(deps, 'auditState', { input: asked, requestId: 'r' }));
+    };
+    expect(await state({})).toContain('[sealed]');
+    expect(await state({})).not.toContain('@shop.example');
+    expect(await state({ reason: 'Dispute' })).toContain('bea@shop.example');
+    file.close();
+    await exported(app, OWNER);
+  });
+
+  it('from a later position has the history, and refuses what needs the beginning', async () => {
+    const late = await exported(app, OWNER, { query: '&from=12' });
+    const { deps, file } = await openFileForAudits(late);
+    const ask = (id: 'auditHistory' | 'auditState') =>
+      askFile(deps, id, { input: { owner_id: OWNER }, requestId: 'r' });
+    expect(await ask('auditState')).toMatchObject({ ok: false, code: 'parameter_invalid' });
+    expect(await ask('auditHistory')).toMatchObject({ ok: true });
+    file.close();
+  });
+});
