@@ -97,6 +97,11 @@ export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => 
         return place ? [{ readModel: projection.name, scope: place.scope, key: place.key }] : [];
       });
     },
+    scopesOf: (readModel) => [...(byName.get(readModel)?.keys() ?? [])],
+    rowsOf: (readModel) =>
+      [...(byName.get(readModel) ?? [])].flatMap(([scope, { rows }]) =>
+        Array.from(rows, ([key, row]) => ({ scope, key, json: JSON.stringify(row) })),
+      ),
     peek: ({ readModel, scope, key }) => byName.get(readModel)?.get(scope)?.rows.get(key),
   };
 };

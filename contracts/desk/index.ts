@@ -62,6 +62,7 @@ export const deskOperations = registryOf({
   auditHistory: auditHistory.auditHistory,
   auditTrace: auditHistory.auditTrace,
   auditExport: auditFiles.auditExport,
+  auditCheck: auditFiles.auditCheck,
 });
 
 export type DeskOperations = typeof deskOperations;

@@ -1,6 +1,6 @@
 /** The rows of one owner at one position of the log, folded in memory by the projections of the read models. */
 import type { FoldEvent } from './event-log.ts';
-import type { ReadModels, Row, RowKey } from './read-model.ts';
+import type { ReadModels, Row, RowJson, RowKey } from './read-model.ts';
 
 /** The place of a row in a read model. */
 export type RowPlace = RowKey & { readModel: string };
@@ -13,4 +13,7 @@ export type OwnerFold = {
   /** Lists the row of each read model that the event changes; a projection may change further rows beside it. */
   placesOf(event: FoldEvent): RowPlace[];
   peek(place: RowPlace): Row | undefined;
+  /** The scopes of a read model that have rows, and all its rows. */
+  scopesOf(readModel: string): string[];
+  rowsOf(readModel: string): RowJson[];
 };

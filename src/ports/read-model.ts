@@ -33,6 +33,9 @@ export type Row = object;
 /** Both parts are ASCII, so that all stores sort them equally. */
 export type RowKey = { scope: string; key: string };
 
+/** A row as JSON, as the store has it. */
+export type RowJson = RowKey & { json: string };
+
 /** A row's place in a list of its scope: the name, in ASCII, and the ascending sort key. A row has one in each list. */
 export type ListEntry = readonly [list: string, sort: number];
 
@@ -104,6 +107,11 @@ export type ProjectionStore = {
   ): Promise<{ checkpoint: Position; rows: number; digest: string }>;
   /** Reads each record of a partition. Throws ReadModelRebuilding, and removes the partition, if one is damaged. */
   check?(space: Space, partition: number): Promise<void>;
+  /** Reads checkpoint and rows of a partition atomically, as `digest` does, for a comparison row by row. */
+  partitionRows(
+    space: Space,
+    partition: number,
+  ): Promise<{ checkpoint: Position; rows: RowJson[] }>;
   /** Counts the rows of all partitions without reading them. */
   count(space: Space): Promise<number>;
   /**

@@ -7,19 +7,23 @@ import {
   verifyCatalog,
 } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
+import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
 import type {
+  CheckedRows,
+  CheckState,
   ProjectionDesk,
   ProjectionReport,
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
-import type { EventLog, Position } from '#src/ports/event-log.ts';
+import { eventLoopTurns } from '#src/app/shared/turns.ts';
+import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
+import { runs } from './runs.ts';
 
-/** Number of verify runs whose results are stored; asking for an older one starts it again. */
-const RUNS_MAX = 50;
+const OWNER_PAGE = 1_000;
 
 export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
   Pick<OpenReadModels, 'stackOf'> & {
@@ -30,6 +34,10 @@ export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
 
 /** Creates the operations on read models: status, and one rebuild and verify at a time for each. */
 export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
+  const check = runs(
+    (): CheckState => ({ done: false, position: 0, rows: 0 }),
+    (rows, state) => checkNow(deps, JSON.parse(rows) as CheckedRows, state),
+  );
   const rebuilds = new Map<string, NonNullable<ProjectionReport['lastRebuild']>>();
   return {
     names: () => [...PROJECTIONS.map(({ name }) => name), 'catalog'],
@@ -50,7 +58,11 @@ export const projectionDesk = (deps: ProjectionDeskDeps): ProjectionDesk => {
       );
       return true;
     },
-    verify: verifyRuns(deps),
+    verify: runs(
+      (): VerifyState => ({ done: false, position: 0, rows: 0, mismatches: [] }),
+      (name, state) => verifyNow(deps, name, state),
+    ),
+    check: (rows, run) => check(JSON.stringify(rows), run),
   };
 };
 
@@ -64,35 +76,6 @@ const rebuildNow = async (deps: ProjectionDeskDeps, name: string): Promise<void>
   await deps.rebuild(log);
   // The new catalog tries the event that parked the previous one.
   deps.engine.recheck();
-};
-
-const verifyRuns = (deps: ProjectionDeskDeps): ProjectionDesk['verify'] => {
-  /** By read model and run; a run that starts while another one is active shares its state. */
-  const runs = new Map<string, VerifyState>();
-  const active = new Map<string, VerifyState>();
-  return (name, run) => {
-    const id = `${name}/${run}`;
-    const existing = runs.get(id);
-    if (existing) return existing;
-    for (const oldest of runs.keys()) {
-      if (runs.size < RUNS_MAX) break;
-      runs.delete(oldest);
-    }
-    const running = active.get(name);
-    const state = running ?? { done: false, position: 0, rows: 0, mismatches: [] };
-    runs.set(id, state);
-    if (running) return state;
-    active.set(name, state);
-    verifyNow(deps, name, state)
-      .catch((error: unknown) => {
-        state.failure = error instanceof Error ? error.message : String(error);
-      })
-      .finally(() => {
-        state.done = true;
-        active.delete(name);
-      });
-    return state;
-  };
 };
 
 const verifyNow = async (
@@ -125,3 +108,38 @@ const compareWithLog = async (
     fresh.close();
   }
 };
+
+/** Compares live rows with a fold of the log, of one owner or of all. */
+const checkNow = async (
+  { log, stackOf }: ProjectionDeskDeps,
+  { owner, sample }: CheckedRows,
+  state: CheckState,
+): Promise<void> => {
+  const options = {
+    log,
+    storeOf: (name: string) => stackOf(name).store,
+    sample,
+    onProgress(position: Position, rows: number) {
+      Object.assign(state, { position, rows });
+    },
+  };
+  const result =
+    owner === undefined
+      ? await checkAllRows(options, memoryStore)
+      : await checkOwnerRows(owner, options, (range) => foldEventsOf(log, owner, range));
+  Object.assign(state, result);
+};
+
+/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+async function* foldEventsOf(
+  log: Pick<EventLog, 'readOwner'>,
+  owner: string,
+  { after, upTo }: { after: Position; upTo: Position },
+): AsyncGenerator<FoldEvent[]> {
+  for (let last = after; last < upTo; ) {
+    await eventLoopTurns.pause();
+    const page = await log.readOwner(owner, { after: last, upTo, limit: OWNER_PAGE });
+    yield page.map((event) => ({ ...event, at: event.meta.at }));
+    last = page.length < OWNER_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+  }
+}

@@ -204,6 +204,22 @@ export const readModelConformance = (
       expect(new Set([empty, one, (await store.digest(SPACE, ANNA)).digest]).size).toBe(3);
     });
 
+    test('reads the rows of a partition with its checkpoint, and none of other partitions', async () => {
+      await store.commit(SPACE, [
+        batch('anna', 0, 3, [put('anna', 'a', { n: 1 }), put('anna', 'b', { n: 2 })]),
+      ]);
+      const { checkpoint, rows } = await store.partitionRows(SPACE, ANNA);
+      expect(checkpoint).toBe(3);
+      expect(rows.toSorted((a, b) => (a.key < b.key ? -1 : 1))).toEqual([
+        { scope: 'anna', key: 'a', json: '{"n":1}' },
+        { scope: 'anna', key: 'b', json: '{"n":2}' },
+      ]);
+      expect(await store.partitionRows(SPACE, (ANNA + 1) % 64)).toEqual({
+        checkpoint: 0,
+        rows: [],
+      });
+    });
+
     test('includes the JSON of a row in a digest', async () => {
       const row = { text: 'ü "quoted"', list: [1.5, null], none: undefined, at: 1_790e9 };
       await store.commit(SPACE, [batch('anna', 0, 1, [put('anna', 'a', row)])]);

@@ -8,6 +8,7 @@ import {
   type PartitionBatch,
   partitionOf,
   type Row,
+  type RowJson,
   type RowKey,
   type RowWrite,
   type Space,
@@ -52,6 +53,10 @@ export const memoryStore = (): LocalStore => {
     digest: async (space, number) => {
       const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
       return { checkpoint, ...digestOf(scopes) };
+    },
+    partitionRows: async (space, number) => {
+      const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
+      return { checkpoint, rows: rowsOf(scopes) };
     },
     count: async (space) => {
       let rows = 0;
@@ -216,6 +221,12 @@ const listOf = (scope: Scope, query: ListQuery) => {
   }
   return rows;
 };
+
+const rowsOf = (scopes: Map<string, Scope>): RowJson[] =>
+  [...scopes].flatMap(([name, scope]) => {
+    const all: [string, Row][] = scope.rows ? [...scope.rows] : [[scope.key, scope.row]];
+    return all.map(([key, row]) => ({ scope: name, key, json: JSON.stringify(row) }));
+  });
 
 const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
   const digest = noRows();

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Position } from '#src/ports/event-log.ts';
-import type { PartitionBatch, Row, RowKey, Space } from '#src/ports/read-model.ts';
+import type { PartitionBatch, Row, RowJson, RowKey, Space } from '#src/ports/read-model.ts';
 import { PARTITIONS, partitionOf } from '#src/ports/read-model.ts';
 import {
   decodeRow,
@@ -111,6 +111,13 @@ export class ProjectorStore {
     return { checkpoint: Number(at), ...digestOf(flat, order) };
   }
 
+  async partitionRows(space: Space, partition: number) {
+    const id = await this.#currentId(space);
+    const reply = id && (await EVERYTHING.run(this.#writes, this.#keys.partition(id, partition)));
+    const [at, flat] = (reply || ['0', []]) as [string, string[]];
+    return { checkpoint: Number(at), rows: rowsIn(flat) };
+  }
+
   async count(space: Space): Promise<number> {
     const id = await this.#currentId(space);
     if (id === undefined) return 0;
@@ -161,6 +168,16 @@ const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
     rows += batch.writes.length;
   }
   return groups;
+};
+
+/** The rows of a reply, which has fields and values in turn. */
+const rowsIn = (flat: readonly string[]): RowJson[] => {
+  const rows: RowJson[] = [];
+  for (let i = 0; i < flat.length; i += 2) {
+    const [scope, key] = splitField(flat[i] ?? '');
+    rows.push({ scope, key, json: rowJson(flat[i + 1] ?? '') });
+  }
+  return rows;
 };
 
 const digestOf = (

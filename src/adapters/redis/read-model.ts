@@ -53,6 +53,7 @@ export const redisStore = async (options: RedisStoreOptions): Promise<RemoteStor
     load: (space, rowKeys, at) => projector.load(space, rowKeys, at),
     commit: (space, batches) => projector.commit(space, batches),
     digest: (space, partition) => projector.digest(space, partition),
+    partitionRows: (space, partition) => projector.partitionRows(space, partition),
     count: (space) => projector.count(space),
     async spaces(name) {
       await spaces.refresh(writes);

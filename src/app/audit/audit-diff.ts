@@ -1,9 +1,10 @@
 import type { AuditDeps, AuditHandler } from './audit-handler.ts';
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
+import type { EventType } from '#contracts/events/index.ts';
 import type { DeskOperations } from '#contracts/desk/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { METRICS } from '#contracts/records/performance.ts';
+import { type Metric, METRICS } from '#contracts/records/performance.ts';
 import type { Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '../pipeline/outcome.ts';
@@ -77,6 +78,27 @@ const describe = async (
   };
 };
 
+type Counter = Metric | 'rfq_value' | 'won_value';
+
+/** The events that each number counts. */
+const COUNTED_BY: Readonly<Record<Counter, readonly EventType[]>> = {
+  clicks_raw: ['VisitRecorded', 'VisitsSummed'],
+  clicks_valid: ['VisitRecorded'],
+  clicks_unique: ['VisitRecorded'],
+  clicks_surplus: ['VisitsSummed'],
+  handoffs_created: ['HandoffCreated'],
+  handoffs_opened: ['HandoffOpenedByBuyer'],
+  handoffs_declined: ['HandoffDeclinedByBuyer'],
+  rfqs_submitted: ['RfqSubmittedByBuyer'],
+  rfq_value: ['RfqSubmittedByBuyer'],
+  leads_submitted: ['LeadSubmitted'],
+  leads_accepted: ['LeadAccepted'],
+  leads_qualified: ['LeadQualified'],
+  leads_won: ['LeadWon'],
+  won_value: ['LeadWon'],
+};
+const COUNTED_TYPES: ReadonlySet<string> = new Set(Object.values(COUNTED_BY).flat());
+
 type Range = { owner: string; from: Moment; to: Moment };
 
 export const auditDiff: AuditHandler<'auditDiff'> = async (deps, input, call) => {
@@ -116,20 +138,21 @@ const numberChanges = async (
   deps: AuditDeps,
   { owner, from, to }: Range,
 ): Promise<NumberChange[] | Refusal> => {
-  const lastOfDay = new Map<number, StoredEvent>();
+  const lastOfDay = new Map<number, Map<string, StoredEvent>>();
   const countAt = (moment: Moment, days: readonly number[]) =>
     deps.replays.at(deps.log, { owner, position: moment.position }, (replay) =>
       totalsByDay(deps, replay, { owner, moment, days }),
     );
-  const { placesOf } = deps.replays.parts.audited();
-  const isCounted = (event: StoredEvent): boolean =>
-    placesOf(foldEventOf(event)).some(({ readModel }) => readModel === 'performance');
-  for await (const page of deps.replays.events(deps.log, owner, {
-    after: from.position,
-    upTo: to.position,
-  }))
-    for (const event of page)
-      if (isCounted(event)) lastOfDay.set(Math.floor(event.meta.at / DAY_MS), event);
+  const range = { after: from.position, upTo: to.position };
+  for await (const page of deps.replays.events(deps.log, owner, range))
+    for (const event of page) {
+      if (!COUNTED_TYPES.has(event.type)) continue;
+      const day = Math.floor(event.meta.at / DAY_MS);
+      lastOfDay.set(
+        day,
+        (lastOfDay.get(day) ?? new Map<string, StoredEvent>()).set(event.type, event),
+      );
+    }
   const days = [...lastOfDay.keys()].sort((a, b) => a - b);
   // The later one first: the pages of changes continue the fold of the earlier one.
   const after = await countAt(to, days);
@@ -137,14 +160,14 @@ const numberChanges = async (
   const before = await countAt(from, days);
   if (isRefusal(before)) return before;
   return days.flatMap((day) =>
-    differences(before.get(day), after.get(day)).map((difference) => {
-      const event = lastOfDay.get(day);
-      return {
-        day: dayText(day),
-        ...difference,
-        position: event?.position ?? 0,
-        ...causeOf(event as StoredEvent),
-      };
+    differences(before.get(day), after.get(day)).flatMap((difference) => {
+      const events = COUNTED_BY[difference.metric].flatMap(
+        (type) => lastOfDay.get(day)?.get(type) ?? [],
+      );
+      const last = events.toSorted((a, b) => b.position - a.position)[0];
+      return last
+        ? [{ day: dayText(day), ...difference, position: last.position, ...causeOf(last) }]
+        : [];
     }),
   );
 };
@@ -185,7 +208,7 @@ const amountOf = (amounts: Metrics['won_value'], currency: string): number =>
 const differences = (
   before: Metrics | undefined,
   after: Metrics | undefined,
-): Pick<NumberChange, 'metric' | 'from' | 'to' | 'currency'>[] => {
+): (Pick<NumberChange, 'from' | 'to' | 'currency'> & { metric: Counter })[] => {
   const counters = METRICS.map((metric) => ({
     metric,
     from: before?.[metric] ?? 0,

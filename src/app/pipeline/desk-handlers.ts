@@ -1,5 +1,6 @@
 import * as agents from '../access/agents.ts';
 import * as approvals from '../outreach/approvals.ts';
+import { auditCheck } from '../audit/audit-check.ts';
 import { auditDiff } from '../audit/audit-diff.ts';
 import { auditExport } from '../audit/audit-export.ts';
 import { auditHistory } from '../audit/audit-history.ts';
@@ -75,4 +76,5 @@ export const deskHandlers: DeskHandlers = {
   auditHistory,
   auditTrace,
   auditExport,
+  auditCheck,
 };

@@ -17,6 +17,26 @@ export type VerifyState = {
   failure?: string;
 };
 
+/** How far a comparison of rows is, and the first row that differs. */
+export type CheckState = {
+  done: boolean;
+  position: number;
+  rows: number;
+  difference?: {
+    readModel: string;
+    scope: string;
+    key: string;
+    position: number;
+    live: string | null;
+    log: string | null;
+    lastEvent?: { position: number; type: string; stream: string };
+  };
+  failure?: string;
+};
+
+/** Whose rows are compared: all without an owner. `sample`: one of so many partitions. */
+export type CheckedRows = { owner: string | undefined; sample: number };
+
 /** What operators may do with the projection engine. */
 export type ProjectionDesk = {
   names(): readonly string[];
@@ -25,4 +45,6 @@ export type ProjectionDesk = {
   rebuild(name: string): boolean;
   /** Starts the verification `run`, or answers how far it is when it was started before. */
   verify(name: string, run: string): VerifyState;
+  /** Starts the comparison `run` of rows with a fold of the log, or answers how far it is. */
+  check(rows: CheckedRows, run: string): CheckState;
 };

@@ -7,6 +7,7 @@ import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { PROCESS_ROLES } from '#src/wiring/process-roles.ts';
 import { addCommonOptions, jsonOption, keyOption, wholeNumber } from '../options.ts';
 import { wrap } from '../terminal/help.ts';
+import { checkAudit } from './audit-check.ts';
 import { exportAudit } from './audit-export.ts';
 import { openAudit } from './audit-open.ts';
 import { importCatalog } from './catalog-import.ts';
@@ -118,6 +119,19 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
     help: 'With --json it prints one object a line.',
     run: showEvents,
+  },
+  {
+    usage: 'audit check',
+    about:
+      'Compare live rows with a fold of the log, byte for byte, and name the first that differs',
+    calls: 'auditCheck',
+    flags: [
+      new Option('-o, --owner <id>', 'The rows of this owner'),
+      new Option('--all', 'The rows of all owners'),
+      numberFlag('--sample <n>', 'One of so many partitions', wholeNumber(1, 64)),
+    ],
+    help: 'Exit status 0: equal; 4: different. It can run while the service writes.',
+    run: checkAudit,
   },
   {
     usage: 'audit export <file>',

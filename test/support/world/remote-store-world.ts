@@ -97,6 +97,7 @@ export const remoteStoreWorld = (
         structuredClone(await call((store) => store.load(space, keys, at && [...at]))),
       commit: (space, batches) => call((store) => store.commit(space, structuredClone(batches))),
       digest: (space, partition) => call((store) => store.digest(space, partition)),
+      partitionRows: (space, partition) => call((store) => store.partitionRows(space, partition)),
       count: (space) => call((store) => store.count(space)),
       spaces: (name) => call((store) => store.spaces(name)),
       goLive: (name, space) => call((store) => store.goLive(name, space)),

@@ -48,6 +48,13 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       store.flushPartition(state, partition);
       store.rows.check(state, partition);
     },
+    partitionRows: async (space, partition) => {
+      const state = spaces.find(space);
+      if (!state) return { checkpoint: 0, rows: [] };
+      store.flushPartition(state, partition);
+      const rows = file.use((sql) => sql.rowsOf(state.id, partition));
+      return { checkpoint: state.checkpoints[partition] ?? 0, rows };
+    },
     count: async (space) => {
       store.flush(space);
       return (spaces.find(space)?.digests ?? []).reduce((sum, { rows }) => sum + rows, 0);

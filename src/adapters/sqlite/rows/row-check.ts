@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { addHash, entryHash, hashOf, noRows, type RowDigest } from '#src/adapters/row-digest.ts';
-import type { ListEntry } from '#src/ports/read-model.ts';
+import type { ListEntry, RowJson } from '#src/ports/read-model.ts';
 import { ALL_ROWS, BLOCK_IDS, rowPlace, RowDamaged, type RowRecord } from './row-records.ts';
 import { decodeBlock } from './row-blocks.ts';
 
@@ -46,6 +46,36 @@ export const prepareCheck = (db: DatabaseSync): ((part: number) => RowDigest) =>
   };
 };
 
+/** Prepares the read of all rows of a partition as the file has them, also of damaged ones. */
+export const prepareRows = (db: DatabaseSync): ((part: number) => RowJson[]) => {
+  const rows = db.prepare('SELECT place, block, text FROM rows WHERE part = ?');
+  const blocks = db.prepare('SELECT id, data FROM blocks WHERE id BETWEEN ? AND ?');
+  return (part) => {
+    const read: RowJson[] = [];
+    const inBlocks = new Map<string, number>();
+    for (const { place, block, text } of rows.iterate(part) as Iterable<PlacedRow>)
+      if (block === null) read.push(rowIn(text ?? '', place));
+      else inBlocks.set(place, block);
+    const range = [part * BLOCK_IDS, (part + 1) * BLOCK_IDS - 1] as const;
+    for (const { id, data } of blocks.iterate(...range) as Iterable<Block>)
+      for (const text of decodeBlock(data).split('\n')) {
+        const row = rowIn(text, '');
+        if (inBlocks.get(rowPlace(row.scope, row.key)) === id) read.push(row);
+      }
+    return read;
+  };
+};
+
+/** A row of which a damaged text shows no key has its place as the key. */
+const rowIn = (text: string, place: string): RowJson => {
+  try {
+    const [scope, key, , row] = JSON.parse(text) as [string, string, number | null, object];
+    return { scope, key, json: JSON.stringify(row) };
+  } catch {
+    return { scope: '', key: place, json: text };
+  }
+};
+
 /** The place of a line, which may be damaged. */
 const placeIn = (text: string): string => {
   try {
@@ -56,5 +86,6 @@ const placeIn = (text: string): string => {
   }
 };
 
+type PlacedRow = Omit<RowRecord, 'hash'> & { place: string };
 type Block = { id: number; data: Uint8Array };
 type Entry = { scope: string; list: ListEntry[0]; sort: number; key: string };

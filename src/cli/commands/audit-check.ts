@@ -1,0 +1,61 @@
+/** Compares live rows with a fold of the log, and waits for the end. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '#src/adapters/system/clock.ts';
+import { systemIds } from '#src/adapters/system/ids.ts';
+import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
+import type { CommonOptions } from '../options.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatPlural, printResult, style } from '../terminal/output.ts';
+import { startProgress } from '../terminal/progress.ts';
+import { formatSafely } from '../texts/answer-text.ts';
+
+type Options = CommonOptions & { owner?: string; all?: boolean; sample?: number };
+type Checked = DeskAnswer<'auditCheck'>;
+
+const POLL_EVERY_MS = 100;
+
+const differenceText = ({ difference, failure = 'the comparison failed' }: Checked): string => {
+  if (!difference) return failure;
+  const { read_model, scope, key, position, live, log, last_event: last } = difference;
+  const value = (json: string | null): string => (json === null ? 'no row' : formatSafely(json));
+  return [
+    `${read_model} ${scope}/${key} differs from the log as of position ${position}:`,
+    `  live  ${value(live)}`,
+    `  log   ${value(log)}`,
+    last
+      ? `  last event  ${last.type} at position ${last.position} of ${last.stream}`
+      : '  no event of the log changed it',
+    'Rebuild it with: tributary projections rebuild ' + read_model,
+  ].join('\n');
+};
+
+export const checkAudit = async (options: Options): Promise<void> => {
+  const { owner, all, sample } = options;
+  if ((owner === undefined) === (all === undefined))
+    throw new CommandError(EXIT.usage, 'name one owner with --owner, or check all with --all');
+  const run = systemIds(systemClock().now).uuid();
+  const checked = await withDesk(options, async (desk) => {
+    const ask = () => desk.call('auditCheck', { owner_id: owner, sample, run });
+    let state = await ask();
+    const bar = startProgress({
+      label: owner ?? 'all owners',
+      total: state.head,
+      unit: 'positions',
+    });
+    try {
+      while (!state.done) {
+        await pause(POLL_EVERY_MS);
+        state = await ask();
+        bar.update(state.position, state.head);
+      }
+    } finally {
+      bar.stop();
+    }
+    return state;
+  });
+  if (checked.difference || checked.failure !== undefined)
+    throw new CommandError(EXIT.differs, differenceText(checked), checked);
+  const { rows, position } = checked;
+  const text = `${owner ?? 'All owners'}: ${formatPlural(rows, 'row')}, equal to a fold of the log as of position ${position}`;
+  printResult(options, checked, `${style('green', '✓')} ${text}`);
+};

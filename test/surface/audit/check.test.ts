@@ -1,0 +1,132 @@
+/** A comparison of live rows with the log names the row that differs, and holds while the service writes. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { memoryStore } from '#src/adapters/memory/read-model.ts';
+import type { ProjectionStore } from '#src/ports/read-model.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
+import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
+import { PROJECTIONS } from '#projections/index.ts';
+import { runProjections } from '#projections/engine/engine.ts';
+import { randomHistory } from '../../support/audit/random-history.ts';
+import { person } from '../../support/world/outreach.ts';
+import { testApp, type TestApp } from '../../support/world/app.ts';
+
+const OWNER = 'acme';
+
+let app: TestApp;
+afterEach(() => app.close());
+
+type Checked = Record<string, unknown> & { done: boolean };
+
+let runs = 0;
+/** Starts a run over HTTP, waits until it is done, and reads its result over HTTP. */
+const check = async (
+  { owner, sample = 1 }: { owner?: string; sample?: number } = {},
+  key = app.deskToken,
+): Promise<Checked> => {
+  const run = String((runs += 1));
+  const owned = owner === undefined ? '' : `&owner_id=${owner}`;
+  const url = `/api/desk/v1/audit/check?run=${run}&sample=${sample}${owned}`;
+  const ask = () => app.send({ method: 'GET', url, key });
+  await ask();
+  const { projections } = app.service.deps;
+  while (!projections.check({ owner, sample }, run).done) await turn();
+  const { status, body, text } = await ask();
+  expect(status, text).toBe(200);
+  return body;
+};
+
+const world = async () => {
+  app = await testApp({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:' });
+  const history = await randomHistory(app, OWNER, 7);
+  for (let act = 0; act < 40; act += 1) await history.act();
+  return history;
+};
+
+/** The same log folded into a store in which a test can change a row. */
+const foldedStore = async (): Promise<ProjectionStore> => {
+  const { log } = app.service.deps;
+  const store = memoryStore();
+  const stop = new AbortController();
+  const engine = await runProjections({
+    log,
+    store,
+    projections: PROJECTIONS,
+    signal: stop.signal,
+  });
+  await engine.ready;
+  await engine.passed((await log.head()).position, 10_000);
+  stop.abort();
+  await engine.done;
+  return store;
+};
+
+const eventsOf = (range: { after: number; upTo: number }) => {
+  const { log } = app.service.deps;
+  return (async function* () {
+    const events = await log.readOwner(OWNER, { ...range, limit: 10_000 });
+    yield events.map((event) => ({ ...event, at: event.meta.at }));
+  })();
+};
+
+describe('A check of live rows', () => {
+  it('finds those of an owner and of all equal, while the service writes', async () => {
+    const { act } = await world();
+    const writing = (async () => {
+      for (let n = 0; n < 40; n += 1) await act();
+    })();
+    for (let n = 0; n < 5; n += 1) {
+      expect(await check({ owner: OWNER })).not.toHaveProperty('difference');
+      const all = await check();
+      expect(all).not.toHaveProperty('difference');
+      expect(all).not.toHaveProperty('failure');
+    }
+    await writing;
+    const owned = await check({ owner: OWNER });
+    expect(owned).toMatchObject({ rows: expect.any(Number) });
+    expect(Number(owned['rows'])).toBeGreaterThan(40);
+    expect(Number((await check({ sample: 8 }))['rows'])).toBeLessThan(
+      Number((await check())['rows']),
+    );
+  });
+
+  it('names the first row that differs, both values, and the last event that changed it', async () => {
+    const { ids } = await world();
+    const { log } = app.service.deps;
+    const [link = ''] = ids.links;
+    for (const change of ['changed', 'removed', 'added'] as const) {
+      const store = await foldedStore();
+      const { live } = await store.spaces('links');
+      const partition = partitionOf(OWNER);
+      const { checkpoint, rows } = await store.partitionRows(live ?? '', partition);
+      const key = change === 'added' ? 'lnk_0' : link;
+      const right = rows.find((row) => row.key === key)?.json ?? null;
+      const row = change === 'removed' ? null : { status: 'gone', sort: 1 };
+      const write = { scope: OWNER, key, row, sort: row && 1 };
+      await store.commit(live ?? '', [
+        { partition, from: checkpoint, to: checkpoint, writes: [write] },
+      ]);
+      const options = { log, storeOf: () => store, sample: 1, onProgress: () => undefined };
+      const expected = {
+        readModel: 'links',
+        scope: OWNER,
+        key,
+        live: row && JSON.stringify(row),
+        log: right,
+        lastEvent: { stream: expect.stringContaining(`${OWNER}-link_`) },
+      };
+      expect((await checkOwnerRows(OWNER, options, eventsOf)).difference).toMatchObject(expected);
+      expect((await checkAllRows(options, memoryStore)).difference).toMatchObject(expected);
+    }
+  });
+
+  it('of all owners is refused to an owner, and the rows of another owner are not found', async () => {
+    await world();
+    const owner = await person(app, ['owner'], OWNER);
+    const ask = (query: string) =>
+      app.send({ method: 'GET', url: `/api/desk/v1/audit/check?run=r${query}`, key: owner });
+    expect((await ask('')).status).toBe(403);
+    expect((await ask('&owner_id=rival')).status).toBe(404);
+    expect(await check({ owner: OWNER }, owner)).toMatchObject({ done: true });
+  });
+});
