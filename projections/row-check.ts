@@ -1,4 +1,6 @@
 /** Compares live rows with a fold of the log byte for byte, and names the first that differs. */
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
 import {
@@ -11,7 +13,6 @@ import {
 import { accessScope } from '#src/ports/rows.ts';
 import { fill } from './engine/fill.ts';
 import { openTarget } from './engine/target.ts';
-import { verify } from './engine/operator/verify.ts';
 import { PROJECTIONS } from './index.ts';
 import { openOwnerFold } from './owner-fold.ts';
 import type { Projection } from './projection.ts';
@@ -157,35 +158,53 @@ const snapshotsOf = async (
   return snapshots;
 };
 
-/** Compares all rows, digest by digest; then the rows of the first partition whose digests differ. */
+const digestOf = (rows: readonly RowJson[]): string => {
+  const hash = createHash('sha256');
+  const texts = rows.map(({ scope, key, json }) => JSON.stringify([scope, key, json]));
+  for (const text of texts.sort()) hash.update(text);
+  return hash.digest('hex');
+};
+
+/**
+ * Compares all rows: reads a digest of the live rows of each partition with its checkpoint, folds the log up to these
+ * checkpoints, and reads the rows of the first partition whose digests differ again.
+ */
 export const checkAllRows = async (
   { log, storeOf, sample, onProgress }: RowCheckOptions & { log: EventLog },
   fresh: () => ProjectionStore,
 ): Promise<RowCheck> => {
   const check: RowCheck = { rows: 0, position: 0 };
-  const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition).filter(
-    (partition) => partition % sample === 0,
-  );
   for (const projection of PROJECTIONS) {
     const store = storeOf(projection.name);
-    const { rows, mismatches } = await verify({
+    const { live: space } = await store.spaces(projection.name);
+    if (space === null) continue;
+    const digests = new Map<number, string>();
+    const until = new Array<Position>(PARTITIONS).fill(0);
+    for (let partition = 0; partition < PARTITIONS; partition += sample) {
+      const { checkpoint, rows } = await store.partitionRows(space, partition);
+      digests.set(partition, digestOf(rows));
+      until[partition] = checkpoint;
+      check.rows += rows.length;
+      await turn();
+    }
+    const upTo = Math.max(...until);
+    const again = fresh();
+    await fill({
       log,
-      store,
-      projections: [projection],
-      fresh: fresh(),
-      partitions,
+      store: again,
+      targets: [{ ...(await openTarget(again, { projection, space })), until }],
+      upTo,
       onProgress: (position) => onProgress(position, check.rows),
     });
-    check.rows += rows;
-    for (const { partition } of mismatches) {
-      const { live } = await store.spaces(projection.name);
-      if (live === null) continue;
-      const place = { space: live, partition };
+    check.position = Math.max(check.position, upTo);
+    for (const [partition, digest] of digests) {
+      if (digestOf((await again.partitionRows(space, partition)).rows) === digest) continue;
+      const place = { space, partition };
       const difference = await comparePartition({ log, store, fresh }, projection, place);
       return { ...check, position: difference.position, difference };
     }
   }
-  return { ...check, position: (await log.head()).position };
+  return check;
 };
 
 const PAGE = 1_000;
@@ -201,7 +220,7 @@ async function* allEvents(
   }
 }
 
-/** Compares a partition row by row; names no row if its rows are equal and its lists differ. */
+/** Compares a partition row by row; names no row if it was filled again meanwhile. */
 const comparePartition = async (
   { log, store, fresh }: { log: EventLog; store: ProjectionStore; fresh: () => ProjectionStore },
   projection: Projection,

@@ -155,10 +155,7 @@ const open = async (
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
-    replays: new Replays({
-      ...OWNER_FOLDS,
-      shown: (events) => replaceErasedTexts(vault, events),
-    }),
+    replays: replaysOf(vault),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
@@ -169,6 +166,9 @@ const open = async (
   const opened = { deps, app: openApp(deps), logger, listener };
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
 };
+
+const replaysOf = (vault: KeyVault): Replays =>
+  new Replays({ ...OWNER_FOLDS, shown: (events) => replaceErasedTexts(vault, events) });
 
 const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds => {
   const isInMemory = config.eventLogUrl.startsWith('memory:');

@@ -1,31 +1,10 @@
-/**
- * The file of an audit: a head, then one event a line in canonical JSON. Each line begins with a hash of itself and of the
- * line before, so a change, a cut and another order are noticed at the line where they are. The head has the hash of all.
- * Nothing in a file proves who wrote it.
- */
-import { createHash, hash } from 'node:crypto';
+/** Reads the file of an audit, and checks it whole. */
+import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-
-export type AuditFileHead = {
-  /** The file has the owner's events after this position. */
-  after: Position;
-  /** Time of the owner's last event up to `up_to`. */
-  at: string | null;
-  classifier_version: number;
-  events: number;
-  format: 'tributary-audit';
-  log: string;
-  owner: string;
-  /** Why personal data was opened. */
-  reason?: string;
-  /** Of the body: every line after the head, with its line break. */
-  sha256: string;
-  up_to: Position;
-  version: 1;
-};
+import { type AuditFileHead, CHAIN_CHARS, CHAIN_OPENING, chainOf } from './audit-file-body.ts';
 
 /** A file that is refused; `line` counts from 1. */
 export class AuditFileDamaged extends Error {
@@ -37,54 +16,10 @@ export class AuditFileDamaged extends Error {
   }
 }
 
-const CHAIN_CHARS = 22;
-const OPENING = '{"chain":"';
 const CHUNK_BYTES = 1_048_576;
 const LINE_FEED = 10;
 /** Of one line; an event has at most 1 MiB, and its opened texts are shorter than the sealed ones. */
 const LINE_BYTES_MAX = 4_194_304;
-
-const chainOf = (previous: string, line: string): string =>
-  hash('sha256', previous + line, 'base64url').slice(0, CHAIN_CHARS);
-
-/** Chains the lines of a body, and computes its hash. */
-export class AuditBody {
-  events = 0;
-  readonly #hash = createHash('sha256');
-  #chain = '';
-
-  /** Returns the lines with their chains, each with a line break. */
-  add(lines: readonly string[]): string {
-    let text = '';
-    for (const line of lines) {
-      this.#chain = chainOf(this.#chain, line);
-      text += `${OPENING}${this.#chain}",${line.slice(1)}\n`;
-    }
-    this.events += lines.length;
-    this.#hash.update(text);
-    return text;
-  }
-
-  /** Returns the head line with its line break. Call it once, after the last line. */
-  head(about: Omit<AuditFileHead, 'events' | 'format' | 'sha256' | 'version'>): string {
-    const { after, at, classifier_version, log, owner, reason, up_to } = about;
-    // The members are in canonical order.
-    const head: AuditFileHead = {
-      after,
-      at,
-      classifier_version,
-      events: this.events,
-      format: 'tributary-audit',
-      log,
-      owner,
-      ...(reason !== undefined && { reason }),
-      sha256: this.#hash.digest('hex'),
-      up_to,
-      version: 1,
-    };
-    return `${JSON.stringify(head)}\n`;
-  }
-}
 
 export type AuditFile = Pick<EventLog, 'head' | 'readOwner' | 'readBack'> & {
   about: AuditFileHead;
@@ -179,9 +114,9 @@ export const openAuditFile = async (
         continue;
       }
       body.update(bytes);
-      const given = text.slice(OPENING.length, OPENING.length + CHAIN_CHARS);
-      chain = chainOf(chain, `{${text.slice(OPENING.length + CHAIN_CHARS + 2)}`);
-      if (!text.startsWith(OPENING) || given !== chain)
+      const given = text.slice(CHAIN_OPENING.length, CHAIN_OPENING.length + CHAIN_CHARS);
+      chain = chainOf(chain, `{${text.slice(CHAIN_OPENING.length + CHAIN_CHARS + 2)}`);
+      if (!text.startsWith(CHAIN_OPENING) || given !== chain)
         throw new AuditFileDamaged(
           number,
           'it was changed, or a line before it is missing or in another place',

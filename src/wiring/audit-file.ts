@@ -5,13 +5,13 @@ import { OWNER_FOLDS } from '#projections/owner-fold.ts';
 import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import type { AuditDeps } from '#src/app/audit/audit-handler.ts';
+import type { OwnerAuditDeps } from '#src/app/audit/audit-handler.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { Refused, refuse } from '#src/app/pipeline/outcome.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 
-export type OpenedAuditFile = { file: AuditFile; deps: AuditDeps };
+export type OpenedAuditFile = { file: AuditFile; deps: OwnerAuditDeps };
 
 /** A fold needs the owner's first event. */
 const requireStart = ({ after }: AuditFile['about']): void => {
@@ -43,7 +43,7 @@ export const openFileForAudits = async (
   const atEnd = <Rows>(read: (rows: ReadModels) => Promise<Rows>): Promise<Rows> =>
     replays.at(file, { owner, position: up_to }, ({ rows }) => read(rows));
   const head = await file.head();
-  const deps: AuditDeps = {
+  const deps: OwnerAuditDeps = {
     log: file,
     replays,
     readModels: {

@@ -18,10 +18,10 @@ import type {
   ProjectionReport,
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
+import { runs } from '#src/app/shared/runs.ts';
 import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
-import { runs } from './runs.ts';
 
 const OWNER_PAGE = 1_000;
 

@@ -1,4 +1,4 @@
-import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { z } from 'zod';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { EventType } from '#contracts/events/index.ts';
@@ -118,7 +118,7 @@ export const auditDiff: AuditHandler<'auditDiff'> = async (deps, input, call) =>
 
 /** Reads at most `limit` changes after the position of the fold, and advances it to the last event that was read. */
 const changesIn = async (
-  { log, replays }: Pick<AuditDeps, 'log' | 'replays'>,
+  { log, replays }: Pick<OwnerAuditDeps, 'log' | 'replays'>,
   replay: Replay,
   { owner, upTo, limit }: { owner: string; upTo: Position; limit: number },
 ): Promise<Pick<Answer, 'changes' | 'next_after'>> => {
@@ -135,7 +135,7 @@ const changesIn = async (
 
 /** Lists the numbers of each day that differ between two moments, counted from the log at both. */
 const numberChanges = async (
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   { owner, from, to }: Range,
 ): Promise<NumberChange[] | Refusal> => {
   const lastOfDay = new Map<number, Map<string, StoredEvent>>();
@@ -183,7 +183,7 @@ type Metrics =
 
 /** The metrics of each of the days, in as few questions as the limit of days in one call permits. */
 const totalsByDay = async (
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   replay: Replay,
   { owner, moment, days }: { owner: string; moment: Moment; days: readonly number[] },
 ): Promise<Map<number, Metrics> | Refusal> => {

@@ -7,13 +7,13 @@ import type { OpeningVault } from '../privacy/sealed-texts.ts';
 import type { OwnerLog } from './moments.ts';
 
 /** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
-export type AuditDeps = Pick<
+export type OwnerAuditDeps = Pick<
   DeskDeps,
   'replays' | 'readModels' | 'facts' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
 > & { log: OwnerLog; vault: OpeningVault };
 
 export type AuditHandler<Id extends DeskOperationId> = (
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   input: DeskInput<Id>,
   call: DeskCall,
 ) => Promise<Outcome<z.output<DeskOperations[Id]['output']>>>;

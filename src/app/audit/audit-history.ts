@@ -1,4 +1,4 @@
-import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { DeskInput } from '../pipeline/desk-handler.ts';
 import type { z } from 'zod';
 import { ACTS_SCANNED_MAX } from '#contracts/desk/audit-history.ts';
@@ -102,7 +102,7 @@ type Query = { owner: string; after: Position; upTo: Position; limit: number; fi
 
 /** Reads back until it has `limit` acts or has read as many events as a page may. */
 const readActs = async (
-  { log }: Pick<AuditDeps, 'log'>,
+  { log }: Pick<OwnerAuditDeps, 'log'>,
   { owner, after, upTo, limit, filters }: Query,
 ): Promise<{ acts: AuditAct[]; next_before: number | null }> => {
   const acts: AuditAct[] = [];
@@ -125,7 +125,7 @@ const readActs = async (
 
 /** The names of the agents now: an act is shown with the name by which people know the agent. */
 const agentNames = async (
-  { readModels }: Pick<AuditDeps, 'readModels'>,
+  { readModels }: Pick<OwnerAuditDeps, 'readModels'>,
   owner: string,
   acts: readonly AuditAct[],
 ): Promise<Map<string | undefined, string>> => {

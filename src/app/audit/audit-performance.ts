@@ -1,4 +1,4 @@
-import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import type { DeskInput } from '../pipeline/desk-handler.ts';
 import { done, isRefusal, type Outcome } from '../pipeline/outcome.ts';
 import { countPerformance } from '../performance/get-performance.ts';
@@ -10,7 +10,7 @@ type Question = { owner: string; moment: Moment; input: Partial<InputOf<'getPerf
 
 /** Counts the performance of a folded owner as the operation of agents counts that of the live read model. */
 export const countReplay = async (
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   { rows, facts }: Pick<Replay, 'rows' | 'facts'>,
   { owner, moment, input }: Question,
 ): ReturnType<typeof countPerformance> => {

@@ -1,4 +1,4 @@
-import type { AuditDeps, AuditHandler } from './audit-handler.ts';
+import type { OwnerAuditDeps, AuditHandler } from './audit-handler.ts';
 import { AUDITED_KIND_NAMES, type AuditedKind } from '#contracts/desk/audit-fields.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '../pipeline/call.ts';
@@ -12,10 +12,10 @@ import type { Replay } from './replays.ts';
 
 /** The vault, if the call may open personal data: the reason is recorded with the token of the caller. */
 export const vaultFor = (
-  { vault }: Pick<AuditDeps, 'vault'>,
+  { vault }: Pick<OwnerAuditDeps, 'vault'>,
   { caller }: DeskCall,
   reason: string | undefined,
-): { vault: AuditDeps['vault'] | undefined } | Refusal => {
+): { vault: OwnerAuditDeps['vault'] | undefined } | Refusal => {
   if (reason === undefined) return { vault: undefined };
   if (!caller.roles.has('auditor') || caller.tokenId === SYSTEM_TOKEN)
     return refuse(
@@ -83,7 +83,7 @@ const renderRow = async (
     row: Row;
     owner: string;
     at: number;
-    vault: AuditDeps['vault'] | undefined;
+    vault: OwnerAuditDeps['vault'] | undefined;
   },
 ) => {
   const { id, name, agentId } = AUDITED[kind];

@@ -6,7 +6,7 @@ import { mappingFailures } from '../pipeline/failure.ts';
 import type { Outcome } from '../pipeline/outcome.ts';
 import { parseInput } from '../pipeline/parse-input.ts';
 import { auditDiff } from './audit-diff.ts';
-import type { AuditDeps } from './audit-handler.ts';
+import type { OwnerAuditDeps } from './audit-handler.ts';
 import { auditHistory } from './audit-history.ts';
 import { auditPerformance } from './audit-performance.ts';
 import { auditState } from './audit-state.ts';
@@ -17,7 +17,7 @@ export type FileAuditId = keyof typeof HANDLERS;
 export const FILE_AUDITS = Object.keys(HANDLERS) as FileAuditId[];
 export const isFileAudit = (id: keyof DeskOperations): id is FileAuditId => id in HANDLERS;
 
-/** Whoever has the file reads all of it. */
+/** A person who has the file reads all of it. */
 const READER: DeskCaller = {
   kind: 'desk',
   tokenId: 'file',
@@ -25,11 +25,11 @@ const READER: DeskCaller = {
   roles: new Set(['auditor'] as const),
 };
 
-type AnyHandler = (deps: AuditDeps, input: object, call: DeskCall) => Promise<Outcome<object>>;
+type AnyHandler = (deps: OwnerAuditDeps, input: object, call: DeskCall) => Promise<Outcome<object>>;
 
 /** Answers one audit from a file, without limits and without an audit record. */
 export const askFile = async (
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   id: FileAuditId,
   { input, requestId }: { input: Record<string, unknown>; requestId: string },
 ): Promise<Outcome<object>> => {

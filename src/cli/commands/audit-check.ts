@@ -14,6 +14,21 @@ type Checked = DeskAnswer<'auditCheck'>;
 
 const POLL_EVERY_MS = 100;
 
+/** The members of two rows that differ, each with both values. */
+const membersText = (live: string | null, log: string | null): string[] => {
+  if (live === null || log === null) return [];
+  const [has, wants] = [live, log].map((json) => JSON.parse(json) as Record<string, unknown>);
+  const names = new Set([...Object.keys(has ?? {}), ...Object.keys(wants ?? {})]);
+  return [...names].flatMap((name) => {
+    const [one, other] = [has?.[name], wants?.[name]].map(
+      (value) => JSON.stringify(value) ?? 'none',
+    );
+    return one === other
+      ? []
+      : [`  ${name}: ${formatSafely(one ?? '')} live, ${formatSafely(other ?? '')} by the log`];
+  });
+};
+
 const differenceText = ({ difference, failure = 'the comparison failed' }: Checked): string => {
   if (!difference) return failure;
   const { read_model, scope, key, position, live, log, last_event: last } = difference;
@@ -22,6 +37,7 @@ const differenceText = ({ difference, failure = 'the comparison failed' }: Check
     `${read_model} ${scope}/${key} differs from the log as of position ${position}:`,
     `  live  ${value(live)}`,
     `  log   ${value(log)}`,
+    ...membersText(live, log),
     last
       ? `  last event  ${last.type} at position ${last.position} of ${last.stream}`
       : '  no event of the log changed it',

@@ -2,7 +2,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { AuditBody } from '#src/adapters/audit-file.ts';
+import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { type DeskAnswer, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';

@@ -183,6 +183,8 @@ const VERBS: Verbs = {
     flags: { ...OF_FILE.flags, '--follow': 'Show new acts until the command is interrupted' },
     follow: followActs,
   },
+  auditExport: { words: 'audit export' },
+  auditCheck: { words: 'audit check' },
   auditTrace: { words: 'audit trace', text: auditTraceText },
 };
 

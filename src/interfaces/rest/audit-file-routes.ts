@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE } from '#contracts/places.ts';
 import { askFile, FILE_AUDITS } from '#src/app/audit/file-desk.ts';
-import type { AuditDeps } from '#src/app/audit/audit-handler.ts';
+import type { OwnerAuditDeps } from '#src/app/audit/audit-handler.ts';
 import { done, refuse } from '#src/app/pipeline/outcome.ts';
 import { operationRoute } from './routes.ts';
 
@@ -13,7 +13,7 @@ const isEqual = (given: string, token: string): boolean =>
 /** Routes of the audits of a file, at the paths of the desk. Every request needs the token. */
 export const auditFileRoutes = (
   server: FastifyInstance,
-  deps: AuditDeps,
+  deps: OwnerAuditDeps,
   { origin, token }: { origin(): string; token: string },
 ): void => {
   for (const id of FILE_AUDITS)

@@ -1,7 +1,7 @@
 /** Exports an owner as the command does, over the operation of the desk. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AuditBody } from '#src/adapters/audit-file.ts';
+import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import type { TestApp } from '../world/app.ts';
 
 type Page = {
