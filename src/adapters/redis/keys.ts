@@ -68,7 +68,8 @@ const hasSort = (value: string): boolean => !value.startsWith('{') && !value.sta
 export const decodeSort = (value: string): number | null =>
   hasSort(value) ? Number.parseInt(value.slice(0, SORT_DIGITS), 16) : null;
 
-const rowJson = (value: string): string => (hasSort(value) ? value.slice(SORT_DIGITS) : value);
+export const rowJson = (value: string): string =>
+  hasSort(value) ? value.slice(SORT_DIGITS) : value;
 
 export const decodeRow = (value: string): Row => JSON.parse(rowJson(value)) as Row;
 

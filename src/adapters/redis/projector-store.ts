@@ -9,6 +9,7 @@ import {
   fieldOf,
   type Keys,
   memberOf,
+  rowJson,
   splitField,
   splitMember,
 } from './keys.ts';

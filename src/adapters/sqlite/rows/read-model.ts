@@ -48,13 +48,7 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       store.flushPartition(state, partition);
       store.rows.check(state, partition);
     },
-    partitionRows: async (space, partition) => {
-      const state = spaces.find(space);
-      if (!state) return { checkpoint: 0, rows: [] };
-      store.flushPartition(state, partition);
-      const rows = file.use((sql) => sql.rowsOf(state.id, partition));
-      return { checkpoint: state.checkpoints[partition] ?? 0, rows };
-    },
+    partitionRows: async (space, partition) => readPartition(store, space, partition),
     count: async (space) => {
       store.flush(space);
       return (spaces.find(space)?.digests ?? []).reduce((sum, { rows }) => sum + rows, 0);
@@ -85,6 +79,18 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
     peek: (space, scope, key) => peekRow(store, space, { scope, key }),
     list: (space, query) => listRows(store, options, { space, query }),
   };
+};
+
+const readPartition = (
+  store: WriteBehind,
+  space: Space,
+  partition: number,
+): Awaited<ReturnType<LocalStore['partitionRows']>> => {
+  const state = store.spaces.find(space);
+  if (!state) return { checkpoint: 0, rows: [] };
+  store.flushPartition(state, partition);
+  const rows = store.file.use((sql) => sql.rowsOf(state.id, partition));
+  return { checkpoint: state.checkpoints[partition] ?? 0, rows };
 };
 
 const checkpointsOf = ({ spaces }: WriteBehind, space: Space): readonly Position[] =>
