@@ -1,0 +1,100 @@
+/** Runs every command of infra/AUDITING.md in its order against the demo, and an exported file without the service. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { killAll, run, serve, type Server } from '../../support/clients/cli.ts';
+import { directories } from '../../support/processes/directories.ts';
+import { ROOT } from '../../support/source/tree.ts';
+
+const directory = directories('tributary-auditing-');
+let server: Server;
+let data: string;
+beforeAll(async () => {
+  data = directory.fresh();
+  server = await serve(data, '--demo');
+});
+afterAll(() => {
+  killAll([server]);
+  directory.removeAll();
+});
+
+const page = readFileSync(join(ROOT, 'infra/AUDITING.md'), 'utf8');
+/** The commands of each section, by its heading. */
+const SECTIONS = page
+  .split('\n## ')
+  .slice(1)
+  .map((section): [string, string[]] => [
+    section.split('\n')[0] ?? '',
+    [...section.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, block = '']) =>
+      block.split('\n').filter((line) => line.startsWith('./tributary ')),
+    ),
+  ])
+  .filter(([, commands]) => commands.length > 0);
+
+/** The members of exported events are in another order. */
+const objectsIn = (stdout: string): unknown[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+type Answer = { record?: string; request_id?: string };
+
+describe("The auditor's page", () => {
+  it('has five questions, and the export', () => {
+    expect(SECTIONS.map(([, commands]) => commands.length)).toEqual([2, 2, 2, 2, 2, 3]);
+  });
+
+  it.each(SECTIONS)('has commands that answer: %s', async (_heading, commands) => {
+    const file = join(directory.fresh(), 'northwind.audit');
+    let first: Answer = {};
+    for (const command of commands) {
+      const words = command
+        .replace('RECORD', first.record ?? 'RECORD')
+        .replace('REQUEST', first.request_id ?? 'REQUEST')
+        .replace('FILE', file)
+        .split(' ')
+        .slice(1);
+      const where = words.includes('--file') ? [] : ['--data', data];
+      const shown = await run(...words, ...where);
+      expect(shown, command).toMatchObject({ code: 0 });
+      expect(shown.stdout, command).not.toContain('None.');
+      const { stdout } = await run(...words, ...where, '--json');
+      first = JSON.parse(stdout.split('\n')[0] ?? '{}') as Answer;
+    }
+  });
+
+  it('says what a file answers: the same as the service, and nothing if it is damaged', async () => {
+    const file = join(directory.fresh(), 'northwind.audit');
+    const about = JSON.parse(
+      (await run('audit', 'export', '--owner', 'northwind', file, '--data', data, '--json')).stdout,
+    ) as { up_to: number };
+    for (const words of [
+      ['performance', '--group-by', 'campaign,country', '--granularity', 'week'],
+      ['state', '-n', '100'],
+      ['diff', '--from', '2026-01-01', '-n', '100'],
+    ]) {
+      const [verb = '', ...flags] = words;
+      const end = verb === 'diff' ? '--to' : '--at';
+      const asked = [
+        'audit',
+        verb,
+        '--owner',
+        'northwind',
+        ...flags,
+        end,
+        String(about.up_to),
+        '--json',
+      ];
+      const ofFile = await run(...asked, '--file', file);
+      expect(ofFile.code, ofFile.stderr).toBe(0);
+      const ofService = await run(...asked, '--data', data);
+      expect(objectsIn(ofFile.stdout)).toEqual(objectsIn(ofService.stdout));
+    }
+    const lines = readFileSync(file, 'utf8').split('\n');
+    writeFileSync(file, lines.toSpliced(20, 1).join('\n'));
+    const damaged = await run('audit', 'state', '--owner', 'northwind', '--file', file);
+    expect(damaged.code).toBe(4);
+    expect(damaged.stderr).toContain('line 21:');
+  });
+});
