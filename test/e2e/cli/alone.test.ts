@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sqliteStore } from '#src/adapters/sqlite/rows/read-model.ts';
 import { writeServerFile } from '#src/cli/service/server-file.ts';
+import { partitionOf } from '#src/ports/read-model.ts';
 import type { Server } from '../../support/clients/cli.ts';
 import {
   COMMAND,
@@ -38,6 +40,23 @@ afterAll(() => {
   killAll(servers);
   directory.removeAll();
 });
+
+/** Changes the newest link of the demo as a fault of the fold would: its hash fits, and its campaign does not. */
+const changeCampaign = async (file: string): Promise<void> => {
+  const views = new DatabaseSync(file);
+  const log = String(views.prepare('SELECT log FROM origin').get()?.['log']);
+  views.close();
+  const store = sqliteStore({ file, log });
+  const space = store.live('links') ?? '';
+  const scope = 'northwind';
+  const [link] = store.list(space, { scope, limit: 1 });
+  if (!link) throw new Error('the demo has no link');
+  const partition = partitionOf(scope);
+  const { checkpoint } = await store.digest(space, partition);
+  const write = { ...link, scope, row: { ...link.row, campaign: 'other' } };
+  await store.commit(space, [{ partition, from: checkpoint, to: checkpoint, writes: [write] }]);
+  await store.close();
+};
 
 describe('A server', () => {
   it('opens no inspector of Node on SIGUSR1', async () => {
@@ -85,14 +104,7 @@ describe('A server', () => {
   });
 
   it('is not needed by projections verify, which finds rows that differ from the log', async () => {
-    const views = new DatabaseSync(join(data, 'views.db'));
-    const changed = views
-      .prepare(
-        `UPDATE rows SET row = replace(row, 'Pimlico', 'Chelsea') WHERE row LIKE '%Pimlico%'`,
-      )
-      .run();
-    views.close();
-    expect(changed.changes).toBeGreaterThan(0);
+    await changeCampaign(join(data, 'views.db'));
     const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
     expect(code).toBe(4);
     expect(stderr).toContain('different from the log');
