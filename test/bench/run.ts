@@ -18,6 +18,7 @@ import { benchLists } from './rows/lists.ts';
 import { benchMcp } from './rows/mcp.ts';
 import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
+import { benchAudit } from './rows/audit.ts';
 import {
   benchFewLinks,
   benchHotLink,
@@ -57,6 +58,7 @@ const OURS: Record<string, Bench> = {
   'R-1000x30-redis': benchSmallInRedis,
   'R-5000x90-redis': benchLargeInRedis,
   hot: benchHotLink,
+  audit: benchAudit,
   lists: benchLists,
   C: benchRedirects,
   O: benchOverload,

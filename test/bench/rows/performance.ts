@@ -67,7 +67,7 @@ export function* visitsOf({ links, days }: Size) {
 }
 
 /** Writes the visits day by day, as a service would have. */
-const writeVisits = async (directory: string, size: Size): Promise<void> => {
+export const writeVisits = async (directory: string, size: Size): Promise<void> => {
   const log = await madeLog(directory);
   for (const { made, day, at, data } of visitsOf(size)) {
     const id = `00000000-0000-7000-8000-${made.toString(16).padStart(12, '0')}`;
