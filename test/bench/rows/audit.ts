@@ -1,8 +1,7 @@
 /**
  * audit-state, audit-later: CPU seconds of the state of an owner with a million visits, folded from the start and then to a
  * later position. audit-history: a page of its oldest acts. audit-trace: a new link by its id. audit-export, audit-open:
- * events a second written to a file by pages of the desk, and read, checked and folded from it; audit-memory: growth of
- * this process while the file is opened.
+ * events a second of CPU, written to a file by pages of the desk, and read, checked and folded from it.
  */
 import { openSync, writeSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +19,6 @@ import { cpuMs, writeVisits } from './performance.ts';
 
 const OWNER = 'acme';
 const SIZE = { links: 3_704, days: 90 };
-const BYTES_PER_MB = 1_048_576;
 const ROUNDS = 15;
 
 /** CPU seconds of this process, because the machine may be busy. */
@@ -102,14 +100,12 @@ export const benchAudit: Bench = async () => {
     const path = join(directory, 'owner.audit');
     let events = 0;
     const exported = await seconds(async () => (events = await exportTo(path, read)));
-    const before = process.memoryUsage().rss;
     const opened = await seconds(async () => {
       const { deps, file } = await openFileForAudits(path);
       await askFile(deps, 'auditState', { input: { owner_id: OWNER }, requestId: 'bench' });
       file.close();
     });
-    const grown = (process.memoryUsage().rss - before) / BYTES_PER_MB;
-    const row = (id: string, what: string, value: number, unit: 's' | 'ms' | '1/s' | 'MB') => ({
+    const row = (id: string, what: string, value: number, unit: 's' | 'ms' | '1/s') => ({
       id,
       what,
       value,
@@ -139,10 +135,6 @@ export const benchAudit: Bench = async () => {
       rowOf(row('audit-open', 'open and fold, events', events / opened, '1/s'), {
         of: 'value',
         atLeast: 80_000,
-      }),
-      rowOf(row('audit-memory', '  growth of the process', grown, 'MB'), {
-        of: 'value',
-        atMost: 300,
       }),
     ];
   } finally {

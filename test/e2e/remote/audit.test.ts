@@ -24,7 +24,7 @@ describe.skipIf(!hasRedis)(`Audits on EventStoreDB and Redis, ${ON_REDIS}`, () =
     await endRemote();
   });
 
-  const read = async (path: string): Promise<Record<string, never>> => {
+  const read = async (path: string): Promise<Record<string, unknown>> => {
     const { status, body, text } = await app.desk('GET', path);
     expect(status, text).toBe(200);
     return body;
