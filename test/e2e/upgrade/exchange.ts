@@ -66,6 +66,8 @@ export const requestHeaders = (
   { as, headers, body }: Asked,
   credentials: Record<string, string>,
 ): Record<string, string> => ({
+  // Earlier versions compress nothing.
+  'accept-encoding': 'identity',
   ...(as !== undefined && { authorization: `Bearer ${credentials[as] ?? ''}` }),
   ...(body !== undefined && { 'content-type': 'application/json' }),
   ...headers,
