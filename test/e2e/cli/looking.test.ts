@@ -42,6 +42,12 @@ const READS: Record<string, string[]> = {
   'handoff list': ['--owner', 'northwind'],
   'handoff rfq': ['hnd_000000000000000000000000', '--owner', 'northwind'],
   'events history': ['--owner', 'northwind'],
+  'audit state': ['--owner', 'northwind'],
+  'audit performance': ['--owner', 'northwind'],
+  'audit diff': ['--owner', 'northwind', '--from', '1'],
+  'audit history': ['--owner', 'northwind'],
+  'audit trace': ['lnk_000000000000000000000000'],
+  'audit check': ['--all'],
   'events tail': ['--limit', '3'],
   'events show': ['northwind'],
   'projections status': [],
@@ -51,7 +57,7 @@ const READS: Record<string, string[]> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
@@ -101,7 +107,8 @@ describe('A command that reads', () => {
       const [before, tokens] = [digestOf(data), tokensIn(data)];
       for (const [name, asked] of Object.entries(READS)) {
         const { code, stderr } = await run(...name.split(' '), ...asked, '--data', data);
-        const expected = { 'approvals show': 1, 'handoff rfq': 1, status: 3 }[name] ?? 0;
+        const expected =
+          { 'approvals show': 1, 'handoff rfq': 1, 'audit trace': 1, status: 3 }[name] ?? 0;
         expect(code, `${name}: ${stderr}`).toBe(expected);
         expect(digestOf(data), name).toBe(before);
       }
