@@ -41,8 +41,8 @@ afterAll(() => {
   directory.removeAll();
 });
 
-/** Changes the newest link of the demo as a fault of the fold would: its hash fits, and its campaign does not. */
-const changeCampaign = async (file: string): Promise<void> => {
+/** Changes the newest link of the demo as a fault of the fold would: its hash fits, and its campaign does not. Returns its id. */
+const changeCampaign = async (file: string): Promise<string> => {
   const views = new DatabaseSync(file);
   const log = String(views.prepare('SELECT log FROM origin').get()?.['log']);
   views.close();
@@ -56,6 +56,7 @@ const changeCampaign = async (file: string): Promise<void> => {
   const write = { ...link, scope, row: { ...link.row, campaign: 'other' } };
   await store.commit(space, [{ partition, from: checkpoint, to: checkpoint, writes: [write] }]);
   await store.close();
+  return link.key;
 };
 
 describe('A server', () => {
@@ -104,11 +105,16 @@ describe('A server', () => {
   });
 
   it('is not needed by projections verify, which finds rows that differ from the log', async () => {
-    await changeCampaign(join(data, 'views.db'));
+    const id = await changeCampaign(join(data, 'views.db'));
     const { code, stdout, stderr } = await run('projections', 'verify', '--json', ...at());
     expect(code).toBe(4);
     expect(stderr).toContain('different from the log');
     expect(lastLine(stdout)).toMatchObject({ equal: false });
+    const audit = await run('audit', 'check', '--owner', 'northwind', ...at());
+    expect([audit.code, audit.stdout + audit.stderr]).toEqual([
+      4,
+      expect.stringContaining(`links northwind/${id} differs`),
+    ]);
     await json('projections', 'rebuild', ...at());
     expect(await json('projections', 'verify', ...at())).toMatchObject({ equal: true });
   });
