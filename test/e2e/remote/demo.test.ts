@@ -13,6 +13,7 @@ import type { Ids } from '#src/ports/system.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { UNLIMITED } from '../../support/unlimited.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 5).toString('base64');
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -32,7 +33,7 @@ const openDemo = async (settings: Record<string, string>, ids = countedIds()): P
   const config = readConfig({
     DATA_DIR: directory,
     PUBLIC_URL: 'https://t.example',
-    READS_PER_MINUTE: '100000',
+    ...UNLIMITED,
     ROOT_KEY,
     ...settings,
   });
