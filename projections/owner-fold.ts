@@ -97,7 +97,6 @@ export const openOwnerFold = (projections: readonly Projection[]): OwnerFold => 
         return place ? [{ readModel: projection.name, scope: place.scope, key: place.key }] : [];
       });
     },
-    scopesOf: (readModel) => [...(byName.get(readModel)?.keys() ?? [])],
     rowsOf: (readModel) =>
       [...(byName.get(readModel) ?? [])].flatMap(([scope, { rows }]) =>
         Array.from(rows, ([key, row]) => ({ scope, key, json: JSON.stringify(row) })),

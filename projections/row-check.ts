@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
-import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
+import type { RowPlace } from '#src/ports/owner-fold.ts';
 import {
   partitionOf,
   PARTITIONS,
@@ -85,14 +85,21 @@ type Snapshot = {
   rows: RowJson[];
 };
 
-/** The scopes of an owner's rows, and whether rows of others are in the scope, too. */
-const scopesOf = (fold: OwnerFold, owner: string, { name }: Projection): Map<string, boolean> => {
-  const own = [
-    owner,
-    ...(['agent', 'key', 'desk'] as const).map((kind) => accessScope(owner, kind)),
-  ];
-  const scopes = new Map(own.map((scope) => [scope, false]));
-  for (const scope of fold.scopesOf(name)) if (!scopes.has(scope)) scopes.set(scope, true);
+/** The scopes that have rows of this owner only. */
+const ownScopesOf = (owner: string): string[] => [
+  owner,
+  ...(['agent', 'key', 'desk'] as const).map((kind) => accessScope(owner, kind)),
+];
+
+/** Reads which scopes the owner's events change, by read model; others can have rows in them, too. */
+const changedScopes = async (
+  pages: ReturnType<Events>,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
+  const fold = openOwnerFold(PROJECTIONS);
+  const scopes = new Map(PROJECTIONS.map(({ name }) => [name, new Set<string>()]));
+  for await (const page of pages)
+    for (const event of page)
+      for (const { readModel, scope } of fold.placesOf(event)) scopes.get(readModel)?.add(scope);
   return scopes;
 };
 
@@ -105,11 +112,12 @@ export const checkOwnerRows = async (
   { storeOf, sample, log, onProgress }: RowCheckOptions,
   events: Events,
 ): Promise<RowCheck> => {
-  const first = openOwnerFold(PROJECTIONS);
   const { position: head } = await log.head();
-  for await (const page of events({ after: 0, upTo: head }))
-    for (const event of page) first.add(event);
-  const snapshots = await snapshotsOf(owner, { storeOf, sample, first });
+  const ownScopes = new Set(ownScopesOf(owner));
+  const changed = await changedScopes(events({ after: 0, upTo: head }));
+  const scopesOf = ({ name }: Projection) =>
+    ownScopes.union(changed.get(name) ?? new Set<string>());
+  const snapshots = await snapshotsOf({ storeOf, sample, scopesOf });
   snapshots.sort((a, b) => a.checkpoint - b.checkpoint);
   const fold = openOwnerFold(PROJECTIONS);
   const check: RowCheck = { rows: 0, position: 0 };
@@ -117,13 +125,12 @@ export const checkOwnerRows = async (
     for await (const page of events({ after: check.position, upTo: checkpoint }))
       for (const event of page) fold.add(event);
     check.position = Math.max(check.position, checkpoint);
-    const scopes = scopesOf(fold, owner, projection);
     const folded = fold
       .rowsOf(projection.name)
       .filter(({ scope }) => partitionOf(scope) === partition);
     const names = new Set(folded.map(nameOfRow));
     // A scope that others share has their rows, too.
-    const own = rows.filter((row) => scopes.get(row.scope) === false || names.has(nameOfRow(row)));
+    const own = rows.filter((row) => ownScopes.has(row.scope) || names.has(nameOfRow(row)));
     check.rows += own.length;
     onProgress(check.position, check.rows);
     const found = firstDifference(own, folded);
@@ -137,17 +144,20 @@ export const checkOwnerRows = async (
   return check;
 };
 
-const snapshotsOf = async (
-  owner: string,
-  { storeOf, sample, first }: Pick<RowCheckOptions, 'storeOf' | 'sample'> & { first: OwnerFold },
-): Promise<Snapshot[]> => {
+const snapshotsOf = async ({
+  storeOf,
+  sample,
+  scopesOf,
+}: Pick<RowCheckOptions, 'storeOf' | 'sample'> & {
+  scopesOf(projection: Projection): ReadonlySet<string>;
+}): Promise<Snapshot[]> => {
   const snapshots: Snapshot[] = [];
   for (const projection of PROJECTIONS) {
     const store = storeOf(projection.name);
     const { live } = await store.spaces(projection.name);
     if (live === null) continue;
-    const scopes = scopesOf(first, owner, projection);
-    const partitions = new Set([...scopes.keys()].map(partitionOf));
+    const scopes = scopesOf(projection);
+    const partitions = new Set([...scopes].map(partitionOf));
     for (const partition of partitions) {
       if (partition % sample > 0) continue;
       const { checkpoint, rows } = await store.partitionRows(live, partition);

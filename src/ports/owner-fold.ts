@@ -13,7 +13,6 @@ export type OwnerFold = {
   /** Lists the row of each read model that the event changes; a projection may change further rows beside it. */
   placesOf(event: FoldEvent): RowPlace[];
   peek(place: RowPlace): Row | undefined;
-  /** The scopes of a read model that have rows, and all its rows. */
-  scopesOf(readModel: string): string[];
+  /** All rows of a read model. */
   rowsOf(readModel: string): RowJson[];
 };

@@ -11,6 +11,7 @@ import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
+import { foldEventOf, ownerPages } from '#src/app/audit/replays.ts';
 import type {
   CheckedRows,
   CheckState,
@@ -19,11 +20,8 @@ import type {
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
 import { runs } from '#src/app/shared/runs.ts';
-import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
-
-const OWNER_PAGE = 1_000;
 
 export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
   Pick<OpenReadModels, 'stackOf'> & {
@@ -130,16 +128,11 @@ const checkNow = async (
   Object.assign(state, result);
 };
 
-/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+/** Reads an owner's events in pages, as folds need them. */
 async function* foldEventsOf(
   log: Pick<EventLog, 'readOwner'>,
   owner: string,
-  { after, upTo }: { after: Position; upTo: Position },
+  range: { after: Position; upTo: Position },
 ): AsyncGenerator<FoldEvent[]> {
-  for (let last = after; last < upTo; ) {
-    await eventLoopTurns.pause();
-    const page = await log.readOwner(owner, { after: last, upTo, limit: OWNER_PAGE });
-    yield page.map((event) => ({ ...event, at: event.meta.at }));
-    last = page.length < OWNER_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
-  }
+  for await (const page of ownerPages(log, owner, range)) yield page.map(foldEventOf);
 }

@@ -11,7 +11,7 @@ import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-han
 import { done, refuse } from '../pipeline/outcome.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { findOwner } from '../records/find-owner.ts';
-import { recordOfStream } from '../records/streams.ts';
+import { kindOfRecord, recordOfStream, streamOfRecord } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
 import { causeOf } from './audit-diff.ts';
@@ -33,7 +33,6 @@ const NOT_FOUND = refuse(
 );
 
 const RECORD = /^(lnk|hnd|led|out)_[0-9a-z]{24}$/;
-const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' } as const;
 
 /** Events of one trace at most. */
 const SHOWN_MAX = 200;
@@ -65,10 +64,9 @@ const recordSubject = async (
   call: DeskCall,
   { id, owner }: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
-  const kind = KINDS[id.slice(0, 3) as keyof typeof KINDS];
-  const found = owner ?? (await findOwner(deps, call, { kind, id }));
+  const found = owner ?? (await findOwner(deps, call, { kind: kindOfRecord(id), id }));
   if (found === undefined) return undefined;
-  const events = await deps.log.readStream(`${found}-${kind}_${id.slice(4)}`);
+  const events = await deps.log.readStream(streamOfRecord(found, id));
   return events.length === 0 ? undefined : { owner: found, events, audited: [], more: false };
 };
 

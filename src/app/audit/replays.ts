@@ -14,6 +14,20 @@ const REPLAYS_MAX = 2;
 
 export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
 
+/** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+export async function* ownerPages(
+  log: Pick<OwnerLog, 'readOwner'>,
+  owner: string,
+  { after, upTo }: { after: Position; upTo: Position },
+): AsyncGenerator<readonly StoredEvent[], void> {
+  for (let last = after; last < upTo; ) {
+    await eventLoopTurns.pause();
+    const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
+    yield page;
+    last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
+  }
+}
+
 /** What replays are made of. */
 export type ReplayParts = {
   /** Makes an empty fold of the read models that have records and numbers. */
@@ -55,18 +69,14 @@ export class Replays {
     });
   }
 
-  /** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
+  /** Reads an owner's events in pages, as they may be shown. */
   async *events(
     log: Pick<OwnerLog, 'readOwner'>,
     owner: string,
     { after, upTo }: { after: Position; upTo: Position },
   ): AsyncGenerator<readonly StoredEvent[], void> {
-    for (let last = after; last < upTo; ) {
-      await eventLoopTurns.pause();
-      const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
+    for await (const page of ownerPages(log, owner, { after, upTo }))
       yield await this.parts.shown(page);
-      last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
-    }
   }
 
   /** Takes the latest fold of the owner before `position`, or makes one; a failed question loses the one it has taken. */

@@ -16,11 +16,14 @@ export const streamOfKey = (ownerId: string, keyId: string): string => `${ownerI
 export const streamOfToken = (tokenId: string): string => `desk-token_${tokenId}`;
 
 /** The kind of each record, by the prefix of its id. */
-const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' };
+const KINDS = { lnk: 'link', hnd: 'handoff', led: 'lead', out: 'outbound' } as const;
+
+/** The kind of a record, which its id tells. */
+export const kindOfRecord = (id: string) => KINDS[id.slice(0, 3) as keyof typeof KINDS];
 
 /** The stream of a record whose kind its id tells. */
 export const streamOfRecord = (ownerId: string, id: string): string =>
-  streamOf(ownerId, KINDS[id.slice(0, 3) as keyof typeof KINDS], id);
+  streamOf(ownerId, kindOfRecord(id), id);
 
 /** The id of the record that a stream belongs to; undefined where it belongs to none, as for visits. */
 export const recordOfStream = (stream: string): string | undefined => {
