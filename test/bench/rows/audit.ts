@@ -3,12 +3,11 @@
  * later position. audit-history: a page of its oldest acts. audit-trace: a new link by its id. audit-export, audit-open:
  * events a second of CPU, written to a file by pages of the desk, and read, checked and folded from it.
  */
-import { openSync, writeSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
-import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { askFile } from '#src/app/audit/file-desk.ts';
 import type { Service } from '#src/main.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
+import { writeExport } from '../../support/audit/export.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import type { Bench } from '../bench.ts';
 import { median } from '../measure.ts';
@@ -30,37 +29,6 @@ const repeated = async (work: () => Promise<unknown>): Promise<number> => {
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) times.push(await seconds(work));
   return median(times);
-};
-
-type Page = {
-  log: string;
-  lines: string[];
-  next_after: number | null;
-  from: { position: number };
-  to: { position: number; at: string | null };
-  classifier_version: number;
-};
-
-/** Exports the owner to a file; returns its number of events. */
-const exportTo = async (path: string, ask: (query: string) => Promise<Page>): Promise<number> => {
-  const body = new AuditBody();
-  const file = openSync(path, 'w');
-  // The head is as long whatever is in it, apart from its numbers; here only the body counts.
-  const parts: string[] = [];
-  for (let next = ''; ; ) {
-    const page = await ask(`/audit/events?owner_id=${OWNER}${next}`);
-    parts.push(body.add(page.lines));
-    if (page.next_after === null) {
-      const { log, classifier_version, from, to } = page;
-      const about = { log, classifier_version, owner: OWNER, after: from.position };
-      writeSync(file, body.head({ ...about, up_to: to.position, at: to.at }));
-      break;
-    }
-    next = `&to=${page.to.position}&after=${page.next_after}`;
-  }
-  for (const part of parts) writeSync(file, part);
-  closeSync(file);
-  return body.events;
 };
 
 const deskReader =
@@ -99,7 +67,9 @@ export const benchAudit: Bench = async () => {
     );
     const path = join(directory, 'owner.audit');
     let events = 0;
-    const exported = await seconds(async () => (events = await exportTo(path, read)));
+    const exported = await seconds(
+      async () => (events = await writeExport(path, OWNER, { ask: read })),
+    );
     const opened = await seconds(async () => {
       const { deps, file } = await openFileForAudits(path);
       await askFile(deps, 'auditState', { input: { owner_id: OWNER }, requestId: 'bench' });
