@@ -37,7 +37,7 @@ export const submitLead = defineOperation({
     .strictObject({
       idempotency_key: idempotencyKey,
       external_id: line(128).describe(
-        'Your name for the lead, of which there is one; no name or address of a person',
+        'Your unique name for the lead; no name or address of a person',
       ),
       source: leadSource.default({ kind: 'agent' }).describe('Fixed once it is not the agent'),
       company: company.optional().describe('Required unless withdraw is true'),

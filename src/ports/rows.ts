@@ -43,7 +43,7 @@ export const LATE_LEADS = 'late';
 export const LEAD_SKEW_MS = 60_000;
 /** All leads by their last change. */
 export const LEADS_BY_CHANGE = 'updated';
-/** Requests that nobody has dispatched, by the time at which they expire. */
+/** Requests that are not dispatched, by the time at which they expire. */
 export const OUTBOUND_BY_EXPIRY = 'expiry';
 
 /** The first leads that name a handoff as their source. */

@@ -54,7 +54,7 @@ export const rebuild = async ({
 }: RebuildOptions & { projection: Projection }): Promise<RebuildResult | undefined> =>
   (await rebuildAll({ ...options, projections: [projection] }))[0];
 
-/** Nobody has followed the build yet, so no position is pending. */
+/** No process follows the build yet, so no position is pending. */
 const FILLED = { is: 'filled', upTo: 0, isWhole: true, returnsAt: Infinity } as const;
 
 const fillAndSwitch = async (

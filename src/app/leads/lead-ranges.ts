@@ -39,7 +39,7 @@ const listsOf = ({ state, link_id: link, handoff_id: handoff, source }: LeadFilt
   const values = link === undefined ? present({ source }) : { link };
   if (state === undefined)
     return Object.keys(values).length > 0 ? [{ list: listBy(values) }] : [{}];
-  // No event makes a lead lapse: it keeps the state in which nobody contacted it.
+  // No event makes a lead lapse: it keeps the state that it had before any contact.
   const states = state === 'lapsed' ? ['submitted', 'accepted'] : [state];
   return states.map((each) => ({ list: listBy({ state: each, ...values }) }));
 };

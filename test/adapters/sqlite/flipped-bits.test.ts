@@ -114,7 +114,7 @@ describe('A file of the read models with a flipped bit', () => {
     writeFileSync(file, bytes);
   };
 
-  test('is found by the daily check, which reads what nobody asks for', async () => {
+  test('is found by the daily check, which reads what no reader asks for', async () => {
     const { file, bytes, right } = await filledFile();
     flipRow(file, bytes);
     const reasons: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * lists: CPU of one first page of listLeads by a filter, of an owner with 1,000, 10,000 and 100,000 leads, of which the
- * filter matches 25 old ones; with rows in SQLite, and in Redis if there is a server (of both processes together).
+ * lists: CPU of one first page of listLeads by a filter that matches 25 old leads, of an owner with 1,000, 10,000 and
+ * 100,000 leads; with rows in SQLite, and in Redis if there is a server (of both processes together).
  */
 import { join } from 'node:path';
 import { leads } from '#projections/leads.ts';

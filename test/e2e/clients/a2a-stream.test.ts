@@ -144,7 +144,7 @@ describe('A task stream', () => {
           message: { messageId: freshKey(), role: 'ROLE_USER', parts: [content] },
         }),
       });
-      // The whole body: it has an end although nobody has answered.
+      // The whole body: the stream ends before an answer to the question.
       const events = (await sending.text()).split('\n\n').filter((event) => event !== '');
       expect(events).toHaveLength(1);
       const { task } = JSON.parse(events[0]?.slice('data: '.length) ?? '') as Event;

@@ -1,4 +1,4 @@
-/** The read models in a Redis Cluster of three masters with a replica each, of which two masters are killed in turn. */
+/** The read models in a Redis Cluster of three masters with a replica each; two masters are killed in turn. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { until } from '../../support/clients/cli.ts';

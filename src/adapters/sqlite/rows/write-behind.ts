@@ -28,7 +28,7 @@ export type SqliteStoreOptions = {
 const FLUSH_MS = 250;
 const FLUSH_ROWS_MAX = 5_000;
 const CACHE_ROWS_MAX = 50_000;
-/** Changed rows of the spaces that nobody reads yet: a few hundred MB. */
+/** Changed rows of the spaces that are not live: a few hundred MB. */
 const FILL_ROWS_MAX = 35_000;
 /** Takes a few milliseconds; a partition with more rows is written whole. */
 const ROWS_IN_TURN = 250;
@@ -95,8 +95,8 @@ export class WriteBehind {
   }
 
   /**
-   * Writes a space that nobody reads yet once many rows of such spaces have changed: its rows are then compressed together.
-   * Other work gets a turn between the partitions.
+   * Writes the spaces that are not live once many of their rows have changed, because rows that are written at once are
+   * compressed together. Other work gets a turn between the partitions.
    */
   async writeFilling(rowsMax = this.#options.fillRowsMax ?? FILL_ROWS_MAX): Promise<void> {
     if (this.#rowsOf(false) < rowsMax) return;
