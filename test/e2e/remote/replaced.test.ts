@@ -4,7 +4,7 @@ import { feedProduct } from '../../support/world/app.ts';
 import { ended, start, until } from '../../support/clients/cli.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, positionOf, remoteWorld } from '../../support/processes/remote.ts';
 import { backUp, replaceData, writeOtherLog } from '../../support/eventstoredb/replace-data.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 
@@ -56,6 +56,11 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const isListed = async () =>
       (await ask(api, key, '/leads', { 'consistency-token': token })).status === 200;
     expect(await until(isListed, SOON_MS)).toBe(true);
+    // A process stores its newest acknowledged append for the others up to a second later.
+    const acknowledged = positionOf(headers);
+    const isShared = async () =>
+      Number(await world.redis.control.hget('tributary:log', 'position')) >= acknowledged;
+    expect(await until(isShared, SOON_MS)).toBe(true);
     await replaceData(world.log, copy);
   }, 300_000);
   afterAll(endRemote);

@@ -70,3 +70,9 @@ export const ask = async (
     headers: response.headers,
   };
 };
+
+/** The position in the Consistency-Token of an answer; NaN without one. */
+export const positionOf = (headers: Headers): number => {
+  const token = Buffer.from(headers.get('consistency-token') ?? '', 'base64url').toString();
+  return Number(token.split(':')[1]);
+};
