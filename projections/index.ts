@@ -10,6 +10,7 @@ import { handoffs, links, outboundRequests } from './owner-records.ts';
 import { owners } from './owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
+import { pushConfigs } from './push-configs.ts';
 import { reviewTokens } from './review-tokens.ts';
 import { tasks } from './tasks.ts';
 
@@ -24,6 +25,7 @@ export const PROJECTIONS: readonly Projection[] = [
   outboundRequests,
   openOutbound,
   tasks,
+  pushConfigs,
   codes,
   reviewTokens,
   credentials,

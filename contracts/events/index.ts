@@ -12,6 +12,7 @@ import * as link from './link.ts';
 import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
+import * as push from './push.ts';
 import * as task from './task.ts';
 
 /**
@@ -30,6 +31,7 @@ export const EVENTS = Object.freeze({
   ...outbound,
   ...outreach,
   ...task,
+  ...push,
   ...activity,
   ...privacy,
   ...clock,
@@ -62,6 +64,7 @@ export const PRODUCT_EVENTS = typesOf(catalog);
 export const OUTBOUND_EVENTS = typesOf(outbound);
 export const OUTREACH_EVENTS = typesOf(outreach);
 export const TASK_EVENTS = typesOf(task);
+export const PUSH_EVENTS = typesOf(push);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
@@ -73,3 +76,4 @@ export type ProductEventType = (typeof PRODUCT_EVENTS)[number];
 export type OutboundEventType = (typeof OUTBOUND_EVENTS)[number];
 export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];
 export type TaskEventType = (typeof TASK_EVENTS)[number];
+export type PushEventType = (typeof PUSH_EVENTS)[number];

@@ -95,6 +95,20 @@ export const OPEN_OUTBOUND = 'open';
 /** An unfinished outreach request: its owner, and its state as src/domain folds it. */
 export type OpenOutboundRow<State = object> = { owner: string; sort: number; state: State };
 
+/** The only scope of the list of push notification configurations. */
+export const OPEN_PUSH = 'push';
+
+/** A push notification configuration that is not deleted; its secrets are only in the log. */
+export type PushRow = {
+  owner: string;
+  /** The id of the task. */
+  task: string;
+  config_id: string;
+  url: string;
+  scheme?: string;
+  sort: number;
+};
+
 /** A set of dimensions that facts of an owner have: its number, from 0, and the values. */
 export type PerformanceSet = {
   set: number;

@@ -4,9 +4,11 @@ import type { TaskRef } from '../pipeline/call.ts';
 import { done, forbidden, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
 import { present } from '../shared/present.ts';
+import { type PushTarget, refusePush, registerPush } from '../push/register.ts';
 import { makeRecord, revisionRequest } from './make-record.ts';
 import { rowIfReady, rowOf, viewOfRow } from './read-task.ts';
 import { contextUnknown, messageIdTaken, taskEnded, taskNotFound } from './refusals.ts';
+import { changesOf } from './task-changes.ts';
 import { replayMessage, type Sending, storeTask } from './stored-task.ts';
 import { readAttribution, readDigest } from './task-answers.ts';
 import type { TaskHandler } from './task-handler.ts';
@@ -133,15 +135,42 @@ const storeRefusal = async (
   return requireInput(sending, ref, { skill, missing });
 };
 
+const PUSH_PLACE = '/configuration/taskPushNotificationConfig';
+
+/** Handles the message, and registers where the change that it makes and all later ones are sent. */
+const handleWithPush = async (
+  sending: Sending,
+  registration: { taskId: string; target: PushTarget },
+): Result => {
+  const { deps, call, message } = sending;
+  const refusal = await refusePush(deps, call, { ...registration, place: PUSH_PLACE });
+  if (refusal) return refusal;
+  const row =
+    message.taskId === undefined ? undefined : await rowOf(deps, call.caller, message.taskId);
+  const after = row ? (await changesOf(deps, call.ownerId, row)).length : 0;
+  const outcome = await handleMessage(sending);
+  if (!outcome.ok) return outcome;
+  const registered = await registerPush(deps, call, {
+    taskId: outcome.value.id,
+    target: registration.target,
+    after,
+    isNew: outcome.replayOf !== undefined,
+  });
+  return registered.ok ? { ...outcome, ...present({ position: registered.position }) } : registered;
+};
+
 /**
  * Makes the handler of messages. It handles the messages of one task one after another, so that two concurrent
  * ones cannot both start it.
  */
 export const messageHandler = (): TaskHandler<'sendMessage'> => {
   const queue = new KeyedQueue();
-  return (deps, message, call) => {
+  return (deps, { push, ...message }, call) => {
     const { caller } = call;
-    const key = `${caller.ownerId}/${message.taskId ?? taskIdFor(caller, message.messageId)}`;
-    return queue.run(key, () => handleMessage({ deps, call, message }));
+    const taskId = message.taskId ?? taskIdFor(caller, message.messageId);
+    const sending = { deps, call, message };
+    return queue.run(`${caller.ownerId}/${taskId}`, () =>
+      push ? handleWithPush(sending, { taskId, target: push }) : handleMessage(sending),
+    );
   };
 };

@@ -15,7 +15,19 @@ type Answers = {
   subscribeToTask: TaskView;
   listTasks: TaskPage;
   cancelTask: TaskView;
+  createPushConfig: PushConfig;
+  getPushConfig: PushConfig;
+  listPushConfigs: { configs: PushConfig[]; nextPageToken: string };
+  deletePushConfig: object;
   answerAttributionQuestion: AttributionAnswer;
+};
+
+/** A push notification configuration, in the form of A2A and without its secrets. */
+export type PushConfig = {
+  taskId: string;
+  id: string;
+  url: string;
+  authentication?: { scheme: string };
 };
 
 export type TaskInput<Id extends TaskOperationId> = z.output<TaskOperations[Id]['input']>;

@@ -7,7 +7,7 @@ import { attributionQuestion, isSkill, PROMOTIONS, SKILLS } from '#contracts/ski
 import type { taskOperations } from '#contracts/tasks/index.ts';
 
 /** A message as an interface passes it on. Only its data part can ask for anything. */
-export type TaskMessage = z.output<typeof taskOperations.sendMessage.input>;
+export type TaskMessage = Omit<z.output<typeof taskOperations.sendMessage.input>, 'push'>;
 
 export type OperationRequest = {
   kind: 'operation';

@@ -15,6 +15,12 @@ import { present } from '../shared/present.ts';
 import { answerAttributionQuestion } from './attribution-question.ts';
 import { listTasks } from './list-tasks.ts';
 import { cancelTask, getTask, subscribeToTask } from './one-task.ts';
+import {
+  createPushConfig,
+  deletePushConfig,
+  getPushConfig,
+  listPushConfigs,
+} from '../push/configs.ts';
 import { messageHandler } from './send-message.ts';
 import type { TaskHandlers, TaskPipeline } from './task-handler.ts';
 
@@ -22,9 +28,9 @@ const QUESTION = 'answerAttributionQuestion';
 
 type Pipelines = { agents: AgentPipeline; tasks(): TaskPipeline };
 
-/** The messageId is the key of a message, and the fingerprint is of the rest of it. */
+/** The messageId is the key of a message, and the fingerprint is of the rest of it, without secrets of a receiver. */
 const keyOfMessage = (caller: AgentCaller, operation: string, input: object) => {
-  const { messageId, ...message } = input as { messageId: string };
+  const { messageId, push: _push, ...message } = input as { messageId: string; push?: object };
   return {
     idem: idemOf(caller, operation, messageId),
     fingerprint: fingerprintOf(operation, present(message)),
@@ -85,5 +91,9 @@ export const taskHandlers = (): TaskHandlers => ({
   subscribeToTask,
   listTasks,
   cancelTask,
+  createPushConfig,
+  getPushConfig,
+  listPushConfigs,
+  deletePushConfig,
   answerAttributionQuestion,
 });

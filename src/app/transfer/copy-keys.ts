@@ -10,10 +10,11 @@ export type CopiedKeys = {
   differing: string[];
 };
 
-/** The first event of a stream with personal data, and its member that names the subject. */
-const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' } = {
+/** Events that first name a subject whose key seals texts, and the member that names it. */
+const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' | 'sealed_for' } = {
   LeadSubmitted: 'lead_id',
   HandoffCreated: 'handoff_id',
+  PushConfigCreated: 'sealed_for',
 };
 const PAGE_EVENTS = 500;
 
@@ -59,7 +60,7 @@ export const copyKeys = async (
   for await (const page of pagesOf(log, Object.keys(SUBJECTS))) {
     const subjects = page.map(({ type, data }) => {
       const member = SUBJECTS[type];
-      return member && (data as Record<string, string>)[member];
+      return member && (data as Record<string, string | undefined>)[member];
     });
     await Promise.all(
       [...new Set(subjects)].flatMap((subject) => (subject ? [move(subject)] : [])),

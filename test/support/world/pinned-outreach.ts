@@ -111,6 +111,46 @@ export const TASKS = [
   story('anna-task_6', ['TaskReceived', { ...ofTask(6), record: 'hnd_3' }]),
 ];
 
+const ofPush = (n: number) => ({ push_id: `psh_${n}`, task: 'tsk_2', agent_id: 'agt_1' });
+const registered = (n: number, more: Partial<EventData<'PushConfigCreated'>> = {}): Told => [
+  'PushConfigCreated',
+  {
+    ...ofPush(n),
+    config_id: `cfg_${n}`,
+    key_id: 'key_a',
+    url: `https://hook.example/${n}`,
+    after: 0,
+    ...more,
+  },
+];
+const notified = (attempt: number) => ({ ...ofPush(1), change: 1, attempt });
+
+export const PUSH = [
+  story(
+    'anna-push_1',
+    registered(1, {
+      scheme: 'Bearer',
+      sealed_for: 'psk_1',
+      sealed_token: 's1.psk_1.token',
+      sealed_credentials: 's1.psk_1.credentials',
+    }),
+    ['PushDispatched', { ...notified(1), until: MIDNIGHT + HOUR_MS }],
+    ['PushDeferred', { ...notified(1), reason: 'timeout', retry_at: MIDNIGHT, uncertain: true }],
+    ['PushDispatched', { ...notified(2), until: MIDNIGHT + HOUR_MS }],
+    ['PushDelivered', { ...notified(2), evidence: 'http_204' }],
+    registered(1, { url: 'https://other.example/1' }),
+    ['PushConfigDeleted', ofPush(1)],
+    registered(1, { after: 1 }),
+  ),
+  story('anna-push_2', registered(2), ['PushFailed', { ...notified(1), reason: 'http_404' }]),
+  story(
+    'bert-push_3',
+    registered(3),
+    ['PushOutcomeUnknown', { ...notified(1), reason: 'timeout' }],
+    ['PushConfigDeleted', { ...ofPush(3), reason: 'key_ended' }],
+  ),
+];
+
 export const RECORD = [
   story('anna-activity_1.0', [
     'ActivityRecorded',

@@ -33,6 +33,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.OUTBOUND_EVENTS,
   events.OUTREACH_EVENTS,
   events.TASK_EVENTS,
+  events.PUSH_EVENTS,
 ];
 
 /** The event types that each of these read models has to fold. */

@@ -11,21 +11,22 @@ import { rowsAfter } from '../../support/world/fold.ts';
 import { PINNED_LOG } from '../../support/world/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': '94afed8a7af92f9b',
-  'handoffs@2': '83454144eb33263c',
-  'handoff-leads@2': '9e14f199705058cc',
-  'leads@4': 'b81fd0b4d0df25bc',
-  'outbound@2': '23797276dde400fb',
-  'open-outbound@2': 'a312b7b462324029',
-  'tasks@1': 'd43f2d9d37997091',
-  'codes@1': '844ec8e7c56b6ee5',
-  'review-tokens@1': '2b1543c578444ffa',
-  'credentials@5': '298c6430571fc4cc',
-  'access@5': '759eedeb33c53ce3',
-  'owners@1': '7ac4d90d7472401f',
-  'erasures@1': '18960f856b78c9f3',
-  'performance@3': '2b2699ef158f6fd2',
-  'history@3': 'b77b2727f7089842',
+  'links@1': 'd4a42ec56533d87b',
+  'handoffs@2': '71214e9f58ed3af7',
+  'handoff-leads@2': '74ba7393e0a6d845',
+  'leads@4': '792d0cb015e74884',
+  'outbound@2': 'c9eb6d671fba9137',
+  'open-outbound@2': 'b9fde2c0d3af6217',
+  'tasks@1': 'a1f0fcb5a5a63532',
+  'push-configs@1': 'f8e10c260dedb454',
+  'codes@1': '2ad350232aa66fc5',
+  'review-tokens@1': 'aafc1228259f0de9',
+  'credentials@5': '5df8dae9cce0f97f',
+  'access@5': 'a64c7638af75bb9b',
+  'owners@1': 'c61a3033db920e99',
+  'erasures@1': '6d8835f0713b79ca',
+  'performance@3': '84c5dd3debcfb61e',
+  'history@4': '632dbeea9829bc86',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
