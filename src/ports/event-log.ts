@@ -148,11 +148,11 @@ export type EventLog = {
    */
   appendAll(appends: readonly Append[]): Promise<AppendResult>;
   /**
-   * Reads the events of a stream from revision `from` on; an unknown stream has none. Throws
+   * Reads the events of a stream from revision `from` on, at most `limit`; an unknown stream has none. Throws
    * UnknownEventType, because a state depends on all events. The other reads return events of
    * unknown types as they are stored.
    */
-  readStream(stream: string, from?: number): Promise<StoredEvent[]>;
+  readStream(stream: string, from?: number, limit?: number): Promise<StoredEvent[]>;
   /** Reads at most `limit` events after `after` (exclusive) in log order. */
   readAll(options: {
     after: Position;

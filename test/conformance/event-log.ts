@@ -53,6 +53,7 @@ const appendRules = (log: () => EventLog): void => {
     const tail = await log().readStream('anna-lead_1', 3);
     expect(tail.map((event) => event.revision)).toEqual([3, 4]);
     expect(await log().readStream('anna-lead_1', 5)).toEqual([]);
+    expect(await log().readStream('anna-lead_1', 3, 1)).toEqual(tail.slice(0, 1));
   });
 
   test('One of 16 concurrent writers succeeds at each revision', async () => {

@@ -119,8 +119,8 @@ const logOn = (parts: Parts): EventStoreLog => {
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
     id: parts.mark.id,
-    async readStream(stream, from = 0) {
-      const records = await read(() => reads.stream(stream, Math.max(0, from)));
+    async readStream(stream, from = 0, limit) {
+      const records = await read(() => reads.stream(stream, Math.max(0, from), limit));
       return records.filter(isLogRecord).map((record) => readEvent(upcasts, toStoredEvent(record)));
     },
     readAll: ({ types, ...range }) =>

@@ -77,10 +77,11 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
   };
   const log = {
     id: options.id ?? 'memory-log',
-    async readStream(stream, from = 0) {
+    async readStream(stream, from = 0, limit = Infinity) {
       open();
+      const first = Math.max(0, from);
       const own = streams.get(stream) ?? [];
-      return own.slice(Math.max(0, from)).map((record) => toStored(record, readEvent));
+      return own.slice(first, first + limit).map((record) => toStored(record, readEvent));
     },
     readAll: async ({ after, limit, types }) =>
       pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)),

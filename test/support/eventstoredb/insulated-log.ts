@@ -21,7 +21,8 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
     item.kind === 'events' ? { kind: 'events', events: item.events.map(bare<FoldEvent>) } : item;
   const outside: Omit<EventLog, 'append' | 'appendAll'> = {
     id: log.id,
-    readStream: async (stream, from) => (await log.readStream(inner(stream), from)).map(bare),
+    readStream: async (stream, ...range) =>
+      (await log.readStream(inner(stream), ...range)).map(bare),
     readAll: async (options) =>
       (await log.readAll({ ...options, after: later(options.after) })).map(bare),
     readOwner: async (owner, options) =>

@@ -122,12 +122,13 @@ export const sqliteEventLog = (options: SqliteLogOptions): SqliteEventLog => {
   };
   const unwritten: Omit<SqliteEventLog, 'append' | 'appendAll'> = {
     id,
-    async readStream(stream, from = 0) {
+    async readStream(stream, from = 0, limit = Infinity) {
       const { heads, reader } = open();
       const head = heads.find(stream);
       if (!head || from > head.revision) return [];
       const { streamId, revision } = head;
-      return reader.readStream({ stream, streamId }, Math.max(0, from), revision);
+      const first = Math.max(0, from);
+      return reader.readStream({ stream, streamId }, first, Math.min(revision, first + limit - 1));
     },
     readAll: async ({ after, limit, types }) => open().reader.readAll(after, limit, types),
     async readOwner(owner, { after, limit, upTo = Infinity }) {
