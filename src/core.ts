@@ -15,6 +15,7 @@ import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
+import { withOwnerIndex } from '#src/app/events/owner-index.ts';
 import { replaceErasedTexts } from '#src/app/privacy/plaintext-legacy-fields.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { StreamQueue } from '#src/app/events/stream-queue.ts';
@@ -135,7 +136,7 @@ const open = async (
   const listener = createListener(config);
   const privateHosts = new Set(config.outreachPrivateHosts);
   const deps: AppDeps = {
-    log,
+    log: isRemoteLog(config) ? withOwnerIndex(log, { readModels, following }) : log,
     secrets,
     vault,
     catalog,

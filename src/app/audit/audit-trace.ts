@@ -43,7 +43,7 @@ const SHARED: ReadonlySet<string> = new Set(['performance', 'history', 'handoff-
 export const auditTrace: DeskHandler<'auditTrace'> = async (deps, { id, owner_id }, call) => {
   const subject = RECORD.test(id)
     ? await recordSubject(deps, call, { id, owner: owner_id })
-    : await requestSubject(deps, { id, owner: owner_id });
+    : await requestSubject(deps, call, { id, owner: owner_id });
   if (!subject || !mayActFor(call, subject.owner)) return NOT_FOUND;
   const { owner, audited } = subject;
   const chain = await readChain(deps, owner, subject.events);
@@ -71,15 +71,16 @@ const recordSubject = async (
 };
 
 const requestSubject = async (
-  { log }: Pick<DeskDeps, 'log'>,
-  { id, owner }: { id: string; owner: string | undefined },
+  deps: DeskDeps,
+  call: DeskCall,
+  query: { id: string; owner: string | undefined },
 ): Promise<Subject | undefined> => {
-  const { events, audited, isCut } = await findRequest(log, id, owner);
+  const { events, audited, isCut } = await findRequest(deps, call, query);
   const position = audited[0]?.position;
   const first = events.find((event) => !SYSTEM_OWNERS.includes(event.owner)) ?? events[0];
   if (first) return { owner: first.owner, events, audited, more: isCut };
   if (position === undefined) return undefined;
-  const [record] = await log.readBack({ upTo: position, limit: 1 });
+  const [record] = await deps.log.readBack({ upTo: position, limit: 1 });
   return record && { owner: record.owner, events: [], audited, more: isCut };
 };
 

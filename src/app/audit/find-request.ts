@@ -1,60 +1,85 @@
 /** Finds what a request wrote. Its id is a UUIDv7, whose time says where in the log to look. */
-import type { EventLog, StoredEvent } from '#src/ports/event-log.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, mayActFor } from '../pipeline/desk-handler.ts';
+import { ownerSpaces } from '../records/find-owner.ts';
 import { type AuditAct, actsOf } from './audit-history.ts';
-import { AUDIT_PAGE, eventBefore } from './moments.ts';
+import { eventBefore, type OwnerLog, pagesBack } from './moments.ts';
 
-export type RequestLog = Pick<EventLog, 'head' | 'readAll' | 'readOwner' | 'readBack'>;
-
-/** What the log has of a request. `isCut`: the search ended at its limit. */
+/** What the log has of a request, in log order. `isCut`: the search ended at its limit. */
 export type FoundRequest = { events: StoredEvent[]; audited: AuditAct[]; isCut: boolean };
 
 const UUID_V7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** How much the events of other processes near the request can be earlier: first an ordinary, then the greatest difference. */
-const SKEWS_MS = [2_000, 300_000];
-/** The latest audit record of a request: a minute of summing, and a request that lasted. */
-const LATER_MS_MAX = 120_000;
+/**
+ * How much the events of a request are earlier and later than its id: first by an ordinary difference of clocks, then by
+ * the greatest one, and by a minute in which audit records are summed.
+ */
+const WINDOWS_MS = [
+  { earlier: 2_000, later: 10_000 },
+  { earlier: 300_000, later: 120_000 },
+];
 const SCANNED_MAX = 10_000;
 
-/** Reads the events and the audit records of a request, of one owner or of all. */
+const isFound = ({ events, audited }: FoundRequest): boolean => events.length + audited.length > 0;
+
+/**
+ * Reads the events and the audit records of a request: of one owner, or of all. A log with an index by owner is searched
+ * owner by owner, and has no index for the others: products, and claims of names.
+ */
 export const findRequest = async (
-  log: RequestLog,
-  id: string,
-  owner: string | undefined,
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  { id, owner }: { id: string; owner: string | undefined },
 ): Promise<FoundRequest> => {
+  const { log } = deps;
+  const nothing = { events: [], audited: [], isCut: false };
   const [, high = '', low = ''] = UUID_V7.exec(id) ?? [];
-  if (high === '') return { events: [], audited: [], isCut: false };
-  const time = Number.parseInt(high + low, 16);
-  const head = (await log.head()).position;
-  let result: FoundRequest = { events: [], audited: [], isCut: false };
-  for (const skew of SKEWS_MS) {
-    const start = await eventBefore(log, { owner, time: time - skew, head });
-    result = await scan(log, {
-      id,
-      owner,
-      after: start?.position ?? 0,
-      until: time + LATER_MS_MAX,
-    });
-    if (result.events.length + result.audited.length > 0) return result;
+  if (high === '') return nothing;
+  const request = { id, time: Number.parseInt(high + low, 16), head: (await log.head()).position };
+  if (owner !== undefined || !log.hasOwnerIndex) return search(log, { ...request, owner });
+  const searchAll = async (owners: readonly string[]): Promise<FoundRequest | undefined> => {
+    const searches = owners.map((one) => search(log, { ...request, owner: one }));
+    return (await Promise.all(searches)).find(isFound);
+  };
+  for await (const spaces of ownerSpaces(deps, call)) {
+    const found = await searchAll(spaces);
+    if (found) return found;
   }
-  return result;
+  return (await searchAll([DESK].filter((one) => mayActFor(call, one)))) ?? nothing;
 };
 
-type Scan = { id: string; owner: string | undefined; after: number; until: number };
+type Request = { id: string; owner: string | undefined; time: number; head: number };
 
-const scan = async (log: RequestLog, { id, owner, after, until }: Scan): Promise<FoundRequest> => {
-  const found: FoundRequest = { events: [], audited: [], isCut: false };
-  for (let [last, scanned] = [after, 0]; scanned < SCANNED_MAX; scanned += AUDIT_PAGE) {
-    const range = { after: last, limit: AUDIT_PAGE };
-    const page = owner === undefined ? await log.readAll(range) : await log.readOwner(owner, range);
-    for (const event of page) {
-      if (event.meta.at > until) return found;
-      if (event.meta.request === id) found.events.push(event);
-      found.audited.push(
+const search = async (log: OwnerLog, { time, ...request }: Request): Promise<FoundRequest> => {
+  const placeAt = async (at: number): Promise<number> =>
+    (await eventBefore(log, { ...request, time: at }))?.position ?? 0;
+  let found: FoundRequest = { events: [], audited: [], isCut: false };
+  for (const { earlier, later } of WINDOWS_MS) {
+    const range = { after: await placeAt(time - earlier), upTo: await placeAt(time + later) };
+    found = await scan(log, { ...request, ...range });
+    if (isFound(found)) break;
+  }
+  return found;
+};
+
+type Scan = Pick<Request, 'id' | 'owner'> & { after: number; upTo: number };
+
+const scan = async (log: OwnerLog, { id, ...range }: Scan): Promise<FoundRequest> => {
+  const newestFirst: StoredEvent[] = [];
+  const audited: AuditAct[] = [];
+  let scanned = 0;
+  let isCut = false;
+  for await (const page of pagesBack(log, range)) {
+    for (const event of page.toReversed()) {
+      if (event.meta.request === id) newestFirst.push(event);
+      audited.push(
         ...actsOf(event).filter((act) => act.outcome !== 'done' && act.request_id === id),
       );
     }
-    if (page.length < AUDIT_PAGE) return found;
-    last = page.at(-1)?.position ?? last;
+    scanned += page.length;
+    isCut = scanned >= SCANNED_MAX;
+    if (isCut) break;
   }
-  return { ...found, isCut: true };
+  return { events: newestFirst.reverse(), audited: audited.reverse(), isCut };
 };

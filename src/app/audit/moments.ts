@@ -58,24 +58,35 @@ const momentOf = async (
 };
 
 /**
- * Finds the owner's last event before its first event with a later time. Bisects to an event that is earlier by more than
- * clocks can differ, so that none before it is later, and reads on from there.
+ * Finds the owner's last event before its first event with a later time. Bisects to two events, one earlier and one later
+ * by more than clocks can differ: none before the first one is later than the time, and all after the second one are.
  */
 const lastEventUntil = async (
   log: OwnerLog,
   { owner, time, head }: { owner: string; time: number; head: Position },
 ): Promise<StoredEvent | undefined> => {
-  let last = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
-  for (;;) {
-    const after = last?.position ?? 0;
-    const page = await log.readOwner(owner, { after, limit: AUDIT_PAGE, upTo: head });
-    for (const event of page) {
-      if (event.meta.at > time) return last;
-      last = event;
-    }
-    if (page.length < AUDIT_PAGE) return last;
-  }
+  const start = await eventBefore(log, { owner, time: time - SKEW_MS_MAX, head });
+  const end = await eventBefore(log, { owner, time: time + SKEW_MS_MAX, head });
+  const range = { owner, after: start?.position ?? 0, upTo: end?.position ?? 0 };
+  let last: StoredEvent | undefined;
+  for await (const page of pagesBack(log, range))
+    for (const event of page.toReversed())
+      if (event.meta.at > time) last = undefined;
+      else last ??= event;
+  return last ?? start;
 };
+
+/** Reads the events of one owner, or of all, after `after` and up to `upTo`, in pages: the newest page first. */
+export async function* pagesBack(
+  log: Pick<OwnerLog, 'readBack'>,
+  { owner, after, upTo }: { owner: string | undefined; after: Position; upTo: Position },
+): AsyncGenerator<readonly StoredEvent[], void> {
+  for (let last = upTo; last > after; ) {
+    const page = await log.readBack({ upTo: last, limit: AUDIT_PAGE, ...present({ owner }) });
+    yield page.filter(({ position }) => position > after);
+    last = page.length < AUDIT_PAGE ? after : (page[0]?.position ?? 1) - 1;
+  }
+}
 
 /** Bisects the log, or the events of one owner, to an event at or before the time, close to the last one. */
 export const eventBefore = async (
@@ -112,6 +123,6 @@ export const auditedMoment = async (
   if (!mayActFor(call, owner)) return NO_OWNER;
   const moment = await momentOf(log, owner, { ...asked, now: call.at });
   if (isRefusal(moment) || moment.at !== null) return moment;
-  const [any] = await log.readOwner(owner, { after: 0, limit: 1 });
+  const [any] = await log.readBack({ upTo: (await log.head()).position, limit: 1, owner });
   return any ? moment : NO_OWNER;
 };

@@ -14,7 +14,8 @@ import type { ReadModelFollower } from '../read-models/follower.ts';
 
 /** What the application works with; src/core.ts wires it. */
 export type Deps = {
-  log: EventLog;
+  /** `hasOwnerIndex`: to read back one owner costs by its own events; to read back all costs a scan of the log. */
+  log: EventLog & { readonly hasOwnerIndex?: true };
   readModels: ReadModels;
   credentials: Credentials;
   /** Where the log is on a server, which a process may be cut off from. */

@@ -8,23 +8,31 @@ import { streamOf } from './streams.ts';
 /** Owners looked up at once; each costs up to two reads of the log: its live and its test space. */
 const OWNERS_AT_ONCE = 32;
 
+/** Lists the owners for whom the caller may act, each with its test space. */
+export async function* ownerSpaces(
+  { readModels }: Pick<DeskDeps, 'readModels'>,
+  call: DeskCall,
+): AsyncGenerator<string[], void> {
+  const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
+  for await (const page of listing<OwnerRow>(readModels, 'owners', query))
+    yield page
+      .flatMap(({ row: { owner } }) => [owner, testSpaceOf(owner)])
+      .filter((owner) => mayActFor(call, owner));
+}
+
 /**
  * Finds the owner of a record whose id is all that the caller has; undefined when no owner for whom
  * the caller may act has it. A stream's name begins with its owner, so this reads one stream for
  * each owner until one exists.
  */
 export const findOwner = async (
-  { log, readModels }: Pick<DeskDeps, 'log' | 'readModels'>,
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
   call: DeskCall,
   { kind, id }: { kind: 'link' | 'lead' | 'handoff' | 'outbound'; id: string },
 ): Promise<string | undefined> => {
-  const query = { scope: ALL_OWNERS, limit: OWNERS_AT_ONCE };
-  for await (const page of listing<OwnerRow>(readModels, 'owners', query)) {
-    const spaces = page
-      .flatMap(({ row: { owner } }) => [owner, testSpaceOf(owner)])
-      .filter((owner) => mayActFor(call, owner));
+  for await (const spaces of ownerSpaces(deps, call)) {
     const streams = await Promise.all(
-      spaces.map((owner) => log.readStream(streamOf(owner, kind, id))),
+      spaces.map((owner) => deps.log.readStream(streamOf(owner, kind, id))),
     );
     const event = streams.flat()[0];
     if (event) return event.owner;

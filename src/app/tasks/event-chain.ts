@@ -65,13 +65,13 @@ export const eventChain = async (
   };
 };
 
-/** Events that name the link, from its creation on. */
+/** Events that name the link, after its creation at the position `from`. */
 export const eventsOfLink = async (
   log: Deps['log'],
   { ownerId, linkId, from }: { ownerId: string; linkId: string; from: number },
 ): Promise<{ events: StoredEvent[]; more: boolean }> => {
   const events: StoredEvent[] = [];
-  let after = from - 1;
+  let after = from;
   for (let scanned = 0; scanned < SCANNED_MAX; scanned += PAGE) {
     const page = await log.readOwner(ownerId, { after, limit: PAGE });
     for (const event of page)

@@ -171,4 +171,26 @@ export const RECORD = [
     },
   ]),
   story('anna-bound_1', ['RequestBound', { stream: 'anna-link_1', fingerprint: 'f', revision: 1 }]),
+  story('desk-audit_tok_1_20778', [
+    'CallsAudited',
+    {
+      actor: 'desk',
+      token_id: 'tok_1',
+      entries: [
+        {
+          operation: 'auditState',
+          surface: 'cli',
+          decision: 'allowed',
+          asked: '{"owner_id":"anna"}',
+          request_id: 'req_2',
+          at: MIDNIGHT,
+          count: 1,
+        },
+      ],
+    },
+  ]),
+  story('desk-clock_1', [
+    'ClockAccepted',
+    { position: 1, event_at: MIDNIGHT, reason: 'The clock was ahead' },
+  ]),
 ];

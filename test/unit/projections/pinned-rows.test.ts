@@ -11,22 +11,22 @@ import { rowsAfter } from '../../support/world/fold.ts';
 import { PINNED_LOG } from '../../support/world/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': 'd4a42ec56533d87b',
-  'handoffs@2': '71214e9f58ed3af7',
-  'handoff-leads@2': '74ba7393e0a6d845',
-  'leads@4': '792d0cb015e74884',
-  'outbound@2': 'c9eb6d671fba9137',
-  'open-outbound@2': 'b9fde2c0d3af6217',
-  'tasks@1': 'a1f0fcb5a5a63532',
-  'push-configs@1': 'f8e10c260dedb454',
-  'codes@1': '2ad350232aa66fc5',
-  'review-tokens@1': 'aafc1228259f0de9',
-  'credentials@5': '5df8dae9cce0f97f',
-  'access@5': 'a64c7638af75bb9b',
-  'owners@1': 'c61a3033db920e99',
-  'erasures@1': '6d8835f0713b79ca',
-  'performance@3': '84c5dd3debcfb61e',
-  'history@4': '632dbeea9829bc86',
+  'links@1': '52d3201145720d77',
+  'handoffs@2': 'e92fa5ffbdf66db5',
+  'handoff-leads@2': '1c4e053d15d80d17',
+  'leads@4': '7c6ab3d35d4a0080',
+  'outbound@2': 'e4d15dd734cbba28',
+  'open-outbound@2': '851b05c6002cf09c',
+  'tasks@1': '0f95d6e1f1f44d3e',
+  'push-configs@1': 'fa18978ba7c6b077',
+  'codes@1': '42a724ad7bd8bdad',
+  'review-tokens@1': 'fb0ab2a89295a555',
+  'credentials@5': '9ce83ced4691fe28',
+  'access@5': 'cc0afa0ebf714b1a',
+  'owners@1': 'b8208608e708ec6e',
+  'erasures@1': 'a7948f3f7af8bc34',
+  'performance@3': 'e44d595b337579b7',
+  'history@5': '1b65ed65fd70aa46',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;

@@ -1,0 +1,70 @@
+/** Finds the events of an owner by its history, for a log on a server, which has no index by owner. */
+import { SYSTEM_OWNERS } from '#contracts/fields.ts';
+import { LIMITS } from '#contracts/limits.ts';
+import {
+  type EventLog,
+  type Position,
+  type StoredEvent,
+  UnknownEventType,
+} from '#src/ports/event-log.ts';
+import { ReadModelRebuilding } from '#src/ports/read-model.ts';
+import type { HistoryEntry } from '#src/ports/rows.ts';
+import { DESK } from '../pipeline/audit.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { newestEntries } from './newest-entries.ts';
+
+type Index = Pick<Deps, 'readModels' | 'following'>;
+type OwnerQuery = { owner: string; upTo: Position; limit: number };
+
+/** Whether the read model `history` has the events of this owner. */
+const hasHistory = (owner: string): boolean => owner === DESK || !SYSTEM_OWNERS.includes(owner);
+
+/**
+ * Wraps a log on a server, whose own `readBack` of one owner reads the events of all owners. This one costs a list of the
+ * owner's `history` and a read of each stream in it. The events come from the log, and must be those that the history
+ * names. It asks the log itself while the history does not show the position, or names other events than the log has.
+ */
+export const withOwnerIndex = (log: EventLog, index: Index): Deps['log'] => ({
+  ...log,
+  hasOwnerIndex: true,
+  async readBack({ owner, ...range }) {
+    if (owner === undefined) return log.readBack(range);
+    const query = { owner, ...range };
+    const events = hasHistory(owner) && range.limit > 0 && (await readByHistory(log, index, query));
+    return events || log.readBack(query);
+  },
+});
+
+const readByHistory = async (
+  log: EventLog,
+  { readModels, following }: Index,
+  { owner, upTo, limit }: OwnerQuery,
+): Promise<StoredEvent[] | undefined> => {
+  if (upTo > following.asOf().position) {
+    const head = (await log.head()).position;
+    if (!(await following.passed(Math.min(upTo, head), LIMITS.CONSISTENCY_WAIT_MS_MAX)))
+      return undefined;
+  }
+  try {
+    const entries = await newestEntries(readModels, { owner, below: upTo + 1, limit });
+    return await eventsOf(log, entries);
+  } catch (error) {
+    if (error instanceof ReadModelRebuilding || error instanceof UnknownEventType) return undefined;
+    throw error;
+  }
+};
+
+/** Reads the events of the entries, in log order; undefined if the log has others in their places. */
+const eventsOf = async (
+  log: Pick<EventLog, 'readStream'>,
+  entries: readonly HistoryEntry[],
+): Promise<StoredEvent[] | undefined> => {
+  // The newest events of an owner include the newest ones of each stream, so that a stream is read in one piece.
+  const streams = Map.groupBy(entries, ({ stream }) => stream);
+  const reads = Array.from(streams, ([stream, own]) =>
+    log.readStream(stream, own.at(-1)?.revision, own.length),
+  );
+  const events = (await Promise.all(reads)).flat().sort((a, b) => a.position - b.position);
+  const isSame = entries.every(({ position }, at) => events.at(-1 - at)?.position === position);
+  return isSame && events.length === entries.length ? events : undefined;
+};
