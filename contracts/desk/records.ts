@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
 import { id, line, money, ownerSpace, time } from '../fields.ts';
 import { lineItem } from '../records/handoff.ts';
-import { closedContact, LEAD_STATES } from '../records/lead.ts';
+import { closedContact, LEAD_MOVES, LEAD_STATES } from '../records/lead.ts';
 import type { DeskRole } from '../scopes.ts';
 import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
 
@@ -11,15 +11,21 @@ import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
 /** The answer of a command that changes the state of a record. */
 const recordState = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
 
+const OR = new Intl.ListFormat('en', { style: 'long', type: 'disjunction' });
+
+const movesText = (): string =>
+  Object.entries(LEAD_MOVES)
+    .map(([from, to]) => `${from} to ${OR.format(to)}`)
+    .join('; ');
+
 export const moveLead = deskCommand({
   roles: ['staff'],
   path: '/leads/{lead_id}/move',
   summary: 'Move a lead to its next state',
   guidance:
-    'submitted to accepted, rejected or duplicate; accepted to contacted; contacted to qualified or ' +
-    'unqualified; rfq_submitted to won or lost. A won lead may have a value. If the buyer has already sent the RFQ ' +
-    "of the lead's handoff, accepting the lead moves it to rfq_submitted. A lead that is rejected, duplicate, " +
-    'unqualified or lost releases the claim on its contact.',
+    `${movesText()}. A won lead may have a value. If the buyer has already sent the RFQ of the lead's handoff, ` +
+    'accepting the lead moves it to rfq_submitted. A lead that is rejected, duplicate, unqualified or lost releases ' +
+    'the claim on its contact.',
   fields: {
     lead_id: id('led'),
     owner_id: ownerSpace,
@@ -118,7 +124,10 @@ export const readRfq = deskQuery({
     'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
     'the RFQ. Any holder of the review link can send it, and the agent was given the link: check evidence ' +
     'before you assume that the contact sent the RFQ.',
-  fields: { handoff_id: id('hnd'), owner_id: ownerSpace },
+  fields: {
+    handoff_id: id('hnd'),
+    owner_id: ownerSpace.optional().describe('Owner of the handoff, if known'),
+  },
   output: z.object({
     handoff_id: id('hnd'),
     owner_id: z.string(),

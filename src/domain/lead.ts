@@ -128,8 +128,10 @@ const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): L
 const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>): LeadDecision => {
   const now = stateAt(state, at);
   if (now === to) return accept();
-  const { from, event } = MOVES[to];
-  if (now !== from) return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
+  const { event } = MOVES[to];
+  const from: readonly LeadStatus[] = MOVES[to].from;
+  if (!from.includes(now))
+    return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
   const data = { ...referenceTo(state), sealed_reason: sealedReason };
   return accept(
     event === 'LeadWon' ? { type: event, data: { ...data, value } } : { type: event, data },

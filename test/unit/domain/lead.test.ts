@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import type { LeadState, StaffMove } from '#src/domain/lead-state.ts';
+import { LEAD_MOVES } from '#contracts/records/lead.ts';
+import { type LeadState, MOVES, type StaffMove } from '#src/domain/lead-state.ts';
 import { lead, type LeadCommand, stateAt } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import { specify } from '../../support/world/decider-spec.ts';
@@ -155,12 +156,31 @@ describe('A lead', () => {
     spec.given(submitted, amendment).when(repeat).then();
   });
 
-  it.each(['contacted', 'qualified', 'won', 'lost', 'unqualified'] as const)(
-    'does not move from submitted to %s',
-    (to) => {
-      spec.given(submitted).when(move(to)).rejected('move_not_allowed');
-    },
-  );
+  it('has a way out of each state that is not final, and takes no other way', () => {
+    const paths = {
+      submitted: [],
+      accepted: ['LeadAccepted'],
+      rejected: ['LeadRejected'],
+      duplicate: ['LeadMarkedDuplicate'],
+      contacted: ['LeadAccepted', 'LeadContacted'],
+      qualified: ['LeadAccepted', 'LeadContacted', 'LeadQualified'],
+      unqualified: ['LeadAccepted', 'LeadContacted', 'LeadUnqualified'],
+      rfq_submitted: ['LeadAccepted', 'LeadRfqObserved'],
+      won: ['LeadAccepted', 'LeadRfqObserved', 'LeadWon'],
+      lost: ['LeadAccepted', 'LeadRfqObserved', 'LeadLost'],
+      withdrawn: ['LeadWithdrawn'],
+    } as const satisfies Record<LeadState['state'], readonly string[]>;
+    const moves: Readonly<Record<string, readonly string[]>> = LEAD_MOVES;
+    for (const [state, path] of Object.entries(paths)) {
+      const history = spec.given(submitted, ...path.map((type) => step(type)));
+      expect(history.state?.state).toBe(state);
+      for (const to of Object.keys(MOVES) as StaffMove[]) {
+        if (to === state) continue;
+        const decision = lead.decide(history.state, move(to));
+        expect(decision.accepted, `${state} to ${to}`).toBe(moves[state]?.includes(to) ?? false);
+      }
+    }
+  });
 
   it('is amended while it is submitted or accepted, and withdrawn until its state is final', () => {
     const amend = amending(AGENT);
