@@ -6,12 +6,14 @@ import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';
 import { openOutbound } from './open-outbound.ts';
 import { leads } from './leads.ts';
+import { openLeads } from './open-leads.ts';
 import { handoffs, links, outboundRequests } from './owner-records.ts';
 import { owners } from './owners.ts';
 import { performance } from './performance.ts';
 import type { Projection } from './projection.ts';
 import { pushConfigs } from './push-configs.ts';
 import { reviewTokens } from './review-tokens.ts';
+import { rfqs } from './rfqs.ts';
 import { tasks } from './tasks.ts';
 
 export { CLASSIFIER_VERSION } from './performance.ts';
@@ -24,6 +26,8 @@ export const PROJECTIONS: readonly Projection[] = [
   leads,
   outboundRequests,
   openOutbound,
+  openLeads,
+  rfqs,
   tasks,
   pushConfigs,
   codes,

@@ -22,14 +22,16 @@ type LeadRow = RecordRow<LeadState> & { is_late?: true };
 type LatestTimes = { created_at: number; claim_expires_at: number };
 const LATEST_TIMES = 'latest';
 
+/** The lead of an event; undefined for the erasure of another record, because an erasure contains only its subject. */
+export const leadOfEvent = (event: FoldEvent & Happened<LeadEventType>): string | undefined =>
+  event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id;
+
 const records = ownerRecords({
   name: 'leads',
   version: 4,
   handles: LEAD_EVENTS,
   begins: 'LeadSubmitted',
-  // An erasure contains only its subject, so its stream tells the kind of the record.
-  keyOf: (event: FoldEvent & Happened<LeadEventType>) =>
-    event.type === 'SubjectErased' ? recordIdOf(event, 'lead', 'led') : event.data.lead_id,
+  keyOf: leadOfEvent,
   fold: lead.evolve,
 });
 

@@ -6,6 +6,7 @@ import * as auditHistory from './audit-history.ts';
 import * as approvals from './approvals.ts';
 import * as catalog from './catalog.ts';
 import { acceptClock } from './clock.ts';
+import * as inbox from './inbox.ts';
 import * as keys from './keys.ts';
 import * as lists from './lists.ts';
 import * as outreach from './outreach.ts';
@@ -48,6 +49,9 @@ export const deskOperations = registryOf({
   requestOutboundChanges: approvals.requestOutboundChanges,
   cancelOutbound: approvals.cancelOutbound,
   observeOutbound: approvals.observeOutbound,
+  listOpenLeads: inbox.listOpenLeads,
+  readLead: inbox.readLead,
+  listRfqs: inbox.listRfqs,
   listLinks: lists.listLinks,
   listHandoffs: lists.listHandoffs,
   listHistory: lists.listHistory,

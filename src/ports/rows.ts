@@ -89,11 +89,25 @@ export type DeskTokenRow = EventData<'DeskTokenIssued'> & {
 export const accessScope = (ownerId: string, kind: 'agent' | 'key' | 'desk'): string =>
   `${ownerId}/${kind}`;
 
-/** The only scope of the list of open outreach requests; no owner can have this name. */
-export const OPEN_OUTBOUND = 'open';
+/** The only scope of a list of the open records of all owners; no owner can have this name. */
+export const OPEN_RECORDS = 'open';
 
-/** An unfinished outreach request: its owner, and its state as src/domain folds it. */
-export type OpenOutboundRow<State = object> = { owner: string; sort: number; state: State };
+/** A record that is not at its end: its owner, and its state as src/domain folds it. */
+export type OpenRow<State = object> = { owner: string; sort: number; state: State };
+
+/** The only scope of the list of the RFQs of all owners. */
+export const ALL_RFQS = 'all';
+
+/** An RFQ that a buyer sent, without its contact and lines. */
+export type RfqRow = Pick<
+  EventData<'RfqSubmittedByBuyer'>,
+  'handoff_id' | 'agent_id' | 'totals'
+> & {
+  owner: string;
+  /** Epoch milliseconds. */
+  submitted_at: number;
+  sort: number;
+};
 
 /** The only scope of the list of push notification configurations. */
 export const OPEN_PUSH = 'push';

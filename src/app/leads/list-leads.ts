@@ -70,7 +70,7 @@ const findLeads = async ({ readModels }: Deps, search: LeadSearch): Promise<Page
   const { limit, updated_since } = input;
   const ranges = await rangesOf(readModels, search);
   const scan = (rowsMax: number): Promise<Page> =>
-    scanLists(readModels, { name: 'leads', scope, ranges, before, isMatch, limit, rowsMax });
+    scanLists(readModels, { name: 'leads', scope, ranges, after: before, isMatch, limit, rowsMax });
   if (updated_since === undefined) return scan(ROWS_READ_MAX);
   const newest = await scan(PAGES_BEFORE_CHANGED * limit);
   if (newest.rows.length === limit || newest.next === null) return newest;

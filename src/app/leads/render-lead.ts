@@ -5,6 +5,7 @@ import type { Unsealed } from '#src/ports/system.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import {
   type OpenedTexts,
+  NO_TEXTS,
   openTexts,
   type OpeningVault,
   placeholderOf,
@@ -51,6 +52,13 @@ const renderLead = (state: LeadState, { ownerId, at }: View, opened: OpenedTexts
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),
   };
+};
+
+/** What a list shows of a lead: nothing that is sealed, and nothing about its end. */
+export const renderOpenLead = (state: LeadState, view: View) => {
+  const { contact, consent, interest, state_reason, outcome_value, metadata, ...shown } =
+    renderLead(state, view, NO_TEXTS);
+  return shown;
 };
 
 const sealedIn = ({ contact = '', interest, sealed_reason = '' }: LeadState): string[] => [

@@ -3,7 +3,7 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
 import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
+import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
@@ -18,7 +18,7 @@ import { changeRequest, NO_REQUEST, outboundOf } from './requests.ts';
 import { HALTED, readHalt, readSettings } from './settings.ts';
 import { visible } from './visible.ts';
 
-type OpenRow = OpenOutboundRow<OutboundState>;
+type OpenRequest = OpenRow<OutboundState>;
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
 const requestOwner = async (
@@ -28,7 +28,7 @@ const requestOwner = async (
 ): Promise<string | undefined> => {
   const owner =
     owner_id ??
-    (await deps.readModels.get<OpenRow>('open-outbound', OPEN_OUTBOUND, outbound_id))?.owner ??
+    (await deps.readModels.get<OpenRequest>('open-outbound', OPEN_RECORDS, outbound_id))?.owner ??
     (await findOwner(deps, call, { kind: 'outbound', id: outbound_id }));
   return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
 };

@@ -1,7 +1,7 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { OPEN_OUTBOUND, type OpenOutboundRow } from '#src/ports/rows.ts';
+import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { Refused } from '../pipeline/outcome.ts';
 import { performAsSystem } from '../pipeline/system-pipeline.ts';
@@ -137,8 +137,8 @@ export class Dispatcher {
     const { position: head } = await log.head();
     await Promise.race([following.passed(head, Infinity), this.#stopped.promise]);
     const { position } = following.asOf();
-    const query = { scope: OPEN_OUTBOUND, limit: PAGE_ROWS };
-    for await (const page of listing<OpenOutboundRow>(readModels, 'open-outbound', query))
+    const query = { scope: OPEN_RECORDS, limit: PAGE_ROWS };
+    for await (const page of listing<OpenRow>(readModels, 'open-outbound', query))
       for (const { row, key } of page) this.#wakeRequest(row.owner, key);
     return position;
   }

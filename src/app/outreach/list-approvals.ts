@@ -4,22 +4,17 @@ import {
   type OutboundStatus,
   statusAt,
 } from '#src/domain/outbound-state.ts';
-import {
-  listBy,
-  OPEN_OUTBOUND,
-  type OpenOutboundRow,
-  OUTBOUND_BY_EXPIRY,
-} from '#src/ports/rows.ts';
+import { listBy, OPEN_RECORDS, type OpenRow, OUTBOUND_BY_EXPIRY } from '#src/ports/rows.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { scanLists } from '../read-models/scan-lists.ts';
+import { pageOfScan, scanLists } from '../read-models/scan-lists.ts';
 import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { renderOutbound } from './render.ts';
 import { NO_REQUEST } from './requests.ts';
 
-type OpenRow = OpenOutboundRow<OutboundState>;
+type OpenRequest = OpenRow<OutboundState>;
 type ListedRequest = { owner: string; state: OutboundState; sort: number };
 type RequestSearch = { before: number | undefined; limit: number; at: number };
 type RequestPage = { rows: ListedRequest[]; next: number | null };
@@ -44,7 +39,7 @@ const findOfOwner = async (
     name: 'outbound',
     scope: owner,
     ranges: [{ list: listBy({ status }) }],
-    before,
+    after: before,
     isMatch,
     limit,
     rowsMax: ROWS_READ_MAX,
@@ -67,17 +62,19 @@ const findOpen = (
   {
     owner,
     status,
-    ...search
+    before,
+    limit,
+    at,
   }: RequestSearch & { owner: string | undefined; status: OutboundStatus | undefined },
 ): Promise<RequestPage> => {
   const values = present({ owner, status });
-  return scanLists<OpenRow>(readModels, {
+  return scanLists<OpenRequest>(readModels, {
     name: 'open-outbound',
-    scope: OPEN_OUTBOUND,
+    scope: OPEN_RECORDS,
     ranges: [Object.keys(values).length > 0 ? { list: listBy(values) } : {}],
-    ...search,
-    isMatch: (row) =>
-      mayActFor(call, row.owner) && (!status || statusAt(row.state, search.at) === status),
+    after: before,
+    limit,
+    isMatch: (row) => mayActFor(call, row.owner) && (!status || statusAt(row.state, at) === status),
     rowsMax: ROWS_READ_MAX,
   });
 };
@@ -89,14 +86,14 @@ export const listApprovals: DeskHandler<'listApprovals'> = async (deps, input, c
   if (owner !== undefined && !mayActFor(call, owner)) return NO_REQUEST;
   // One more than the page, so that its cursor is null if no other request matches.
   const search = { before, limit: limit + 1, at: call.at };
-  const { rows, next } =
+  const scanned =
     owner !== undefined && status !== undefined
       ? await findOfOwner(deps, { owner, status }, search)
       : await findOpen(deps, call, { owner, status, ...search });
-  const page = rows.slice(0, limit);
+  const { rows, next } = pageOfScan(scanned, limit);
   return done({
-    data: page.map(({ owner: ownerId, state }) => renderOutbound(ownerId, state, call.at)),
-    next_before: rows.length > limit ? (page.at(-1)?.sort ?? null) : next,
+    data: rows.map(({ owner: ownerId, state }) => renderOutbound(ownerId, state, call.at)),
+    next_before: next,
     as_of: renderAsOf(deps.following.asOf()),
   });
 };

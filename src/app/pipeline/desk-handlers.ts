@@ -23,6 +23,9 @@ import {
   verifyProjection,
 } from '../read-models/projections.ts';
 import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts';
+import { listRfqs } from '../handoffs/list-rfqs.ts';
+import { listOpenLeads } from '../leads/list-open-leads.ts';
+import { readLead } from '../leads/read-lead.ts';
 import { moveLead } from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
 import { readRfq } from '../handoffs/read-rfq.ts';
@@ -62,6 +65,9 @@ export const deskHandlers: DeskHandlers = {
   requestOutboundChanges: approvals.requestOutboundChanges,
   cancelOutbound: approvals.cancelOutbound,
   observeOutbound: approvals.observeOutbound,
+  listOpenLeads,
+  readLead,
+  listRfqs,
   listLinks,
   listHandoffs,
   listHistory,

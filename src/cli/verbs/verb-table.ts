@@ -123,6 +123,14 @@ const VERBS: Verbs = {
     },
     text: stateText,
   },
+  listOpenLeads: {
+    words: 'lead list',
+    columns: 'id owner_id state agent_id company.name claim_expires_at',
+  },
+  listRfqs: {
+    words: 'handoff rfqs',
+    columns: 'handoff_id owner_id agent_id submitted_at indicative_totals',
+  },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
   readRfq: { words: 'handoff rfq' },

@@ -46,6 +46,7 @@ const FOLDED: Record<string, readonly EventType[]> = {
   credentials: [...events.AGENT_EVENTS, ...events.KEY_EVENTS, ...events.DESK_TOKEN_EVENTS],
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
+  'open-leads': events.LEAD_EVENTS,
   tasks: events.TASK_EVENTS,
 };
 

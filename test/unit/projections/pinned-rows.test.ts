@@ -17,6 +17,8 @@ const PINNED: Readonly<Record<string, string>> = {
   'leads@4': '7c6ab3d35d4a0080',
   'outbound@2': 'e4d15dd734cbba28',
   'open-outbound@2': '851b05c6002cf09c',
+  'open-leads@1': '62ffa7f7eb77524f',
+  'rfqs@1': '0337e2dd6ab7689d',
   'tasks@1': '0f95d6e1f1f44d3e',
   'push-configs@1': 'fa18978ba7c6b077',
   'codes@1': '42a724ad7bd8bdad',

@@ -2,12 +2,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { LocalStore, ReadModels } from '#src/ports/read-model.ts';
-import { happened, type Given, MIDNIGHT } from '../support/world/fold.ts';
-import { foldInto, HOUR_MS, LISTED, readLeads } from '../support/oracle/listed-leads.ts';
-import { readRequests } from '../support/oracle/listed-requests.ts';
-import { PROPOSAL } from '../support/world/outbound-states.ts';
-import { readersOf } from '../support/world/readers.ts';
-import { leadNamed, leadSubmitted } from '../support/world/stories.ts';
+import { happened, type Given, MIDNIGHT } from '../../support/world/fold.ts';
+import { foldInto, HOUR_MS, LISTED, readLeads } from '../../support/oracle/listed-leads.ts';
+import { readRequests } from '../../support/oracle/listed-requests.ts';
+import { PROPOSAL } from '../../support/world/outbound-states.ts';
+import { readersOf } from '../../support/world/readers.ts';
+import { leadNamed, leadSubmitted } from '../../support/world/stories.ts';
 
 const LIMIT = 25;
 /** Each page reads one row more than it has; a period reads one row for each end. */

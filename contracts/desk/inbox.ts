@@ -1,0 +1,129 @@
+/* What waits for staff, over all owners. */
+import { z } from 'zod';
+import { handoffExample, leadExample } from '../examples/records.ts';
+import { asOf, before, id, limit, money, nextBefore, ownerSpace, time } from '../fields.ts';
+import { leadRecord, OPEN_LEAD_STATES } from '../records/lead.ts';
+import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
+
+/** Defines a list over all owners. `what`: the records, for descriptions; `began`: when each began. */
+const inboxList = <Row extends z.ZodType, Fields extends z.ZodRawShape>({
+  what,
+  began,
+  row,
+  fields,
+  example,
+  ...operation
+}: {
+  path: string;
+  summary: string;
+  guidance: string;
+  what: string;
+  began: string;
+  row: Row;
+  fields: Fields;
+  /** The only row of the example. */
+  example: unknown;
+}) =>
+  deskQuery({
+    ...operation,
+    roles: ['owner', 'staff', 'auditor'],
+    guidance:
+      `${operation.guidance} Newest first: read the next page with next_before until it is null. Oldest first: begin ` +
+      'with after=0, and read the next page with next_after until it is null. A page can be empty and not the last.',
+    fields: {
+      owner_id: ownerSpace.optional().describe(`${what} of this promoter only`),
+      agent_id: id('agt').optional().describe(`${what} through this agent only`),
+      from: time.optional().describe(`${what} ${began} at this time or later`),
+      to: time.optional().describe(`${what} ${began} at this time or earlier`),
+      ...fields,
+      before,
+      after: z.int().min(0).optional().describe('0, or next_after of the previous page'),
+      limit,
+    },
+    output: z.object({
+      data: z.array(row),
+      next_before: nextBefore,
+      next_after: nextBefore,
+      as_of: asOf,
+    }),
+    example: {
+      name: 'the newest',
+      input: { limit: 1 },
+      output: { data: [example], next_before: 2951, next_after: null, as_of: EXAMPLE_AS_OF },
+    },
+  });
+
+const openLead = leadRecord.omit({
+  contact: true,
+  consent: true,
+  interest: true,
+  state_reason: true,
+  outcome_value: true,
+  metadata: true,
+});
+
+export const listOpenLeads = inboxList({
+  path: '/leads',
+  summary: 'List the leads of all owners that wait for staff',
+  guidance:
+    'Without state: all leads that staff can move. readLead shows the contact of one. A lead without contact with ' +
+    'its company by claim_expires_at has lapsed, and is listed with state=lapsed only.',
+  what: 'Leads',
+  began: 'submitted',
+  row: openLead,
+  fields: {
+    state: z
+      .enum([...OPEN_LEAD_STATES, 'lapsed'])
+      .optional()
+      .describe('Leads in this state only'),
+  },
+  example: openLead.parse(leadExample),
+});
+
+export const readLead = deskQuery({
+  roles: ['staff'],
+  readsPersonalData: true,
+  path: '/leads/{lead_id}',
+  summary: 'Read a lead with its contact',
+  guidance: 'Staff only. The lead as the log has it now, also at its end. Each read is audited.',
+  fields: {
+    lead_id: id('led'),
+    owner_id: ownerSpace.optional().describe('Owner of the lead, if known'),
+  },
+  output: leadRecord,
+  example: {
+    name: 'by its id',
+    input: { lead_id: leadExample.id },
+    output: leadExample,
+  },
+});
+
+const rfq = z.object({
+  handoff_id: id('hnd'),
+  owner_id: z.string(),
+  agent_id: z.string(),
+  submitted_at: time,
+  indicative_totals: z.array(money),
+});
+
+export const listRfqs = inboxList({
+  path: '/rfqs',
+  summary: 'List the RFQs that buyers sent, of all owners',
+  guidance: 'readRfq shows the list and the contact of one.',
+  what: 'RFQs',
+  began: 'sent',
+  row: rfq,
+  fields: {
+    currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
+    min_amount: money.shape.amount
+      .optional()
+      .describe('RFQs whose total in that currency is at least this, in minor units'),
+  },
+  example: {
+    handoff_id: handoffExample.id,
+    owner_id: 'acme',
+    agent_id: handoffExample.agent_id,
+    submitted_at: EXAMPLE_AT,
+    indicative_totals: handoffExample.indicative_totals,
+  },
+});

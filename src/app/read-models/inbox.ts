@@ -1,0 +1,70 @@
+import type { ReadModels, Row } from '#src/ports/read-model.ts';
+import { listBy } from '#src/ports/rows.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import { mayActFor } from '../pipeline/desk-handler.ts';
+import { epoch } from '../shared/time.ts';
+import { type ListRange, pageOfScan, scanLists } from './scan-lists.ts';
+
+/** Rows read for one page; the next page continues after them. */
+const ROWS_READ_MAX = 1_000;
+
+type InboxInput = {
+  owner_id?: string | undefined;
+  agent_id?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  before?: number | undefined;
+  after?: number | undefined;
+  limit: number;
+};
+
+type InboxRow = Row & { owner: string; sort: number };
+
+type InboxSearch<R extends InboxRow> = {
+  name: string;
+  scope: string;
+  input: InboxInput;
+  /** The lists to read if the input names neither an agent nor an owner. */
+  ranges?: readonly ListRange[];
+  /** The agent of a row, and when its record began, in epoch milliseconds. */
+  agentOf(row: R): string;
+  beganAt(row: R): number;
+  /** Whether the filters of the record's kind match. */
+  isMatch(row: R): boolean;
+};
+
+/** Reads a page of a list over all owners: the rows of owners for whom the caller may act. Reads at most 1,000 rows. */
+export const readInbox = async <R extends InboxRow>(
+  readModels: Pick<ReadModels, 'list'>,
+  call: DeskCall,
+  { name, scope, input, ranges = [{}], agentOf, beganAt, isMatch }: InboxSearch<R>,
+): Promise<{ rows: R[]; next_before: number | null; next_after: number | null }> => {
+  const { agent_id: agent, before, after, limit } = input;
+  const owner = input.owner_id ?? call.caller.ownerId;
+  const from = input.from === undefined ? -Infinity : epoch(input.from);
+  const to = input.to === undefined ? Infinity : epoch(input.to);
+  const filters = agent === undefined ? owner && { owner } : { agent };
+  const isAscending = after !== undefined;
+  const scanned = await scanLists<R>(readModels, {
+    name,
+    scope,
+    ranges: filters ? [{ list: listBy(filters) }] : ranges,
+    isAscending,
+    after: isAscending ? after : before,
+    isMatch: (row) =>
+      mayActFor(call, row.owner) &&
+      (input.owner_id === undefined || row.owner === input.owner_id) &&
+      (agent === undefined || agentOf(row) === agent) &&
+      beganAt(row) >= from &&
+      beganAt(row) <= to &&
+      isMatch(row),
+    limit: limit + 1,
+    rowsMax: ROWS_READ_MAX,
+  });
+  const { rows, next } = pageOfScan(scanned, limit);
+  return {
+    rows,
+    next_before: isAscending ? null : next,
+    next_after: isAscending ? next : null,
+  };
+};
