@@ -1,9 +1,9 @@
-import canonicalize from 'canonicalize';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, isRefusal } from '../pipeline/outcome.ts';
 import { replaceErasedTexts } from '../privacy/plaintext-legacy-fields.ts';
 import { openTexts } from '../privacy/sealed-texts.ts';
+import { canonicalJson } from '../shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedMoment, renderMoment } from './moments.ts';
 
@@ -21,7 +21,7 @@ const lineOf = (
   { position, stream, revision, id, type, data, meta }: StoredEvent,
   opened: Readonly<Record<string, string>>,
 ): string =>
-  canonicalize({
+  canonicalJson({
     position,
     stream,
     revision,
@@ -30,7 +30,7 @@ const lineOf = (
     data,
     meta,
     ...(Object.keys(opened).length > 0 && { opened }),
-  }) ?? '';
+  });
 
 export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call) => {
   const { owner_id: owner, after, limit, reason } = input;

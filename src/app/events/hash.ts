@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
+import { canonicalJson } from '../shared/canonical-json.ts';
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const ID_CHARS = 24;
@@ -30,4 +30,4 @@ export const nameOf = (...parts: readonly string[]): string => {
  * count. Version 1: JCS (RFC 8785) and SHA-256.
  */
 export const fingerprintOf = (operation: string, input: object): string =>
-  `1.${hash('sha256', canonicalize({ operation, input }) ?? '', 'base64url')}`;
+  `1.${hash('sha256', canonicalJson({ operation, input }), 'base64url')}`;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
+import { canonicalJson } from '../shared/canonical-json.ts';
 import { iso } from '../shared/time.ts';
 
 type Enveloped = Pick<
@@ -17,7 +17,7 @@ export const envelopeOf = (
   { outbound_id, agent_id, revision, kind, target, content, schedule, via }: Enveloped,
 ): string => {
   const { not_before, not_after } = schedule;
-  const text = canonicalize({
+  return canonicalJson({
     type: 'tributary.outbound',
     version: 1,
     id: outbound_id,
@@ -33,8 +33,6 @@ export const envelopeOf = (
     },
     via,
   });
-  if (text === undefined) throw new Error(`${outbound_id} has no canonical form`);
-  return text;
 };
 
 /** Hex SHA-256 of an envelope's bytes in UTF-8. */

@@ -1,5 +1,5 @@
-import canonicalize from 'canonicalize';
 import type { Secrets } from '#src/ports/system.ts';
+import { canonicalJson } from '../shared/canonical-json.ts';
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 
@@ -10,7 +10,7 @@ export const signDocument = (
   jku: string,
 ): { protected: string; signature: string } => {
   const header = base64url(JSON.stringify({ alg: 'EdDSA', typ: 'JOSE', kid: signing.kid, jku }));
-  const payload = base64url(canonicalize(document) ?? '');
+  const payload = base64url(canonicalJson(document));
   return { protected: header, signature: signing.sign(Buffer.from(`${header}.${payload}`)) };
 };
 
