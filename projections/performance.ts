@@ -175,10 +175,11 @@ const visitorKeys = ({ at, data }: FoldEvent): [first: string, own: string] => {
 const addVisitor = (event: FoldEvent, visitor: string, others: ScopeRows): boolean => {
   const [firstKey, ownKey] = visitorKeys(event);
   const first = others.get(firstKey) as FirstVisitors | undefined;
-  if (first?.visitors.includes(visitor) || others.get(ownKey)) return false;
   if (!first) others.set(firstKey, { visitors: [visitor] });
+  else if (first.visitors.includes(visitor)) return false;
   else if (first.visitors.length < VISITORS_IN_ROW)
     others.set(firstKey, { visitors: [...first.visitors, visitor] });
+  else if (others.get(ownKey)) return false;
   else others.set(ownKey, {});
   return true;
 };

@@ -2,9 +2,15 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { EventLog, Position, StoredEvent } from '#src/ports/event-log.ts';
+import {
+  type EventLog,
+  type FoldEvent,
+  foldEventOf,
+  type Position,
+  type StoredEvent,
+} from '#src/ports/event-log.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
-import { type AuditFileHead, CHAIN_CHARS, CHAIN_OPENING, chainOf } from './audit-file-body.ts';
+import { type AuditFileHead, ChainReader } from './audit-file-body.ts';
 
 /** A file that is refused; `line` counts from 1. */
 export class AuditFileDamaged extends Error {
@@ -21,7 +27,7 @@ const LINE_FEED = 10;
 /** Of one line; an event has at most 1 MiB, and its opened texts are shorter than the sealed ones. */
 const LINE_BYTES_MAX = 4_194_304;
 
-export type AuditFile = Pick<EventLog, 'head' | 'readOwner' | 'readBack'> & {
+export type AuditFile = Pick<EventLog, 'head' | 'readOwner' | 'readOwnerFold' | 'readBack'> & {
   about: AuditFileHead;
   /** Plain texts of sealed ones, if the file was exported with them. */
   opened: ReadonlyMap<string, string>;
@@ -45,10 +51,11 @@ const parseHead = (line: string): AuditFileHead => {
   return head as AuditFileHead;
 };
 
-type Line = { text: string; number: number; offset: number; bytes: Buffer };
+/** Whole lines of a file. Each of them begins at `offset` and has its line break. */
+type Chunk = { bytes: Buffer; lines: { bytes: Buffer; number: number; offset: number }[] };
 
 /** Reads lines in one pass. Throws AuditFileDamaged if the last one has no line break. */
-async function* linesIn(path: string): AsyncGenerator<Line[]> {
+async function* chunksOf(path: string): AsyncGenerator<Chunk> {
   const file = await open(path);
   try {
     let [number, offset, rest] = [0, 0, Buffer.alloc(0)];
@@ -57,23 +64,18 @@ async function* linesIn(path: string): AsyncGenerator<Line[]> {
       const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES);
       if (bytesRead === 0) break;
       const bytes = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
-      const lines: Line[] = [];
+      const lines: Chunk['lines'] = [];
       let start = 0;
       for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
         number += 1;
         const line = bytes.subarray(start, end + 1);
-        lines.push({
-          text: line.toString('utf8', 0, line.length - 1),
-          number,
-          offset,
-          bytes: line,
-        });
+        lines.push({ bytes: line, number, offset });
         offset += line.length;
         start = end + 1;
       }
       rest = bytes.subarray(start);
       if (rest.length > LINE_BYTES_MAX) throw new AuditFileDamaged(number + 1, 'it is too long');
-      yield lines;
+      yield { bytes: bytes.subarray(0, start), lines };
     }
     if (rest.length > 0 || number === 0)
       throw new AuditFileDamaged(number + 1, 'it is cut: it has no line break at its end');
@@ -84,7 +86,7 @@ async function* linesIn(path: string): AsyncGenerator<Line[]> {
 
 type FileEvent = Omit<StoredEvent, 'owner'> & { opened?: Record<string, string> };
 
-const parseLine = ({ text, number }: Pick<Line, 'text' | 'number'>): FileEvent => {
+const parseLine = (text: string, number: number): FileEvent => {
   try {
     return JSON.parse(text) as FileEvent;
   } catch {
@@ -92,44 +94,52 @@ const parseLine = ({ text, number }: Pick<Line, 'text' | 'number'>): FileEvent =
   }
 };
 
+type OpenOptions = {
+  /** Receives the number of events so far and of all. */
+  onRead?: ((events: number, total: number) => void) | undefined;
+  /** Receives each event that was checked, in the order of the file, which may still turn out to be damaged. */
+  onEvent?: (event: FoldEvent, about: AuditFileHead) => void;
+};
+
 /**
- * Opens a file: reads it whole, and checks every line. Costs one pass, and 16 bytes of memory an event. `onRead` gets the
- * number of events so far and of all. Throws AuditFileDamaged.
+ * Opens a file: reads it whole, and checks every line. Costs one pass, and 16 bytes of memory an event. Throws
+ * AuditFileDamaged.
  */
 export const openAuditFile = async (
   path: string,
-  onRead?: (events: number, total: number) => void,
+  { onRead, onEvent }: OpenOptions = {},
 ): Promise<AuditFile> => {
   const index: Index = { positions: [], offsets: [], end: 0 };
   const opened = new Map<string, string>();
   const body = createHash('sha256');
+  const chain = new ChainReader();
   let about: AuditFileHead | undefined;
-  let [chain, last] = ['', 0];
-  for await (const lines of linesIn(path)) {
-    for (const { text, number, offset, bytes } of lines) {
-      index.end = offset + bytes.length;
-      if (!about) {
-        about = parseHead(text);
-        last = about.after;
-        continue;
-      }
-      body.update(bytes);
-      const given = text.slice(CHAIN_OPENING.length, CHAIN_OPENING.length + CHAIN_CHARS);
-      chain = chainOf(chain, `{${text.slice(CHAIN_OPENING.length + CHAIN_CHARS + 2)}`);
-      if (!text.startsWith(CHAIN_OPENING) || given !== chain)
+  let last = 0;
+  for await (const { bytes: chunk, lines } of chunksOf(path)) {
+    const [head] = about ? [] : lines.splice(0, 1);
+    if (head) about = parseHead(head.bytes.toString('utf8'));
+    if (!about) continue;
+    if (head) last = about.after;
+    body.update(chunk.subarray(head?.bytes.length));
+    index.end += chunk.length;
+    const { owner } = about;
+    for (const { bytes, number, offset } of lines) {
+      const text = chain.next(bytes.subarray(0, -1));
+      if (text === undefined)
         throw new AuditFileDamaged(
           number,
           'it was changed, or a line before it is missing or in another place',
         );
-      const event = parseLine({ text, number });
-      if (event.position <= last || !event.stream.startsWith(`${about.owner}-`))
+      const event = parseLine(text, number);
+      if (event.position <= last || !event.stream.startsWith(`${owner}-`))
         throw new AuditFileDamaged(number, 'its event is out of order, or of another owner');
       last = event.position;
       index.positions.push(last);
       index.offsets.push(offset);
       for (const [sealed, plain] of Object.entries(event.opened ?? {})) opened.set(sealed, plain);
+      onEvent?.(foldEventOf({ ...event, owner }), about);
     }
-    onRead?.(index.positions.length, about?.events ?? 0);
+    onRead?.(index.positions.length, about.events);
   }
   if (!about) throw new AuditFileDamaged(1, 'the file is empty');
   const { positions } = index;
@@ -159,12 +169,17 @@ const readerOf = (
     readSync(file, bytes, 0, bytes.length, start);
     const lines = bytes.toString('utf8').split('\n');
     return lines.slice(0, to - from).map((text, at) => {
-      const { position, stream, revision, id, type, data, meta } = parseLine({
-        text,
-        number: from + at + 2,
-      });
+      const { position, stream, revision, id, type, data, meta } = parseLine(text, from + at + 2);
       return { position, stream, owner: about.owner, revision, id, type, data, meta };
     });
+  };
+  const readUpTo = (
+    owner: string,
+    { after, limit, upTo = Infinity }: Parameters<EventLog['readOwner']>[1],
+  ): StoredEvent[] => {
+    if (owner !== about.owner) return [];
+    const from = countUpTo(after);
+    return read(from, Math.min(countUpTo(upTo), from + Math.max(0, limit)));
   };
   return {
     about,
@@ -172,11 +187,8 @@ const readerOf = (
     async head() {
       return { position: about.up_to, at: about.at === null ? null : Date.parse(about.at) };
     },
-    async readOwner(owner, { after, limit, upTo = Infinity }) {
-      if (owner !== about.owner) return [];
-      const from = countUpTo(after);
-      return read(from, Math.min(countUpTo(upTo), from + Math.max(0, limit)));
-    },
+    readOwner: async (owner, range) => readUpTo(owner, range),
+    readOwnerFold: async (owner, range) => readUpTo(owner, range).map(foldEventOf),
     async readBack({ upTo, limit, owner = about.owner }) {
       if (owner !== about.owner) return [];
       const to = countUpTo(upTo);

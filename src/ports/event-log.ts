@@ -53,6 +53,9 @@ export type FoldEvent = Pick<StoredEvent, 'stream' | 'owner' | 'revision' | 'pos
   at: number;
 };
 
+/** Returns an event for a fold, which ignores its attribution. */
+export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
+
 export type AppendResult =
   | { outcome: 'appended'; revision: number; position: Position }
   /**
@@ -173,6 +176,11 @@ export type EventLog = {
   subscribe(options: { after: Position; signal: AbortSignal }): AsyncIterable<SubscriptionItem>;
   /** Reads in bulk for rebuilds: like `readAll`, but without attribution. */
   readFold(options: { after: Position; limit: number }): Promise<FoldEvent[]>;
+  /** Reads in bulk for folds of one owner: like `readOwner`, but without attribution. */
+  readOwnerFold(
+    owner: string,
+    options: { after: Position; limit: number; upTo?: Position },
+  ): Promise<FoldEvent[]>;
   /**
    * Returns position and time of the newest record: the last event or, in a database that others use,
    * too, any later record, whose time is null. Subscriptions reach it. 0 and null if there is none. Of

@@ -6,9 +6,10 @@ import { type AuditFile, openAuditFile } from '#src/adapters/audit-file.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
 import type { OwnerAuditDeps } from '#src/app/audit/audit-handler.ts';
-import { Replays } from '#src/app/audit/replays.ts';
+import { type Replay, Replays, startReplay } from '#src/app/audit/replays.ts';
 import { FactsCache } from '#src/app/performance/facts.ts';
 import { Refused, refuse } from '#src/app/pipeline/outcome.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 
 export type OpenedAuditFile = { file: AuditFile; deps: OwnerAuditDeps };
@@ -24,12 +25,21 @@ const requireStart = ({ after }: AuditFile['about']): void => {
   );
 };
 
-/** Checks the whole file, and makes what audits of it need. Throws AuditFileDamaged. */
+/** Checks the whole file, folds it, and makes what audits of it need. Throws AuditFileDamaged. */
 export const openFileForAudits = async (
   path: string,
   onRead?: (events: number, total: number) => void,
 ): Promise<OpenedAuditFile> => {
-  const file = await openAuditFile(path, onRead);
+  let replay: Replay | undefined = startReplay(OWNER_FOLDS);
+  const onEvent = (event: FoldEvent, { after: start }: AuditFile['about']): void => {
+    try {
+      if (start === 0) replay?.add(event);
+    } catch {
+      // A question that needs the fold tries again, and its refusal names the event.
+      replay = undefined;
+    }
+  };
+  const file = await openAuditFile(path, { onRead, onEvent });
   const { owner, after, up_to } = file.about;
   const isWhole = after === 0;
   const replays = new Replays({
@@ -40,6 +50,7 @@ export const openFileForAudits = async (
     all: OWNER_FOLDS.all,
     shown: async (events) => events,
   });
+  if (isWhole && replay) replays.keep(owner, { ...replay, position: up_to });
   const atEnd = <Rows>(read: (rows: ReadModels) => Promise<Rows>): Promise<Rows> =>
     replays.at(file, { owner, position: up_to }, ({ rows }) => read(rows));
   const head = await file.head();

@@ -11,7 +11,7 @@ import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';
-import { foldEventOf, ownerPages } from '#src/app/audit/replays.ts';
+import { foldPages } from '#src/app/audit/replays.ts';
 import type {
   CheckedRows,
   CheckState,
@@ -20,7 +20,7 @@ import type {
   VerifyState,
 } from '#src/app/read-models/projection-desk.ts';
 import { runs } from '#src/app/shared/runs.ts';
-import type { EventLog, FoldEvent, Position } from '#src/ports/event-log.ts';
+import type { EventLog, Position } from '#src/ports/event-log.ts';
 import type { OpenReadModels } from './read-models.ts';
 
 export type ProjectionDeskDeps = Pick<CatalogBuilds, 'catalog' | 'rebuild'> &
@@ -124,15 +124,6 @@ const checkNow = async (
   const result =
     owner === undefined
       ? await checkAllRows(options, memoryStore)
-      : await checkOwnerRows(owner, options, (range) => foldEventsOf(log, owner, range));
+      : await checkOwnerRows(owner, options, (range) => foldPages(log, owner, range));
   Object.assign(state, result);
 };
-
-/** Reads an owner's events in pages, as folds need them. */
-async function* foldEventsOf(
-  log: Pick<EventLog, 'readOwner'>,
-  owner: string,
-  range: { after: Position; upTo: Position },
-): AsyncGenerator<FoldEvent[]> {
-  for await (const page of ownerPages(log, owner, range)) yield page.map(foldEventOf);
-}

@@ -115,6 +115,8 @@ const logOn = (parts: Parts): EventStoreLog => {
     requireOpen();
     return guard.run(records);
   };
+  const folded = async (records: () => Promise<LogRecord[]>) =>
+    (await read(records)).map((record) => toFoldEvent(upcasts, record));
   const stored = async (records: () => Promise<LogRecord[]>) =>
     (await read(records)).map((record) => readAnyEvent(upcasts, toStoredEvent(record)));
   const log: Omit<EventStoreLog, 'append' | 'appendAll'> = {
@@ -131,8 +133,8 @@ const logOn = (parts: Parts): EventStoreLog => {
     readOwner: (owner, range) => stored(() => reads.scan({ owner }, range)),
     readBack: ({ upTo, limit, owner }) => stored(() => reads.back(upTo, limit, owner)),
     subscribe: live.subscribe,
-    readFold: async (range) =>
-      (await read(() => reads.all(range))).map((record) => toFoldEvent(upcasts, record)),
+    readFold: (range) => folded(() => reads.all(range)),
+    readOwnerFold: (owner, range) => folded(() => reads.scan({ owner }, range)),
     head: knownHead(() => read(() => reads.head())),
     replacement: () => guard.replacement,
     keyVault: (wrappingKey) =>

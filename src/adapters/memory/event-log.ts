@@ -44,11 +44,9 @@ const pick = (
   records: readonly MemoryRecord[],
   limit: number,
   isWanted: (record: MemoryRecord) => boolean,
-): StoredEvent[] =>
-  records
-    .filter(isWanted)
-    .slice(0, Math.max(0, limit))
-    .map((record) => toStored(record, readAnyEvent));
+): MemoryRecord[] => records.filter(isWanted).slice(0, Math.max(0, limit));
+
+const toAny = (record: MemoryRecord): StoredEvent => toStored(record, readAnyEvent);
 
 export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
   const stored: MemoryLog = { records: [], streams: new Map() };
@@ -62,6 +60,10 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
     const wanted = open().slice(after, after + limit);
     return wanted.map(toFold);
   };
+  const ownRecords = (
+    owner: string,
+    { after, limit, upTo = records.length }: Parameters<EventLog['readOwner']>[1],
+  ): MemoryRecord[] => pick(open().slice(after, upTo), limit, (record) => record.owner === owner);
   const subscribers = new Subscribers({ head: () => records.length, page });
   const appendAll: EventLog['appendAll'] = async (appends) => {
     const encoded = encodeAppends(appends);
@@ -84,17 +86,17 @@ export const memoryEventLog = (options: { id?: string } = {}): EventLog => {
       return own.slice(first, first + limit).map((record) => toStored(record, readEvent));
     },
     readAll: async ({ after, limit, types }) =>
-      pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)),
-    readOwner: async (owner, { after, limit, upTo = records.length }) =>
-      pick(open().slice(after, upTo), limit, (record) => record.owner === owner),
+      pick(open().slice(after), limit, ({ type }) => !types || types.includes(type)).map(toAny),
+    readOwner: async (owner, range) => ownRecords(owner, range).map(toAny),
     readBack: async ({ upTo, limit, owner }) => {
       const newestFirst = open().slice(0, Math.max(0, upTo)).toReversed();
       const isWanted = (record: MemoryRecord): boolean =>
         owner === undefined || record.owner === owner;
-      return pick(newestFirst, limit, isWanted).reverse();
+      return pick(newestFirst, limit, isWanted).map(toAny).reverse();
     },
     subscribe: subscribers.subscribe,
     readFold: async ({ after, limit }) => page(after, limit),
+    readOwnerFold: async (owner, range) => ownRecords(owner, range).map(toFold),
     async head() {
       const last = open().at(-1);
       return { position: last?.position ?? 0, at: last?.at ?? null };

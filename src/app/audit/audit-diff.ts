@@ -5,7 +5,7 @@ import type { EventType } from '#contracts/events/index.ts';
 import type { DeskOperations } from '#contracts/desk/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { type Metric, METRICS } from '#contracts/records/performance.ts';
-import type { Position, StoredEvent } from '#src/ports/event-log.ts';
+import { foldEventOf, type Position, type StoredEvent } from '#src/ports/event-log.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import { done, isRefusal, type Outcome, type Refusal } from '../pipeline/outcome.ts';
 import { present } from '../shared/present.ts';
@@ -13,7 +13,7 @@ import { DAY_MS, iso } from '../shared/time.ts';
 import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedMoment, type Moment, renderMoment } from './moments.ts';
-import { type Replay, foldEventOf } from './replays.ts';
+import type { Replay } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditDiff']['output']>;
 type Change = Answer['changes'][number];

@@ -3,7 +3,7 @@ import { AUDITED_KIND_NAMES } from '#contracts/desk/audit-fields.ts';
 import type { DeskOperations } from '#contracts/desk/index.ts';
 import { SYSTEM_OWNERS } from '#contracts/fields.ts';
 import type { EventData } from '#contracts/events/index.ts';
-import type { StoredEvent } from '#src/ports/event-log.ts';
+import { foldEventOf, type StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold, RowPlace } from '#src/ports/owner-fold.ts';
 import type { Row } from '#src/ports/read-model.ts';
 import type { DeskCall } from '../pipeline/call.ts';
@@ -18,7 +18,6 @@ import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
-import { foldEventOf } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
 type Traced = Answer['events'][number];

@@ -1,5 +1,5 @@
 /** Owners as they were: their events folded in memory by the projections of the read models. */
-import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
+import type { EventLog, FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import type { OwnerFold } from '#src/ports/owner-fold.ts';
 import { FactsCache } from '../performance/facts.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
@@ -12,21 +12,30 @@ export type Replay = OwnerFold & { position: Position; facts: FactsCache };
 /** Folds in memory at a time: the next page, or the next question about a later position, continues one of them. */
 const REPLAYS_MAX = 2;
 
-export const foldEventOf = (event: StoredEvent): FoldEvent => ({ ...event, at: event.meta.at });
+type Range = { after: Position; upTo: Position };
 
 /** Reads an owner's events in pages, `after` exclusive and `upTo` inclusive. */
-export async function* ownerPages(
-  log: Pick<OwnerLog, 'readOwner'>,
-  owner: string,
-  { after, upTo }: { after: Position; upTo: Position },
-): AsyncGenerator<readonly StoredEvent[], void> {
+async function* pagesOf<Event extends { position: Position }>(
+  read: (range: Range & { limit: number }) => Promise<readonly Event[]>,
+  { after, upTo }: Range,
+): AsyncGenerator<readonly Event[], void> {
   for (let last = after; last < upTo; ) {
     await eventLoopTurns.pause();
-    const page = await log.readOwner(owner, { after: last, upTo, limit: AUDIT_PAGE });
+    const page = await read({ after: last, upTo, limit: AUDIT_PAGE });
     yield page;
     last = page.length < AUDIT_PAGE ? upTo : (page.at(-1)?.position ?? upTo);
   }
 }
+
+type FoldLog = Pick<EventLog, 'readOwnerFold'>;
+
+/** Reads an owner's events in pages for a fold, `after` exclusive and `upTo` inclusive. */
+export const foldPages = (
+  log: FoldLog,
+  owner: string,
+  range: Range,
+): AsyncGenerator<readonly FoldEvent[], void> =>
+  pagesOf((page) => log.readOwnerFold(owner, page), range);
 
 /** What replays are made of. */
 export type ReplayParts = {
@@ -35,8 +44,14 @@ export type ReplayParts = {
   /** Makes an empty fold of all read models. */
   all(): OwnerFold;
   /** Replaces what nothing may show any more: plain texts of erased subjects. */
-  shown(events: readonly StoredEvent[]): Promise<readonly StoredEvent[]>;
+  shown<Event extends FoldEvent | StoredEvent>(events: readonly Event[]): Promise<readonly Event[]>;
 };
+
+export const startReplay = ({ audited }: Pick<ReplayParts, 'audited'>): Replay => ({
+  ...audited(),
+  position: 0,
+  facts: new FactsCache(),
+});
 
 /** The folds that were made last. One question about an owner at a time uses one. */
 export class Replays {
@@ -53,29 +68,34 @@ export class Replays {
    * latest fold before `position` that is still here, otherwise by all of them.
    */
   at<Result>(
-    log: Pick<OwnerLog, 'readOwner'>,
+    log: FoldLog,
     { owner, position }: { owner: string; position: Position },
     ask: (replay: Replay) => Promise<Result>,
   ): Promise<Result> {
     return this.#queue.run(owner, async () => {
       const replay = this.#take(owner, position);
-      for await (const page of this.events(log, owner, { after: replay.position, upTo: position }))
-        for (const event of page) replay.add(foldEventOf(event));
+      for await (const page of foldPages(log, owner, { after: replay.position, upTo: position }))
+        for (const event of await this.parts.shown(page)) replay.add(event);
       replay.position = position;
       const result = await ask(replay);
-      this.#kept.push({ owner, replay });
-      this.#kept = this.#kept.slice(-REPLAYS_MAX);
+      this.keep(owner, replay);
       return result;
     });
+  }
+
+  /** Keeps the fold of an owner for the next questions. */
+  keep(owner: string, replay: Replay): void {
+    this.#kept.push({ owner, replay });
+    this.#kept = this.#kept.slice(-REPLAYS_MAX);
   }
 
   /** Reads an owner's events in pages, as they may be shown. */
   async *events(
     log: Pick<OwnerLog, 'readOwner'>,
     owner: string,
-    { after, upTo }: { after: Position; upTo: Position },
+    range: Range,
   ): AsyncGenerator<readonly StoredEvent[], void> {
-    for await (const page of ownerPages(log, owner, { after, upTo }))
+    for await (const page of pagesOf((asked) => log.readOwner(owner, asked), range))
       yield await this.parts.shown(page);
   }
 
@@ -86,6 +106,6 @@ export class Replays {
       .toSorted((a, b) => a.replay.position - b.replay.position)
       .at(-1);
     this.#kept = this.#kept.filter((kept) => kept !== usable);
-    return usable?.replay ?? { ...this.parts.audited(), position: 0, facts: new FactsCache() };
+    return usable?.replay ?? startReplay(this.parts);
   }
 }

@@ -21,10 +21,10 @@ const subjectOf = ({ stream, type }: Stored): string | undefined => {
 export const hasPlainTexts = (event: Stored): boolean => {
   const { reason, note_to_buyer, lines = [] } = event.data as LegacyTexts;
   return (
-    subjectOf(event) !== undefined &&
     (isWrittenReason(reason) ||
       note_to_buyer !== undefined ||
-      lines.some(({ note }) => note !== undefined))
+      lines.some(({ note }) => note !== undefined)) &&
+    subjectOf(event) !== undefined
   );
 };
 
@@ -41,13 +41,14 @@ const withoutTexts = (data: LegacyTexts): LegacyTexts => ({
 export const replaceErasedTexts = async <Event extends Stored>(
   vault: Pick<KeyVault, 'knows'>,
   events: readonly Event[],
-): Promise<Event[]> => {
+): Promise<readonly Event[]> => {
   const subjects = new Set(events.filter(hasPlainTexts).flatMap((event) => subjectOf(event) ?? []));
   const erased = new Set<string | undefined>();
   const check = async (subject: string) => {
     if ((await vault.knows(subject)) === 'destroyed') erased.add(subject);
   };
   await Promise.all([...subjects].map(check));
+  if (erased.size === 0) return events;
   return events.map((event) =>
     erased.has(subjectOf(event))
       ? { ...event, data: withoutTexts(event.data as LegacyTexts) }

@@ -38,7 +38,10 @@ const reads = (log: EventLog): Promise<unknown>[] => [
   log.readAll({ after: 0, limit: 1_000 }),
   log.readFold({ after: 0, limit: 1_000 }),
   log.readAll({ after: 0, limit: 1_000, types: ['RequestBound'] }),
-  ...['own0', 'own1', 'own2'].map((owner) => log.readOwner(owner, { after: 0, limit: 1_000 })),
+  ...['own0', 'own1', 'own2'].flatMap((owner) => [
+    log.readOwner(owner, { after: 0, limit: 1_000 }),
+    log.readOwnerFold(owner, { after: 0, limit: 1_000 }),
+  ]),
   ...[{}, { owner: 'own1' }].map((of) => log.readBack({ upTo: 1_000, limit: 1_000, ...of })),
   ...Array.from({ length: STREAMS }, (_, n) => log.readStream(nameOf(n))),
 ];

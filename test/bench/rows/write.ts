@@ -40,6 +40,7 @@ const nothingLog = (id: string, byTurns: boolean): EventLog => {
     readOwner: async () => [],
     readBack: async () => [],
     readFold: async () => [],
+    readOwnerFold: async () => [],
     async *subscribe() {
       yield { kind: 'caughtUp', position };
     },

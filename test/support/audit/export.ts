@@ -16,7 +16,7 @@ export const writeExport = async (
 ): Promise<number> => {
   const body = new AuditBody();
   // In parts, because a large owner does not fit into one string.
-  const parts: string[] = [];
+  const parts: Buffer[] = [];
   let next = '';
   let page: Page;
   do {
@@ -27,8 +27,8 @@ export const writeExport = async (
   const { log, classifier_version, from, to } = page;
   const about = { log, classifier_version, owner, after: from.position };
   const out = openSync(file, 'w');
-  for (const part of [body.head({ ...about, up_to: to.position, at: to.at }), ...parts])
-    writeSync(out, part);
+  writeSync(out, body.head({ ...about, up_to: to.position, at: to.at }));
+  for (const part of parts) writeSync(out, part);
   closeSync(out);
   return body.events;
 };

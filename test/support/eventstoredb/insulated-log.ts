@@ -36,6 +36,10 @@ export const insulated = (log: EventLog, mark: string, start: number): EventLog 
     },
     readFold: async ({ after, limit }) =>
       (await log.readFold({ after: later(after), limit })).map(bare),
+    readOwnerFold: async (owner, options) => {
+      const range = { ...options, after: later(options.after) };
+      return (await log.readOwnerFold(inner(owner), range)).map(bare);
+    },
     async *subscribe({ after, signal }) {
       for await (const item of log.subscribe({ after: later(after), signal })) yield outer(item);
     },

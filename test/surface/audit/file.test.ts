@@ -1,6 +1,7 @@
 /** The file of an audit: the same bytes for the same range, and a refusal that names the line of any damage. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { AuditFileDamaged, openAuditFile } from '#src/adapters/audit-file.ts';
 import { askFile } from '#src/app/audit/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
@@ -34,6 +35,11 @@ const refusedAt = async (damaged: string): Promise<number> => {
   return (error as AuditFileDamaged).line;
 };
 const lines = () => text.split('\n').slice(0, -1);
+/** The lines of the events as an export has them before it chains them. */
+const withoutHashes = () =>
+  lines()
+    .slice(1)
+    .map((line) => line.replace(/^\{"chain":"[^"]*",/, '{'));
 const joined = (all: readonly string[]): string => `${all.join('\n')}\n`;
 
 describe('An exported file', () => {
@@ -56,6 +62,31 @@ describe('An exported file', () => {
       );
       expect(await refusedAt(joined(damaged))).toBe(index + 1);
     }
+  });
+
+  it('is refused with the line that is too short to have a hash', async () => {
+    expect(await refusedAt(joined(lines().with(4, '{}')))).toBe(5);
+  });
+
+  it('is refused with the line of an event that is no JSON, although its hash is right', async () => {
+    const bodyLines = withoutHashes();
+    const body = new AuditBody();
+    const bytes = body.add(bodyLines.with(4, (bodyLines[4] ?? '').slice(0, -1)));
+    const head = body.head(JSON.parse(lines()[0] ?? ''));
+    expect(await refusedAt(head + bytes.toString())).toBe(6);
+  });
+
+  it('with an event that no projection can fold opens, and refuses questions that need its rows', async () => {
+    const body = new AuditBody();
+    const bytes = body.add(
+      withoutHashes().map((line) => line.replace('"type":"LinkCreated"', '"type":"LinkDisabled"')),
+    );
+    const file = `${path}.unfoldable`;
+    writeFileSync(file, body.head(JSON.parse(lines()[0] ?? '')) + bytes.toString());
+    const { deps, file: opened } = await openFileForAudits(file);
+    const asked = { input: { owner_id: OWNER }, requestId: 'r' };
+    expect(await askFile(deps, 'auditState', asked)).toMatchObject({ ok: false });
+    opened.close();
   });
 
   it('is refused with the line where one is missing, doubled or in another place', async () => {

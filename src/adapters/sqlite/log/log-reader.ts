@@ -1,5 +1,5 @@
 /** All reads of log.db. Returns only rows that were checked, and throws LogCorrupted if one is missing. */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { EVENTS } from '#contracts/events/index.ts';
 import type { FoldEvent, Position, StoredEvent } from '#src/ports/event-log.ts';
 import {
@@ -10,20 +10,14 @@ import {
   type Upcasts,
 } from '#src/adapters/event-codec.ts';
 import { GenerationCache } from '#src/adapters/generation-cache.ts';
-import { readLogFile } from '../failure.ts';
 import {
   damaged,
-  FOLD_COLUMNS,
   type FoldRow,
-  FULL_COLUMNS,
   type FullRow,
   requireFoldRow,
   requireFullRow,
-  SLICE_BITS,
 } from './log-records.ts';
-
-/** Ends with `meta.v` if an upcast needs it. */
-type FoldRowV = [...FoldRow, v?: number];
+import { type FoldRowV, prepareReads, sliceOf } from './log-statements.ts';
 
 /*
  * SQLite returns a new string for each value. A fold keeps millions of types and owners and compares
@@ -43,53 +37,6 @@ const shareOwner = (stream: string): string => {
 /** Rows of a fold in memory at a time, so that their texts are freed before a large page is complete. */
 const ROWS_AT_A_TIME = 256;
 
-/** Rows as arrays: building an object for each row costs as much as reading it. */
-const prepareRows = <Row>(db: DatabaseSync, sql: string) => {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return (...values: SQLInputValue[]): Row[] =>
-    readLogFile(() => statement.all(...values)) as unknown as Row[];
-};
-
-const prepareReads = (db: DatabaseSync, hasUpcasts: boolean) => {
-  const prepareFull = (where: string) =>
-    prepareRows<FullRow>(db, `SELECT ${FULL_COLUMNS} FROM events ${where}`);
-  // The versions are read only if an upcast needs them.
-  const version = hasUpcasts ? ", meta ->> '$.v'" : '';
-  return {
-    byPosition: prepareFull('WHERE position > ? ORDER BY position LIMIT ?'),
-    byType: prepareFull(
-      `WHERE position > ? AND position <= ? AND type IN (SELECT value FROM json_each(?))
-       ORDER BY position LIMIT ?`,
-    ),
-    // The join reads the slices in order and each slice by position, so no sorting is needed.
-    byOwner: prepareRows<FullRow>(
-      db,
-      `WITH RECURSIVE slices (slice) AS (
-         SELECT ?1 UNION ALL SELECT slice + 1 FROM slices WHERE slice < ?2
-       )
-       SELECT ${FULL_COLUMNS} FROM slices CROSS JOIN events INDEXED BY events_owner
-       ON position >> ${SLICE_BITS} = slice AND owner = ?3
-       WHERE position > ?4 AND position <= ?5 LIMIT ?6`,
-    ),
-    backInSlice: prepareFull(
-      `INDEXED BY events_owner
-       WHERE position >> ${SLICE_BITS} = ? AND owner = ? AND position <= ?
-       ORDER BY position DESC LIMIT ?`,
-    ),
-    byStream: prepareFull('WHERE stream_id = ? AND revision BETWEEN ? AND ? ORDER BY revision'),
-    // One JSON.parse over many joined rows was measured to be no faster than one per row.
-    folds: prepareRows<FoldRowV>(
-      db,
-      `SELECT ${FOLD_COLUMNS}${version} FROM events WHERE position > ? ORDER BY position LIMIT ?`,
-    ),
-    seal: prepareRows<[number]>(db, 'SELECT seal FROM events WHERE position = ?'),
-    stream: prepareRows<[string]>(db, 'SELECT stream FROM events WHERE position = ?'),
-  };
-};
-
-const sliceOf = (position: Position): number => Math.floor(position / 2 ** SLICE_BITS);
-
 /**
  * Positions and revisions have no gaps: requires the numbers from `first` on in a column, and at least
  * `count` of them, so that a row that an index or a page lost is noticed.
@@ -107,16 +54,24 @@ const requireDense = (
   }
 };
 
-const requireOwner = (rows: readonly FullRow[], owner: string, after: Position): void => {
+/** Requires rising positions after `after`, and streams of the owner, in checked rows. */
+const requireOwner = (
+  rows: readonly (readonly [...FoldRow, ...unknown[]])[],
+  owner: string,
+  after: Position,
+): void => {
   let previous = after;
-  for (const [position, , , , , , , own] of rows) {
-    if (own !== owner || position <= previous)
+  for (const [position, stream] of rows) {
+    if (!stream.startsWith(`${owner}-`) || position <= previous)
       throw damaged(position, 'the index of owners does not match it');
     previous = position;
   }
 };
 
 export type OwnerRange = { after: Position; upTo: Position; limit: number };
+
+const ownerValues = (owner: string, { after, upTo, limit }: OwnerRange) =>
+  [sliceOf(after), sliceOf(upTo), owner, after, upTo, limit] as const;
 
 export class LogReader {
   readonly #reads: ReturnType<typeof prepareReads>;
@@ -161,11 +116,18 @@ export class LogReader {
     );
   }
 
-  readOwner(owner: string, { after, upTo, limit }: OwnerRange): StoredEvent[] {
-    const slices = [sliceOf(after), sliceOf(upTo)] as const;
-    const rows = this.#reads.byOwner(...slices, owner, after, upTo, limit);
-    requireOwner(rows, owner, after);
-    return this.#decode(rows);
+  readOwner(owner: string, range: OwnerRange): StoredEvent[] {
+    const rows = this.#reads.byOwner(...ownerValues(owner, range));
+    const events = this.#decode(rows);
+    requireOwner(rows, owner, range.after);
+    return events;
+  }
+
+  foldOwner(owner: string, range: OwnerRange): FoldEvent[] {
+    const rows = this.#reads.foldsByOwner(...ownerValues(owner, range));
+    for (const row of rows) requireFoldRow(row);
+    requireOwner(rows, owner, range.after);
+    return rows.map((row) => this.#toFold(row));
   }
 
   /** Returns the newest events up to `upTo`, which must not exceed the head, in log order. */
@@ -178,8 +140,9 @@ export class LogReader {
     for (let slice = sliceOf(upTo); slice >= 0 && rows.length < limit; slice -= 1)
       rows.push(...this.#reads.backInSlice(slice, owner, upTo, limit - rows.length));
     rows.reverse();
+    const events = this.#decode(rows);
     requireOwner(rows, owner, 0);
-    return this.#decode(rows);
+    return events;
   }
 
   /** Returns the revisions `from` to `to` (inclusive), which the stream must have. */
