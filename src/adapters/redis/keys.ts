@@ -8,7 +8,7 @@
  */
 import type { ListEntry, ListQuery, Row } from '#src/ports/read-model.ts';
 
-export type PartitionKeys = readonly [head: string, rows: string, order: string];
+export type PartitionKeys = readonly [head: string, rows: string, order: string, before: string];
 
 export type Keys = {
   /**
@@ -22,7 +22,10 @@ export type Keys = {
   counters: string;
   /** What one client has used of one limit. */
   limit(digest: string): string;
-  /** The head has the checkpoint of the partition and its number of rows. */
+  /**
+   * The head has the checkpoint of the partition and its number of rows. `before` exists while a process reads a
+   * snapshot of the partition.
+   */
   partition(id: string, partition: number): PartitionKeys;
 };
 
@@ -35,7 +38,7 @@ export const keysOf = (log: string): Keys => {
     limit: (digest) => `${prefix}:limit:${digest}`,
     partition: (id, partition) => {
       const base = `${prefix}:{${partition}}:${id}`;
-      return [`${base}:head`, `${base}:rows`, `${base}:order`];
+      return [`${base}:head`, `${base}:rows`, `${base}:order`, `${base}:before`];
     },
   };
 };

@@ -14,7 +14,8 @@ import {
   splitMember,
 } from './keys.ts';
 import { addHash, digestText, entryHash, hashOf, noRows, rowText } from '../row-digest.ts';
-import { AT, type Client, COMMIT, EVERYTHING, LOAD, together } from './scripts.ts';
+import { AT, type Client, COMMIT, LOAD, together } from './scripts.ts';
+import { type PartitionSnapshot, readSnapshot } from './snapshot.ts';
 import type { Spaces } from './spaces.ts';
 import { WarmRows } from './warm-rows.ts';
 
@@ -106,17 +107,13 @@ export class ProjectorStore {
   }
 
   async digest(space: Space, partition: number) {
-    const id = await this.#currentId(space);
-    const reply = id && (await EVERYTHING.run(this.#writes, this.#keys.partition(id, partition)));
-    const [at, flat, order] = (reply || ['0', [], []]) as [string, string[], string[]];
-    return { checkpoint: Number(at), ...digestOf(flat, order) };
+    const { checkpoint, rows, members } = await this.#snapshot(space, partition);
+    return { checkpoint, ...digestOf(rows, members) };
   }
 
   async partitionRows(space: Space, partition: number) {
-    const id = await this.#currentId(space);
-    const reply = id && (await EVERYTHING.run(this.#writes, this.#keys.partition(id, partition)));
-    const [at, flat] = (reply || ['0', []]) as [string, string[]];
-    return { checkpoint: Number(at), rows: rowsIn(flat) };
+    const { checkpoint, rows } = await this.#snapshot(space, partition);
+    return { checkpoint, rows: Array.from(rows, rowOf) };
   }
 
   async count(space: Space): Promise<number> {
@@ -124,6 +121,13 @@ export class ProjectorStore {
     if (id === undefined) return 0;
     const count = (partition: number) => this.#writes.hlen(this.#keys.partition(id, partition)[1]);
     return (await Promise.all(ALL.map(count))).reduce((sum, rows) => sum + rows, 0);
+  }
+
+  async #snapshot(space: Space, partition: number): Promise<PartitionSnapshot> {
+    const id = await this.#currentId(space);
+    return id === undefined
+      ? { checkpoint: 0, rows: new Map(), members: new Set() }
+      : readSnapshot(this.#writes, this.#keys.partition(id, partition));
   }
 
   async #currentId(space: Space): Promise<string | undefined> {
@@ -171,29 +175,23 @@ const groupsOf = (batches: readonly PartitionBatch[]): PartitionBatch[][] => {
   return groups;
 };
 
-/** The rows of a reply, which has fields and values in turn. */
-const rowsIn = (flat: readonly string[]): RowJson[] => {
-  const rows: RowJson[] = [];
-  for (let i = 0; i < flat.length; i += 2) {
-    const [scope, key] = splitField(flat[i] ?? '');
-    rows.push({ scope, key, json: rowJson(flat[i + 1] ?? '') });
-  }
-  return rows;
+const rowOf = ([field, value]: [string, string]): RowJson => {
+  const [scope, key] = splitField(field);
+  return { scope, key, json: rowJson(value) };
 };
 
 const digestOf = (
-  flat: readonly string[],
-  order: readonly string[],
+  rows: ReadonlyMap<string, string>,
+  members: ReadonlySet<string>,
 ): { rows: number; digest: string } => {
   const digest = noRows();
-  for (let i = 0; i < flat.length; i += 2) {
-    const [scope, key] = splitField(flat[i] ?? '');
-    const value = flat[i + 1] ?? '';
+  for (const [field, value] of rows) {
+    const [scope, key] = splitField(field);
     digest.rows += 1;
     const [sort, row] = [decodeSort(value), decodeRow(value)];
     addHash(digest, hashOf(rowText({ scope, key, sort, row })));
   }
-  for (const member of order) {
+  for (const member of members) {
     const [scope, list, sort, key] = splitMember(member) ?? [];
     if (scope !== undefined && list !== undefined && sort !== undefined)
       addHash(digest, entryHash(scope, key ?? '', [list, sort]));

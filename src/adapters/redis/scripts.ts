@@ -1,5 +1,5 @@
 /**
- * The scripts. Each uses one partition (KEYS: head, rows, order), or the table of spaces. Redis runs and
+ * The scripts. Each uses one partition (KEYS: head, rows, order, before), or the table of spaces. Redis runs and
  * persists a script atomically, so that a crash keeps all of its effects or none.
  */
 import { createHash } from 'node:crypto';
@@ -49,7 +49,7 @@ export const together = <T>(client: Client, send: () => T): T => {
 
 // Redis can lose a key (a wrong eviction policy, a shard that was emptied): a partition whose size
 // differs from its head counts as lost.
-const READ_HEAD = `
+export const READ_HEAD = `
   local head = redis.call('HMGET', KEYS[1], 'at', 'rows', 'placed', 'dropped')
   local rows, placed = redis.call('HLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])
   local at = head[1]
@@ -123,14 +123,6 @@ export const LOAD = script(
   return result`,
 );
 
-/** Returns the checkpoint, field and row in turn, and the members of the order. */
-export const EVERYTHING = script(
-  ' flags=no-writes',
-  `${READ_HEAD}
-  if not at then return false end
-  return {at, redis.call('HGETALL', KEYS[2]), redis.call('ZRANGE', KEYS[3], 0, -1)}`,
-);
-
 /**
  * ARGV: from, to, the number of rows, field and value in turn for each row, then command and member in turn for each
  * entry of a list that changes. An empty value deletes. Returns 1; 0, without effect, when the checkpoint is not
@@ -141,8 +133,20 @@ export const COMMIT = script(
   `${READ_HEAD}
   if head[4] or (at or '0') ~= ARGV[1] then return 0 end
   if not at then
-    redis.call('UNLINK', KEYS[2], KEYS[3])
+    redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4])
     rows, placed = 0, 0
+  end
+  local isRead = redis.call('EXISTS', KEYS[4]) == 1
+  local function keepRow(field)
+    if isRead then redis.call('HSETNX', KEYS[4], 'r' .. field, redis.call('HGET', KEYS[2], field) or '') end
+  end
+  local function change(command, member)
+    if isRead then
+      local had = redis.call('ZSCORE', KEYS[3], member) and '1' or ''
+      redis.call('HSETNX', KEYS[4], 'm' .. member, had)
+    end
+    if command == 'ZADD' then return redis.call('ZADD', KEYS[3], 0, member) end
+    return -redis.call('ZREM', KEYS[3], member)
   end
   local entries = 4 + 2 * ARGV[3]
   for i = 4, entries - 1, 2 do
@@ -152,27 +156,23 @@ export const COMMIT = script(
       local place = string.sub(stored, 1, ${SORT_DIGITS})
       return string.sub(field, 1, cut) .. place .. '\\0' .. string.sub(field, cut + 1)
     end
+    keepRow(field)
     if value == '' then
       local stored = redis.call('HGET', KEYS[2], field)
       if stored then
         rows = rows - redis.call('HDEL', KEYS[2], field)
-        placed = placed - redis.call('ZREM', KEYS[3], member(stored))
+        placed = placed + change('ZREM', member(stored))
       end
     elseif redis.call('HSET', KEYS[2], field, value) == 1 then
       rows = rows + 1
       local first = string.byte(value, 1)
       if first ~= 123 and first ~= 91 then
-        placed = placed + redis.call('ZADD', KEYS[3], 0, member(value))
+        placed = placed + change('ZADD', member(value))
       end
     end
   end
-  for i = entries, #ARGV, 2 do
-    if ARGV[i] == 'ZADD' then
-      placed = placed + redis.call('ZADD', KEYS[3], 0, ARGV[i + 1])
-    else
-      placed = placed - redis.call('ZREM', KEYS[3], ARGV[i + 1])
-    end
-  end
+  for i = entries, #ARGV, 2 do placed = placed + change(ARGV[i], ARGV[i + 1]) end
+  if isRead then redis.call('HSET', KEYS[4], 'at', ARGV[2]) end
   redis.call('HSET', KEYS[1], 'at', ARGV[2], 'rows', rows, 'placed', placed)
   return 1`,
 );
@@ -192,7 +192,7 @@ export const BEGIN = script(
  */
 export const CLEAR = script(
   ' flags=allow-oom',
-  `redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+  `redis.call('UNLINK', unpack(KEYS))
   redis.call('HSET', KEYS[1], 'dropped', 1)
   redis.call('EXPIRE', KEYS[1], ARGV[1])
   return 1`,
