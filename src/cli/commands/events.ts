@@ -1,13 +1,12 @@
 /** Shows and follows events of the log. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Desk, type DeskRequest, withDesk } from '../desk/desk-client.ts';
 import type { CommonOptions } from '../options.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
+import { followUntilInterrupted } from '../terminal/follow.ts';
 import { formatTable, print, printNotice } from '../terminal/output.ts';
 import { type ShownEvent, toCells } from '../texts/event-text.ts';
 
 export const EVENTS_PAGE_MAX = 1_000;
-const POLL_EVERY_MS = 500;
 
 /** Which events: those of a stream or of an owner; without either, all. */
 type Selection = Pick<DeskRequest<'readEvents'>, 'owner_id' | 'stream'>;
@@ -79,12 +78,8 @@ const followEvents = async (
   request: Selection & Bounds,
   options: CommonOptions,
 ): Promise<void> => {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   let { after } = request;
-  while (!signal.aborted) {
+  await followUntilInterrupted(async () => {
     after = await printAll(desk, { ...request, after }, options);
-    await pause(POLL_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
+  });
 };

@@ -100,8 +100,7 @@ export const defineDeskCommand = (
         if (notice && !options.json) printNotice(notice(answer));
         if (hasJsonRows && options.json) printRows(answer as Page);
         else printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));
-        if (options.follow)
-          await follow?.(desk, request, { answer, isJson: options.json ?? false });
+        if (options.follow) await follow?.(desk, request, { answer, options });
       });
     });
 };

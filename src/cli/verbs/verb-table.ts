@@ -10,7 +10,7 @@ import {
   auditStateText,
   auditTraceText,
 } from '../texts/audit-text.ts';
-import { followActs } from './follow-acts.ts';
+import { followActs, requireFollowable } from './follow-acts.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
@@ -189,6 +189,7 @@ const VERBS: Verbs = {
     hasJsonRows: true,
     text: auditHistoryText,
     flags: { ...OF_FILE.flags, '--follow': 'Show new acts until the command is interrupted' },
+    complete: requireFollowable,
     follow: followActs,
   },
   auditExport: { words: 'audit export' },

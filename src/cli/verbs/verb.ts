@@ -49,7 +49,7 @@ export type Verb<Request = object, Answer = object> = {
   follow?(
     desk: Desk,
     request: Partial<Request>,
-    about: { answer: Answer; isJson: boolean },
+    about: { answer: Answer; options: VerbOptions },
   ): Promise<void>;
   /** Members of a list's rows that are shown, separated by spaces; default: those with plain values. */
   columns?: string;

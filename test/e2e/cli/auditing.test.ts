@@ -2,7 +2,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { killAll, run, serve, type Server } from '../../support/clients/cli.ts';
+import {
+  ended,
+  killAll,
+  run,
+  serve,
+  type Server,
+  start,
+  until,
+} from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { ROOT } from '../../support/source/tree.ts';
 
@@ -96,5 +104,58 @@ describe("The auditor's page", () => {
     const damaged = await run('audit', 'state', '--owner', 'northwind', '--file', file);
     expect(damaged.code).toBe(4);
     expect(damaged.stderr).toContain('line 21:');
+  });
+});
+
+describe('audit history --follow', () => {
+  const follow = (...more: string[]) =>
+    ['audit', 'history', '--owner', 'northwind', '--follow', '--limit', '1', ...more] as const;
+
+  it('prints new acts that pass its filters until SIGINT, and ends with 0', async () => {
+    const following = start(follow('--kind', 'LinkCreated', '--json', '--data', data));
+    const end = ended(following);
+    let seen = '';
+    following.stdout?.on('data', (chunk) => (seen += String(chunk)));
+    expect(await until(() => seen.includes('as_of'), 10_000)).toBe(true);
+    const { url, api_key: key } = server.ready;
+    for (const campaign of ['followed-1', 'followed-2'])
+      await fetch(`${url}/api/affiliate/v1/links`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'idempotency-key': campaign,
+        },
+        body: JSON.stringify({ target: { kind: 'search', ref: 'mug' }, campaign }),
+      });
+    const acts = () =>
+      seen
+        .split('as_of')
+        .at(-1)
+        ?.match(/"type":"\w+"/g);
+    expect(await until(() => acts()?.length === 2, 10_000), seen).toBe(true);
+    expect(acts()).toEqual(['"type":"LinkCreated"', '"type":"LinkCreated"']);
+    following.kill('SIGINT');
+    expect(await end).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('is refused for the desk, whose history would have each look', async () => {
+    const refused = await run('audit', 'history', '--owner', 'desk', '--follow', '--data', data);
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('tributary events tail --owner desk --follow');
+  });
+
+  it('says that there is nothing to follow in a file, and in a data directory without a server', async () => {
+    const file = join(directory.fresh(), 'northwind.audit');
+    await run('audit', 'export', '--owner', 'northwind', file, '--data', data);
+    expect(await run(...follow('--file', file))).toMatchObject({
+      code: 0,
+      stderr: 'Nothing is added to a file, so there is nothing to follow.\n',
+    });
+    await server.stop();
+    expect(await run(...follow('--data', data))).toMatchObject({
+      code: 0,
+      stderr: 'No server runs on this directory, so there is nothing to follow.\n',
+    });
   });
 });
