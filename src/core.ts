@@ -13,6 +13,7 @@ import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import type { SystemSecrets } from '#src/adapters/system/secrets.ts';
 import { type App, type AppDeps, openApp } from '#src/app/app.ts';
+import { personNameIn } from '#src/app/audit/people.ts';
 import { Replays } from '#src/app/audit/replays.ts';
 import { readLastEvent } from '#src/app/events/last-event.ts';
 import { withOwnerIndex } from '#src/app/events/owner-index.ts';
@@ -23,6 +24,7 @@ import { type Timeline, timeline } from '#src/app/events/timeline.ts';
 import type { Credentials } from '#src/app/pipeline/authenticate.ts';
 import type { Position } from '#src/ports/event-log.ts';
 import type { Metrics } from '#src/ports/metrics.ts';
+import type { ReadModels } from '#src/ports/read-model.ts';
 import type { Filling } from '#src/app/read-models/lag.ts';
 import { eventLoopTurns } from '#src/app/shared/turns.ts';
 import type { AgentRow, DeskTokenRow, KeyRow } from '#src/ports/rows.ts';
@@ -156,7 +158,7 @@ const open = async (
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
-    replays: replaysOf(vault),
+    ...auditsOf(vault, readModels),
     projections: projectionDesk({ ...builds, log, engine, stackOf, logger }),
   };
   const { ready, isFilled } = catchUpAfter(models.ready, deps);
@@ -168,8 +170,13 @@ const open = async (
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
 };
 
-const replaysOf = (vault: KeyVault): Replays =>
-  new Replays({ ...OWNER_FOLDS, shown: (events) => replaceErasedTexts(vault, events) });
+const auditsOf = (
+  vault: KeyVault,
+  readModels: ReadModels,
+): Pick<AppDeps, 'replays' | 'personName'> => ({
+  replays: new Replays({ ...OWNER_FOLDS, shown: (events) => replaceErasedTexts(vault, events) }),
+  personName: personNameIn(readModels),
+});
 
 const openCatalogBuilds = ({ config, logger }: Base, log: string): CatalogBuilds => {
   const isInMemory = config.eventLogUrl.startsWith('memory:');

@@ -37,6 +37,11 @@ export const auditExport = deskQuery({
     from: auditAsOf,
     to: auditAsOf,
     classifier_version: z.int(),
+    people: z
+      .record(z.string(), z.string())
+      .describe(
+        'Names that desk tokens were issued for, by the actor of their events in these lines',
+      ),
   }),
   example: {
     name: 'of acme',
@@ -48,6 +53,7 @@ export const auditExport = deskQuery({
       from: { position: 0, at: null, shown_at: EXAMPLE_AT },
       to: AUDIT_AS_OF,
       classifier_version: 1,
+      people: { 'desk:LWaBGZ33b8yo': 'Ada Lovelace' },
     },
   },
 });

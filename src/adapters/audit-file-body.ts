@@ -16,6 +16,8 @@ export type AuditFileHead = {
   format: 'tributary-audit';
   log: string;
   owner: string;
+  /** Names that desk tokens were issued for, by the actor of their events, in order of the actor. */
+  people?: Readonly<Record<string, string>>;
   /** Why personal data was opened. */
   reason?: string;
   /** Of the body: every line after the head, with its line break. */
@@ -76,7 +78,8 @@ export class AuditBody {
 
   /** Returns the head line with its line break. Call it once, after the last line. */
   head(about: Omit<AuditFileHead, 'events' | 'format' | 'sha256' | 'version'>): string {
-    const { after, at, classifier_version, log, owner, reason, up_to } = about;
+    const { after, at, classifier_version, log, owner, people = {}, reason, up_to } = about;
+    const names = Object.entries(people).sort(([a], [b]) => (a < b ? -1 : 1));
     // The members are in canonical order.
     const head: AuditFileHead = {
       after,
@@ -86,6 +89,7 @@ export class AuditBody {
       format: 'tributary-audit',
       log,
       owner,
+      ...(names.length > 0 && { people: Object.fromEntries(names) }),
       ...(reason !== undefined && { reason }),
       sha256: this.#hash.digest('hex'),
       up_to,

@@ -41,6 +41,7 @@ export const openFileForAudits = async (
   };
   const file = await openAuditFile(path, { onRead, onEvent });
   const { owner, after, up_to } = file.about;
+  const people = new Map(Object.entries(file.about.people ?? {}));
   const isWhole = after === 0;
   const replays = new Replays({
     audited() {
@@ -63,6 +64,7 @@ export const openFileForAudits = async (
       list: async (name, query) => (isWhole ? atEnd((rows) => rows.list(name, query)) : []),
     },
     facts: new FactsCache(),
+    personName: async (actor) => people.get(actor),
     following: { passed: async () => true, asOf: () => head },
     vault: { unseal: async (texts) => texts.map((text) => file.opened.get(text)) },
     // For the cursors of this process only.

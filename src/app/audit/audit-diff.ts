@@ -13,6 +13,7 @@ import { DAY_MS, iso } from '../shared/time.ts';
 import { countReplay } from './audit-performance.ts';
 import { AUDITED, agentNameOf } from './audited-records.ts';
 import { auditedMoment, type Moment, renderMoment } from './moments.ts';
+import { withPeople } from './people.ts';
 import type { Replay } from './replays.ts';
 
 type Answer = z.output<DeskOperations['auditDiff']['output']>;
@@ -113,7 +114,13 @@ export const auditDiff: AuditHandler<'auditDiff'> = async (deps, input, call) =>
   const page = await deps.replays.at(deps.log, { owner, position: start }, async (replay) =>
     changesIn(deps, replay, { owner, upTo: to.position, limit }),
   );
-  return done({ ...page, numbers, from: renderMoment(from), to: renderMoment(to) });
+  return done({
+    ...page,
+    changes: await withPeople(deps, page.changes),
+    numbers: await withPeople(deps, numbers),
+    from: renderMoment(from),
+    to: renderMoment(to),
+  });
 };
 
 /** Reads at most `limit` changes after the position of the fold, and advances it to the last event that was read. */

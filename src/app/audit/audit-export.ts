@@ -6,6 +6,7 @@ import { openTexts } from '../privacy/sealed-texts.ts';
 import { canonicalJson } from '../shared/canonical-json.ts';
 import { vaultFor } from './audit-state.ts';
 import { auditedMoment, renderMoment } from './moments.ts';
+import { namePeople } from './people.ts';
 
 /** Sealed texts begin with the version of their form and the id of their subject. */
 const SEALED_TEXT = /^s\d+\.(?:led|hnd)_/;
@@ -53,6 +54,10 @@ export const auditExport: DeskHandler<'auditExport'> = async (deps, input, call)
     from: renderMoment(from),
     to: renderMoment({ ...to, position: upTo }),
     classifier_version: deps.classifierVersion,
+    people: await namePeople(
+      deps,
+      events.map(({ meta }) => meta.actor),
+    ),
   });
 };
 

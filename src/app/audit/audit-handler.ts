@@ -10,7 +10,14 @@ import type { OwnerLog } from './moments.ts';
 /** What audits need that an exported file answers, too: a log that is read by owner, and the read models at its end. */
 export type OwnerAuditDeps = Pick<
   DeskDeps,
-  'replays' | 'readModels' | 'facts' | 'following' | 'secrets' | 'clock' | 'classifierVersion'
+  | 'replays'
+  | 'personName'
+  | 'readModels'
+  | 'facts'
+  | 'following'
+  | 'secrets'
+  | 'clock'
+  | 'classifierVersion'
 > & { log: OwnerLog & Pick<EventLog, 'readOwnerFold'>; vault: OpeningVault };
 
 export type AuditHandler<Id extends DeskOperationId> = (

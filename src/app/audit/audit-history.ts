@@ -12,6 +12,7 @@ import { present } from '../shared/present.ts';
 import { iso, renderAsOf } from '../shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { auditedMoment } from './moments.ts';
+import { withPeople } from './people.ts';
 
 export type AuditAct = z.output<DeskOperations['auditHistory']['output']>['data'][number];
 
@@ -91,8 +92,9 @@ export const auditHistory: AuditHandler<'auditHistory'> = async (deps, input, ca
   const upTo = Math.min(until.position, before - 1);
   const page = await readActs(deps, { owner, after: since.position, upTo, limit, filters });
   const names = await agentNames(deps, owner, page.acts);
+  const acts = await withPeople(deps, page.acts);
   return done({
-    data: page.acts.map((act) => ({ ...act, ...present({ agent_name: names.get(act.agent_id) }) })),
+    data: acts.map((act) => ({ ...act, ...present({ agent_name: names.get(act.agent_id) }) })),
     next_before: page.next_before,
     as_of: renderAsOf(until),
   });

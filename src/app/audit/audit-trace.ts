@@ -17,6 +17,7 @@ import { iso } from '../shared/time.ts';
 import { causeOf } from './audit-diff.ts';
 import { AUDITED, renderAudited } from './audited-records.ts';
 import { findRequest } from './find-request.ts';
+import { withPeople } from './people.ts';
 import { type ChainEvent, readChain } from './record-chain.ts';
 
 type Answer = z.output<DeskOperations['auditTrace']['output']>;
@@ -51,8 +52,8 @@ export const auditTrace: DeskHandler<'auditTrace'> = async (deps, { id, owner_id
   return done({
     id,
     owner_id: owner,
-    events: traced,
-    audited,
+    events: await withPeople(deps, traced),
+    audited: await withPeople(deps, audited),
     ...present({ answer }),
     more: subject.more || chain.isCut || chain.events.length > SHOWN_MAX,
   });

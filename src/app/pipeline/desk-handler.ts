@@ -4,6 +4,7 @@ import { testSpaceOf } from '#contracts/spaces.ts';
 import type { DeskCall } from './call.ts';
 import type { Deps } from './deps.ts';
 import { type Outcome, refuse } from './outcome.ts';
+import type { PersonName } from '../audit/people.ts';
 import type { Replays } from '../audit/replays.ts';
 import type { ProjectionDesk } from '../read-models/projection-desk.ts';
 
@@ -12,6 +13,7 @@ export type DeskDeps = Deps & {
   projections: ProjectionDesk;
   /** Folds of owners that audits read. */
   replays: Replays;
+  personName: PersonName;
 };
 
 export type DeskInput<Id extends DeskOperationId> = z.output<DeskOperations[Id]['input']>;

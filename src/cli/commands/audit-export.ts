@@ -18,6 +18,7 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
   const partial = `${path}.part`;
   const bodyPath = `${path}.body`;
   const body = new AuditBody();
+  const people: Page['people'] = {};
   try {
     const last = await withDesk(options, async (desk) => {
       const out = await open(bodyPath, 'w', 0o600);
@@ -27,6 +28,7 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
         for (;;) {
           const page: Page = await desk.call('auditExport', request);
           await out.write(body.add(page.lines));
+          Object.assign(people, page.people);
           bar.update(page.next_after ?? page.to.position, page.to.position);
           if (page.next_after === null) return page;
           // The first answer fixes the end, so that later pages do not move it.
@@ -43,6 +45,7 @@ export const exportAudit = async (path: string, options: Options): Promise<void>
       classifier_version: last.classifier_version,
       log: last.log,
       owner,
+      people,
       ...(reason !== undefined && { reason }),
       up_to: last.to.position,
     });

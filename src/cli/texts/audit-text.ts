@@ -17,7 +17,14 @@ const timeText = (at: string): string => at.replace('T', ' ').replace(/\.\d+Z$/,
 const asOfText = ({ position, at }: AsOf): string =>
   `As of position ${position}${at === null ? ', before the first event' : `, ${timeText(at)}`}.`;
 
+type Named = { actor_name?: string | undefined; agent_name?: string | undefined };
 type Agent = { agent_id?: string | undefined; agent_name?: string | undefined };
+
+/** The name of who did it: of an agent, or of a person at the desk. */
+const actorName = ({ actor_name, agent_name }: Named): string => {
+  const name = actor_name ?? agent_name;
+  return name === undefined ? '-' : formatSafely(name);
+};
 
 const byName = ({ agent_id, agent_name }: Agent): string =>
   [agent_name === undefined ? [] : formatSafely(agent_name), agent_id ?? []].flat().join(' ') ||
@@ -83,8 +90,12 @@ export const auditPerformanceText = (answer: Performance): string => {
   return [asOfText(answer.as_of), countedText(answer), ...more].join('\n');
 };
 
-const requestText = ({ actor, request_id }: { actor: string; request_id: string }): string =>
-  `${actor}  ${request_id}`;
+const requestText = ({
+  actor,
+  actor_name,
+  request_id,
+}: { actor: string; request_id: string } & Named): string =>
+  [actor, actor_name === undefined ? [] : formatSafely(actor_name), request_id].flat().join('  ');
 
 export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff): string => {
   const records = changes.map((change) => [
@@ -96,7 +107,7 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
     change.from === change.to ? change.to : `${change.from ?? ''} > ${change.to}`,
     change.type,
     change.actor,
-    change.agent_name === undefined ? '-' : formatSafely(change.agent_name),
+    actorName(change),
     change.request_id,
   ]);
   const days = numbers.map(({ day, metric, currency = '', from: earlier, to: later, ...cause }) => [
@@ -116,7 +127,7 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
     'STATUS',
     'EVENT',
     'ACTOR',
-    'AGENT',
+    'ACTOR NAME',
     'REQUEST',
   ];
   return [
@@ -137,12 +148,12 @@ export const auditDiffText = ({ changes, numbers, next_after, from, to }: Diff):
   ].join('\n');
 };
 
-/** The cells of an act: position, time, actor, agent, surface, act, outcome, record, request. */
+/** The cells of an act: position, time, actor, its name, key, surface, act, outcome, record, request. */
 export const actCells = (act: Act): string[] => [
   String(act.position),
   timeText(act.at),
   act.actor,
-  act.agent_name === undefined ? '-' : formatSafely(act.agent_name),
+  actorName(act),
   act.key_id ?? '-',
   act.surface,
   act.outcome === 'done' ? act.type : act.operation,
@@ -155,7 +166,7 @@ export const ACT_HEADS = [
   'POSITION',
   'TIME',
   'ACTOR',
-  'AGENT',
+  'ACTOR NAME',
   'KEY',
   'SURFACE',
   'ACT',

@@ -15,6 +15,7 @@ export const writeExport = async (
   { ask, query = '' }: { ask(path: string): Promise<object>; query?: string },
 ): Promise<number> => {
   const body = new AuditBody();
+  const people: Page['people'] = {};
   // In parts, because a large owner does not fit into one string.
   const parts: Buffer[] = [];
   let next = '';
@@ -22,10 +23,11 @@ export const writeExport = async (
   do {
     page = (await ask(`/audit/events?owner_id=${owner}${query}${next}`)) as Page;
     parts.push(body.add(page.lines));
+    Object.assign(people, page.people);
     next = `&to=${page.to.position}&after=${String(page.next_after)}`;
   } while (page.next_after !== null);
   const { log, classifier_version, from, to } = page;
-  const about = { log, classifier_version, owner, after: from.position };
+  const about = { log, classifier_version, owner, people, after: from.position };
   const out = openSync(file, 'w');
   writeSync(out, body.head({ ...about, up_to: to.position, at: to.at }));
   for (const part of parts) writeSync(out, part);

@@ -125,6 +125,17 @@ describe('An exported file', () => {
     await exported(app, OWNER);
   });
 
+  it('names the people at the desk in its head, and beside their acts', async () => {
+    const { deps, file } = await openFileForAudits(path);
+    const [actor = ''] = Object.keys(file.about.people ?? {});
+    expect(file.about.people).toEqual({ [actor]: 'root' });
+    const input = { owner_id: OWNER, actor, limit: 1 };
+    expect(await askFile(deps, 'auditHistory', { input, requestId: 'r' })).toMatchObject({
+      value: { data: [{ actor, actor_name: 'root' }] },
+    });
+    file.close();
+  });
+
   it('from a later position has the history, and refuses what needs the beginning', async () => {
     const late = await exported(app, OWNER, { query: '&from=12' });
     const { deps, file } = await openFileForAudits(late);

@@ -96,6 +96,11 @@ describe('The history of an owner', () => {
       code: 'scope_missing',
       key_id: agent.keyId,
     });
+    // The token of the command line belongs to no person.
+    expect(data.find(({ type }) => type === 'LeadAccepted')).toMatchObject({
+      actor: expect.stringMatching(/^desk:/),
+      actor_name: 'root',
+    });
     const positions = data.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((a, b) => b - a));
   });

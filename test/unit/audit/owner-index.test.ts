@@ -4,7 +4,7 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { withOwnerIndex } from '#src/app/events/owner-index.ts';
 import { NO_STREAM, UnknownEventType } from '#src/ports/event-log.ts';
 import { type Row, ReadModelRebuilding, type ReadModels } from '#src/ports/read-model.ts';
-import { several } from '../conformance/log-events.ts';
+import { several } from '../../conformance/log-events.ts';
 
 const OWNER = 'anna';
 
