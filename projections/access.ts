@@ -6,7 +6,7 @@ import type { Projection } from './projection.ts';
 /** The rows of `credentials`, listed per owner and kind, newest first. */
 export const access: Projection<CredentialRow> = {
   name: 'access',
-  version: 5,
+  version: 6,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);

@@ -70,7 +70,7 @@ const deskToken = (row: DeskTokenRow | undefined, event: FoldEvent): DeskTokenRo
 /** Agents, keys and desk tokens by id, as authentication needs them. */
 export const credentials: Projection<CredentialRow> = {
   name: 'credentials',
-  version: 5,
+  version: 6,
   handles: ACCESS_EVENTS,
   place(event) {
     const { kind, id } = credentialOf(event);

@@ -190,7 +190,17 @@ export const connectionExample = {
     };
   }),
   granted_scopes: ['products:read', 'links:write'],
-  review: { status: 'approved', decided_at: AT },
+  review: {
+    status: 'approved',
+    decided_at: AT,
+    last_request: {
+      scopes: ['products:read', 'links:write', 'handoffs:write'],
+      requested_at: AT,
+      outcome: 'partial',
+      reason: 'No handoffs yet',
+      decided_at: AT,
+    },
+  },
   operations: [
     { id: 'getConnection', allowed: true },
     { id: 'searchProducts', allowed: true },

@@ -35,6 +35,17 @@ export const connection = z
         .describe(
           'The scopes of a request that staff have not decided; the granted ones stay valid',
         ),
+      last_request: z
+        .object({
+          scopes: z.array(z.enum(SCOPE_NAMES)).describe('What was requested'),
+          requested_at: time,
+          outcome: z
+            .enum(['pending', 'granted', 'partial', 'denied'])
+            .describe('partial: some of the scopes were not granted'),
+          reason: z.string().optional().describe('Why staff decided so'),
+          decided_at: time.optional(),
+        })
+        .describe('The last request for access, beside what is granted now'),
     }),
     operations: z.array(z.object({ id: z.string(), allowed: z.boolean() })),
     limits: z.record(z.string(), z.int()).describe('Each name has its unit'),

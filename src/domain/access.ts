@@ -24,6 +24,16 @@ export type AgentRejection =
 /** The name, the purpose and the scopes of an agent. */
 type Access = Omit<EventData<'AccessRequested'>, 'agent_id'>;
 
+/** The last request for access, and its decision. `partial`: some of its scopes were not granted. */
+export type LastRequest = {
+  scopes: string[];
+  /** Epoch milliseconds. */
+  requested_at: number;
+  outcome: 'pending' | 'granted' | 'partial' | 'denied';
+  reason?: string;
+  decided_at?: number;
+};
+
 export type AgentState = {
   agent_id: string;
   /** From the last approval; before the first one, from the request. */
@@ -31,6 +41,7 @@ export type AgentState = {
   purpose: string;
   /** The request that is not decided yet. The granted access stays in force meanwhile. */
   pending?: Access | undefined;
+  last_request: LastRequest;
   /** The scopes of the pending or denied request; otherwise the granted ones. */
   requested: string[];
   granted: string[];
@@ -49,10 +60,12 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
       const { agent_id, ...pending } = event.data;
       const { name, purpose, scopes: requested } = pending;
       const version = (state?.version ?? -1) + 1;
+      const asked = { scopes: requested, requested_at: event.at, outcome: 'pending' as const };
+      const request = { pending, requested, last_request: asked, version };
       // Buyers see the name, so it changes with the approval and not with the request.
-      if (state && state.granted.length > 0) return { ...state, pending, requested, version };
+      if (state && state.granted.length > 0) return { ...state, ...request };
       const first = { created_at: event.at, ...state, agent_id, name, purpose, granted: [] };
-      return { ...first, pending, requested, status: 'requested', version };
+      return { ...first, ...request, status: 'requested' };
     }
     if (!state) throw new Error(`${event.type} on an agent that was never requested`);
     const next = { ...state, reason: event.data.reason, version: state.version + 1 };
@@ -63,10 +76,13 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
         // The decision closes the request: scopes that it leaves out need a new one.
         const decision = { pending: undefined, requested: scopes, decided_at: event.at };
         const access = { name, purpose, granted: scopes, suspended_by: undefined };
-        return { ...next, ...decision, ...access, status: 'approved' };
+        const isPartial = state.requested.some((scope) => !scopes.includes(scope));
+        const last_request = decideRequest(state, event, isPartial ? 'partial' : 'granted');
+        return { ...next, ...decision, ...access, last_request, status: 'approved' };
       }
       case 'AccessDenied': {
-        const denied = { ...next, pending: undefined, decided_at: event.at };
+        const last_request = decideRequest(state, event, 'denied');
+        const denied = { ...next, pending: undefined, last_request, decided_at: event.at };
         return state.granted.length > 0
           ? { ...denied, requested: state.granted }
           : { ...denied, status: 'denied' };
@@ -126,6 +142,14 @@ export const agent: Decider<AgentState, AgentCommand, AgentEvent, AgentRejection
     }
   },
 };
+
+/** The request with its decision; without a pending request, the last one as it was. */
+const decideRequest = (
+  { pending, last_request }: AgentState,
+  { at, data }: { at: number; data: { reason: string } },
+  outcome: LastRequest['outcome'],
+): LastRequest =>
+  pending ? { ...last_request, outcome, reason: data.reason, decided_at: at } : last_request;
 
 type KeyEvent = EventOf<KeyEventType>;
 

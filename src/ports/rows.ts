@@ -57,6 +57,13 @@ export type AgentRow = {
   name: string;
   purpose: string;
   pending?: { name: string; purpose: string; scopes: string[] } | undefined;
+  last_request: {
+    scopes: string[];
+    requested_at: number;
+    outcome: 'pending' | 'granted' | 'partial' | 'denied';
+    reason?: string;
+    decided_at?: number;
+  };
   requested: string[];
   granted: string[];
   status: 'requested' | 'approved' | 'denied' | 'suspended';

@@ -59,6 +59,42 @@ describe('getConnection', () => {
   });
 });
 
+describe('getConnection of an agent whose owner requests more', () => {
+  it('shows the request and its decision beside the scopes that are granted', async () => {
+    const { key: narrow, agentId } = await app.agent('asking', ['products:read']);
+    const review = async () => {
+      const { body } = await app.send({ method: 'GET', url: `${V1}/connection`, key: narrow });
+      const { granted_scopes, review } = body as Record<string, Record<string, unknown>>;
+      return { granted_scopes, last_request: review?.['last_request'] };
+    };
+    const granted = { granted_scopes: ['products:read'] };
+    expect(await review()).toMatchObject({ ...granted, last_request: { outcome: 'granted' } });
+    const scopes = ['products:read', 'links:write'];
+    const request = { owner_id: 'asking', agent_id: agentId, name: 'A', purpose: 'P', scopes };
+    const decide = (verb: string, more: object) =>
+      app.desk('POST', `/agents/${agentId}/${verb}`, more);
+    await app.desk('POST', '/agents', request);
+    const pending = await review();
+    expect(pending).toMatchObject({ ...granted, last_request: { scopes, outcome: 'pending' } });
+    await decide('deny', { reason: 'Too early' });
+    expect(await review()).toMatchObject({
+      ...granted,
+      last_request: {
+        scopes,
+        outcome: 'denied',
+        reason: 'Too early',
+        decided_at: expect.any(String) as string,
+      },
+    });
+    await app.desk('POST', '/agents', request);
+    await decide('approve', { scopes: ['products:read'], reason: 'No links yet' });
+    expect(await review()).toMatchObject({
+      ...granted,
+      last_request: { scopes, outcome: 'partial', reason: 'No links yet' },
+    });
+  });
+});
+
 describe('searchProducts', () => {
   it('finds products by text, filters at a quantity and counts facets', async () => {
     verifies('resources.product', 'service.1');

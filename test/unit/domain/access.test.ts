@@ -50,6 +50,7 @@ describe('The access of an agent', () => {
       purpose: 'P',
       pending: { name: 'A', purpose: 'P', scopes: request.scopes },
       requested: request.scopes,
+      last_request: { scopes: request.scopes, requested_at: 1_000, outcome: 'pending' },
       granted: [],
       status: 'requested',
       created_at: 1_000,
@@ -136,6 +137,29 @@ describe('The access of an agent', () => {
       'links:write',
     ]);
     spec.given(requested, denied).when(approve('links:write')).rejected('agent_not_in_state');
+  });
+
+  it('keeps what was requested last, and how it was decided', () => {
+    const { scopes } = request;
+    const wider = { ...approved, data: { ...approved.data, scopes } };
+    const asked = { scopes, requested_at: 1_000 };
+    const last = (...events: Parameters<typeof spec.given>) =>
+      spec.given(...events).state?.last_request;
+    expect(last(requested, approved)).toEqual({
+      ...asked,
+      outcome: 'partial',
+      reason: 'Fine',
+      decided_at: 1_001,
+    });
+    expect(last(requested, wider)).toMatchObject({ ...asked, outcome: 'granted' });
+    const narrowed = [requested, wider, approved];
+    expect(last(...narrowed)).toMatchObject({ outcome: 'granted', decided_at: 1_001 });
+    expect(last(...narrowed, requested)).toEqual({
+      scopes,
+      requested_at: 1_003,
+      outcome: 'pending',
+    });
+    expect(last(...narrowed, requested, denied)).toMatchObject({ outcome: 'denied', reason: 'No' });
   });
 
   it('stays as approved after a request with another name was denied', () => {

@@ -40,6 +40,13 @@ const AGENT_ROW = {
   purpose: 'to scout',
   requested: ['links:write'],
   granted: ['links:write'],
+  last_request: {
+    scopes: ['links:write'],
+    requested_at: MIDNIGHT,
+    outcome: 'granted',
+    reason: 'ok',
+    decided_at: MIDNIGHT,
+  },
   status: 'approved',
   reason: 'ok',
   decided_at: MIDNIGHT,
