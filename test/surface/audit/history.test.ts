@@ -1,9 +1,5 @@
-/** What auditors read of an owner's history: acts, changes and chains, and that they change nothing. */
+/** What auditors read of an owner's history: acts, changes and chains. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deskOperations } from '#contracts/desk/index.ts';
-import { agentOperations } from '#contracts/index.ts';
-import type { DeskOperation, Operation } from '#contracts/operation.ts';
-import { pathOf } from '#contracts/places.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { person } from '../../support/world/outreach.ts';
 
@@ -282,34 +278,11 @@ describe('Personal data', () => {
   });
 });
 
-describe("An auditor's token", () => {
-  it('can call no operation of an agent and no write of the desk', async () => {
-    const head = await headPosition();
-    const writes = Object.values(deskOperations as Record<string, DeskOperation>).filter(
-      ({ kind }) => kind === 'command',
-    );
-    expect(writes.length).toBeGreaterThan(20);
-    const tried: [Operation | DeskOperation, string][] = [
-      ...writes.map((one) => [one, '/api/desk/v1'] as [DeskOperation, string]),
-      ...Object.values<object>(agentOperations)
-        .filter((one) => 'http' in one)
-        .map((one) => [one as Operation, V1] as [Operation, string]),
-    ];
-    for (const [operation, base] of tried) {
-      const { idempotency_key: _key, ...input } = operation.examples[0]?.input ?? {};
-      const { method } = operation.http;
-      const { status } = await app.send({
-        method,
-        url: base + pathOf(operation, input),
-        key: auditor,
-        headers: { 'idempotency-key': freshKey() },
-        ...(method === 'POST' && { payload: input }),
-      });
-      expect([401, 403], operation.id).toContain(status);
-    }
-    await app.service.deps.audit.flush();
-    const added = await app.service.deps.log.readAll({ after: head, limit: 1_000 });
-    expect(new Set(added.map(({ type }) => type))).toEqual(new Set(['CallsAudited']));
+describe('An audit', () => {
+  it('that has ended has no progress, and that of another owner is not found', async () => {
+    await answered(`/state?owner_id=${OWNER}`);
+    expect(await answered(`/progress?owner_id=${OWNER}`)).toEqual({ reading: null });
+    expect((await read('/progress?owner_id=rival', owner)).status).toBe(404);
   });
 
   it('is refused a position beyond the log, and a time that is none', async () => {
