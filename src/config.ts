@@ -83,6 +83,7 @@ const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(3000),
   DATA_DIR: z.string().min(1).default('./data'),
+  DESK_TOKEN: z.string().min(1).optional(),
   ROOT_KEY: z
     .string()
     .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64: openssl rand -base64 32' })
@@ -148,6 +149,8 @@ const settings = environment.transform((env) => ({
   host: env.HOST,
   port: env.PORT,
   dataDirectory: env.DATA_DIR,
+  /** Desk token of the command line; by default the one in the data directory. */
+  deskToken: env.DESK_TOKEN,
   /** Root secret of all credentials and keys, where several processes must share it. */
   rootKey: env.ROOT_KEY,
   /** A string, because a list of EventStoreDB hosts is not a standard URL. May contain a password. */

@@ -24,12 +24,13 @@ const tableOf = (head: string): string[][] => {
   );
   return rows.map((line) => line.slice(2, -2).split(' | '));
 };
+/** What is between backticks, or between the lines of a fence. */
 const quoted = (text: string): string[] =>
-  [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '');
+  [...text.matchAll(/```([^]*?)```|`([^`]+)`/g)].map(([, block, name]) => block ?? name ?? '');
 
 /** Of others: EventStoreDB, Redis, licences, protocols. */
 const FOREIGN =
-  /^(EVENTSTORE_|HTTP|JSON|REST|MCP|NTP|TLS|ACL|BSD|MIT|SSD|AGPL|RSAL|SSPL|SETUSER|EVAL|INFO|PING|FLUSHALL|SLOWLOG|PASSWORD|HOST$|NEW_DIR)/;
+  /^(EVENTSTORE_|HTTP|JSON|REST|MCP|NTP|TLS|ACL|BSD|MIT|SSD|AGPL|RSAL|SSPL|SETUSER|EVAL|INFO|PING|FLUSHALL|SLOWLOG|PASSWORD|HOST$|NEW_DIR|POST$|README$|REASON$)/;
 
 describe("the operator's page", () => {
   it('names a test for each failure, or says that there is none', () => {

@@ -167,3 +167,23 @@ export const auditDiff = deskQuery({
     },
   },
 });
+
+export const auditProgress = deskQuery({
+  roles: auditRoles,
+  path: '/audit/progress',
+  summary: "Show how far a running audit has read an owner's history",
+  guidance:
+    'The state, the performance and the changes of an owner are folded from all its events, which takes seconds for a ' +
+    'million. reading is null while no audit of the owner reads events.',
+  fields: { owner_id: ownerSpace },
+  output: z.object({
+    reading: z
+      .object({ position: z.int(), up_to: z.int().describe('The last position that it will read') })
+      .nullable(),
+  }),
+  example: {
+    name: 'of acme',
+    input: { owner_id: 'acme' },
+    output: { reading: { position: 1200, up_to: 3120 } },
+  },
+});

@@ -63,6 +63,7 @@ export const deskOperations = registryOf({
   auditState: audit.auditState,
   auditPerformance: audit.auditPerformance,
   auditDiff: audit.auditDiff,
+  auditProgress: audit.auditProgress,
   auditHistory: auditHistory.auditHistory,
   auditTrace: auditHistory.auditTrace,
   auditExport: auditFiles.auditExport,

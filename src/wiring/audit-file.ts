@@ -20,7 +20,7 @@ const requireStart = ({ after }: AuditFile['about']): void => {
   throw new Refused(
     refuse(
       'parameter_invalid',
-      `The file begins after position ${after}, so it has only the history. Export the owner from the start for the rest.`,
+      `The file begins after position ${after}, so it answers the history only. Export the owner without from, and ask that file.`,
     ),
   );
 };

@@ -9,9 +9,10 @@ import { auditDiff } from './audit-diff.ts';
 import type { OwnerAuditDeps } from './audit-handler.ts';
 import { auditHistory } from './audit-history.ts';
 import { auditPerformance } from './audit-performance.ts';
+import { auditProgress } from './audit-progress.ts';
 import { auditState } from './audit-state.ts';
 
-const HANDLERS = { auditState, auditPerformance, auditDiff, auditHistory };
+const HANDLERS = { auditState, auditPerformance, auditDiff, auditProgress, auditHistory };
 
 export type FileAuditId = keyof typeof HANDLERS;
 export const FILE_AUDITS = Object.keys(HANDLERS) as FileAuditId[];

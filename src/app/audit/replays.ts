@@ -56,6 +56,8 @@ export const startReplay = ({ audited }: Pick<ReplayParts, 'audited'>): Replay =
 /** The folds that were made last. One question about an owner at a time uses one. */
 export class Replays {
   readonly parts: ReplayParts;
+  /** How far each owner's events are read, while a question about it reads them. */
+  readonly readings = new Map<string, { position: Position; upTo: Position }>();
   readonly #queue = new KeyedQueue();
   #kept: { owner: string; replay: Replay }[] = [];
 
@@ -74,7 +76,8 @@ export class Replays {
   ): Promise<Result> {
     return this.#queue.run(owner, async () => {
       const replay = this.#take(owner, position);
-      for await (const page of foldPages(log, owner, { after: replay.position, upTo: position }))
+      const range = { after: replay.position, upTo: position };
+      for await (const page of this.#followed(owner, range, foldPages(log, owner, range)))
         for (const event of await this.parts.shown(page)) replay.add(event);
       replay.position = position;
       const result = await ask(replay);
@@ -95,8 +98,26 @@ export class Replays {
     owner: string,
     range: Range,
   ): AsyncGenerator<readonly StoredEvent[], void> {
-    for await (const page of pagesOf((asked) => log.readOwner(owner, asked), range))
+    const pages = pagesOf((asked) => log.readOwner(owner, asked), range);
+    for await (const page of this.#followed(owner, range, pages))
       yield await this.parts.shown(page);
+  }
+
+  /** Passes pages on, and stores how far they are in `readings`. */
+  async *#followed<Event extends { position: Position }>(
+    owner: string,
+    { after, upTo }: Range,
+    pages: AsyncGenerator<readonly Event[], void>,
+  ): AsyncGenerator<readonly Event[], void> {
+    this.readings.set(owner, { position: after, upTo });
+    try {
+      for await (const page of pages) {
+        yield page;
+        this.readings.set(owner, { position: page.at(-1)?.position ?? upTo, upTo });
+      }
+    } finally {
+      this.readings.delete(owner);
+    }
   }
 
   /** Takes the latest fold of the owner before `position`, or makes one; a failed question loses the one it has taken. */

@@ -5,6 +5,7 @@ import { auditDiff } from '../audit/audit-diff.ts';
 import { auditExport } from '../audit/audit-export.ts';
 import { auditHistory } from '../audit/audit-history.ts';
 import { auditPerformance } from '../audit/audit-performance.ts';
+import { auditProgress } from '../audit/audit-progress.ts';
 import { auditState } from '../audit/audit-state.ts';
 import { auditTrace } from '../audit/audit-trace.ts';
 import { listApprovals } from '../outreach/list-approvals.ts';
@@ -79,6 +80,7 @@ export const deskHandlers: DeskHandlers = {
   auditState,
   auditPerformance,
   auditDiff,
+  auditProgress,
   auditHistory,
   auditTrace,
   auditExport,

@@ -40,7 +40,7 @@ const connect = async (config: Config, file: string | undefined): Promise<Connec
   }
   const { dataDirectory } = config;
   const server = await findServer(dataDirectory);
-  if (server) return { transport: deskOverHttp(server, dataDirectory), server };
+  if (server) return { transport: deskOverHttp(server, config), server };
   try {
     // Loaded here, because a command beside a running server does not need the service.
     const { deskInProcess } = await import('./desk-in-process.ts');
@@ -51,7 +51,7 @@ const connect = async (config: Config, file: string | undefined): Promise<Connec
     const started = await findProcess(dataDirectory);
     if (!started) throw error;
     if (started.role) throw noDeskError(started, dataDirectory);
-    return { transport: deskOverHttp(started, dataDirectory), server: started };
+    return { transport: deskOverHttp(started, config), server: started };
   }
 };
 

@@ -1,10 +1,11 @@
 /** The desk of a running server, over HTTP. */
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { DESK_BASE, IDEMPOTENCY_HEADER, pathOf, placeOf } from '#contracts/places.ts';
+import type { Config } from '#src/config.ts';
 import type { RunningServer } from '../service/server-file.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
 import { problemError, type ProblemReport, repeatHint } from '../terminal/problem-text.ts';
-import { tokenIn, type Transport } from './desk-transport.ts';
+import { commandToken, type Transport } from './desk-transport.ts';
 
 const ANSWER_MS_MAX = 60_000;
 
@@ -45,9 +46,12 @@ const noAnswerError = (server: RunningServer, key: string | undefined, error: un
   });
 };
 
-export const deskOverHttp = (server: RunningServer, directory: string): Transport => ({
+export const deskOverHttp = (
+  server: RunningServer,
+  config: Pick<Config, 'deskToken' | 'dataDirectory'>,
+): Transport => ({
   async send(id, input, key) {
-    const { path, init } = requestFor(id, input, tokenIn(directory));
+    const { path, init } = requestFor(id, input, commandToken(config));
     let status: number;
     let answer: unknown;
     try {

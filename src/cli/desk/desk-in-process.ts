@@ -10,7 +10,7 @@ import { problemBody } from '#src/interfaces/http/problem.ts';
 import { ensureRootToken } from '#src/wiring/root-token.ts';
 import { hasLog, noDataError } from '../service/data-directory.ts';
 import { problemError } from '../terminal/problem-text.ts';
-import { tokenIn, type Transport } from './desk-transport.ts';
+import { commandToken, type Transport } from './desk-transport.ts';
 
 type DeskCall = { id: DeskOperationId; input: Record<string, unknown>; key: string | undefined };
 
@@ -37,7 +37,7 @@ const callCore = async (
   let caller = READER;
   if (deskOperations[id].kind === 'command') {
     await ensureRootToken(deps, config);
-    const identified = authenticator(deps).desk(tokenIn(config.dataDirectory));
+    const identified = authenticator(deps).desk(commandToken(config));
     if (!identified.ok) throw errorFor(identified);
     caller = identified.value;
   }

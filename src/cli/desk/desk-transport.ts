@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DeskOperationId } from '#contracts/desk/index.ts';
+import type { Config } from '#src/config.ts';
 import { CommandError, EXIT } from '../terminal/exit.ts';
 
 export type Transport = {
@@ -28,3 +29,9 @@ export const tokenIn = (directory: string): string => {
   const text = `${tokenFile(directory)} cannot be read. The service writes it when it starts on this directory.`;
   throw new CommandError(EXIT.cannotStart, text);
 };
+
+/** The desk token of commands: that of the environment, otherwise that of the data directory. Throws CommandError. */
+export const commandToken = ({
+  deskToken,
+  dataDirectory,
+}: Pick<Config, 'deskToken' | 'dataDirectory'>): string => deskToken ?? tokenIn(dataDirectory);

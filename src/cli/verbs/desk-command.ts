@@ -76,7 +76,8 @@ export const defineDeskCommand = (
   registry: Registry,
 ): void => {
   const { id, kind, http, roles, summary, guidance } = operation;
-  const { flags = {}, help, complete, notice, text, columns, hasJsonRows, follow } = verbOf(id);
+  const { flags = {}, help, complete, notice, text, columns, hasJsonRows, ...verb } = verbOf(id);
+  const { awaitAnswer, follow } = verb;
   const fields = commandFieldsOf(operation);
   const localize = localizer(fields, registry);
   const readers = fields.map(
@@ -96,7 +97,8 @@ export const defineDeskCommand = (
       const input = Object.fromEntries(readers.map(([name, read]) => [name, read()]));
       await withDesk(options, async (desk) => {
         const request = (await complete?.(desk, input, options)) ?? input;
-        const answer = await callDesk(desk, operation, request);
+        const asked = callDesk(desk, operation, request);
+        const answer = await (awaitAnswer?.(desk, request, asked) ?? asked);
         if (notice && !options.json) printNotice(notice(answer));
         if (hasJsonRows && options.json) printRows(answer as Page);
         else printResult(options, answer, text?.(answer) ?? formatAnswer(answer, columns));

@@ -11,6 +11,7 @@ import {
   auditTraceText,
 } from '../texts/audit-text.ts';
 import { followActs, requireFollowable } from './follow-acts.ts';
+import { showReading } from './reading-progress.ts';
 import { approvalText, requestsText, requestText } from '../texts/approval-text.ts';
 import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
@@ -87,6 +88,8 @@ const DECISION = {
 
 /** Audits that an exported file answers, too. */
 const OF_FILE = { flags: { '--file <file>': 'Answer from this file of audit export' } };
+/** Audits that fold the whole history. */
+const OF_FOLD = { ...OF_FILE, awaitAnswer: showReading };
 
 const VERBS: Verbs = {
   suspendAgent: { words: 'access suspend' },
@@ -180,9 +183,10 @@ const VERBS: Verbs = {
   listProjections: { words: 'projections status', text: projectionsText },
   rebuildProjection: { words: 'projections rebuild' },
   verifyProjection: { words: 'projections verify' },
-  auditState: { ...OF_FILE, words: 'audit state', hasJsonRows: true, text: auditStateText },
-  auditPerformance: { ...OF_FILE, words: 'audit performance', text: auditPerformanceText },
-  auditDiff: { ...OF_FILE, words: 'audit diff', text: auditDiffText },
+  auditState: { ...OF_FOLD, words: 'audit state', hasJsonRows: true, text: auditStateText },
+  auditPerformance: { ...OF_FOLD, words: 'audit performance', text: auditPerformanceText },
+  auditDiff: { ...OF_FOLD, words: 'audit diff', text: auditDiffText },
+  auditProgress: { words: 'audit progress' },
   auditHistory: {
     ...OF_FILE,
     words: 'audit history',

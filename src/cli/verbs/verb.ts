@@ -43,6 +43,8 @@ export type Verb<Request = object, Answer = object> = {
   ): Partial<Request> | Promise<Partial<Request>>;
   /** Notice on stderr before a result that scripts read from stdout. */
   notice?(answer: Answer): string;
+  /** Shows progress until the answer arrives, and returns the answer. */
+  awaitAnswer?(desk: Desk, request: Partial<Request>, answer: Promise<Answer>): Promise<Answer>;
   /** Whether --json prints each row of the list as a line of its own. */
   hasJsonRows?: boolean;
   /** With --follow: prints what comes after the answer, until the command is interrupted. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ended,
+  json,
   killAll,
   run,
   serve,
@@ -104,6 +105,38 @@ describe("The auditor's page", () => {
     const damaged = await run('audit', 'state', '--owner', 'northwind', '--file', file);
     expect(damaged.code).toBe(4);
     expect(damaged.stderr).toContain('line 21:');
+  });
+});
+
+describe("An auditor's own token", () => {
+  it('is the one of DESK_TOKEN, and its name is beside what it asked', async () => {
+    const person = ['--name', 'Ada Audit', '--person', 'ada@audit.example', '--roles', 'auditor'];
+    const issued = await json<{ token: string }>('token', 'issue', ...person, '--data', data);
+    const asAda = (...words: string[]) =>
+      ended(start([...words, '--data', data], [`DESK_TOKEN=${issued.token}`]));
+    const state = ['audit', 'state', '--owner', 'northwind', '--limit', '1'];
+    expect(await asAda(...state)).toMatchObject({ code: 0 });
+    expect(await asAda('outreach', 'halt', '--reason', 'No')).toMatchObject({ code: 1 });
+    const history = ['audit', 'history', '--owner', 'desk', '--kind', 'auditState', '--json'];
+    const seen = async () => (await run(...history, '--data', data)).stdout;
+    expect(
+      await until(async () => (await seen()).includes('"actor_name":"Ada Audit"'), 20_000),
+    ).toBe(true);
+  });
+});
+
+describe('A file that begins after a position', () => {
+  it('answers the history, and refuses the rest with the way forward', async () => {
+    const file = join(directory.fresh(), 'late.audit');
+    const of = ['--owner', 'northwind'];
+    await run('audit', 'export', ...of, '--from', '300', file, '--data', data);
+    for (const words of [['state'], ['diff', '--from', '400'], ['performance']]) {
+      const { code, stdout, stderr } = await run('audit', ...words, ...of, '--file', file);
+      expect({ code, stdout }, words[0]).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain('The file begins after position 300');
+      expect(stderr).toContain('Export the owner without from');
+    }
+    expect(await run('audit', 'history', ...of, '--file', file)).toMatchObject({ code: 0 });
   });
 });
 

@@ -45,6 +45,7 @@ const READS: Record<string, string[]> = {
   'audit state': ['--owner', 'northwind'],
   'audit performance': ['--owner', 'northwind'],
   'audit diff': ['--owner', 'northwind', '--from', '1'],
+  'audit progress': ['--owner', 'northwind'],
   'audit history': ['--owner', 'northwind'],
   'audit trace': ['lnk_000000000000000000000000'],
   'audit check': ['--all'],

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditBody } from '#src/adapters/audit-file-body.ts';
 import { AuditFileDamaged, openAuditFile } from '#src/adapters/audit-file.ts';
-import { askFile } from '#src/app/audit/file-desk.ts';
+import { askFile, type FileAuditId } from '#src/app/audit/file-desk.ts';
 import { openFileForAudits } from '#src/wiring/audit-file.ts';
 import { exported } from '../../support/audit/export.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
@@ -139,9 +139,18 @@ describe('An exported file', () => {
   it('from a later position has the history, and refuses what needs the beginning', async () => {
     const late = await exported(app, OWNER, { query: '&from=12' });
     const { deps, file } = await openFileForAudits(late);
-    const ask = (id: 'auditHistory' | 'auditState') =>
-      askFile(deps, id, { input: { owner_id: OWNER }, requestId: 'r' });
-    expect(await ask('auditState')).toMatchObject({ ok: false, code: 'parameter_invalid' });
+    const ask = (id: FileAuditId, input: object = {}) =>
+      askFile(deps, id, { input: { owner_id: OWNER, ...input }, requestId: 'r' });
+    for (const refused of [
+      await ask('auditState'),
+      await ask('auditDiff', { from: '20' }),
+      await ask('auditPerformance'),
+    ])
+      expect(refused).toMatchObject({
+        ok: false,
+        code: 'parameter_invalid',
+        detail: expect.stringMatching(/^The file begins after position 12, .* without from/),
+      });
     expect(await ask('auditHistory')).toMatchObject({ ok: true });
     file.close();
   });

@@ -1,0 +1,13 @@
+import { mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { done } from '../pipeline/outcome.ts';
+import type { AuditHandler } from './audit-handler.ts';
+
+export const auditProgress: AuditHandler<'auditProgress'> = async (
+  { replays },
+  { owner_id: owner },
+  call,
+) => {
+  if (!mayActFor(call, owner)) return NO_OWNER;
+  const reading = replays.readings.get(owner);
+  return done({ reading: reading ? { position: reading.position, up_to: reading.upTo } : null });
+};
