@@ -29,6 +29,7 @@ export const playStory = async (recorder: Recorder, settled: () => Promise<void>
   await makeLinks(recorder);
   await prepareHandoffs(recorder);
   await submitLeads(recorder);
+  await audit(recorder);
   await buyersAct(recorder);
   await closeLeads(recorder);
   await proposeOutreach(recorder);
@@ -180,6 +181,16 @@ const moveLead = (recorder: Recorder, name: string, to: string, value?: object) 
     ...(value && { value }),
     ...(to === 'rejected' && { reason: 'Out of business' }),
   });
+
+/** Asks audits, whose audit records have what they asked. */
+const audit = async (recorder: Recorder): Promise<void> => {
+  for (const query of ['state?owner_id=acme&kind=link', 'performance?owner_id=acme'])
+    await recorder.act('audit', {
+      method: 'GET',
+      path: `/api/desk/v1/audit/${query}`,
+      as: 'staff',
+    });
+};
 
 const buyersAct = async (recorder: Recorder): Promise<void> => {
   const submit = (page: string, button: string, fields: Record<string, string>) =>
