@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
-import type { Dispatcher } from '#src/app/outreach/dispatcher.ts';
+import type { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';

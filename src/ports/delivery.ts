@@ -31,11 +31,11 @@ export type DeliveryResult =
   | { outcome: 'retry'; reason: string; retryAfterMs?: number }
   | { outcome: 'unknown'; reason: string };
 
-export type Channel = {
+export type Channel<Sent = Delivery> = {
   /** Upper bound of the time for one delivery, whatever the receiver does. */
   readonly limitMs: number;
   /** Returns at once when `signal` aborts, with what is certain by then. Throws only on a bug. */
-  deliver(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
+  deliver(delivery: Sent, signal: AbortSignal): Promise<DeliveryResult>;
 };
 
 export type Channels = Readonly<Record<'file' | 'webhook' | 'a2a', Channel>>;

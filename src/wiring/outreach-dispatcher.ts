@@ -3,13 +3,15 @@ import type { Logger } from 'pino';
 import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
-import { Dispatcher } from '#src/app/outreach/dispatcher.ts';
+import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import { streamOf } from '#src/app/records/streams.ts';
+import type { SendingDeps } from '#src/app/outreach/sending.ts';
 import type { Config } from '#src/config.ts';
 
 /** Creates the dispatcher with its real channels; it is not started yet. */
-export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Dispatcher =>
-  new Dispatcher({
+export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Dispatcher => {
+  const sending: SendingDeps = {
     ...deps,
     channels: deliveryChannels(
       {
@@ -27,4 +29,6 @@ export const createDispatcher = (deps: Deps, config: Config, logger: Logger): Di
         { err: error, ...(of && { stream: streamOf(of.owner, 'outbound', of.id) }) },
         'outreach is delayed',
       ),
-  });
+  };
+  return new Dispatcher(sending, outreachWork(sending));
+};

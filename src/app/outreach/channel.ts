@@ -2,23 +2,13 @@ import { liveOwnerOf } from '#contracts/spaces.ts';
 import { agent } from '#src/domain/access.ts';
 import type { OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel, OutreachState } from '#src/domain/outreach.ts';
-import type { Channel, Delivery, DeliveryResult } from '#src/ports/delivery.ts';
+import type { Delivery } from '#src/ports/delivery.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { configuredChannel, readHalt, readSettings } from './settings.ts';
 import { webhookSecret } from './webhook-secret.ts';
-
-export type Scheduling = {
-  /** Runs `task` after `ms`; the function that it returns cancels it. */
-  schedule(task: () => void, ms: number): () => void;
-  /** `request` is the one that waits because of the error, if there is one. */
-  onFault(error: unknown, request?: { owner: string; id: string }): void;
-};
-
-/** How long a channel that exceeds its own limit is awaited. */
-const ANSWER_MARGIN_MS = 1_000;
 
 /** The channel that people approved, or why it cannot be used any more. */
 type PinnedChannel = { channel: OutreachChannel } | { fault: string };
@@ -94,28 +84,4 @@ export const deliveryOf = (
         ? versions.map((v) => webhookSecret(secrets, { ownerId, kind, version: v }))
         : [],
   };
-};
-
-/** Delivers, and answers an unknown outcome when the adapter throws or exceeds its time limit. */
-export const deliver = async (
-  { schedule, onFault }: Scheduling,
-  channel: Channel,
-  { delivery, signal }: { delivery: Delivery; signal: AbortSignal },
-): Promise<DeliveryResult> => {
-  const limit = new AbortController();
-  const overdue = Promise.withResolvers<DeliveryResult>();
-  const giveUp = () => overdue.resolve({ outcome: 'unknown', reason: 'timeout' });
-  const timers = [
-    schedule(() => limit.abort(), channel.limitMs),
-    schedule(giveUp, channel.limitMs + ANSWER_MARGIN_MS),
-  ];
-  try {
-    const answer = channel.deliver(delivery, AbortSignal.any([signal, limit.signal]));
-    return await Promise.race([answer, overdue.promise]);
-  } catch (error) {
-    onFault(error);
-    return { outcome: 'unknown', reason: 'channel_fault' };
-  } finally {
-    for (const cancel of timers) cancel();
-  }
 };

@@ -1,10 +1,18 @@
 /** Advances one approved request: reads its state, and sends it when it is due. */
-import { hash } from 'node:crypto';
 import { outbound, type OutboundCommand } from '#src/domain/outbound.ts';
 import { isAtItsEnd, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { OutreachChannel } from '#src/domain/outreach.ts';
 import type { Channels, DeliveryResult } from '#src/ports/delivery.ts';
-import { LogUnavailable } from '#src/ports/event-log.ts';
+import {
+  commandAfter,
+  deliver,
+  giveUp,
+  MARGIN_MS,
+  RECORD_WAIT_MS,
+  recordOutcome,
+  type Scheduling,
+  SENDER_GONE,
+} from '../dispatch/attempts.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { foldOf } from '../events/fold.ts';
 import type { SystemCall } from '../pipeline/call.ts';
@@ -12,49 +20,17 @@ import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
-import { HOUR_MS } from '../shared/time.ts';
 import { judgeChannel } from './channel-health.ts';
-import type { Scheduling } from './channel.ts';
-import {
-  deliver,
-  deliveryOf,
-  findOpenChannel,
-  findPinnedChannel,
-  isRepeatable,
-} from './channel.ts';
+import { deliveryOf, findOpenChannel, findPinnedChannel, isRepeatable } from './channel.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
 
 export type SendingDeps = Pick<
   Deps,
-  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets'
+  'log' | 'ids' | 'streamQueue' | 'clock' | 'readModels' | 'secrets' | 'following'
 > &
   Scheduling & { channels: Channels };
 
 type Work = { deps: SendingDeps; call: SystemCall; stream: string; state: OutboundState };
-
-/** Added to the channel's limit for the time between both events and for clock differences. */
-const MARGIN_MS = 15_000;
-const GONE = 'sender_gone';
-const RECORD_TRIES = 3;
-const RECORD_WAIT_MS = 1_000;
-
-/** The schedule that Standard Webhooks recommends: ten attempts over three days. */
-const BACK_OFF_MS = [
-  5_000,
-  300_000,
-  1_800_000,
-  ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS),
-];
-const JITTER = 0.2;
-
-/** Wait after the attempt in milliseconds, up to a fifth longer than the schedule; undefined after the last. */
-export const backOffMs = (id: string, attempt: number, retryAfterMs = 0): number | undefined => {
-  const base = BACK_OFF_MS[attempt - 1];
-  if (base === undefined) return undefined;
-  // Derived from the request, so that every process computes the same jitter.
-  const chance = Number.parseInt(hash('sha256', `${id}.${attempt}`).slice(0, 8), 16) / 2 ** 32;
-  return Math.max(base * (1 + JITTER * chance), retryAfterMs);
-};
 
 const load = async (
   deps: SendingDeps,
@@ -107,46 +83,28 @@ const nextStep = async (work: Work): Promise<Step> => {
   return 'fault' in found ? { command: giveUp(state, found.fault) } : found;
 };
 
-/** Ends the request without another attempt: failed, unless an earlier attempt may have succeeded. */
-const giveUp = ({ attempts, uncertain }: OutboundState, reason: string): OutboundCommand => ({
-  type: uncertain ? 'LoseTrack' : 'Fail',
-  attempt: attempts,
-  reason,
-});
-
 /** The sending process is gone, so the outcome of its attempt is unknown. */
 const recoverAbandoned = async ({ deps, call, state }: Work): Promise<OutboundCommand> => {
   const found = await findPinnedChannel(deps, call.ownerId, state);
   // A changed channel stops the next attempt; this attempt went to the pinned one.
   const channel = 'channel' in found ? found.channel : state.via;
-  return commandAfter(
-    { outcome: 'unknown', reason: GONE },
-    { state, channel, now: deps.clock.now() },
-  );
+  return commandFor(SENDER_GONE, { state, channel, now: deps.clock.now() });
 };
 
-type Attempted = { state: OutboundState; channel: OutreachChannel; now: number };
-
-/** What the result of attempt number `state.attempts` means for the request. */
-const commandAfter = (
+/** What the result of the last attempt means for the request. */
+const commandFor = (
   result: DeliveryResult,
-  { state, channel, now }: Attempted,
-): OutboundCommand => {
-  const { attempts: attempt, outbound_id, schedule } = state;
-  if (result.outcome === 'delivered')
-    return { type: 'Confirm', attempt, evidence: result.evidence };
-  const { outcome, reason } = result;
-  if (outcome === 'refused') return giveUp(state, reason);
-  if (outcome === 'unknown' && !isRepeatable(channel))
-    return { type: 'LoseTrack', attempt, reason };
-  const uncertain = state.uncertain === true || outcome === 'unknown';
-  const wait = backOffMs(outbound_id, attempt, 'retryAfterMs' in result ? result.retryAfterMs : 0);
-  // An abandoned attempt has waited since it began.
-  const from = reason === GONE ? (state.attempted_at ?? now) : now;
-  const retryAt = wait === undefined ? Infinity : Math.max(now, Math.round(from + wait));
-  if (retryAt >= schedule.not_after) return giveUp({ ...state, uncertain }, `gave up: ${reason}`);
-  return { type: 'Defer', attempt, reason, retryAt, ...(uncertain && { uncertain }) };
-};
+  { state, channel, now }: { state: OutboundState; channel: OutreachChannel; now: number },
+): OutboundCommand =>
+  commandAfter(result, {
+    id: state.outbound_id,
+    attempts: state.attempts,
+    attemptedAt: state.attempted_at,
+    uncertain: state.uncertain,
+    isRepeatable: isRepeatable(channel),
+    notAfter: state.schedule.not_after,
+    now,
+  });
 
 /**
  * Writes the attempt ahead, sends, and writes the result; only the process whose append succeeds
@@ -183,7 +141,7 @@ const attempt = async (work: Work, channel: OutreachChannel): Promise<boolean> =
       delivery: deliveryOf(deps, ownerId, { state, channel, envelope }),
       signal: caller.signal,
     }));
-  await record(work, commandAfter(result, { state, channel, now: deps.clock.now() }));
+  await record(work, commandFor(result, { state, channel, now: deps.clock.now() }));
   await judgeChannel(deps, { ...call, at: deps.clock.now() }, { state, result });
   return true;
 };
@@ -208,31 +166,19 @@ const holdBack = async (
   return deps.clock.now() > at + MARGIN_MS / 2 ? { outcome: 'retry', reason: 'late' } : undefined;
 };
 
-/**
- * Writes what is known, and tries again while the log is unavailable: the decider rejects an event
- * that an earlier try has stored. False when nothing was written.
- */
-const record = async (work: Work, command: OutboundCommand): Promise<boolean> => {
-  const { deps, call, stream } = work;
-  for (let tries = 1; ; tries += 1) {
-    try {
-      const written = await decideAndAppend(
-        deps,
-        { ...call, at: deps.clock.now() },
-        {
-          stream,
-          decider: outbound,
-          command: (state) => lateConfirmation(state, command) ?? command,
-        },
-      );
-      return written.ok && written.position !== undefined;
-    } catch (error) {
-      const isFinal = !(error instanceof LogUnavailable) || error.reason === 'closed';
-      if (isFinal || tries === RECORD_TRIES) throw error;
-      await new Promise<void>((resolve) => deps.schedule(resolve, RECORD_WAIT_MS));
-    }
-  }
-};
+/** Writes what is known; false when nothing was written. */
+const record = ({ deps, call, stream }: Work, command: OutboundCommand): Promise<boolean> =>
+  recordOutcome(deps, () =>
+    decideAndAppend(
+      deps,
+      { ...call, at: deps.clock.now() },
+      {
+        stream,
+        decider: outbound,
+        command: (state) => lateConfirmation(state, command) ?? command,
+      },
+    ),
+  );
 
 /** The confirmation of an attempt that another process has already given up as unknown. */
 const lateConfirmation = (

@@ -8,7 +8,9 @@ import { memoryEventLog } from '#src/adapters/memory/event-log.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
-import { Dispatcher, type DispatcherDeps } from '#src/app/outreach/dispatcher.ts';
+import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import { outreachWork } from '#src/app/outreach/dispatching.ts';
+import type { SendingDeps } from '#src/app/outreach/sending.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
 import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
@@ -103,7 +105,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
       return play(delivery, cut);
     },
   };
-  const deps: DispatcherDeps = {
+  const deps: SendingDeps = {
     log,
     ids,
     streamQueue: promptStreamQueue(),
@@ -137,8 +139,9 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     },
     /** Resolves when this number of deliveries has begun. */
     sending: (count: number) => sendings.until(() => sent.length >= count),
-    start(over: Partial<DispatcherDeps> = {}) {
-      const one = new Dispatcher({ ...deps, ...over });
+    start(over: Partial<SendingDeps> = {}) {
+      const sending = { ...deps, ...over };
+      const one = new Dispatcher(sending, outreachWork(sending));
       running.push(one);
       one.start();
       return one;

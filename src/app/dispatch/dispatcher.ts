@@ -1,18 +1,37 @@
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { FoldEvent, Position } from '#src/ports/event-log.ts';
 import { ReadModelRebuilding } from '#src/ports/read-model.ts';
-import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
+import { EVERYBODY } from '../outreach/settings.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { Refused } from '../pipeline/outcome.ts';
-import { performAsSystem } from '../pipeline/system-pipeline.ts';
+import { type Outcome, Refused } from '../pipeline/outcome.ts';
 import { listing } from '../read-models/listing.ts';
 import { KeyedQueue } from '../shared/keyed-queue.ts';
-import { dispatchOutbound, type SendingDeps } from './sending.ts';
-import { EVERYBODY } from './settings.ts';
+import type { Scheduling } from './attempts.ts';
 
-export type DispatcherDeps = SendingDeps & Pick<Deps, 'following'>;
+type DispatcherDeps = Pick<Deps, 'log' | 'following' | 'readModels' | 'clock'> & Scheduling;
 
-const OPERATIONS = { dispatchOutbound };
+/** What a dispatcher does with the items of one kind. */
+export type Work = {
+  /** The read model of the items that are open, and the scope that has all of them; each row names its owner. */
+  readModel: string;
+  scope: string;
+  /** The item whose own event it is: it is open from now on. */
+  itemOf(event: FoldEvent): string | undefined;
+  /** Names that open items can wait for, among what the event changes. */
+  changedBy(event: FoldEvent): readonly (string | undefined)[];
+  /** Types of events of an owner that concern all of its items. */
+  ownerEvents: RegExp;
+  /**
+   * Does what is due. `next_at` is when to look again, in epoch milliseconds; absent if the item is at its end. `awaits`
+   * are the names whose change is a reason to look, too.
+   */
+  advance(
+    owner: string,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<Outcome<{ next_at?: number | undefined; awaits?: string[] | undefined }>>;
+};
+
 const PAGE_ROWS = 500;
 const FAULT_WAIT_MS = 5_000;
 /** Together with the drain of requests, less than the 10 s in which a process has to stop. */
@@ -21,8 +40,14 @@ const SENDS_MAX = 32;
 /** The longest time that a timer of Node accepts. */
 const TIMER_MS_MAX = 2_147_483_647;
 
-/** A request that is open. `isQueued`: it waits in its owner's lane. `cancel`: stops its timer. */
-type Entry = { owner: string; id: string; isQueued: boolean; cancel?: (() => void) | undefined };
+/** An item that is open. `isQueued`: it waits in its owner's lane. `cancel`: stops its timer. */
+type Entry = {
+  owner: string;
+  id: string;
+  isQueued: boolean;
+  awaits: readonly string[];
+  cancel?: (() => void) | undefined;
+};
 
 /**
  * Runs at most SENDS_MAX tasks at once, and those of one owner one after the other, so that slow
@@ -56,34 +81,35 @@ class Lanes {
 }
 
 /**
- * Sends approved requests when they are due: at start those that are open, then as the log reports
+ * Advances items when they are due: at start those that are open, then as the log reports
  * changes. Several dispatchers on one log are safe: each attempt is written ahead, and only the
  * process whose append succeeds sends.
  */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  readonly #perform: ReturnType<typeof performAsSystem<DispatcherDeps, typeof OPERATIONS>>;
+  readonly #work: Work;
   readonly #stopping = new AbortController();
   readonly #stopped = Promise.withResolvers<void>();
   readonly #cutting = new AbortController();
   readonly #caughtUp = Promise.withResolvers<void>();
   readonly #open = new Map<string, Entry>();
+  readonly #awaiting = new Map<string, Set<Entry>>();
   readonly #lanes = new Lanes();
   #started: Promise<void> = Promise.resolve();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(deps: DispatcherDeps) {
+  constructor(deps: DispatcherDeps, work: Work) {
     this.#deps = deps;
-    this.#perform = performAsSystem(deps, OPERATIONS);
+    this.#work = work;
   }
 
-  /** Loads the open requests, and follows the log from there. */
+  /** Loads the open items, and follows the log from there. */
   start(): void {
     this.#started = this.#caughtUp.promise;
     this.#running = this.#run();
   }
 
-  /** Resolves when nothing is in progress. A request that waits for its time is not in progress. */
+  /** Resolves when nothing is in progress. An item that waits for its time is not in progress. */
   async idle(): Promise<void> {
     await Promise.race([this.#started, this.#stopped.promise]);
     await this.#lanes.idle();
@@ -131,28 +157,32 @@ export class Dispatcher {
     return undefined;
   }
 
-  /** Wakes every request that is open as of the position that it returns, or of a later one. */
+  /** Wakes every item that is open as of the position that it returns, or of a later one. */
   async #loadOpen(): Promise<Position> {
     const { log, following, readModels } = this.#deps;
     const { position: head } = await log.head();
     await Promise.race([following.passed(head, Infinity), this.#stopped.promise]);
     const { position } = following.asOf();
-    const query = { scope: OPEN_RECORDS, limit: PAGE_ROWS };
-    for await (const page of listing<OpenRow>(readModels, 'open-outbound', query))
-      for (const { row, key } of page) this.#wakeRequest(row.owner, key);
+    const { readModel, scope } = this.#work;
+    const query = { scope, limit: PAGE_ROWS };
+    for await (const page of listing<{ owner: string }>(readModels, readModel, query))
+      for (const { row, key } of page) this.#wakeItem(row.owner, key);
     return position;
   }
 
-  #wakeFor({ owner, type, data }: FoldEvent): void {
-    if (type.startsWith('Outbound'))
-      this.#wakeRequest(owner, (data as { outbound_id: string }).outbound_id);
-    if (!/^(Outreach|Agent)/.test(type)) return;
+  #wakeFor(event: FoldEvent): void {
+    const { owner, type } = event;
+    const id = this.#work.itemOf(event);
+    if (id !== undefined) this.#wakeItem(owner, id);
+    for (const name of this.#work.changedBy(event))
+      for (const entry of this.#awaiting.get(name ?? '') ?? []) this.#wake(entry);
+    if (!this.#work.ownerEvents.test(type)) return;
     for (const entry of this.#open.values())
       if (owner === EVERYBODY || owner === liveOwnerOf(entry.owner)) this.#wake(entry);
   }
 
-  #wakeRequest(owner: string, id: string): void {
-    const entry = this.#open.get(id) ?? { owner, id, isQueued: false };
+  #wakeItem(owner: string, id: string): void {
+    const entry = this.#open.get(id) ?? { owner, id, isQueued: false, awaits: [] };
     this.#open.set(id, entry);
     this.#wake(entry);
   }
@@ -170,20 +200,31 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted) return;
     const { owner, id } = entry;
     try {
-      const { signal } = this.#cutting;
-      const outcome = await this.#perform('dispatchOutbound', {
-        ownerId: owner,
-        signal,
-        input: { outbound_id: id },
-      });
+      const outcome = await this.#work.advance(owner, id, this.#cutting.signal);
       if (!outcome.ok) throw new Refused(outcome);
-      const { next_at: next } = outcome.value;
-      if (next !== undefined) this.#wait(entry, next);
+      const { next_at: next, awaits = [] } = outcome.value;
+      // What it did not await may have changed meanwhile.
+      if (this.#await(entry, awaits)) this.#wake(entry);
+      else if (next !== undefined) this.#wait(entry, next);
       else if (!entry.isQueued) this.#open.delete(id);
     } catch (error) {
       this.#deps.onFault(error, entry);
       this.#wait(entry, this.#deps.clock.now() + FAULT_WAIT_MS);
     }
+  }
+
+  /** Replaces the names that the item awaits; true if there is a new one. */
+  #await(entry: Entry, awaits: readonly string[]): boolean {
+    const before = entry.awaits;
+    entry.awaits = awaits;
+    for (const name of before) {
+      const entries = this.#awaiting.get(name);
+      entries?.delete(entry);
+      if (entries?.size === 0) this.#awaiting.delete(name);
+    }
+    for (const name of awaits)
+      this.#awaiting.set(name, (this.#awaiting.get(name) ?? new Set()).add(entry));
+    return awaits.some((name) => !before.includes(name));
   }
 
   #wait(entry: Entry, at: number): void {
