@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
-import type { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
+import { createDispatchers, type Dispatchers } from './wiring/dispatchers.ts';
 import { startFinishingErasures } from './wiring/finish-erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
-import { createDispatcher } from './wiring/outreach-dispatcher.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
 
 export { serviceLogger };
@@ -15,8 +14,8 @@ export { serviceLogger };
 export type Service = Pick<Core, 'deps' | 'app'> & {
   config: Config;
   server: FastifyInstance;
-  /** Sends approved outreach once it is started; `close` stops it. */
-  dispatcher: Dispatcher;
+  /** Sends approved outreach and push notifications once it is started; `close` stops it. */
+  dispatcher: Dispatchers;
   /** Starts the HTTP server and returns the URL it listens on. */
   listen(): Promise<string>;
   /** Stops accepting requests, drains, flushes, and releases the lock. */
@@ -89,7 +88,7 @@ const createServer = (
           },
           { ...config, log, instance, isStarting: () => isStarting },
         );
-  const dispatcher = createDispatcher(deps, config, log);
+  const dispatcher = createDispatchers(deps, config, log);
   let erasures: ReturnType<typeof startFinishingErasures> | undefined;
   let isClosing = false;
   const becomeReady = async (): Promise<void> => {

@@ -23,6 +23,27 @@ const dispatchOutbound = defineSystemOperation({
   ],
 });
 
+/** Does what is due for one push notification configuration: notifies its receiver, records the result, or deletes it. */
+const dispatchPush = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({ push_id: z.string() }),
+  output: z.object({
+    /** When to look again, in epoch milliseconds; absent if the configuration is deleted. */
+    next_at: z.number().optional(),
+    /** Ids of the task and of its record, whose changes are a reason to look earlier. */
+    awaits: z.array(z.string()).optional(),
+  }),
+  problems: ['storage_unavailable', 'storage_full', 'payload_too_large'],
+  writes: [
+    'PushConfigDeleted',
+    'PushDispatched',
+    'PushDeferred',
+    'PushDelivered',
+    'PushFailed',
+    'PushOutcomeUnknown',
+  ],
+});
+
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
 const finishErasures = defineSystemOperation({
   kind: 'command',
@@ -35,6 +56,6 @@ const finishErasures = defineSystemOperation({
   writes: [],
 });
 
-export const systemOperations = registryOf({ dispatchOutbound, finishErasures });
+export const systemOperations = registryOf({ dispatchOutbound, dispatchPush, finishErasures });
 
 export type SystemOperations = typeof systemOperations;

@@ -4,14 +4,18 @@ import {
   type EventLog,
   replaceAppends,
 } from '#src/ports/event-log.ts';
-import type { AppendOutcome, Metrics, SendingOutcome } from '#src/ports/metrics.ts';
+import type { AppendOutcome, Metrics, SendingKind, SendingOutcome } from '#src/ports/metrics.ts';
 
 /** Appending one of these events is the last step of a sending. */
-const SENDINGS: ReadonlyMap<string, SendingOutcome> = new Map([
-  ['OutboundConfirmed', 'confirmed'],
-  ['OutboundDeferred', 'deferred'],
-  ['OutboundFailed', 'failed'],
-  ['OutboundOutcomeUnknown', 'unknown'],
+const SENDINGS: ReadonlyMap<string, readonly [SendingKind, SendingOutcome]> = new Map([
+  ['OutboundConfirmed', ['outreach', 'confirmed']],
+  ['OutboundDeferred', ['outreach', 'deferred']],
+  ['OutboundFailed', ['outreach', 'failed']],
+  ['OutboundOutcomeUnknown', ['outreach', 'unknown']],
+  ['PushDelivered', ['push', 'confirmed']],
+  ['PushDeferred', ['push', 'deferred']],
+  ['PushFailed', ['push', 'failed']],
+  ['PushOutcomeUnknown', ['push', 'unknown']],
 ]);
 
 /** Appends of one call with either their result or the error that it threw. */
@@ -57,7 +61,7 @@ export const observedLog = <Log extends EventLog>(
 
 const countSendings = (appends: readonly Append[], metrics: LogObserver['metrics']): void => {
   for (const { type } of appends.flatMap(({ events }) => events)) {
-    const outcome = SENDINGS.get(type);
-    if (outcome !== undefined) metrics?.countSending(outcome);
+    const sending = SENDINGS.get(type);
+    if (sending) metrics?.countSending(...sending);
   }
 };

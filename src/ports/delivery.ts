@@ -1,4 +1,4 @@
-/** How approved outreach leaves the service: what is sent, and what is known about the outcome. */
+/** How outreach and notifications leave the service: what is sent, and what is known about the outcome. */
 
 /** One attempt to send one approved revision. Contains secrets: never logged. */
 export type Delivery = {
@@ -17,6 +17,18 @@ export type Delivery = {
   url?: string;
   /** Secrets that sign a webhook's payload: more than one while a secret is being replaced. */
   signingSecrets: readonly string[];
+};
+
+/** One attempt to notify a receiver of a task. Contains secrets: never logged. */
+export type PushDelivery = {
+  /** The same at each attempt, so that the receiver can recognize a repetition. */
+  id: string;
+  url: string;
+  body: string;
+  /** Detached JWS of the body. */
+  signature: string;
+  token?: string;
+  authorization?: string;
 };
 
 /**

@@ -11,7 +11,10 @@ export type RequestLabels = { surface: string; operation: string; outcome: Reque
 
 export type AppendOutcome = 'appended' | 'conflict' | 'unavailable';
 
-/** Outcome of an attempt to send approved outreach. */
+/** What the service sends by itself. */
+export type SendingKind = 'outreach' | 'push';
+
+/** Outcome of an attempt to send something. */
 export type SendingOutcome = 'confirmed' | 'deferred' | 'failed' | 'unknown';
 
 export type RoundTrip = { kind: 'read' | 'write'; outcome: 'ok' | 'failed' };
@@ -28,7 +31,7 @@ export type Metrics = {
   /** Counts an operation within a request of any protocol, for example a tool call. */
   countCall(labels: RequestLabels): void;
   countAppend(outcome: AppendOutcome, seconds: number): void;
-  countSending(outcome: SendingOutcome): void;
+  countSending(kind: SendingKind, outcome: SendingOutcome): void;
   /** Counts a round trip to the remote store of the read models. */
   countRoundTrip(trip: RoundTrip, seconds: number): void;
   /** Counts a connection that was closed because its address has too many. */

@@ -172,7 +172,7 @@ describe('The observed log and store', () => {
   const observed: unknown[] = [];
   const metricsOf = {
     countAppend: (outcome: string, seconds: number) => observed.push([outcome, seconds]),
-    countSending: (outcome: string) => observed.push(outcome),
+    countSending: (kind: string, outcome: string) => observed.push(`${kind} ${outcome}`),
     countRoundTrip: (trip: object, seconds: number) => observed.push([trip, seconds]),
   };
 
@@ -191,12 +191,13 @@ describe('The observed log and store', () => {
       } as unknown as EventLog,
       { metrics: metricsOf, monotonic: () => now },
     );
-    const events = [{ type: 'OutboundConfirmed' }] as never;
+    const events = [{ type: 'OutboundConfirmed' }, { type: 'PushDeferred' }] as never;
     await log.append('a-b', -1, events);
     await log.append('a-b', -1, events);
     await expect(log.append('a-b', -1, events)).rejects.toThrow('away');
     expect(observed).toEqual([
-      'confirmed',
+      'outreach confirmed',
+      'push deferred',
       ['appended', 0.02],
       ['conflict', 0.02],
       ['unavailable', 0.02],

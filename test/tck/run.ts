@@ -65,7 +65,11 @@ const shim = async (service: { url: string; apiKey: string }, port: number) => {
   };
 };
 
-const runSuite = async (directory: string, sut: string, results: string): Promise<void> => {
+const runSuite = async (
+  directory: string,
+  sut: string,
+  { results, webhook }: { results: string; webhook: number },
+): Promise<void> => {
   const deselected = testsIn(EXPECTED.deselected);
   const args = ['-m', 'pytest', '-c', '/dev/null', '--rootdir', directory, '-q', '--no-header'];
   args.push('-p', 'no:cacheprovider', '-p', 'tck_shim', '-o', 'asyncio_mode=auto', '-W', 'ignore');
@@ -73,11 +77,18 @@ const runSuite = async (directory: string, sut: string, results: string): Promis
     '--ignore=tests/compatibility/grpc',
     '--transport=jsonrpc,http_json',
     `--sut-host=${sut}`,
+    '--webhook-host=127.0.0.1',
   );
   args.push(...deselected.map((test) => `--deselect=${test}`), 'tests/compatibility');
   const suite = spawn(python, args, {
     cwd: directory,
-    env: { PATH: '/usr/bin:/bin', PYTHONPATH: `${directory}:${HERE}`, TCK_RESULTS: results },
+    env: {
+      PATH: '/usr/bin:/bin',
+      PYTHONPATH: `${directory}:${HERE}`,
+      PYTHONDONTWRITEBYTECODE: '1',
+      TCK_RESULTS: results,
+      TCK_WEBHOOK_PORT: String(webhook),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -113,11 +124,13 @@ process.stdout.write(`TCK ${git.stdout.trim() || 'without git'}, expected ${EXPE
 const temporary = directories('tributary-tck-');
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
-const service = await serveChild(temporary.fresh(), { PUBLIC_URL: url }, ['--demo']);
+const webhook = await freePort();
+const settings = { PUBLIC_URL: url, OUTREACH_PRIVATE_HOSTS: `127.0.0.1:${webhook}` };
+const service = await serveChild(temporary.fresh(), settings, ['--demo']);
 const close = await shim(service, port);
 try {
   const file = join(temporary.fresh(), 'results');
-  await runSuite(directory, url, file);
+  await runSuite(directory, url, { results: file, webhook });
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const results = lines.map((line) => JSON.parse(line) as Result);
   const count = (outcome: Outcome): number =>

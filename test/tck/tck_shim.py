@@ -1,7 +1,8 @@
 """Loaded by pytest before the official TCK (`-p tck_shim`).
 
 The TCK imports generated gRPC code, which needs a newer protobuf than distributions have. This service has no gRPC
-interface, so a mock replaces that code. Each result is written to the file TCK_RESULTS, one JSON object a line.
+interface, so a mock replaces that code. The receiver of push notifications listens on TCK_WEBHOOK_PORT, because the service
+sends to no other private address. Each result is written to the file TCK_RESULTS, one JSON object a line.
 """
 
 import json
@@ -11,6 +12,16 @@ from unittest.mock import MagicMock
 
 for name in ("a2a_pb2", "a2a_pb2_grpc"):
     sys.modules[f"specification.generated.{name}"] = MagicMock()
+
+from tck.webhook import server as webhook  # noqa: E402
+
+
+class KnownPort(webhook.HTTPServer):
+    def __init__(self, address, handler):
+        super().__init__((address[0], int(os.environ["TCK_WEBHOOK_PORT"])), handler)
+
+
+webhook.HTTPServer = KnownPort
 
 
 def pytest_runtest_logreport(report):

@@ -8,16 +8,15 @@ const REQUEST_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 const REDIS_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 
 const register = (registry: Registry) => {
-  const registers = [registry];
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
+    new Counter({ name, help, labelNames, registers: [registry] });
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers });
+    new Gauge({ name, help, labelNames, registers: [registry] });
   const histogram = <Label extends string>(
     name: string,
     help: string,
     { buckets, labelNames = [] }: { buckets: number[]; labelNames?: Label[] },
-  ) => new Histogram({ name, help, labelNames, buckets, registers });
+  ) => new Histogram({ name, help, labelNames, buckets, registers: [registry] });
   const perOperation = ['surface', 'operation', 'outcome'] as const;
   const lag = 'tributary_projection_lag';
   return {
@@ -34,7 +33,8 @@ const register = (registry: Registry) => {
       'From an append to its answer, successful or not.',
       { buckets: APPEND_S },
     ),
-    sendings: counter('tributary_dispatch_total', 'Attempts to send approved outreach.', 'outcome'),
+    outreach: counter('tributary_dispatch_total', 'Attempts to send approved outreach.', 'outcome'),
+    push: counter('tributary_push_total', 'Attempts to send push notifications.', 'outcome'),
     trips: counter('tributary_redis_total', 'Round trips to Redis.', 'kind', 'outcome'),
     tripSeconds: histogram('tributary_redis_seconds', 'One round trip to Redis.', {
       buckets: REDIS_S,
@@ -85,7 +85,7 @@ export const prometheusMetrics = (): Metrics => {
       metrics.appends.inc({ outcome });
       metrics.appendSeconds.observe(seconds);
     },
-    countSending: (outcome) => metrics.sendings.inc({ outcome }),
+    countSending: (kind, outcome) => metrics[kind].inc({ outcome }),
     countRoundTrip({ kind, outcome }, seconds) {
       metrics.trips.inc({ kind, outcome });
       metrics.tripSeconds.observe({ kind }, seconds);

@@ -80,6 +80,11 @@ class Lanes {
   }
 }
 
+/** A read model that is being filled delays items, and is reported elsewhere. */
+const isRebuilding = (error: unknown): boolean =>
+  error instanceof ReadModelRebuilding ||
+  (error instanceof Refused && error.refusal.code === 'read_model_rebuilding');
+
 /**
  * Advances items when they are due: at start those that are open, then as the log reports
  * changes. Several dispatchers on one log are safe: each attempt is written ahead, and only the
@@ -148,7 +153,7 @@ export class Dispatcher {
       try {
         return await task();
       } catch (error) {
-        if (!(error instanceof ReadModelRebuilding)) this.#deps.onFault(error);
+        if (!isRebuilding(error)) this.#deps.onFault(error);
         const pause = Promise.withResolvers<void>();
         const cancel = this.#deps.schedule(pause.resolve, FAULT_WAIT_MS);
         await Promise.race([pause.promise, this.#stopped.promise]);
@@ -208,7 +213,7 @@ export class Dispatcher {
       else if (next !== undefined) this.#wait(entry, next);
       else if (!entry.isQueued) this.#open.delete(id);
     } catch (error) {
-      this.#deps.onFault(error, entry);
+      if (!isRebuilding(error)) this.#deps.onFault(error, entry);
       this.#wait(entry, this.#deps.clock.now() + FAULT_WAIT_MS);
     }
   }

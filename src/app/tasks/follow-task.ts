@@ -1,10 +1,9 @@
-import { isInterrupted, isTerminal, type TaskRow } from '#src/domain/task.ts';
+import { isInterrupted, isTerminal } from '#src/domain/task.ts';
 import type { FoldEvent } from '#src/ports/event-log.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { recordOfStream, streamOfRecord } from '../records/streams.ts';
-import { present } from '../shared/present.ts';
-import { permitted, readView, rowOf } from './read-task.ts';
+import { streamOfRecord } from '../records/streams.ts';
+import { permitted, readChange, readView, rowOf } from './read-task.ts';
 import type { TaskView } from './task-view.ts';
 import type { TaskWatch } from './task-watch.ts';
 
@@ -58,7 +57,7 @@ export async function* followTask(
       if (!event) return;
       if (event.position <= seen) continue;
       seen = event.position;
-      const view = await viewAfter(deps, event, row);
+      const view = await readChange(deps, event.owner, { row, event });
       if (!view || (view.record === last.record && view.version <= last.version)) continue;
       last = view;
       record = view.record ?? record;
@@ -71,16 +70,6 @@ export async function* followTask(
     for (const stop of stops) stop();
   }
 }
-
-/** The task as of one event of its own stream, or of the stream of its record. */
-const viewAfter = (
-  deps: Deps,
-  event: FoldEvent,
-  { task_id, context_id }: TaskRow,
-): Promise<TaskView | undefined> => {
-  const row = { task_id, context_id, ...present({ record: recordOfStream(event.stream) }) };
-  return readView(deps, event.owner, { row, event });
-};
 
 /** Queue with an awaitable end; `next` answers undefined once the signal has aborted. */
 const queueOf = <Item>(signal: AbortSignal) => {

@@ -3,15 +3,43 @@ import { canonicalJson } from '../shared/canonical-json.ts';
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 
+/** Distinguishes the signature of a notification from that of a card. */
+const NOTIFICATION_TYPE = 'a2a-notification';
+
+type Signer = Pick<Secrets, 'signing'>;
+
+/** Makes a detached JWS (EdDSA) of a payload; `params` are further members of its header. */
+const sign = (
+  { signing }: Signer,
+  payload: string,
+  { typ, ...params }: { typ: string; jku: string },
+) => {
+  const header = base64url(JSON.stringify({ alg: 'EdDSA', typ, kid: signing.kid, ...params }));
+  const signature = signing.sign(Buffer.from(`${header}.${base64url(payload)}`));
+  return { protected: header, signature };
+};
+
 /** Makes a detached JWS (EdDSA) over the JCS (RFC 8785) of a document; `jku` is the address of the key set. */
 export const signDocument = (
-  { signing }: Pick<Secrets, 'signing'>,
+  signer: Signer,
   document: object,
   jku: string,
-): { protected: string; signature: string } => {
-  const header = base64url(JSON.stringify({ alg: 'EdDSA', typ: 'JOSE', kid: signing.kid, jku }));
-  const payload = base64url(canonicalJson(document));
-  return { protected: header, signature: signing.sign(Buffer.from(`${header}.${payload}`)) };
+): { protected: string; signature: string } =>
+  sign(signer, canonicalJson(document), { typ: 'JOSE', jku });
+
+/**
+ * Makes a compact JWS of the bytes of a body with the payload left out (RFC 7515, appendix F). Its header names the
+ * receiver (`aud`), the notification (`jti`) and the time (`iat`), so that another receiver, or a later time, can
+ * recognize a replay. `at` is in epoch milliseconds.
+ */
+export const signBody = (
+  signer: Signer,
+  body: string,
+  { at, ...claims }: { jku: string; aud: string; jti: string; at: number },
+): string => {
+  const params = { typ: NOTIFICATION_TYPE, ...claims, iat: Math.floor(at / 1_000) };
+  const { protected: header, signature } = sign(signer, body, params);
+  return `${header}..${signature}`;
 };
 
 /** The public keys that verify our signatures, as a JWK set (RFC 7517). */

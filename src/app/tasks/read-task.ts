@@ -10,7 +10,8 @@ import { showHandoff } from '../handoffs/render-handoff.ts';
 import { renderOutbound } from '../outreach/render.ts';
 import type { AgentCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
-import { streamOfRecord } from '../records/streams.ts';
+import { recordOfStream, streamOfRecord } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
 import { taskStream } from './task-refs.ts';
 import { type TaskView, viewOfHandoff, viewOfOutbound, viewOfTask } from './task-view.ts';
 
@@ -19,7 +20,7 @@ const TASK_ID = /^tsk_[0-9a-z]{24}$/;
 /** Row of the caller's own task; undefined for tasks of other owners and other agents. */
 export const rowOf = async (
   { readModels }: Deps,
-  { ownerId, agentId }: AgentCaller,
+  { ownerId, agentId }: Pick<AgentCaller, 'ownerId' | 'agentId'>,
   taskId: string,
 ): Promise<TaskRow | undefined> =>
   TASK_ID.test(taskId)
@@ -54,7 +55,7 @@ export const viewOfRow = async (
 export const readView = async (
   deps: Deps,
   ownerId: string,
-  { row, event }: { row: TaskIdentity; event?: FoldEvent },
+  { row, event }: { row: TaskIdentity; event?: Pick<FoldEvent, 'revision' | 'at'> },
 ): Promise<TaskView | undefined> => {
   const { task_id, record } = row;
   const stream =
@@ -74,8 +75,21 @@ export const readView = async (
   return state && viewOfHandoff(await showHandoff(deps, state, { ownerId, at }), row);
 };
 
+/** The task as of one event of its own stream, or of the stream of its record. */
+export const readChange = (
+  deps: Deps,
+  ownerId: string,
+  {
+    row: { task_id, context_id },
+    event,
+  }: { row: TaskIdentity; event: Pick<FoldEvent, 'stream' | 'revision' | 'at'> },
+): Promise<TaskView | undefined> => {
+  const row = { task_id, context_id, ...present({ record: recordOfStream(event.stream) }) };
+  return readView(deps, ownerId, { row, event });
+};
+
 /** Removes the artifacts that the caller's scopes do not allow; the task itself stays visible. */
-export const permitted = ({ scopes }: AgentCaller, view: TaskView): TaskView =>
+export const permitted = ({ scopes }: Pick<AgentCaller, 'scopes'>, view: TaskView): TaskView =>
   view.skill === undefined || allows(SKILLS[view.skill].scope, scopes)
     ? view
     : { ...view, artifacts: [] };

@@ -50,7 +50,7 @@ export const agentCard = (origin: string, skills: readonly Skill[] = Object.valu
   provider: { organization: 'Tributary', url: `${origin}/` },
   version: CONTRACT_VERSION,
   documentationUrl: `${origin}/docs/a2a`,
-  capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+  capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
   securitySchemes: {
     apiKey: {
       httpAuthSecurityScheme: {

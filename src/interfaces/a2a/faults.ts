@@ -1,5 +1,5 @@
 import { type ProblemCode, PROBLEMS } from '#contracts/problems.ts';
-import { type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
+import type { Refusal } from '#src/app/pipeline/outcome.ts';
 import { problemBody } from '../http/problem.ts';
 import { inTaskWords } from './wording.ts';
 
@@ -26,7 +26,6 @@ const INVALID = 'INVALID_ARGUMENT';
 const STANDARD = {
   TASK_NOT_FOUND: [-32001, 404, 'NOT_FOUND'],
   TASK_NOT_CANCELABLE: [-32002, 400, PRECONDITION],
-  PUSH_NOTIFICATION_NOT_SUPPORTED: [-32003, 400, PRECONDITION],
   UNSUPPORTED_OPERATION: [-32004, 400, PRECONDITION],
   CONTENT_TYPE_NOT_SUPPORTED: [-32005, 400, INVALID],
   VERSION_NOT_SUPPORTED: [-32009, 400, PRECONDITION],
@@ -173,8 +172,3 @@ export const httpError = (fault: A2aFault, about: About): object => ({
     details: detailsOf(fault, about),
   },
 });
-
-export const pushUnsupported = (): Refusal =>
-  refuse('state_conflict', 'Push notifications are not offered; follow the task by a stream.', {
-    extra: { reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' },
-  });

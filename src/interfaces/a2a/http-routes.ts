@@ -18,6 +18,11 @@ const idOf = ({ params }: FastifyRequest): { id: string } => params as { id: str
 const queryOf = ({ query }: FastifyRequest): object =>
   readQuery(KINDS, query as Record<string, unknown>);
 const none = (): object => ({});
+/** The task and the configuration that a path names. */
+const configOf = ({ params }: FastifyRequest): object => {
+  const { id: taskId, config } = params as { id: string; config?: string };
+  return { taskId, ...(config !== undefined && { id: config }) };
+};
 
 const TASK = '/tasks/:id';
 const acted = (act: string): string => `/tasks/:id(^[^:/]+)::${act}`;
@@ -34,9 +39,19 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [
   // The standard says GET; its JavaScript client says POST.
   { method: 'GET', url: acted('subscribe'), name: 'SubscribeToTask', params: idOf },
   { method: 'POST', url: acted('subscribe'), name: 'SubscribeToTask', params: idOf },
-  { method: 'POST', url: CONFIGS, name: 'CreateTaskPushNotificationConfig', params: none },
-  { method: 'GET', url: CONFIGS, name: 'ListTaskPushNotificationConfigs', params: none },
-  { method: 'GET', url: CONFIG, name: 'GetTaskPushNotificationConfig', params: none },
-  { method: 'DELETE', url: CONFIG, name: 'DeleteTaskPushNotificationConfig', params: none },
+  {
+    method: 'POST',
+    url: CONFIGS,
+    name: 'CreateTaskPushNotificationConfig',
+    params: (it) => ({ ...(bodyOf(it) as object), ...configOf(it) }),
+  },
+  {
+    method: 'GET',
+    url: CONFIGS,
+    name: 'ListTaskPushNotificationConfigs',
+    params: (it) => ({ ...queryOf(it), ...configOf(it) }),
+  },
+  { method: 'GET', url: CONFIG, name: 'GetTaskPushNotificationConfig', params: configOf },
+  { method: 'DELETE', url: CONFIG, name: 'DeleteTaskPushNotificationConfig', params: configOf },
   { method: 'GET', url: '/extendedAgentCard', name: 'GetExtendedAgentCard', params: none },
 ];

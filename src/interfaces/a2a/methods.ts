@@ -11,8 +11,17 @@ import { present } from '#src/app/shared/present.ts';
 import { requestOf } from '#src/app/tasks/task-request.ts';
 import type { TaskView } from '#src/app/tasks/task-view.ts';
 import { extendedCard } from './card.ts';
-import { pushUnsupported } from './faults.ts';
-import { anyParams, listParams, sendParams, type SendParams, taskOf, taskParams } from './wire.ts';
+import {
+  anyParams,
+  listParams,
+  pushIdParams,
+  pushListParams,
+  pushParams,
+  sendParams,
+  type SendParams,
+  taskOf,
+  taskParams,
+} from './wire.ts';
 
 /** What a method works with. */
 export type Context = {
@@ -60,11 +69,11 @@ const partRefused = ({ index, code }: { index: number; code: string }): Refusal 
 
 const send = async (
   { app, admission, consistencyToken }: Context,
-  { wantsPush, unsupported: [part], message }: SendParams,
+  { push, unsupported: [part], message }: SendParams,
 ): Promise<Outcome<TaskView>> => {
-  if (wantsPush) return pushUnsupported();
   if (part) return partRefused(part);
-  return app.tasks.perform(admission, 'sendMessage', { input: present(message), consistencyToken });
+  const input = present({ ...message, push: push && present(push) });
+  return app.tasks.perform(admission, 'sendMessage', { input, consistencyToken });
 };
 
 const follow =
@@ -115,12 +124,20 @@ const listTasks = define({
   },
 });
 
-const pushConfig = (name: string): A2aMethod =>
+/** A method that performs the operation of its name on push notification configurations. */
+const onPush = <Params extends object>(
+  operation: `${'create' | 'get' | 'delete'}PushConfig` | 'listPushConfigs',
+  params: z.ZodType<Params>,
+): A2aMethod =>
   define({
-    id: `a2a:${name}`,
-    params: anyParams,
-    budget: () => 'read',
-    run: async () => pushUnsupported(),
+    id: taskOperations[operation].id,
+    params,
+    budget: () => (taskOperations[operation].kind === 'query' ? 'read' : 'write'),
+    run: async ({ app, admission, consistencyToken }, given: Params) =>
+      answered<object>(
+        await app.tasks.perform(admission, operation, { input: present(given), consistencyToken }),
+        (value) => ({ value }),
+      ),
   });
 
 const getExtendedAgentCard = define({
@@ -141,10 +158,10 @@ export const METHODS = {
   ListTasks: listTasks,
   CancelTask: onTask('cancelTask', 'write', (view) => ({ value: taskOf(view) })),
   SubscribeToTask: onTask('subscribeToTask', 'read', follow(false)),
-  CreateTaskPushNotificationConfig: pushConfig('CreateTaskPushNotificationConfig'),
-  GetTaskPushNotificationConfig: pushConfig('GetTaskPushNotificationConfig'),
-  ListTaskPushNotificationConfigs: pushConfig('ListTaskPushNotificationConfigs'),
-  DeleteTaskPushNotificationConfig: pushConfig('DeleteTaskPushNotificationConfig'),
+  CreateTaskPushNotificationConfig: onPush('createPushConfig', pushParams),
+  GetTaskPushNotificationConfig: onPush('getPushConfig', pushIdParams),
+  ListTaskPushNotificationConfigs: onPush('listPushConfigs', pushListParams),
+  DeleteTaskPushNotificationConfig: onPush('deletePushConfig', pushIdParams),
   GetExtendedAgentCard: getExtendedAgentCard,
 } as const satisfies Record<string, A2aMethod>;
 

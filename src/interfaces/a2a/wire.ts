@@ -4,7 +4,7 @@ import type { TaskArtifact, TaskView } from '#src/app/tasks/task-view.ts';
 import { z } from 'zod';
 import { LIMITS } from '#contracts/limits.ts';
 import { time } from '#contracts/fields.ts';
-import { TASK_STATUSES } from '#contracts/tasks/index.ts';
+import { pushConfig, TASK_STATUSES } from '#contracts/tasks/index.ts';
 import type { TaskStatus } from '#src/domain/task.ts';
 import { statusText } from './wording.ts';
 
@@ -31,6 +31,17 @@ const part = z.object({
   url: z.unknown().optional(),
 });
 
+/** In the JSON of protobuf an empty member is the same as an absent one. */
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
+
+const pushShape = z.object({
+  id: optional(pushConfig.id),
+  url: pushConfig.url,
+  token: optional(pushConfig.token),
+  authentication: optional(pushConfig.authentication),
+});
+
 const sendShape = z.object({
   message: z.object({
     messageId: z.string().min(1).max(MESSAGE_ID_CHARS_MAX),
@@ -43,7 +54,7 @@ const sendShape = z.object({
     .object({
       historyLength: z.int().min(0).optional(),
       returnImmediately: z.boolean().optional(),
-      taskPushNotificationConfig: z.unknown().optional(),
+      taskPushNotificationConfig: optional(pushShape),
     })
     .optional(),
 });
@@ -74,8 +85,24 @@ export const listParams = z.object({
   includeArtifacts: z.boolean().default(false),
 });
 
-/** Parameters of push notification methods, which are refused unread. */
+/** Parameters that are not read. */
 export const anyParams = z.unknown();
+
+const taskId = z.string().min(1).max(100);
+
+export const pushParams = pushShape.extend({ taskId });
+export const pushIdParams = z.object({ taskId, id: z.string().min(1).max(100) });
+export const pushListParams = z.object({
+  taskId,
+  // Zero, the default of protobuf, leaves the size to the service.
+  pageSize: z
+    .int()
+    .min(0)
+    .max(LIMITS.PAGE_ROWS_MAX)
+    .default(0)
+    .transform((size) => size || 50),
+  pageToken: text(500),
+});
 
 /** Parts that no skill accepts: files, and a second data part. */
 const unsupportedParts = ({ message }: SendShape): { index: number; code: string }[] => {
@@ -110,7 +137,7 @@ const messageOf = ({ message }: SendShape): TaskMessage => {
 export const sendParams = sendShape.transform((params) => ({
   message: messageOf(params),
   unsupported: unsupportedParts(params),
-  wantsPush: params.configuration?.taskPushNotificationConfig !== undefined,
+  push: params.configuration?.taskPushNotificationConfig,
 }));
 
 export type SendParams = z.output<typeof sendParams>;
@@ -151,6 +178,9 @@ export const taskOf = (view: TaskView): object => ({
     ...(view.record !== undefined && { record: view.record }),
   },
 });
+
+/** The body of a push notification: a StreamResponse with the whole task. */
+export const pushBody = (view: TaskView): string => JSON.stringify({ task: taskOf(view) });
 
 /** Events of one change of a task: its new artifacts, then its status. */
 export const updatesOf = (view: TaskView, before: TaskView): object[] => {

@@ -17,6 +17,8 @@ export const json = (value: unknown): string => fence('json', JSON.stringify(val
 
 export const http = (request: string): string => fence('http', request);
 
+export const typescript = (source: string): string => fence('ts', source.trim());
+
 export const scopeText = (needed: NeededScope): string =>
   needed === null ? 'any valid key' : [needed].flat().map(code).join(' or ');
 

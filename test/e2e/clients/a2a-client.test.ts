@@ -1,5 +1,12 @@
 /** The official A2A client with a listening service, over both bindings. */
-import { AgentCard, Role, type Task, TaskState, verifyAgentCardSignature } from '@a2a-js/sdk';
+import {
+  AgentCard,
+  Role,
+  StreamResponse,
+  type Task,
+  TaskState,
+  verifyAgentCardSignature,
+} from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
 import {
   ClientFactory,
@@ -9,6 +16,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshKey, type TestApp } from '../../support/world/app.ts';
+import { endReceivers, receiver, type Received } from '../../support/world/receivers.ts';
 import {
   a2aApp,
   act,
@@ -17,19 +25,30 @@ import {
   dispatched,
   HANDOFF,
   POST,
+  requestChanges,
 } from '../../support/clients/a2a.ts';
+
+const TRANSPORTS = ['JSONRPC', 'HTTP+JSON'] as const;
 
 let app: TestApp;
 let url: string;
 let key: string;
+let hook: Awaited<ReturnType<typeof receiver>>;
 beforeAll(async () => {
-  app = await a2aApp({ PUBLIC_URL: '' });
+  hook = await receiver();
+  app = await a2aApp({ PUBLIC_URL: '', OUTREACH_PRIVATE_HOSTS: hook.host });
   url = await app.service.listen();
   ({ key } = await app.agent('acme'));
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await app.close();
+  await endReceivers();
+});
 
-const clientFor = (transport: 'JSONRPC' | 'HTTP+JSON', by: string | undefined): Promise<Client> => {
+const clientFor = (
+  transport: (typeof TRANSPORTS)[number],
+  by: string | undefined,
+): Promise<Client> => {
   const fetchImpl: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     if (by !== undefined) headers.set('authorization', `Bearer ${by}`);
@@ -78,7 +97,7 @@ const stateOf = (task: unknown): TaskState | undefined => (task as Task).status?
 const recordOf = (task: unknown): string =>
   (task as { metadata: { record: string } }).metadata.record;
 
-describe.each(['JSONRPC', 'HTTP+JSON'] as const)('The A2A client over %s', (transport) => {
+describe.each(TRANSPORTS)('The A2A client over %s', (transport) => {
   let client: Client;
   beforeAll(async () => {
     client = await clientFor(transport, key);
@@ -168,7 +187,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('The A2A client over %s', (tran
     });
   });
 
-  it('gets errors for an unknown task, push notifications, and a missing key', async () => {
+  it('gets errors for an unknown task and a missing key', async () => {
     const unknown = taskParams('tsk_000000000000000000000000');
     await expect(client.getTask(unknown)).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
@@ -179,17 +198,56 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('The A2A client over %s', (tran
     await expect(client.resubscribeTask(unknown).next()).rejects.toMatchObject({
       name: expect.stringContaining('TaskNotFound'),
     });
-    // Bypasses the client, which sends no request because the card declares no push notifications.
-    const config = { tenant: '', taskId: 'x', pageSize: 1, pageToken: '' };
-    await expect(
-      client.transport.listTaskPushNotificationConfig(config, {
-        serviceParameters: { 'A2A-Version': '1.0' },
-      }),
-    ).rejects.toMatchObject({ name: expect.stringContaining('PushNotificationNotSupported') });
     const anonymous = await clientFor(transport, undefined);
     await expect(anonymous.sendMessage(messageWith(HANDOFF))).rejects.toThrow(/API_KEY/);
     await expect(anonymous.sendMessageStream(messageWith(HANDOFF)).next()).rejects.toThrow(
       /API_KEY/,
     );
+  });
+});
+
+describe('A receiver that the A2A client registers', () => {
+  // Only from here on: it would send the outreach of the tests above by itself.
+  beforeAll(() => app.service.dispatcher.start());
+
+  it.each(TRANSPORTS)('over %s, gets the task as the client reads it', async (transport) => {
+    const client = await clientFor(transport, key);
+    const arrived = Promise.withResolvers<Received>();
+    hook.answers((received, response) => {
+      response.writeHead(204).end();
+      arrived.resolve(received);
+    });
+    const task = (await client.sendMessage(messageWith(POST))) as Task;
+    const config = {
+      tenant: '',
+      id: '',
+      taskId: task.id,
+      url: `http://${hook.host}/${transport}`,
+      token: 'token',
+      authentication: { scheme: 'Bearer', credentials: 'secret' },
+    };
+    const created = await client.createTaskPushNotificationConfig(config);
+    expect(created).toMatchObject({ taskId: task.id, url: config.url });
+    const { id } = created;
+    const one = { tenant: '', taskId: task.id, id };
+    expect(await client.getTaskPushNotificationConfig(one)).toEqual(created);
+    const query = { tenant: '', taskId: task.id, pageSize: 0, pageToken: '' };
+    expect((await client.listTaskPushNotificationConfig(query)).configs).toEqual([created]);
+    await act(app, 'acme', recordOf(task), requestChanges);
+    const { headers, body } = await arrived.promise;
+    expect(headers).toMatchObject({
+      authorization: 'Bearer secret',
+      'x-a2a-notification-token': 'token',
+    });
+    const { payload } = StreamResponse.fromJSON(JSON.parse(body));
+    expect(payload).toEqual({
+      $case: 'task',
+      value: await client.getTask(taskParams(task.id)),
+    });
+    await client.deleteTaskPushNotificationConfig(one);
+    await client.deleteTaskPushNotificationConfig(one);
+    await expect(client.getTaskPushNotificationConfig(one)).rejects.toMatchObject({
+      name: expect.stringContaining('TaskNotFound'),
+    });
   });
 });

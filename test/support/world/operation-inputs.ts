@@ -6,6 +6,10 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   subscribeToTask: { id: 't' },
   cancelTask: { id: 't' },
   listTasks: { pageSize: 1, includeArtifacts: false },
+  createPushConfig: { taskId: 't', url: 'https://hook.example/' },
+  getPushConfig: { taskId: 't', id: 'c' },
+  listPushConfigs: { taskId: 't', pageSize: 1 },
+  deletePushConfig: { taskId: 't', id: 'c' },
   answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
@@ -23,5 +27,6 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   viewCategory: { category: 'c', page: 1 },
   viewSearch: { words: 'w', page: 1 },
   dispatchOutbound: { outbound_id: 'o' },
+  dispatchPush: { push_id: 'p' },
   finishErasures: {},
 };

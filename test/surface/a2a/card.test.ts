@@ -111,7 +111,7 @@ describe('The agent card', () => {
     ]);
     expect(card.capabilities).toEqual({
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: true,
       extendedAgentCard: true,
     });
     const allowedNames = new Set([
@@ -142,7 +142,7 @@ describe('The agent card', () => {
     expect(keyRequests).toEqual([key?.kid, ORIGIN + KEYS]);
     await expect(check({ ...card, name: 'Tributory' })).rejects.toThrow();
     await expect(
-      check({ ...card, capabilities: { ...card.capabilities, pushNotifications: true } } as never),
+      check({ ...card, capabilities: { ...card.capabilities, pushNotifications: false } } as never),
     ).rejects.toThrow();
   });
 

@@ -23,20 +23,6 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const METHODS = [
-  'SendMessage',
-  'SendStreamingMessage',
-  'GetTask',
-  'ListTasks',
-  'CancelTask',
-  'SubscribeToTask',
-  'CreateTaskPushNotificationConfig',
-  'GetTaskPushNotificationConfig',
-  'ListTaskPushNotificationConfigs',
-  'DeleteTaskPushNotificationConfig',
-  'GetExtendedAgentCard',
-];
-
 const raw = (
   payload: unknown,
   headers: Record<string, string> = {},
@@ -241,27 +227,76 @@ describe('An A2A message', () => {
   });
 });
 
-describe('A2A push notifications', () => {
-  it('are refused as not supported by each of their methods', async () => {
-    const { id } = await sent(app, key, message(POST));
-    for (const method of METHODS.filter((name) => name.includes('Push')))
-      expect((await errorOf(app, key, method, { taskId: id, id: 'x' })).code).toBe(-32003);
-    const configs = `/tasks/${id}/pushNotificationConfigs`;
-    for (const [method, path, body] of [
-      ['POST', configs, { url: 'https://x.example' }],
-      ['GET', configs],
-      ['GET', `${configs}/x`],
-      ['DELETE', `${configs}/x`],
-    ] as const) {
-      const answer = await http(method, path, body);
-      expect(answer.status).toBe(400);
-      expect(answer.body).toMatchObject({
-        error: { details: [{ reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' }] },
-      });
+describe('A2A push notification configurations', () => {
+  const HOOK = 'https://hook.example/in';
+
+  it('are created, read, listed and deleted over JSON-RPC', async () => {
+    const { id: taskId } = await sent(app, key, message(POST));
+    const authentication = { scheme: 'Bearer', credentials: 'secret' };
+    const config = { taskId, id: 'mine', url: HOOK };
+    const shown = { ...config, authentication: { scheme: 'Bearer' } };
+    const call = async (method: string, params: object) =>
+      (await rpc<unknown>(app, key, `${method}TaskPushNotificationConfig`, params)).result;
+    const created = await call('Create', { ...config, token: 't', authentication, tenant: '' });
+    expect(created).toEqual(shown);
+    const one = { taskId, id: 'mine' };
+    expect(await call('Get', one)).toEqual(shown);
+    const list = 'ListTaskPushNotificationConfigs';
+    const listed = await rpc(app, key, list, { taskId, pageSize: 0, pageToken: '' });
+    expect(listed.result).toEqual({ configs: [shown], nextPageToken: '' });
+    for (let times = 0; times < 2; times += 1) expect(await call('Delete', one)).toEqual({});
+    const gone = await errorOf(app, key, 'GetTaskPushNotificationConfig', one);
+    expect(gone).toMatchObject({ code: -32001, data: [{ reason: 'TASK_NOT_FOUND' }] });
+  });
+
+  it('are created, read, listed and deleted over HTTP+JSON', async () => {
+    const { id: taskId } = await sent(app, key, message(POST));
+    const configs = `/tasks/${taskId}/pushNotificationConfigs`;
+    // Empty members are absent ones in the JSON of protobuf; the path names the task.
+    const body = { tenant: '', id: '', taskId: 'tsk_other', url: HOOK, token: '' };
+    const created = await http('POST', configs, body);
+    expect(created.status).toBe(200);
+    const { id } = created.body as { id: string };
+    expect(created.body).toEqual({ taskId, id, url: HOOK });
+    expect((await http('GET', `${configs}/${id}`)).body).toEqual(created.body);
+    expect((await http('GET', `${configs}?pageSize=1`)).body).toEqual({
+      configs: [created.body],
+      nextPageToken: '',
+    });
+    expect((await http('DELETE', `${configs}/${id}`)).status).toBe(200);
+    expect((await http('GET', `${configs}/${id}`)).status).toBe(404);
+    const unknown = `/tasks/tsk_000000000000000000000000/pushNotificationConfigs`;
+    for (const method of ['POST', 'GET', 'DELETE'] as const) {
+      const path = method === 'DELETE' ? `${unknown}/x` : unknown;
+      const answer = await http(method, path, method === 'POST' ? { url: HOOK } : undefined);
+      expect(answer.status, method).toBe(404);
     }
-    const configuration = { taskPushNotificationConfig: { url: 'https://x.example' } };
+  });
+
+  it('are refused with each fault of theirs and a way forward, also in a message', async () => {
+    const { id: taskId } = await sent(app, key, message(POST));
+    const create = 'CreateTaskPushNotificationConfig';
+    const internal = await errorOf(app, key, create, { taskId, url: 'https://10.0.0.1/' });
+    expect(internal.code).toBe(-32602);
+    expect(internal.data[1]).toMatchObject({
+      fieldViolations: [{ field: 'url', reason: 'ADDRESS_NOT_PUBLIC' }],
+    });
+    const digest = { scheme: 'Digest', credentials: 'x' };
+    for (const fault of [{ url: '' }, { token: 'a\nb' }, { authentication: digest }, { id: '/' }])
+      expect(await errorOf(app, key, create, { taskId, url: HOOK, ...fault })).toMatchObject({
+        code: -32602,
+      });
+    const configuration = { taskPushNotificationConfig: { url: 'http://hook.example/' } };
     const params = { message: message(HANDOFF), configuration };
-    expect((await errorOf(app, key, 'SendMessage', params)).code).toBe(-32003);
+    const { data } = await errorOf(app, key, 'SendMessage', params);
+    expect(data[1]).toMatchObject({
+      fieldViolations: [
+        {
+          field: 'configuration.taskPushNotificationConfig.url',
+          reason: 'SCHEME_NOT_ALLOWED',
+        },
+      ],
+    });
   });
 });
 

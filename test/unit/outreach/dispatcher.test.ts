@@ -6,7 +6,7 @@ import { webhookSecret } from '#src/app/outreach/webhook-secret.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { type EventLog, type NewEvent, replaceAppends } from '#src/ports/event-log.ts';
 import { includesType } from '../../support/appends.ts';
-import { dispatching } from '../../support/world/dispatching.ts';
+import { dispatching } from '../../support/dispatch/dispatching.ts';
 import { DAY_MS, HOUR_MS } from '../../support/world/outreach-acts.ts';
 
 type World = Awaited<ReturnType<typeof dispatching>>;

@@ -5,7 +5,7 @@ import { backOffMs } from '#src/app/dispatch/attempts.ts';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
 import { type EventLog, LogUnavailable, replaceAppends } from '#src/ports/event-log.ts';
 import { includesType } from '../../support/appends.ts';
-import { dispatching } from '../../support/world/dispatching.ts';
+import { dispatching } from '../../support/dispatch/dispatching.ts';
 import { HOUR_MS } from '../../support/world/outreach-acts.ts';
 
 type World = Awaited<ReturnType<typeof dispatching>>;

@@ -1,7 +1,7 @@
 /** Requests whose outcome is uncertain are never reported as failed, and stale answers change nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryResult } from '#src/ports/delivery.ts';
-import { dispatching } from '../../support/world/dispatching.ts';
+import { dispatching } from '../../support/dispatch/dispatching.ts';
 import { DAY_MS, outreachActs } from '../../support/world/outreach-acts.ts';
 
 const FILE = { adapter: 'file' as const };

@@ -14,75 +14,17 @@ import type { SendingDeps } from '#src/app/outreach/sending.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
 import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import { outreachActs, type Schedule, type Via, promptStreamQueue } from './outreach-acts.ts';
+import { manualTime, waits } from './manual-time.ts';
+import {
+  outreachActs,
+  type Schedule,
+  type Via,
+  promptStreamQueue,
+} from '../world/outreach-acts.ts';
 
-const START = Date.parse('2026-11-20T10:00:00Z');
-
-type Timer = { at: number; task: () => void };
 type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promise<DeliveryResult>;
 
 const PROJECTIONS: Projection[] = [openOutbound, outboundRequests];
-
-/** Promises that resolve when a condition is true at a call of `look`. */
-const waits = () => {
-  const waiting = new Set<() => void>();
-  return {
-    look: () => waiting.forEach((check) => check()),
-    until: (holds: () => boolean): Promise<void> =>
-      new Promise((resolve) => {
-        const check = (): void => {
-          if (!holds()) return;
-          waiting.delete(check);
-          resolve();
-        };
-        waiting.add(check);
-        check();
-      }),
-  };
-};
-
-/** A clock that tests advance; tasks that become due run in order. */
-const manualTime = () => {
-  let now = START;
-  const timers = new Set<Timer>();
-  const { look, until } = waits();
-  return {
-    clock: { now: () => now, monotonic: () => now },
-    schedule: (task: () => void, ms: number) => {
-      const timer = { at: now + ms, task };
-      timers.add(timer);
-      look();
-      return () => void timers.delete(timer);
-    },
-    async advance(ms: number, settle: () => Promise<void>): Promise<void> {
-      const end = now + ms;
-      await settle();
-      for (;;) {
-        const [due] = [...timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
-        if (!due) break;
-        timers.delete(due);
-        now = Math.max(now, due.at);
-        due.task();
-        await settle();
-      }
-      now = end;
-    },
-    /** Runs the tasks due within `ms` without waiting, for calls that end only when a task runs. */
-    fire(ms: number) {
-      now += ms;
-      for (const timer of [...timers].filter(({ at }) => at <= now)) {
-        timers.delete(timer);
-        timer.task();
-      }
-    },
-    jump: (ms: number) => {
-      now += ms;
-    },
-    waiting: () => timers.size,
-    /** Resolves when a task is scheduled after exactly this time. */
-    scheduled: (ms: number) => until(() => [...timers].some(({ at }) => at === now + ms)),
-  };
-};
 
 /** Opens a log, its read models, and the dispatchers that a test starts. */
 export const dispatching = async (log: EventLog = memoryEventLog()) => {

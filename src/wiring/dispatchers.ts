@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { deliveryChannels } from '#src/adapters/delivery/channels.ts';
+import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
+import { pushChannel } from '#src/adapters/delivery/push.ts';
+import { makeDirectory } from '#src/adapters/system/directory.ts';
+import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import { outreachWork } from '#src/app/outreach/dispatching.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { pushWork } from '#src/app/push/dispatching.ts';
+import { streamOf } from '#src/app/records/streams.ts';
+import type { Config } from '#src/config.ts';
+import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
+import { pushBody } from '#src/interfaces/a2a/wire.ts';
+
+/** Everything that the service sends by itself, as one. */
+export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
+
+/** Creates the dispatchers of outreach and of push notifications with their real channels; they are not started yet. */
+export const createDispatchers = (deps: Deps, config: Config, logger: Logger): Dispatchers => {
+  const { clock } = deps;
+  const guard = { privateHosts: config.outreachPrivateHosts };
+  const outbox = {
+    directory: config.outboxDirectory ?? join(config.dataDirectory, 'outbox'),
+    makeDirectory,
+  };
+  const outreach = {
+    ...deps,
+    schedule,
+    onFault: (error: unknown, item?: Item) =>
+      logger.error(faultOf(error, 'outbound', item), 'outreach is delayed'),
+    channels: deliveryChannels(outbox, { guard, clock }),
+  };
+  const push = {
+    ...deps,
+    schedule,
+    onFault: (error: unknown, item?: Item) =>
+      logger.error(faultOf(error, 'push', item), 'push notifications are delayed'),
+    receivers: pushChannel({ request: guardedRequest(guard), clock }),
+    wire: { bodyOf: pushBody, keysUrl: () => deps.origin() + KEYS_PATH },
+  };
+  // Each has its own limit of requests at a time, so that slow receivers of one do not delay the other.
+  const all = [
+    new Dispatcher(outreach, outreachWork(outreach)),
+    new Dispatcher(push, pushWork(push)),
+  ];
+  return {
+    start: () => all.forEach((one) => one.start()),
+    async idle() {
+      for (const one of all) await one.idle();
+    },
+    async stop() {
+      await Promise.all(all.map((one) => one.stop()));
+    },
+  };
+};
+
+const schedule: Scheduling['schedule'] = (task, ms) => {
+  const timer = setTimeout(task, ms).unref();
+  return () => clearTimeout(timer);
+};
+
+type Item = Parameters<Scheduling['onFault']>[1];
+
+/** What a log line says of an error: also the stream of the item that waits because of it. */
+const faultOf = (err: unknown, kind: string, item: Item): object => ({
+  err,
+  ...(item && { stream: streamOf(item.owner, kind, item.id) }),
+});
