@@ -41,6 +41,9 @@ const READS: Record<string, string[]> = {
   'link list': ['--owner', 'northwind'],
   'handoff list': ['--owner', 'northwind'],
   'handoff rfq': ['hnd_000000000000000000000000', '--owner', 'northwind'],
+  'handoff rfqs': [],
+  'lead list': [],
+  'lead read': ['led_000000000000000000000000'],
   'events history': ['--owner', 'northwind'],
   'audit state': ['--owner', 'northwind'],
   'audit performance': ['--owner', 'northwind'],
@@ -58,7 +61,7 @@ const READS: Record<string, string[]> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead .*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
@@ -109,7 +112,9 @@ describe('A command that reads', () => {
       for (const [name, asked] of Object.entries(READS)) {
         const { code, stderr } = await run(...name.split(' '), ...asked, '--data', data);
         const expected =
-          { 'approvals show': 1, 'handoff rfq': 1, 'audit trace': 1, status: 3 }[name] ?? 0;
+          { 'approvals show': 1, 'handoff rfq': 1, 'lead read': 1, 'audit trace': 1, status: 3 }[
+            name
+          ] ?? 0;
         expect(code, `${name}: ${stderr}`).toBe(expected);
         expect(digestOf(data), name).toBe(before);
       }

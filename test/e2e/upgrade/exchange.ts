@@ -132,5 +132,8 @@ export const readFacts = ({ path }: Asked, answer: Answer): object => {
   if (status >= 400) return problemFacts(status, body);
   if (!path.endsWith('/connection')) return answerFacts(answer);
   const all = JSON.parse(body) as Record<string, unknown>;
-  return { status, ...Object.fromEntries(CONNECTION_FACTS.map((name) => [name, all[name]])) };
+  // Versions since 9e15e8a show the last request in the review, too.
+  const { last_request: _added, ...review } = all['review'] as Record<string, unknown>;
+  const facts = CONNECTION_FACTS.map((name) => [name, name === 'review' ? review : all[name]]);
+  return { status, ...Object.fromEntries(facts) };
 };
