@@ -92,6 +92,7 @@ export const overHttp =
 const masked = (text: string): string =>
   text
     .replaceAll(/"as_of":\{"position":\d+,"at":"[^"]*"\}/g, '"as_of":"AS_OF"')
+    .replaceAll(/"at":null,"shown_at":"[^"]*"/g, '"at":null,"shown_at":"NOW"')
     .replaceAll(/"(request_id|requestId|consistencyToken|next_cursor)":"[^"]*"/g, '"$1":"MASKED"')
     .replaceAll('"clicks_surplus":0,', '')
     .replaceAll(/"instance":"urn:uuid:[^"]*"/g, '"instance":"MASKED"')
