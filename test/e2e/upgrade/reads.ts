@@ -62,5 +62,7 @@ export const readEverything = async (recorder: Recorder): Promise<number> => {
   }
   await recorder.read('a task', rpc('GetTask', { id: ids['task'] }));
   await recorder.read('all tasks', rpc('ListTasks', { pageSize: 10 }));
+  const notified = { taskId: ids['notified task'] };
+  await recorder.read('receivers', rpc('ListTaskPushNotificationConfigs', notified));
   return position;
 };

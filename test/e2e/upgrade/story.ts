@@ -256,23 +256,31 @@ const proposeOutreach = async (recorder: Recorder): Promise<void> => {
   ids['pending request'] = idOf(await proposePost(recorder, 'post-pending'));
 };
 
-const sendTask = (recorder: Recorder, messageId: string, data: object): Promise<Json> => {
-  const message = { messageId, role: 'ROLE_USER', parts: [{ data }] };
-  return recorder.write(`a2a ${messageId}`, {
+const callA2a = (
+  recorder: Recorder,
+  name: string,
+  { method, params }: { method: string; params: object },
+): Promise<Json> =>
+  recorder.write(`a2a ${name}`, {
     method: 'POST',
     path: '/api/affiliate/a2a',
     as: 'acme',
     headers: { 'a2a-version': '1.0' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
+
+const sendTask = async (recorder: Recorder, messageId: string, data: object): Promise<string> => {
+  const message = { messageId, role: 'ROLE_USER', parts: [{ data }] };
+  const call = { method: 'SendMessage', params: { message } };
+  const { result } = await callA2a(recorder, messageId, call);
+  return (result as { task: { id: string } }).task.id;
 };
 
 const sendTasks = async (recorder: Recorder): Promise<void> => {
   const { ids } = recorder;
   const list = { title: 'Candles', line_items: [{ sku: 'CAN-1', quantity: 48 }] };
-  const made = await sendTask(recorder, 'task-list', { skill: 'prepare_handoff', ...list });
-  ids['task'] = (made['result'] as { task: { id: string } }).task.id;
-  await sendTask(recorder, 'task-post', {
+  ids['task'] = await sendTask(recorder, 'task-list', { skill: 'prepare_handoff', ...list });
+  ids['notified task'] = await sendTask(recorder, 'task-post', {
     skill: 'coordinate_promotion',
     kind: 'social_post',
     network: 'mastodon',
@@ -281,6 +289,15 @@ const sendTasks = async (recorder: Recorder): Promise<void> => {
   });
   await sendTask(recorder, 'task-why', { skill: 'attribution_question', link_id: ids['link'] });
   await sendTask(recorder, 'task-order', { skill: 'place_order', sku: 'CAN-1' });
+  await callA2a(recorder, 'receiver', {
+    method: 'CreateTaskPushNotificationConfig',
+    params: {
+      taskId: ids['notified task'],
+      url: 'https://hook.example/tasks',
+      token: 'one of the receiver',
+      authentication: { scheme: 'Bearer', credentials: 'another' },
+    },
+  });
 };
 
 const eraseSubject = async (recorder: Recorder): Promise<void> => {
