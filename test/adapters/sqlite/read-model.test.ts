@@ -94,6 +94,41 @@ describe('The file of the read models', () => {
     return reached;
   };
 
+  test('gives the rows of a partition as of one checkpoint while they are written, added and removed', async () => {
+    const store = open({ cacheRowsMax: 0 });
+    const rows = new Map<string, string>();
+    /** The rows by checkpoint. */
+    const moments: Map<string, string>[] = [new Map()];
+    const change = async (changes: [key: string, row: object | null][]): Promise<void> => {
+      const from = moments.length - 1;
+      for (const [key, row] of changes)
+        if (row) rows.set(key, JSON.stringify(row));
+        else rows.delete(key);
+      moments.push(new Map(rows));
+      const writes = changes.map(([key, row]) => ({ scope: 'anna', key, row, sort: null }));
+      await store.commit(SPACE, [{ partition: PARTITION, from, to: from + 1, writes }]);
+    };
+    await change(Array.from({ length: 6_000 }, (_, n) => [`k${n}`, { n }]));
+    await store.flush();
+    // Rows by themselves, which are read first.
+    for (let n = 0; n < 6_000; n += 100) await change([[`k${n}`, { n, text: ',"}' }]]);
+    let isRead = false;
+    const reading = store.partitionRows(SPACE, PARTITION).finally(() => (isRead = true));
+    for (let n = 0; !isRead; n += 1) {
+      await change([
+        [`k${(n * 1_117) % 6_000}`, { changed: n }],
+        [`k${(n * 1_301 + 7) % 6_000}`, null],
+        [`new${n}`, { added: n }],
+      ]);
+      if (n % 2 === 0) await store.flush();
+      await turn();
+    }
+    const { checkpoint, rows: found } = await reading;
+    expect(checkpoint).toBeGreaterThan(65);
+    expect(new Map(found.map(({ key, json }) => [key, json]))).toEqual(moments[checkpoint]);
+    await store.close();
+  });
+
   test('gets the changes of memory with one scheduled flush', async () => {
     const store = open();
     await store.goLive('things', SPACE);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { hashOf, noRows, type RowDigest } from '#src/adapters/row-digest.ts';
 import type { Position } from '#src/ports/event-log.ts';
-import type { ListQuery, RowJson, Space } from '#src/ports/read-model.ts';
+import type { ListQuery, Space } from '#src/ports/read-model.ts';
 import { inTransaction } from '../database.ts';
 import type { Cell, CellPlace } from './read-model-buffer.ts';
 import { prepareCheck, prepareRows } from './row-check.ts';
@@ -44,7 +44,7 @@ export const prepareStatements = (db: DatabaseSync) => {
       return recordHash(part, record) === record.hash ? record : undefined;
     },
     check: (id: number, partition: number): RowDigest => check(partOf(id, partition)),
-    rowsOf: (id: number, partition: number): RowJson[] => allRows(partOf(id, partition)),
+    rowsOf: (id: number, partition: number) => allRows(partOf(id, partition)),
     addSpace: (space: Space): number => Number(addSpace.run(space).lastInsertRowid),
     allSpaces() {
       const all = db.prepare('SELECT id, space FROM spaces ORDER BY id').all();

@@ -7,6 +7,7 @@ import {
   partitionOf,
   ReadModelRebuilding,
   type Row,
+  type RowJson,
   type RowKey,
   type Space,
 } from '#src/ports/read-model.ts';
@@ -48,7 +49,7 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
       store.flushPartition(state, partition);
       store.rows.check(state, partition);
     },
-    partitionRows: async (space, partition) => readPartition(store, space, partition),
+    partitionRows: (space, partition) => readPartition(store, space, partition),
     count: async (space) => {
       store.flush(space);
       return (spaces.find(space)?.digests ?? []).reduce((sum, { rows }) => sum + rows, 0);
@@ -81,16 +82,40 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
   };
 };
 
-const readPartition = (
+/** Rows that are read in one turn of the event loop: a millisecond or two. */
+const ROWS_IN_TURN = 500;
+
+const nameOf = ({ scope, key }: RowKey): string => `${scope}\0${key}`;
+
+/** Reads a partition in turns, and those of its rows again that were written meanwhile. */
+const readPartition = async (
   store: WriteBehind,
   space: Space,
   partition: number,
-): Awaited<ReturnType<LocalStore['partitionRows']>> => {
+): ReturnType<LocalStore['partitionRows']> => {
   const state = store.spaces.find(space);
   if (!state) return { checkpoint: 0, rows: [] };
   store.flushPartition(state, partition);
-  const rows = store.file.use((sql) => sql.rowsOf(state.id, partition));
-  return { checkpoint: state.checkpoints[partition] ?? 0, rows };
+  const from = state.checkpoints[partition] ?? 0;
+  const rows = new Map<string, RowJson>();
+  return store.buffer.whileReading({ id: state.id, partition }, async (written) => {
+    let count = 0;
+    for (const row of store.file.use((sql) => sql.rowsOf(state.id, partition))) {
+      if (row) rows.set(nameOf(row), row);
+      if ((count += 1) % ROWS_IN_TURN === 0) await nextTurn();
+    }
+    store.flushPartition(state, partition);
+    const checkpoint = state.checkpoints[partition] ?? 0;
+    // The rows were lost meanwhile.
+    if (store.spaces.find(space) !== state || checkpoint < from)
+      return readPartition(store, space, partition);
+    for (const { scope, key } of written) {
+      const { row } = store.rows.read(state, scope, key);
+      if (row) rows.set(nameOf({ scope, key }), { scope, key, json: JSON.stringify(row) });
+      else rows.delete(nameOf({ scope, key }));
+    }
+    return { checkpoint, rows: [...rows.values()] };
+  });
 };
 
 const checkpointsOf = ({ spaces }: WriteBehind, space: Space): readonly Position[] =>

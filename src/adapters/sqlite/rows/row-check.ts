@@ -9,16 +9,21 @@ type FoundRow = { place: string; hash: number; text: string | undefined };
 
 /**
  * Prepares the reading of all rows of a partition: those by themselves, then those in blocks. `placeOf` tells the place of a
- * line of a block. Throws RowDamaged if a block cannot be decompressed.
+ * line of a block. Yields undefined for a row whose block comes later, so that a reader can pause. Throws RowDamaged if a
+ * block cannot be decompressed.
  */
-const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) => {
-  const rows = db.prepare('SELECT place, hash, block, text FROM rows WHERE part = ?');
-  const blocks = db.prepare('SELECT id, data FROM blocks WHERE id BETWEEN ? AND ?');
-  return function* (part: number): Generator<FoundRow, void> {
+const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) =>
+  function* (part: number): Generator<FoundRow | undefined, void> {
+    // A statement of its own, because another reading would begin it again.
+    const rows = db.prepare('SELECT place, hash, block, text FROM rows WHERE part = ?');
+    const blocks = db.prepare('SELECT id, data FROM blocks WHERE id BETWEEN ? AND ?');
     const inBlocks = new Map<string, RowRecord>();
     for (const row of rows.iterate(part) as Iterable<RowRecord & { place: string }>)
       if (row.block === null) yield { ...row, text: row.text ?? '' };
-      else inBlocks.set(row.place, row);
+      else {
+        inBlocks.set(row.place, row);
+        yield undefined;
+      }
     const range = [part * BLOCK_IDS, (part + 1) * BLOCK_IDS - 1] as const;
     for (const { id, data } of blocks.iterate(...range) as Iterable<Block>)
       for (const text of decodeBlock(data).split('\n')) {
@@ -31,7 +36,6 @@ const prepareReading = (db: DatabaseSync, placeOf: (line: string) => string) => 
       }
     for (const [place, { hash }] of inBlocks) yield { place, hash, text: undefined };
   };
-};
 
 /**
  * Prepares the check of a partition: reads each of its records and returns the digest of its rows and lists. Throws
@@ -44,7 +48,9 @@ export const prepareCheck = (db: DatabaseSync): ((part: number) => RowDigest) =>
     const digest = noRows();
     /** The places in the list of all rows, as the rows have them and as the list has them. */
     const [wanted, listed] = [noRows(), noRows()];
-    for (const { place, hash, text } of rowsOf(part)) {
+    for (const row of rowsOf(part)) {
+      if (!row) continue;
+      const { place, hash, text } = row;
       if (text === undefined) throw new RowDamaged('a block lacks rows');
       if (hashOf(text) !== hash) throw new RowDamaged('the hash of a row does not fit');
       const [scope, key, sort] = JSON.parse(text) as [string, string, number | null];
@@ -60,25 +66,33 @@ export const prepareCheck = (db: DatabaseSync): ((part: number) => RowDigest) =>
   };
 };
 
-/** Prepares the reading of a partition's rows as the file has them, also damaged ones. */
-export const prepareRows = (db: DatabaseSync): ((part: number) => RowJson[]) => {
+/**
+ * Prepares the reading of a partition's rows as the file has them, also damaged ones. The reader may pause, and rows that
+ * are written meanwhile may be read as they were before or after. Yields undefined now and then.
+ */
+export const prepareRows = (
+  db: DatabaseSync,
+): ((part: number) => Generator<RowJson | undefined, void>) => {
   const rowsOf = prepareReading(db, (line) => {
     const { scope, key } = rowIn(line, '');
     return rowPlace(scope, key);
   });
-  return (part) => {
-    const read: RowJson[] = [];
-    for (const { place, text } of rowsOf(part))
-      if (text !== undefined) read.push(rowIn(text, place));
-    return read;
+  return function* (part) {
+    for (const row of rowsOf(part))
+      yield row?.text === undefined ? undefined : rowIn(row.text, row.place);
   };
 };
 
+/** The beginning of a row's text: its scope, its key and its sort key. */
+const ROW_START = /^\[("(?:[^"\\]|\\.)*","(?:[^"\\]|\\.)*"),[^,]*,/;
+
 /** Returns the row; if its text is damaged so that it shows no key, with its place as the key. */
 const rowIn = (text: string, place: string): RowJson => {
+  const [start, names] = ROW_START.exec(text) ?? [];
   try {
-    const [scope, key, , row] = JSON.parse(text) as [string, string, number | null, object];
-    return { scope, key, json: JSON.stringify(row) };
+    if (start === undefined) throw new SyntaxError('the text is not a row');
+    const [scope, key] = JSON.parse(`[${names}]`) as [string, string];
+    return { scope, key, json: text.slice(start.length, -1) };
   } catch {
     return { scope: '', key: place, json: text };
   }
