@@ -48,7 +48,7 @@ export const fill = async (options: FillOptions): Promise<Position> => {
 };
 
 /** Lets at most one target fold or commit in each turn of the event loop. */
-const withSharedTurns = (options: FillOptions): FillOptions => {
+export const withSharedTurns = (options: FillOptions): FillOptions => {
   let free: Promise<unknown> = Promise.resolve();
   return { ...options, awaitTurn: () => (free = free.then(() => turn())) };
 };

@@ -7,7 +7,8 @@ import {
   verifyCatalog,
 } from '#projections/engine/operator/verify.ts';
 import { PROJECTIONS } from '#projections/index.ts';
-import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
+import { checkAllRows } from '#projections/row-check/all-rows.ts';
+import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { CatalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { sqliteCatalog } from '#src/adapters/sqlite/catalog/catalog.ts';

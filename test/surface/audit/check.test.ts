@@ -3,8 +3,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { memoryStore } from '#src/adapters/memory/read-model.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
-import { partitionOf } from '#src/ports/read-model.ts';
-import { checkAllRows, checkOwnerRows } from '#projections/row-check.ts';
+import { partitionOf, PARTITIONS } from '#src/ports/read-model.ts';
+import { checkAllRows } from '#projections/row-check/all-rows.ts';
+import { checkOwnerRows } from '#projections/row-check/owner-rows.ts';
 import { PROJECTIONS } from '#projections/index.ts';
 import { runProjections } from '#projections/engine/engine.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
@@ -118,6 +119,33 @@ describe('A check of live rows', () => {
       expect((await checkOwnerRows(OWNER, options, eventsOf)).difference).toMatchObject(expected);
       expect((await checkAllRows(options, memoryStore)).difference).toMatchObject(expected);
     }
+  });
+
+  it('of all owners finds a changed row of every read model, in one or in several readings of the log', async () => {
+    await world();
+    const { log } = app.service.deps;
+    let changed = 0;
+    for (const { name } of PROJECTIONS) {
+      const store = await foldedStore();
+      const live = (await store.spaces(name)).live ?? '';
+      for (let partition = 0; partition < PARTITIONS; partition += 1) {
+        const { checkpoint, rows } = await store.partitionRows(live, partition);
+        const [row] = rows;
+        if (!row) continue;
+        const { scope, key } = row;
+        const write = { scope, key, row: { ...JSON.parse(row.json), changed }, sort: null };
+        const at = { partition, from: checkpoint, to: checkpoint };
+        await store.commit(live, [{ ...at, writes: [write] }]);
+        changed += 1;
+        for (const rowsMax of [1_000_000, 100]) {
+          const options = { log, storeOf: () => store, sample: 1, rowsMax, onProgress() {} };
+          const { difference } = await checkAllRows(options, memoryStore);
+          expect(difference).toMatchObject({ readModel: name, scope, key, log: row.json });
+        }
+        break;
+      }
+    }
+    expect(changed).toBeGreaterThan(8);
   });
 
   it('of all owners is refused to an owner, and the rows of another owner are not found', async () => {
