@@ -2,7 +2,7 @@
 import type { FromChild, Role, ToChild } from './children.ts';
 import type { Order } from './load.ts';
 import type { Pressure } from './pressure.ts';
-import { ROLES } from './rows/roles.ts';
+import { ROLES } from './roles.ts';
 
 const [, , name = ''] = process.argv;
 let close: (() => Promise<void>) | undefined;

@@ -52,7 +52,9 @@ export const start = async <Details>(
       ? []
       : ['--cpu-prof', `--cpu-prof-dir=${join(into, `${role}.${nextProfile()}`)}`];
   const startedAt = performance.now();
-  const child = fork(CHILD, [role], { execArgv, serialization: 'advanced' });
+  // The output of a command must not be part of the table.
+  const stdio = ['inherit', process.stderr, 'inherit', 'ipc'] as const;
+  const child = fork(CHILD, [role], { execArgv, serialization: 'advanced', stdio: [...stdio] });
   alive.add(child);
   child.once('exit', () => alive.delete(child));
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -19,6 +19,7 @@ import { benchMcp } from './rows/mcp.ts';
 import { million } from './rows/million.ts';
 import { readOptions } from './options.ts';
 import { benchAudit } from './rows/audit.ts';
+import { benchAuditCheck } from './rows/audit-check.ts';
 import {
   benchFewLinks,
   benchHotLink,
@@ -59,6 +60,7 @@ const OURS: Record<string, Bench> = {
   'R-5000x90-redis': benchLargeInRedis,
   hot: benchHotLink,
   audit: benchAudit,
+  'audit-check': benchAuditCheck,
   lists: benchLists,
   C: benchRedirects,
   O: benchOverload,

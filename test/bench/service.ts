@@ -19,7 +19,7 @@ import { listenAt } from '#src/wiring/listener.ts';
 import { serverOver } from '../support/world/server-over.ts';
 
 /** Generated logs have no root.key, and the service does not create one for an existing log. */
-const ROOT_KEY = Buffer.alloc(32, 7).toString('base64');
+export const ROOT_KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** `settings` are environment variables, for stores other than the embedded ones. */
 export const benchConfig = (directory: string, settings: Record<string, string> = {}): Config =>
