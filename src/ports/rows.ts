@@ -106,11 +106,11 @@ export type OpenRow<State = object> = { owner: string; sort: number; state: Stat
 export const ALL_RFQS = 'all';
 
 /** An RFQ that a buyer sent, without its contact and lines. */
-export type RfqRow = Pick<
-  EventData<'RfqSubmittedByBuyer'>,
-  'handoff_id' | 'agent_id' | 'totals'
-> & {
+export type RfqRow = {
   owner: string;
+  handoff_id: string;
+  agent_id: string;
+  totals: EventData<'HandoffCreated'>['totals'];
   /** Epoch milliseconds. */
   submitted_at: number;
   sort: number;
