@@ -23,8 +23,8 @@ import {
 /** Folded rows in memory at a time: a few hundred MB. */
 const ROWS_MAX = 500_000;
 /** Small, so that a request waits for few events: larger batches are no faster. */
-const BATCH_EVENTS = 100;
-const ROWS_IN_TURN = 250;
+const BATCH_EVENTS = 50;
+const ROWS_IN_TURN = 100;
 
 /** A digest of rows in any order: the sum of their hashes. */
 const digestOf = async (rows: readonly RowJson[]): Promise<bigint> => {

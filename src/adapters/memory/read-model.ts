@@ -8,12 +8,12 @@ import {
   type PartitionBatch,
   partitionOf,
   type Row,
-  type RowJson,
   type RowKey,
   type RowWrite,
   type Space,
 } from '#src/ports/read-model.ts';
 import { lowerBound } from '#src/ports/lower-bound.ts';
+import { readPartition } from './read-partition.ts';
 
 /**
  * Rows of a scope. Many scopes have a single row (a code, a token), and a Map costs five times the
@@ -30,7 +30,7 @@ type Scope = {
 /** Keys of rows in rising order of `sort`, then of the key: two arrays with equal indexes. */
 type Order = { sorts: number[]; keys: string[] };
 
-type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
+export type Partition = { checkpoint: Position; scopes: Map<string, Scope> };
 
 /** Read models as objects in memory, lost with the process. Folds and reads copy nothing. */
 export const memoryStore = (): LocalStore => {
@@ -54,10 +54,7 @@ export const memoryStore = (): LocalStore => {
       const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
       return { checkpoint, ...digestOf(scopes) };
     },
-    partitionRows: async (space, number) => {
-      const { checkpoint = 0, scopes = new Map() } = spaces.get(space)?.[number] ?? {};
-      return { checkpoint, rows: rowsOf(scopes) };
-    },
+    partitionRows: (space, number) => readPartition(spaces.get(space)?.[number]),
     count: async (space) => {
       let rows = 0;
       for (const { scopes } of partitionsOf(space))
@@ -221,12 +218,6 @@ const listOf = (scope: Scope, query: ListQuery) => {
   }
   return rows;
 };
-
-const rowsOf = (scopes: Map<string, Scope>): RowJson[] =>
-  [...scopes].flatMap(([name, scope]) => {
-    const all: [string, Row][] = scope.rows ? [...scope.rows] : [[scope.key, scope.row]];
-    return all.map(([key, row]) => ({ scope: name, key, json: JSON.stringify(row) }));
-  });
 
 const digestOf = (scopes: Map<string, Scope>): { rows: number; digest: string } => {
   const digest = noRows();

@@ -82,8 +82,8 @@ export const sqliteStore = (options: SqliteStoreOptions): LocalStore => {
   };
 };
 
-/** Rows that are read in one turn of the event loop: a millisecond or two. */
-const ROWS_IN_TURN = 500;
+/** How long rows are read in one turn of the event loop; how many that are depends on the blocks they are in. */
+const TURN_MS = 1;
 
 const nameOf = ({ scope, key }: RowKey): string => `${scope}\0${key}`;
 
@@ -99,10 +99,12 @@ const readPartition = async (
   const from = state.checkpoints[partition] ?? 0;
   const rows = new Map<string, RowJson>();
   return store.buffer.whileReading({ id: state.id, partition }, async (written) => {
-    let count = 0;
+    let end = performance.now() + TURN_MS;
     for (const row of store.file.use((sql) => sql.rowsOf(state.id, partition))) {
       if (row) rows.set(nameOf(row), row);
-      if ((count += 1) % ROWS_IN_TURN === 0) await nextTurn();
+      if (performance.now() < end) continue;
+      await nextTurn();
+      end = performance.now() + TURN_MS;
     }
     store.flushPartition(state, partition);
     const checkpoint = state.checkpoints[partition] ?? 0;
