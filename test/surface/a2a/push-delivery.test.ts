@@ -30,7 +30,7 @@ afterEach(async () => {
   await endReceivers();
 });
 
-/** A receiver that answers `status`, and a service with a task of which it is registered to be notified. */
+/** A receiver that answers `status`, and a service with a task that it is registered to follow. */
 const world = async (status = 204) => {
   const arrived = Promise.withResolvers<Received>();
   const hook = await receiver({
