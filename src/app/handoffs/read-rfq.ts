@@ -1,14 +1,14 @@
 import { handoff } from '#src/domain/handoff.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { ALL_RFQS, type RfqRow } from '#src/ports/rows.ts';
+import { ALL_RFQS } from '#src/ports/rows.ts';
 import { foldOf } from '../events/fold.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { openOne, placeholderOf } from '../privacy/sealed-texts.ts';
-import { findOwner } from '../records/find-owner.ts';
+import { ownerFor } from '../records/find-owner.ts';
 import { streamOf } from '../records/streams.ts';
 import { readableHandoff, renderLine } from './render-handoff.ts';
 import { iso } from '../shared/time.ts';
-import { type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import type { DeskHandler } from '../pipeline/desk-handler.ts';
 
 type Contact = { name: string; email: string; company?: string; phone?: string };
 
@@ -16,12 +16,10 @@ const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
 /** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
 export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, ...input }, call) => {
-  const listed = () => deps.readModels.get<RfqRow>('rfqs', ALL_RFQS, handoff_id);
-  const owner_id =
-    input.owner_id ??
-    (await listed())?.owner ??
-    (await findOwner(deps, call, { kind: 'handoff', id: handoff_id }));
-  if (owner_id === undefined || !mayActFor(call, owner_id)) return NO_RFQ;
+  const listed = ['rfqs', ALL_RFQS] as const;
+  const record = { owner_id: input.owner_id, listed, kind: 'handoff', id: handoff_id } as const;
+  const owner_id = await ownerFor(deps, call, record);
+  if (owner_id === undefined) return NO_RFQ;
   const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
   const state = foldOf(handoff, stored);
   if (!state?.rfq) return NO_RFQ;

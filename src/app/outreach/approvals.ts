@@ -3,13 +3,13 @@ import type { Outbound } from '#contracts/records/outbound.ts';
 import type { OutboundCommand, OutboundRejection } from '#src/domain/outbound.ts';
 import { deciderFor, type OutboundState } from '#src/domain/outbound-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
+import { OPEN_RECORDS } from '#src/ports/rows.ts';
 import { actorOfLast, refuseDependent } from '../access/independence.ts';
 import { OUTBOUND_PROBLEMS, type ProblemByRejection } from '../events/rejections.ts';
 import type { DeskCall } from '../pipeline/call.ts';
-import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
+import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
-import { findOwner } from '../records/find-owner.ts';
+import { ownerFor } from '../records/find-owner.ts';
 import { streamOfKey } from '../records/streams.ts';
 import { present } from '../shared/present.ts';
 import { envelopeHash, envelopeOf } from './envelope.ts';
@@ -18,20 +18,19 @@ import { changeRequest, NO_REQUEST, outboundOf } from './requests.ts';
 import { HALTED, readHalt, readSettings } from './settings.ts';
 import { visible } from './visible.ts';
 
-type OpenRequest = OpenRow<OutboundState>;
 type RequestRef = { outbound_id: string; owner_id?: string | undefined };
 /** Finds the owner of a request; undefined unless the caller may act for that owner. */
-const requestOwner = async (
+const requestOwner = (
   deps: DeskDeps,
   call: DeskCall,
-  { outbound_id, owner_id }: RequestRef,
-): Promise<string | undefined> => {
-  const owner =
-    owner_id ??
-    (await deps.readModels.get<OpenRequest>('open-outbound', OPEN_RECORDS, outbound_id))?.owner ??
-    (await findOwner(deps, call, { kind: 'outbound', id: outbound_id }));
-  return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
-};
+  { outbound_id: id, owner_id }: RequestRef,
+): Promise<string | undefined> =>
+  ownerFor(deps, call, {
+    owner_id,
+    listed: ['open-outbound', OPEN_RECORDS],
+    kind: 'outbound',
+    id,
+  });
 
 /** Finds the invisible characters of each text; `prefix` is the pointer to the object that holds them. */
 const inspect = (prefix: string, texts: Readonly<Record<string, string>>) =>

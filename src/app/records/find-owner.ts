@@ -39,3 +39,26 @@ export const findOwner = async (
   }
   return undefined;
 };
+
+/**
+ * The owner of a record, as given or found: first in a read model that lists records of all owners, then by `findOwner`.
+ * Undefined unless the caller may act for that owner.
+ */
+export const ownerFor = async (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  {
+    owner_id,
+    listed: [name, scope],
+    ...record
+  }: Parameters<typeof findOwner>[2] & {
+    owner_id: string | undefined;
+    listed: readonly [name: string, scope: string];
+  },
+): Promise<string | undefined> => {
+  const owner =
+    owner_id ??
+    (await deps.readModels.get<{ owner: string }>(name, scope, record.id))?.owner ??
+    (await findOwner(deps, call, record));
+  return owner !== undefined && mayActFor(call, owner) ? owner : undefined;
+};
