@@ -26,8 +26,9 @@ const stateOf = (pid: string): string => {
   }
 };
 // A process closes its files, on which `kill` and `stop` wait, before Linux shows it as ended.
-const ends = (pid: string): Promise<void> =>
-  expect.poll(() => stateOf(pid)).toMatch(/^(gone|Z|X)$/);
+const ends = async (pid: string): Promise<void> => {
+  await expect.poll(() => stateOf(pid)).toMatch(/^(gone|Z|X)$/);
+};
 
 test.each([
   ['without exec', ''],
