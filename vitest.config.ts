@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { HANG_MS } from './test/support/hang.ts';
 
 export default defineConfig({
   test: {
@@ -6,8 +7,10 @@ export default defineConfig({
     exclude: ['test/soak/**'],
     setupFiles: ['test/support/seed.ts'],
     reporters: ['default', './infra/scripts/plain-reporter.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // These limits only end hangs. A wait ends before its test, so that a failure names the wait.
+    testTimeout: 2 * HANG_MS,
+    hookTimeout: 2 * HANG_MS,
+    expect: { poll: { timeout: HANG_MS } },
     // Two cores: more workers than that only make the e2e suites wait for each other.
     maxWorkers: 2,
   },

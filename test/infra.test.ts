@@ -257,5 +257,5 @@ describe('the image', () => {
     child.kill('SIGTERM');
     expect((await ended)[0]).toBe(0);
     expect(filesBelow(image)).toEqual(before);
-  }, 60_000);
+  });
 });

@@ -8,7 +8,6 @@ import { endLogServers, logServer, type LogServer } from '../support/eventstored
 
 const SETTINGS = { READ_MODEL_URL: 'memory:', ROOT_KEY: Buffer.alloc(32, 9).toString('base64') };
 const BOUND_MS = LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX;
-const UNTIL_MS_MAX = 10_000;
 const PRODUCTS = '/api/affiliate/v1/products';
 /** Long enough for the process to notice the pause. */
 const PAUSE_MS = 2_500;
@@ -81,11 +80,11 @@ test('A process rejects every credential after ten seconds without its log, unti
     } finally {
       server.thaw();
     }
-    expect(await until(isOpen, UNTIL_MS_MAX)).toBe(true);
+    expect(await until(isOpen)).toBe(true);
   } finally {
     await app.close();
   }
-}, 40_000);
+});
 
 test('A process rejects a key that was revoked while the process was paused', async () => {
   const link = await linkTo(server.port);
@@ -96,7 +95,7 @@ test('A process rejects a key that was revoked while the process was paused', as
     const { key, keyId } = await one.agent('acme');
     const headers = { authorization: `Bearer ${key}` };
     const ask = async () => (await fetch(origin + PRODUCTS, { headers })).status;
-    expect(await until(async () => (await ask()) === 200, UNTIL_MS_MAX)).toBe(true);
+    expect(await until(async () => (await ask()) === 200)).toBe(true);
     // The process has not read any event since the pause began.
     link.cut();
     other.clock.pause(PAUSE_MS);
@@ -116,4 +115,4 @@ test('A process rejects a key that was revoked while the process was paused', as
     await Promise.all([one.close(), other.close()]);
     link.close();
   }
-}, 40_000);
+});

@@ -146,7 +146,7 @@ const blowsOn = (world: World, random: (below: number) => number): Blow[] => {
 /** Waits until the service has recovered from the last fault, so that the next one has acknowledged writes to lose. */
 const untilWritten = async ({ journal }: Load): Promise<void> => {
   const enough = journal.acknowledged.size + WRITES_BETWEEN;
-  const isWritten = await until(async () => journal.acknowledged.size >= enough, HEAL_MS_MAX);
+  const isWritten = await until(async () => journal.acknowledged.size >= enough);
   expect(isWritten, 'the service accepts no writes').toBe(true);
 };
 
@@ -201,7 +201,7 @@ describe.skipIf(!isAsked || !built)(`An embedded service on a bad disk (${WHY})`
     const isHealed = await until(async () => {
       for (const name of inDoubt(load)) await send(load, slot, name);
       return inDoubt(load).length === 0;
-    }, HEAL_MS_MAX);
+    });
     expect(isHealed, `${label}: ${inDoubt(load).join()}${slot.now()?.log().slice(-3_000)}`).toBe(
       true,
     );

@@ -55,9 +55,7 @@ const awaitStop = async (service: ChildService) => {
 };
 
 describe('A service that gets SIGTERM', () => {
-  it('under load answers every accepted request, exits with 0, and has every write afterwards', {
-    timeout: 60_000,
-  }, async () => {
+  it('under load answers every accepted request, exits with 0, and has every write afterwards', async () => {
     const { directory, service, key } = await startService();
     const client = httpClient();
     const answers = new Map<number, Answered>();

@@ -125,7 +125,7 @@ describe('A new operation', () => {
     );
     expect(typecheck().stdout).toBe('');
     // The compiler runs twice over everything, on a machine that may be busy.
-  }, 180_000);
+  });
 
   it('of agents is served over REST and MCP, documented, and needs a credential', () => {
     const probe = `
@@ -224,5 +224,5 @@ describe('A new operation', () => {
     const argument = tributary('greeting', 'send', 'Al', ...data);
     expect(argument.status).toBe(1);
     expect(argument.stderr).toContain('<name>: must have three letters');
-  }, 60_000);
+  });
 });

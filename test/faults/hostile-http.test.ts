@@ -40,11 +40,9 @@ beforeAll(async () => {
   slow = {
     headers: exchange(url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ', {
       dripEveryMs: 400,
-      waitMs: 30_000,
     }),
     body: exchange(url, post({ 'Content-Length': '5000' }, '{"target":'), {
       dripEveryMs: 400,
-      waitMs: 30_000,
     }),
   };
 });

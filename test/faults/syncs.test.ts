@@ -17,7 +17,6 @@ const KINDS = ['a link', 'a link with a slug', 'a lead with a contact', 'a hando
 
 it.skipIf(!built)(
   'A lead costs one sync of the log and one of the keys, and a link one of the log (needs cc on Linux)',
-  { timeout: 60_000 },
   async () => {
     if (!built) throw new Error('there is no library');
     const service = await serveChild(fresh(), built.settings);

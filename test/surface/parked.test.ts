@@ -4,6 +4,7 @@ import { LIMITS } from '#contracts/limits.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { freshKey, testApp, type TestApp } from '../support/world/app.ts';
+import { HANG_MS } from '../support/hang.ts';
 
 const LEADS = '/api/affiliate/v1/leads';
 const CONNECTION = '/api/affiliate/v1/connection';
@@ -20,7 +21,7 @@ const poison = async (stream: string, type: string, data: object): Promise<void>
   const meta = { at: 1, actor: 'x', surface: 'cli', operation: 'x', request: 'x', v: 1 } as const;
   const result = await log.append(stream, NO_STREAM, [{ id: ids.uuid(), type, data, meta }]);
   if (result.outcome !== 'appended') throw new Error('the stream was taken');
-  await following.passed(result.position, 5_000);
+  await following.passed(result.position, HANG_MS);
 };
 
 const submit = (key: string, external_id: string) =>

@@ -110,7 +110,7 @@ describe.each(['an empty database', 'an older backup', 'another log'] as const)(
     copyFileSync(known, world.file);
     await world.one.restart();
     await expect
-      .poll(() => append(log, 'anna-lead_4').catch(() => undefined), { timeout: 10_000 })
+      .poll(() => append(log, 'anna-lead_4').catch(() => undefined))
       .toMatchObject({ outcome: 'appended' });
     while (positions.length < 6) await next();
     expect(positions).toEqual(positions.toSorted((a, b) => a - b));

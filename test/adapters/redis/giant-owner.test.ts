@@ -4,20 +4,19 @@ import { PAGE_BYTES } from '#src/adapters/redis/scripts.ts';
 import { partitionOf } from '#src/ports/read-model.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../../support/redis/redis-server.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 afterAll(endRedis);
 
 const SPACE = 'things@1.1';
 const GIANT_ROWS = 20_000;
 const SMALL_OWNERS = 100;
-/** Long enough that a busy machine fails no test. */
-const PATIENT_MS = 10_000;
 
 test.skipIf(!hasRedis)(
   `Redis answers a hundred small owners between the parts of a list of 20,000 large rows, ${ON_REDIS}`,
   async () => {
     const { url, control } = await startRedis();
-    const store = await redisStore({ url, log: 'one', readMs: PATIENT_MS });
+    const store = await redisStore({ url, log: 'one', readMs: HANG_MS });
     const checkpoints = await store.checkpoints(SPACE);
     const put = async (scope: string, first: number, count: number): Promise<void> => {
       const partition = partitionOf(scope);

@@ -11,10 +11,9 @@ import {
   startCluster,
   startRedis,
 } from '../../support/redis/redis-server.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 let logs = 0;
-/** Long enough that a busy machine fails no test. */
-const PATIENT_MS = 10_000;
 
 /** Each test has its own log, and so its own keys. */
 const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void>): void =>
@@ -24,7 +23,7 @@ const conformance = (name: string, urlOf: () => URL, killed?: () => Promise<void
       const log = `log-${(logs += 1)}`;
       const stores: RemoteStore[] = [];
       const open = async () => {
-        const store = await redisStore({ url: urlOf(), log, readMs: PATIENT_MS });
+        const store = await redisStore({ url: urlOf(), log, readMs: HANG_MS });
         stores.push(store);
         return { store, readModels: remoteReadersOf(store) };
       };

@@ -16,11 +16,10 @@ import {
   startCluster,
   startRedis,
 } from '../../support/redis/redis-server.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const SPACE = 'things@1.1';
 const ANNA = partitionOf('anna');
-/** Long enough that a busy machine fails no test that is not about time. */
-const PATIENT_MS = 10_000;
 
 const batch = (partition: number, from: number, to: number, keys: readonly string[]) => ({
   partition,
@@ -33,7 +32,7 @@ describe.skipIf(!hasRedis)(`the Redis store, ${ON_REDIS}`, () => {
   let redis: TestRedis;
   const opened: RemoteStore[] = [];
   const open = async (log = 'one'): Promise<RemoteStore> => {
-    const store = await redisStore({ url: redis.url, log, readMs: PATIENT_MS });
+    const store = await redisStore({ url: redis.url, log, readMs: HANG_MS });
     opened.push(store);
     return store;
   };

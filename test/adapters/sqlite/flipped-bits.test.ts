@@ -14,6 +14,7 @@ import {
 } from '#src/ports/read-model.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { appendMany, awaitPassed, tally } from '../../support/world/engine.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const temporary = directories('tributary-bits-');
 afterAll(() => temporary.removeAll());
@@ -140,7 +141,7 @@ describe('A file of the read models with a flipped bit', () => {
     engine.recheck();
     while (answersOf(store, right).some((answer) => answer !== 'right'))
       await new Promise((turn) => setImmediate(turn));
-    expect(await engine.passed((await log.head()).position, 5_000)).toBe(true);
+    expect(await engine.passed((await log.head()).position, HANG_MS)).toBe(true);
     ended.abort();
     await engine.done;
     await store.close();

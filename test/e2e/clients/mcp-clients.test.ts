@@ -196,5 +196,5 @@ describe('The MCP Inspector', () => {
     };
     expect((await callAll(call)).sort()).toEqual([...TWELVE].sort());
     // Starts twelve processes, one after the other.
-  }, 180_000);
+  });
 });

@@ -96,14 +96,11 @@ describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON
         await send(load, apis[i % apis.length] as Slot, name);
       return inDoubt(load).length === 0;
     };
-    expect(
-      await until(resend, HEAL_MS_MAX),
-      `${label}: ${inDoubt(load).join()}${state(slots)}`,
-    ).toBe(true);
+    expect(await until(resend), `${label}: ${inDoubt(load).join()}${state(slots)}`).toBe(true);
     for (const [i, api] of apis.entries()) {
       let last = '';
       const healed = async (): Promise<boolean> => (last = await look(load, api)) === 'right';
-      const isHealed = await until(healed, HEAL_MS_MAX);
+      const isHealed = await until(healed);
       expect(isHealed, `${label}: api ${i}: ${last}${isHealed || state(slots)}`).toBe(true);
     }
     return performance.now() - began;
@@ -112,7 +109,7 @@ describe.skipIf(!hasRedis)(`A service whose processes are killed at random, ${ON
   const expectFreshFold = async (directory: string, label: string): Promise<void> => {
     const on = Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
     const args = ['projections', 'verify', '--data', directory, '--json'];
-    const { code, stdout, stderr } = await ended(start(args, on), HEAL_MS_MAX);
+    const { code, stdout, stderr } = await ended(start(args, on));
     expect(code, `${label}: ${stdout}${stderr}`).toBe(0);
   };
 

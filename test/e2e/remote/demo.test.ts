@@ -14,10 +14,10 @@ import { directories } from '../../support/processes/directories.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
 import { UNLIMITED } from '../../support/unlimited.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 5).toString('base64');
 const NOW = Date.parse('2026-11-21T12:00:00Z');
-const PATIENT_MS = 10_000;
 const PAGES_MAX = 20;
 /** Ids that the story makes, of more than 2,000, before Redis stops to answer, and for how long. */
 const IDS_BEFORE_PAUSE = 400;
@@ -42,7 +42,7 @@ const openDemo = async (settings: Record<string, string>, ids = countedIds()): P
   const service = await openService(config, { clock, log, ids, onLog: clock.begin });
   const { following } = service.deps;
   const passed: typeof following.passed = (position, ms, scope) =>
-    following.passed(position, Math.max(ms, PATIENT_MS), scope);
+    following.passed(position, Math.max(ms, HANG_MS), scope);
   const deps = { ...service.deps, following: { ...following, passed } };
   const facts = await ensureDemo({ ...service, deps }, clock);
   if (!facts) throw new Error('the story was not performed');
@@ -101,7 +101,7 @@ const answers = async ({ service, facts, deskToken }: Demo): Promise<string[]> =
   for (const { url, as, accept } of pages) {
     // Some answers count earlier calls, whose audit records are written by real time.
     await audit.flush();
-    expect(await following.passed((await log.head()).position, PATIENT_MS)).toBe(true);
+    expect(await following.passed((await log.head()).position, HANG_MS)).toBe(true);
     const key = { agent: facts.api_key, staff: deskToken, buyer: undefined }[as];
     const { statusCode, body } = await service.server.inject({
       method: 'GET',
@@ -139,7 +139,7 @@ describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
     const { log, redis } = await remoteWorld();
     embedded = await openDemo({});
     remote = await openDemo({ EVENT_LOG_URL: log.url, READ_MODEL_URL: redis.url.href });
-  }, 90_000);
+  });
   afterAll(async () => {
     await Promise.all([embedded.service.close(), remote.service.close()]);
     await endRemote();
@@ -174,5 +174,5 @@ describe.skipIf(!hasRedis)(`the demo on servers, ${ON_REDIS},`, () => {
     await paused.service.close();
     expect(rest).toBeLessThan(0);
     expect(there.filter(isAct).length).toBe(here.filter(isAct).length);
-  }, 90_000);
+  });
 });

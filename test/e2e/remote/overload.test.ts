@@ -15,7 +15,6 @@ import { until } from '../../support/clients/cli.ts';
 const CLIENTS = 400;
 const STORMS = Number(env['CHAOS_BLOWS'] ?? 0) > 0 ? 10 : 1;
 const CALLS_EACH = 5;
-const WAIT_MS_MAX = 60_000;
 
 const temporary = directories('tributary-overload-');
 
@@ -80,11 +79,10 @@ describe('A process with more calls than it can handle', () => {
         if (refused.length > 0) await wait(1_000);
         return refused.length === 0;
       };
-      expect(await until(resend, WAIT_MS_MAX)).toBe(true);
+      expect(await until(resend)).toBe(true);
       expect(others).toEqual([]);
       expect(created.size).toBe(CLIENTS * CALLS_EACH);
       expect(new Set(created.values()).size).toBe(created.size);
     },
-    180_000,
   );
 });

@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis)(`serve exits with advice, ${ON_REDIS},`, () => {
     await world.redis.control.acl('SETUSER', 'anna', 'on', '>right', '~*', '+@all');
     replica = await startRedis(['--replicaof', `127.0.0.1 ${world.redis.port}`]);
     secure = await startRedis([], undefined, { tls: certificateFor('localhost') });
-  }, 30_000);
+  });
   afterAll(async () => {
     web.closeAllConnections();
     web.close();

@@ -5,6 +5,7 @@ import type { Ids } from '#src/ports/system.ts';
 import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 5).toString('base64');
 
@@ -97,7 +98,7 @@ const prepared = async ({ send, deskToken }: TestApp): Promise<string> => {
 const settled = async ({ service }: TestApp): Promise<void> => {
   const { audit, log, following } = service.deps;
   await audit.flush();
-  expect(await following.passed((await log.head()).position, 5_000)).toBe(true);
+  expect(await following.passed((await log.head()).position, HANG_MS)).toBe(true);
 };
 
 const told = async (app: TestApp): Promise<string[]> => {

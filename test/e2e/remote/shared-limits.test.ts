@@ -23,15 +23,15 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
     key = await agentKey(started[0]);
     const isKnown = async (): Promise<boolean> =>
       (await ask(started[1], key, '/connection')).status === 200;
-    expect(await until(isKnown, 5_000)).toBe(true);
-  }, 60_000);
+    expect(await until(isKnown)).toBe(true);
+  });
   afterAll(endRemote);
 
   it('share the limit of a key to within a tenth', async () => {
     const other = await agentKey(apis[0] as ChildService, 'beta');
     const isKnown = async (): Promise<boolean> =>
       (await ask(apis[1] as ChildService, other, '/connection')).status === 200;
-    expect(await until(isKnown, 5_000)).toBe(true);
+    expect(await until(isKnown)).toBe(true);
     const began = performance.now();
     const count = new Map<number, number>();
     const asking = async (api: ChildService): Promise<void> => {
@@ -47,7 +47,7 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
     expect(count.get(429)).toBeGreaterThan(0);
     expect(passed).toBeGreaterThanOrEqual(PER_MINUTE * 0.9);
     expect(passed).toBeLessThanOrEqual((PER_MINUTE + refilled) * 1.1);
-  }, 60_000);
+  });
 
   it('serve metrics in every role', async () => {
     const metricsOf = async ({ url }: ChildService): Promise<string> =>
@@ -61,5 +61,5 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
     }
     expect(folds).toMatch(/^tributary_redis_total\{kind="write",outcome="ok"\} \d+/m);
     expect(api).not.toContain('acme');
-  }, 30_000);
+  });
 });

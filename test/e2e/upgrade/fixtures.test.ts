@@ -16,6 +16,7 @@ import {
   type Send,
 } from './exchange.ts';
 import { copyStores, inProcess, openCopy, removeCopies } from './opened-copy.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const COPIES: { name: string; store: Store; isSkipped: boolean }[] = [
   { name: 'a data directory', store: 'embedded', isSkipped: false },
@@ -51,11 +52,11 @@ const testCopy = (commit: string, store: Store): void => {
     recording = readRecording(commit, store);
     settings = await copyStores(commit, store);
     service = await openCopy(settings, recording);
-    await service.deps.following.passed(recording.position, 10_000);
+    await service.deps.following.passed(recording.position, HANG_MS);
     send = inProcess(service);
     // A read model with a new version is filled while the others serve.
     const read = { method: 'GET' as const, path: '/api/affiliate/v1/performance', as: 'acme' };
-    await until(async () => (await send(read, recording.credentials)).status !== 503, 30_000);
+    await until(async () => (await send(read, recording.credentials)).status !== 503);
   });
   afterAll(() => service?.close());
 
@@ -86,7 +87,7 @@ const testCopy = (commit: string, store: Store): void => {
     await until(async () => {
       if (answer.status === 503) answer = await send(asked, recording.credentials);
       return answer.status !== 503;
-    }, 30_000);
+    });
     return answer;
   };
 

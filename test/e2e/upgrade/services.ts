@@ -7,7 +7,6 @@ export const PUBLIC_URL = 'https://t.example';
 /** Of the fixtures on servers; the embedded one has a `root.key`. */
 export const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 
-const SETTLED_MS_MAX = 20_000;
 /** A process sums the visits of a minute. */
 const SUMMED_SECONDS_MAX = 90;
 
@@ -28,7 +27,7 @@ export const folded = async (service: ChildService): Promise<void> => {
     const { data } = await readDesk<Status>(service, '/projections');
     return data?.every(({ lag_events }) => lag_events === 0) ?? false;
   };
-  if (!(await until(isFolded, SETTLED_MS_MAX))) throw new Error('the read models lag');
+  if (!(await until(isFolded))) throw new Error('the read models lag');
 };
 
 /** Resolves when the request has been sent. Throws when that takes too long. */
@@ -38,7 +37,7 @@ export const sent = async (service: ChildService, request: string): Promise<void
     const shown = await readDesk<Shown>(service, `/approvals/${request}`);
     return shown.request?.status === 'confirmed';
   };
-  if (!(await until(isSent, SETTLED_MS_MAX))) throw new Error(`${request} was not sent`);
+  if (!(await until(isSent))) throw new Error(`${request} was not sent`);
 };
 
 /** Resolves when the visits beyond the limit of one address are summed. Throws when that takes too long. */

@@ -5,6 +5,7 @@ import { stateOf } from '#src/app/events/fold.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
 import { configure } from '../world/outreach.ts';
+import { HANG_MS } from '../hang.ts';
 
 export const BASE = '/api/affiliate/a2a';
 
@@ -138,7 +139,7 @@ export const act = async (
     command: () => command,
   });
   if (!written.ok) throw new Error(JSON.stringify(written));
-  await deps.following.passed(written.position ?? 0, 1_000);
+  await deps.following.passed(written.position ?? 0, HANG_MS);
 };
 
 export const approve = (contentSha256: string, at: number): OutboundCommand => ({

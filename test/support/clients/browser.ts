@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type axe from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
+import { HANG_MS } from '../hang.ts';
 
 const CANDIDATES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const CHROMIUM = CANDIDATES.find((path) => existsSync(path));
@@ -39,7 +40,6 @@ export const PHONE = {
 /** The user agent of a normal Chromium, because the service counts the headless one as a bot. */
 const USER_AGENT =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36';
-const WAIT_MS = 20_000;
 
 export type Visitor = { page: Page; context: BrowserContext; faults: string[] };
 
@@ -56,7 +56,7 @@ export const visitor = async (
     reducedMotion: 'reduce',
     ...options,
   });
-  context.setDefaultTimeout(WAIT_MS);
+  context.setDefaultTimeout(HANG_MS);
   return { page: await context.newPage(), context, faults: watch(context, origin) };
 };
 

@@ -4,18 +4,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { HANG_MS } from '../hang.ts';
 import { ROOT } from '../source/tree.ts';
 
 export const COMMAND = join(ROOT, 'tributary');
-const ENDS_MS = 30_000;
 /** A server runs for a whole test file. */
-const LIVES_MS = 300_000;
+const LIVES_MS = 1_000_000;
 export type Ended = { code: number | null; stdout: string; stderr: string };
 
 export const start = (args: readonly string[], set: readonly string[] = []): ChildProcess =>
   spawn('env', [...set, COMMAND, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
 
-export const ended = (child: ChildProcess, withinMs = ENDS_MS): Promise<Ended> =>
+export const ended = (child: ChildProcess, withinMs = HANG_MS): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const output = { stdout: '', stderr: '' };
     child.stdout?.on('data', (chunk) => (output.stdout += String(chunk)));
@@ -92,7 +92,7 @@ const POLL_MS = 20;
 /** Polls until the check returns true; returns false after `withinMs`, which only ends a hang. */
 export const until = async (
   check: () => boolean | Promise<boolean>,
-  withinMs: number,
+  withinMs = HANG_MS,
 ): Promise<boolean> => {
   const began = performance.now();
   while (performance.now() - began < withinMs) {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { HANG_MS } from '../hang.ts';
 
 export type RawAnswer = { status: number; headers: Record<string, string>; text: string };
 export type Exchange = { answers: RawAnswer[]; rest: string };
@@ -61,7 +62,7 @@ type Options = {
 export const exchange = (
   url: string,
   bytes: string | Buffer,
-  { expected = 1, dripEveryMs, then = MARKER, waitMs = 5_000, toHead = [] }: Options = {},
+  { expected = 1, dripEveryMs, then = MARKER, waitMs = HANG_MS, toHead = [] }: Options = {},
 ): Promise<Exchange> => {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -21,6 +21,7 @@ import {
   type Via,
   promptStreamQueue,
 } from '../world/outreach-acts.ts';
+import { HANG_MS } from '../hang.ts';
 
 type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promise<DeliveryResult>;
 
@@ -63,7 +64,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const acts = outreachActs({ log, ids, now: time.clock.now });
   const settle = async (): Promise<void> => {
     for (const one of running) await one.idle();
-    await engine.passed((await log.head()).position, 5_000);
+    await engine.passed((await log.head()).position, HANG_MS);
     for (const one of running) await one.idle();
   };
 

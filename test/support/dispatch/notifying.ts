@@ -9,6 +9,7 @@ import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { a2aApp, rpc, type WireTask } from '../clients/a2a.ts';
 import { manualTime, waits } from './manual-time.ts';
+import { HANG_MS } from '../hang.ts';
 
 type Play = (
   delivery: PushDelivery,
@@ -44,7 +45,7 @@ export const notifying = async () => {
   const running: Dispatcher[] = [];
   const settle = async (): Promise<void> => {
     for (const one of running) await one.idle();
-    await served.following.passed((await served.log.head()).position, 5_000);
+    await served.following.passed((await served.log.head()).position, HANG_MS);
     for (const one of running) await one.idle();
   };
   const eventsOf = async (): Promise<string[]> => {

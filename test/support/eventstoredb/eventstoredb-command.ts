@@ -18,8 +18,6 @@ export type RealServer = LogServer & {
   stop(): Promise<void>;
 };
 
-const READY_MS_MAX = 50_000;
-const SCAVENGED_MS_MAX = 30_000;
 const NO_CONTENT = 204;
 const OUTPUT_CHARS_MAX = 4_000;
 const running = new Set<ChildProcess>();
@@ -71,7 +69,7 @@ export const realServer = async (command: string, directory: string): Promise<Re
       void (output = (output + chunk.toString()).slice(-OUTPUT_CHARS_MAX));
     started.stdout.on('data', hear);
     started.stderr.on('data', hear);
-    await until(async () => !running.has(started) || isReady(), READY_MS_MAX);
+    await until(async () => !running.has(started) || isReady());
     if (!running.has(started) || !(await isReady())) throw new Error(`${line}\n${output}`);
   };
   const end = async (name: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
@@ -103,6 +101,6 @@ export const scavenge = async (url: string): Promise<void> => {
     const { type, data } = found?.event ?? {};
     return type === '$scavengeCompleted' && JSON.stringify(data).includes(id);
   };
-  if (!(await until(isOver, SCAVENGED_MS_MAX))) throw new Error(`scavenge ${id} does not end`);
+  if (!(await until(isOver))) throw new Error(`scavenge ${id} does not end`);
   await client.dispose();
 };

@@ -6,6 +6,7 @@ import { type Engine, type LocalEngine, runProjections } from '#projections/engi
 import type { Projection } from '#projections/projection.ts';
 import { type EventLog, type NewEvent, NO_STREAM, type Position } from '#src/ports/event-log.ts';
 import type { ProjectionStore } from '#src/ports/read-model.ts';
+import { HANG_MS } from '../hang.ts';
 
 export type Tally = { count: number; last: Position; sort: number };
 
@@ -86,5 +87,5 @@ export const world = () => {
 
 /** Waits until the engine has passed the position. Throws after five seconds. */
 export const awaitPassed = async (engine: Pick<Engine, 'passed'>, position: Position) => {
-  if (!(await engine.passed(position, 5_000))) throw new Error(`never passed ${position}`);
+  if (!(await engine.passed(position, HANG_MS))) throw new Error(`never passed ${position}`);
 };

@@ -11,6 +11,7 @@ import { runProjections } from '#projections/engine/engine.ts';
 import { randomHistory } from '../../support/audit/random-history.ts';
 import { person } from '../../support/world/outreach.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const OWNER = 'acme';
 
@@ -56,7 +57,7 @@ const foldedStore = async (): Promise<ProjectionStore> => {
     signal: stop.signal,
   });
   await engine.ready;
-  await engine.passed((await log.head()).position, 10_000);
+  await engine.passed((await log.head()).position, HANG_MS);
   stop.abort();
   await engine.done;
   return store;

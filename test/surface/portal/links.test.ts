@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const DAY_MS = 86_400_000;
@@ -272,7 +273,7 @@ describe('A link that one network address follows more often than the limit', ()
     }
     const { visits: recorder, following, log } = small.service.deps;
     await recorder.flush();
-    await following.passed((await log.head()).position, 10_000);
+    await following.passed((await log.head()).position, HANG_MS);
     const events = await log.readAll({ after: 0, limit: 1_000 });
     const ofVisits = events.filter(({ type }) => type.startsWith('Visit')).map(({ type }) => type);
     expect(ofVisits).toEqual(['VisitRecorded', 'VisitsSummed']);

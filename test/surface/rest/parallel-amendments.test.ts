@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { leadIdOf, streamOf } from '#src/app/records/streams.ts';
 import { endStandIns, standIn } from '../../support/eventstoredb/start.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const AMENDMENTS = 32;
 const ROOT_KEY = Buffer.alloc(32, 6).toString('base64');
@@ -36,7 +37,7 @@ const amendAtOnce = async (apps: readonly TestApp[]) => {
   const { key } = await first.agent('acme');
   await amend(first, key, 'Corner Shop');
   const { position } = await first.service.deps.log.head();
-  for (const { service } of apps) await service.deps.following.passed(position, 30_000);
+  for (const { service } of apps) await service.deps.following.passed(position, HANG_MS);
   const answers = await Promise.all(
     Array.from({ length: AMENDMENTS }, (_, n) =>
       amend(apps[n % apps.length] ?? first, key, `Shop ${n}`),

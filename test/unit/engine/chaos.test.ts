@@ -10,13 +10,13 @@ import {
   remoteStoreWorld,
   type RemoteStoreWorld,
 } from '../../support/world/remote-store-world.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 /** SEED repeats the seed of a failure, which the failure names. */
 const ONLY_SEED = env['SEED'];
 const SEEDS = ONLY_SEED ? [Number(ONLY_SEED)] : Array.from({ length: 60 }, (_, i) => i + 1);
 const CONCURRENCY = 12;
 const FAULTS = 12;
-const HEAL_MS_MAX = 10_000;
 const OWNERS = ['anna', 'boris', 'carla', 'dora', 'emil', 'frida'];
 const PROJECTIONS = [tally(), { ...tally(), name: 'other' }];
 
@@ -99,7 +99,7 @@ const runSeed = async (seed: number): Promise<string | undefined> => {
   }
   isDone = true;
   await writing;
-  const deadline = performance.now() + HEAL_MS_MAX;
+  const deadline = performance.now() + HANG_MS;
   const errors: string[] = [];
   for (const [i, reader] of readers.entries())
     for (const owner of OWNERS)

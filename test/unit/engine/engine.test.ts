@@ -13,6 +13,7 @@ import {
   tally,
   world,
 } from '../../support/world/engine.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const OWNERS = ['anna', 'boris', 'carla', 'dora'];
 
@@ -283,7 +284,7 @@ describe('A wait for a position', () => {
     expect(await engine.passed(99, 1)).toBe(false);
     const order: number[] = [];
     const waits = [4, 2, 3].map(async (position) => {
-      expect(await engine.passed(position, 5_000)).toBe(true);
+      expect(await engine.passed(position, HANG_MS)).toBe(true);
       order.push(position);
     });
     const never = engine.passed(99, 5_000);

@@ -22,20 +22,20 @@ import {
   remoteStoreWorld,
   type RemoteStoreWorld,
 } from '../../support/world/remote-store-world.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 const ALL = Array.from({ length: PARTITIONS }, (_, n) => n);
 const EVEN = ALL.filter((n) => n % 2 === 0);
 const ODD = ALL.filter((n) => n % 2 === 1);
 const OWNERS = ['anna', 'boris', 'carla'];
 const SPACE = 'tally@1.1';
-const SETTLES_MS = 5_000;
 
 let world: RemoteStoreWorld;
 afterEach(() => world?.end());
 
 /** Returns true once every row is correct, without another event that would help. */
 const isHealed = async (process: RemoteStoreProcess): Promise<boolean> => {
-  const until = performance.now() + SETTLES_MS;
+  const until = performance.now() + HANG_MS;
   for (const owner of OWNERS)
     while (!(await world.isRight(process, owner))) {
       if (performance.now() > until) return false;
