@@ -1,7 +1,7 @@
 /** The port's definition, with EventStoreDB's client against the stand-in. */
 import { afterAll, beforeAll } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { eventLogConformance } from '../../conformance/event-log.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { endStandIns, standIn, type StandIn } from '../../support/eventstoredb/start.ts';
 
 let server: StandIn;
@@ -12,7 +12,7 @@ afterAll(endStandIns);
 
 const make = async () => {
   await server.tell({ name: 'reset' });
-  const open = () => eventStoreLog({ url: server.url, subscriberEventsMax: 500 });
+  const open = () => patientLog({ url: server.url, subscriberEventsMax: 500 });
   const log = await open();
   let current = log;
   const reopen = async () => {

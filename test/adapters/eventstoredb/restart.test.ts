@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { restartConformance } from '../../conformance/event-log-restart.ts';
 import { directories } from '../../support/processes/directories.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';
 
 const { fresh, removeAll } = directories('eventstoredb-');
@@ -10,9 +10,8 @@ afterAll(removeAll);
 
 restartConformance('EventStoreDB, stand-in', async () => {
   const server = await standIn({ file: join(fresh(), 'records') });
-  const timing = { appendRepeatMs: 30_000, readRepeatMs: 30_000 };
   return {
-    open: () => eventStoreLog({ url: server.url, timing }),
+    open: () => patientLog({ url: server.url }),
     async restart() {
       await server.kill();
       await server.restart();

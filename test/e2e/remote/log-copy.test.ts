@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { sqliteEventLog } from '#src/adapters/sqlite/log/event-log.ts';
 import { sqliteLogSource } from '#src/adapters/sqlite/log/log-source.ts';
 import { awaitToken, consistencyToken } from '#src/app/pipeline/consistency.ts';
@@ -20,6 +19,7 @@ import { ended, lastLine, until } from '../../support/clients/cli.ts';
 import { directories } from '../../support/processes/directories.ts';
 import { bound, several } from '../../conformance/log-events.ts';
 import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
 const temporary = directories('tributary-copy-');
 let target: LogServer;
@@ -39,7 +39,7 @@ type Report = { events: number; copied: number; present: number; behind: boolean
 const ROOT_KEY = Buffer.alloc(32, 3).toString('base64');
 
 const copy = async (from: string, to: string) => {
-  const end = await ended(runCli(['log', 'copy', from, to, '--json'], { ROOT_KEY }), 60_000);
+  const end = await ended(runCli(['log', 'copy', from, to, '--json'], { ROOT_KEY }));
   return { ...end, report: lastLine(end.stdout || '{}') as Report };
 };
 
@@ -90,7 +90,7 @@ const inDirectory = async (directory: string): Promise<object[]> => {
 };
 
 const onServer = async (url: string): Promise<object[]> => {
-  const log = await eventStoreLog({ url });
+  const log = await patientLog({ url });
   try {
     return await contentOf(log);
   } finally {
@@ -102,12 +102,12 @@ describe('log copy', () => {
   it('continues after a kill, and copies every event to EventStoreDB and back in order', async () => {
     const home = await embedded(1_000);
     const content = await inDirectory(home);
-    const log = await eventStoreLog({ url: target.url });
+    const log = await patientLog({ url: target.url });
     const first = runCli(['log', 'copy', `sqlite:${home}`, target.url]);
     const end = once(first, 'exit');
     const isUnderWay = async (): Promise<boolean> =>
       (await log.readFold({ after: 0, limit: 201 })).length > 200;
-    expect(await until(isUnderWay, 20_000)).toBe(true);
+    expect(await until(isUnderWay)).toBe(true);
     first.kill('SIGKILL');
     await end;
     await log.close();
@@ -132,11 +132,11 @@ describe('log copy', () => {
     const there = await copy(target.url, `sqlite:${back}`);
     expect(there.code, there.stderr).toBe(0);
     expect(await inDirectory(back)).toEqual(content);
-  }, 90_000);
+  });
 
   it('refuses a target with other events, and does not change it', async () => {
     const server = await logServer();
-    const log = await eventStoreLog({ url: server.url });
+    const log = await patientLog({ url: server.url });
     await log.append('other-lead_1', NO_STREAM, [bound('theirs')]);
     await log.close();
     const home = await embedded(5);
@@ -145,7 +145,7 @@ describe('log copy', () => {
     expect(report.fault).toBe('foreign');
     expect(stderr).toContain('other-lead_1');
     expect(await onServer(server.url)).toHaveLength(1);
-  }, 30_000);
+  });
 
   it('copies a log that a service is writing to, and reports later events', async () => {
     const home = temporary.fresh();
@@ -158,7 +158,7 @@ describe('log copy', () => {
     const last = await copy(`sqlite:${home}`, server.url);
     expect(last.report).toMatchObject({ behind: false });
     expect(await onServer(server.url)).toEqual(await inDirectory(home));
-  }, 60_000);
+  });
 
   it('copies keys, desk tokens and personal data', async () => {
     const server = await logServer();
@@ -196,7 +196,7 @@ describe('log copy', () => {
     });
     expect(refused.body).toMatchObject({ code: 'consistency_token_invalid' });
     await moved.close();
-  }, 60_000);
+  });
 
   it('refuses an invalid source or target, and lists the valid forms', async () => {
     const home = await embedded(1);
@@ -211,7 +211,7 @@ describe('log copy', () => {
       expect(stderr).toContain(says);
       expect(stderr).not.toContain('secret');
     }
-  }, 30_000);
+  });
 });
 
 const copied = async (

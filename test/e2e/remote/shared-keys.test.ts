@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { sqliteKeyVault } from '#src/adapters/sqlite/keys/key-vault.ts';
 import { copyKeys } from '#src/app/transfer/copy-keys.ts';
 import { readConfig } from '#src/config.ts';
 import { openSecrets } from '#src/wiring/secrets.ts';
 import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 import { endLogServers, logServer, type LogServer } from '../../support/eventstoredb/log-server.ts';
+import { HANG_MS } from '../../support/hang.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 9).toString('base64');
 const LEADS = '/api/affiliate/v1/leads';
@@ -60,7 +61,7 @@ test('A text that one process seals is opened by the other, and by neither after
   const submitted = await submit(a, key);
   expect(submitted.status, submitted.text).toBe(201);
   const { position } = await a.service.deps.log.head();
-  expect(await b.service.deps.following.passed(position, 5_000)).toBe(true);
+  expect(await b.service.deps.following.passed(position, HANG_MS)).toBe(true);
   expect((await list(b, key))[0]).toMatchObject({
     contact: CONTACT,
     interest: { note: 'Call after five' },
@@ -123,7 +124,7 @@ test('The keys are copied with the log, and erased ones stay erased', async () =
   const { log } = embedded.service.deps;
   const secrets = openSecrets(readConfig({ DATA_DIR: embedded.directory, ROOT_KEY }));
   const from = sqliteKeyVault(join(embedded.directory, 'keys.db'), secrets.vaultKey);
-  const target = await eventStoreLog({ url: server.url });
+  const target = await patientLog({ url: server.url });
   const to = await target.keyVault(secrets.vaultKey);
   // An interrupted and repeated run has the same result.
   for (let run = 0; run < 2; run += 1)

@@ -4,18 +4,24 @@ import type { EventStoreLog, EventStoreLogOptions } from '#src/adapters/eventsto
 import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
+import { HANG_MS } from '../hang.ts';
 import { endStandIns, standIn, type StandIn } from './start.ts';
 
-/** Short pauses, and time limits longer than a test. */
+/** Short pauses, and time limits that only end a hang. */
 const PATIENT: Partial<Timing> = {
-  appendRepeatMs: 30_000,
-  attemptMs: 30_000,
-  readRepeatMs: 30_000,
-  idleMs: 30_000,
-  silenceMs: 30_000,
-  pauseMs: 30_000,
+  startupMs: HANG_MS,
+  appendRepeatMs: HANG_MS,
+  attemptMs: HANG_MS,
+  readRepeatMs: HANG_MS,
+  idleMs: HANG_MS,
+  silenceMs: HANG_MS,
+  pauseMs: HANG_MS,
   retryMs: [1, 20],
 };
+
+/** Opens a log whose calls wait for a server that is slow or restarts. */
+export const patientLog = (options: EventStoreLogOptions): Promise<EventStoreLog> =>
+  eventStoreLog({ ...options, timing: { ...PATIENT, ...options.timing } });
 
 export const onStandIn = (file?: () => string) => {
   let server: StandIn;
@@ -38,7 +44,7 @@ export const onStandIn = (file?: () => string) => {
       options: Partial<EventStoreLogOptions> = {},
     ): Promise<EventStoreLog> {
       const url = options.url ?? server.url;
-      const log = await eventStoreLog({ ...options, url, timing: { ...PATIENT, ...timing } });
+      const log = await patientLog({ ...options, url, timing });
       open.push(log);
       return log;
     },

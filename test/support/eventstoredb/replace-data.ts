@@ -1,10 +1,10 @@
 /** Puts other data behind the address of a log server. */
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../../conformance/log-events.ts';
 import { type LogServer, logServer } from './log-server.ts';
+import { patientLog } from './eventstoredb-logs.ts';
 
 const dataOf = ({ data }: LogServer): string => {
   if (data === undefined) throw new Error('the server has no data outside its process');
@@ -36,7 +36,7 @@ export const replaceData = async (
 /** Writes the log of another installation with `events` pairs of events; returns the path of its data. */
 export const writeOtherLog = async (directory: string, events: number): Promise<string> => {
   const server = await logServer();
-  const log = await eventStoreLog({ url: server.url });
+  const log = await patientLog({ url: server.url });
   for (let n = 0; n < events; n += 1) await log.append(`bo-lead_${n}`, NO_STREAM, several(2));
   await log.close();
   const copy = await backUp(server, directory);

@@ -1,11 +1,11 @@
 /** Clients of a service under random faults: they write, read their writes, and keep a journal. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
 import type { Slot } from './chaos.ts';
 import { type Client, httpClient, type Journal, newJournal, writeOf } from '../clients/journal.ts';
 import { ask, type Answer, type RemoteWorld } from './remote.ts';
+import { patientLog } from '../eventstoredb/eventstoredb-logs.ts';
 
 export type Load = {
   client: Client;
@@ -76,7 +76,7 @@ export const look = async (load: Load, from: Slot): Promise<string> => {
 };
 
 const allEvents = async ({ log }: RemoteWorld): Promise<StoredEvent[]> => {
-  const opened = await eventStoreLog({ url: log.url });
+  const opened = await patientLog({ url: log.url });
   const events: StoredEvent[] = [];
   for (let page = await opened.readAll({ after: 0, limit: 1_000 }); page.length > 0; ) {
     events.push(...page);

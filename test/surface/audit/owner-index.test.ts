@@ -1,6 +1,5 @@
 /** Audits of one owner on the stand-in for EventStoreDB: the answers of the log itself, at a cost that other owners do not raise. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { type EventLog, NO_STREAM } from '#src/ports/event-log.ts';
 import { several } from '../../conformance/log-events.ts';
 import { randomFrom, randomHistory } from '../../support/audit/random-history.ts';
@@ -8,6 +7,8 @@ import { endStandIns, standIn, type StandIn } from '../../support/eventstoredb/s
 import { seedOr } from '../../support/seed.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 import { reviews } from '../../support/world/reviews.ts';
+import { HANG_MS } from '../../support/hang.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
 const ROOT_KEY = Buffer.alloc(32, 6).toString('base64');
 const OWNER = 'acme';
@@ -26,7 +27,7 @@ afterAll(endStandIns);
 const openWorld = async (): Promise<World> => {
   const server = await standIn();
   const app = await testApp({ EVENT_LOG_URL: server.url, READ_MODEL_URL: 'memory:', ROOT_KEY });
-  const log = await eventStoreLog({ url: server.url });
+  const log = await patientLog({ url: server.url });
   opened.push(
     () => app.close(),
     () => log.close(),
@@ -46,7 +47,7 @@ const actAmong = async ({ app, log }: World, others: number): Promise<void> => {
   const { handoff, post } = reviews({ app: () => app, key: () => history.key });
   const { path } = await handoff({ line_items: [{ sku: 'MUG-1', quantity: 8 }] });
   const { following, audit } = app.service.deps;
-  await following.passed((await log.head()).position, 30_000);
+  await following.passed((await log.head()).position, HANG_MS);
   // A refused form has an audit record only, whose owner is found by the token of the list.
   expect((await post(`${path}/send`, { list_revision: '1' })).status).toBeGreaterThan(400);
   await audit.flush();
