@@ -1,14 +1,12 @@
 /** An outage of EventStoreDB: what continues, what is refused, and the state afterwards. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LIMITS } from '#contracts/limits.ts';
 import { feedProduct } from '../../support/world/app.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, read, remoteWorld } from '../../support/processes/remote.ts';
 
-const SOON_MS = 10_000;
 const FOUND = 302;
 const UNAVAILABLE = 503;
 
@@ -40,9 +38,8 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
     shortUrl = /\/l\/\w+/.exec(JSON.stringify(link.body))?.[0] ?? '';
     const written = await lead('crm-before');
     token = written.headers.get('consistency-token') ?? '';
-    const isThere = async () => (await leads({ 'consistency-token': token })).status === 200;
-    expect(await until(isThere, SOON_MS)).toBe(true);
-  }, 60_000);
+    await read(api, key, '/leads', { 'consistency-token': token });
+  });
   afterAll(endRemote);
 
   const redirect = async (): Promise<number> =>
@@ -52,11 +49,12 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
     expect(await redirect()).toBe(FOUND);
     world.log.freeze();
     try {
+      // First, because the redirect and the write wait for the log for most of the ten seconds.
+      const { status, body } = await read(api, key, '/leads');
+      expect(status, JSON.stringify(body)).toBe(200);
+      expect(JSON.stringify(body)).toContain('crm-before');
       // A visit must be durable before its redirect.
       expect(await redirect()).toBe(UNAVAILABLE);
-      const read = await leads();
-      expect(read.status, JSON.stringify(read.body)).toBe(200);
-      expect(JSON.stringify(read.body)).toContain('crm-before');
       const written = await lead('crm-during');
       expect(written.status).toBe(503);
       expect(written.body).toMatchObject({ code: 'storage_unavailable' });
@@ -71,28 +69,22 @@ describe.skipIf(!hasRedis)(`During an outage of EventStoreDB, ${ON_REDIS}`, () =
       expect(metrics).toMatch(/^tributary_log_up 0$/m);
       // After that time the key could have been revoked.
       const isClosed = async () => (await leads()).status === UNAVAILABLE;
-      expect(await until(isClosed, LIMITS.CREDENTIALS_UNCONFIRMED_MS_MAX + SOON_MS)).toBe(true);
+      expect(await until(isClosed)).toBe(true);
       expect((await leads()).body['detail']).toContain('whether the credential is still valid');
     } finally {
       world.log.thaw();
     }
-  }, 60_000);
+  });
 
   it('a repeated request is executed once when the server is back', async () => {
     const isDone = async () => [200, 201].includes((await lead('crm-during')).status);
-    expect(await until(isDone, SOON_MS)).toBe(true);
+    expect(await until(isDone)).toBe(true);
     const again = await lead('crm-during');
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     const after = again.headers.get('consistency-token') ?? '';
-    let listed = '';
-    const isListed = async (): Promise<boolean> => {
-      const response = await leads({ 'consistency-token': after });
-      listed = JSON.stringify(response.body);
-      return response.status === 200;
-    };
-    expect(await until(isListed, SOON_MS)).toBe(true);
-    expect(listed.match(/"crm-during"/g)).toHaveLength(1);
+    const { body } = await read(api, key, '/leads', { 'consistency-token': after });
+    expect(JSON.stringify(body).match(/"crm-during"/g)).toHaveLength(1);
     expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
     expect(await redirect()).toBe(FOUND);
-  }, 30_000);
+  });
 });

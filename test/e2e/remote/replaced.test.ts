@@ -4,11 +4,10 @@ import { feedProduct } from '../../support/world/app.ts';
 import { ended, start, until } from '../../support/clients/cli.ts';
 import { agentKey, atDesk, type ChildService } from '../../support/processes/child-service.ts';
 import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, positionOf, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, positionOf, read, remoteWorld } from '../../support/processes/remote.ts';
 import { backUp, replaceData, writeOtherLog } from '../../support/eventstoredb/replace-data.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 
-const SOON_MS = 60_000;
 const KINDS = ['an empty database', 'an older backup', 'the log of another installation'] as const;
 
 describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (kind) => {
@@ -30,7 +29,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
   const settings = (): string[] =>
     Object.entries(world.settings).map(([name, value]) => `${name}=${value}`);
   const serveAgain = (role: string, at: string) =>
-    ended(start(['serve', '--data', at, '--port', '0', '--role', role], settings()), SOON_MS);
+    ended(start(['serve', '--data', at, '--port', '0', '--role', role], settings()));
   const ready = async (): Promise<Record<string, unknown>> => {
     const response = await fetch(`${api.url}/readyz`);
     return { code: response.status, ...((await response.json()) as object) };
@@ -50,17 +49,15 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     if (kind === 'an older backup') copy = await backUp(world.log, world.directory());
     if (kind === 'the log of another installation')
       copy = await writeOtherLog(world.directory(), 100);
-    expect(await until(async () => (await write()).status === 201, SOON_MS)).toBe(true);
+    expect(await until(async () => (await write()).status === 201)).toBe(true);
     const { headers } = await write();
     const token = headers.get('consistency-token') ?? '';
-    const isListed = async () =>
-      (await ask(api, key, '/leads', { 'consistency-token': token })).status === 200;
-    expect(await until(isListed, SOON_MS)).toBe(true);
+    await read(api, key, '/leads', { 'consistency-token': token });
     // A process stores its newest acknowledged append for the others up to a second later.
     const acknowledged = positionOf(headers);
     const isShared = async () =>
       Number(await world.redis.control.hget('tributary:log', 'position')) >= acknowledged;
-    expect(await until(isShared, SOON_MS)).toBe(true);
+    expect(await until(isShared)).toBe(true);
     await replaceData(world.log, copy);
   }, 300_000);
   afterAll(endRemote);
@@ -93,11 +90,11 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
 
   it('leaves reads as they were, and they say so', async () => {
     for (const path of ['/leads', '/connection', '/products?q=SKU-1']) {
-      const read = await ask(api, key, path);
-      expect(read.status, JSON.stringify(read.body)).toBe(200);
-      expect(read.headers.get('log-state')).toBe('replaced');
+      const { status, headers, body } = await read(api, key, path);
+      expect(status, JSON.stringify(body)).toBe(200);
+      expect(headers.get('log-state')).toBe('replaced');
     }
-    const { body } = await ask(api, key, '/leads');
+    const { body } = await read(api, key, '/leads');
     expect(JSON.stringify(body)).toContain('crm-1');
     expect(api.log()).not.toContain('are rebuilt');
   });
@@ -122,7 +119,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const [, known = '', found = ''] = /log adopt (\S+) (\S+)$/.exec(detail) ?? [];
     await Promise.all([idle.end('SIGKILL'), projector.end('SIGKILL')]);
     const adopt = (...ids: string[]) =>
-      ended(start(['log', 'adopt', ...ids, '--data', directory], settings()), 2 * SOON_MS);
+      ended(start(['log', 'adopt', ...ids, '--data', directory], settings()));
     const wrong = await adopt(known, 'f'.repeat(32));
     expect(wrong.code).toBe(3);
     expect(wrong.stderr).toContain('Nothing was changed');
@@ -137,8 +134,8 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const written = await write();
     expect(written.status, JSON.stringify(written.body)).toBe(201);
     const token = written.headers.get('consistency-token') ?? '';
-    const listed = async () => ask(api, key, '/leads', { 'consistency-token': token });
-    expect(await until(async () => (await listed()).status === 200, SOON_MS)).toBe(true);
-    expect((await listed()).headers.get('log-state')).toBeNull();
+    const { status, headers } = await read(api, key, '/leads', { 'consistency-token': token });
+    expect(status).toBe(200);
+    expect(headers.get('log-state')).toBeNull();
   }, 300_000);
 });

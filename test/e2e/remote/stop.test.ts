@@ -1,11 +1,14 @@
 /** A frozen Redis does not keep processes from stopping. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentKey, type ChildService } from '../../support/processes/child-service.ts';
-import { until } from '../../support/clients/cli.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
-import { ask, endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
-
-const SOON_MS = 10_000;
+import {
+  ask,
+  endRemote,
+  read,
+  remoteWorld,
+  type RemoteWorld,
+} from '../../support/processes/remote.ts';
 
 describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
   let world: RemoteWorld;
@@ -19,7 +22,7 @@ describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
       world.start('projector'),
     ]);
     key = await agentKey(services[1] as ChildService);
-  }, 60_000);
+  });
   afterAll(endRemote);
 
   const lead = (name: string) =>
@@ -30,10 +33,7 @@ describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
 
   it('every role stops normally', async () => {
     const token = (await lead('crm-1')).headers.get('consistency-token') ?? '';
-    const isRead = async () =>
-      (await ask(services[1] as ChildService, key, '/leads', { 'consistency-token': token }))
-        .status === 200;
-    expect(await until(isRead, SOON_MS)).toBe(true);
+    await read(services[1] as ChildService, key, '/leads', { 'consistency-token': token });
     world.redis.signal('SIGSTOP');
     try {
       expect((await lead('crm-2')).status).toBe(201);
@@ -43,5 +43,5 @@ describe.skipIf(!hasRedis)(`While Redis is frozen, ${ON_REDIS},`, () => {
     } finally {
       world.redis.signal('SIGCONT');
     }
-  }, 40_000);
+  });
 });

@@ -1,6 +1,7 @@
 /** Runs processes of the service with their roles, on EventStoreDB or its stand-in, and a real Redis. */
 import { type ChildService, endChildren, serveChild } from './child-service.ts';
 import { directories } from './directories.ts';
+import { until } from '../clients/cli.ts';
 import { endLogServers, logServer, type LogServer } from '../eventstoredb/log-server.ts';
 import { endRedis, startRedis, type TestRedis } from '../redis/redis-server.ts';
 
@@ -69,6 +70,19 @@ export const ask = async (
     body: JSON.parse(text) as Record<string, unknown>,
     headers: response.headers,
   };
+};
+
+/** Sends a read until its answer is not 503: read models on a busy machine can lag longer than a request waits. */
+export const read = async (
+  service: Pick<ChildService, 'url'>,
+  key: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> => {
+  let answer: Answer | undefined;
+  const isRead = async () => (answer = await ask(service, key, path, headers)).status !== 503;
+  if (!(await until(isRead)) || !answer) throw new Error(JSON.stringify(answer?.body));
+  return answer;
 };
 
 /** The position in the Consistency-Token of an answer; NaN without one. */
