@@ -1,6 +1,5 @@
 /** The log lines of running processes: request, stream and position. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventStoreLog } from '#src/adapters/eventstoredb/event-log.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { feedProduct } from '../../support/world/app.ts';
@@ -12,11 +11,10 @@ import { freshId, metaAt } from '../../conformance/log-events.ts';
 import { linesOf, linesOn } from '../../support/processes/log-lines.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import type { Answer, RemoteWorld } from '../../support/processes/remote.ts';
-import { ask, endRemote, positionOf, remoteWorld } from '../../support/processes/remote.ts';
+import { ask, endRemote, positionOf, read, remoteWorld } from '../../support/processes/remote.ts';
+import { patientLog } from '../../support/eventstoredb/eventstoredb-logs.ts';
 
-const SOON_MS = 5_000;
-/** A projector counts as dead after three seconds, and two renewals must agree. */
-const TAKEN_OVER_MS_MAX = 9_000;
+const INFO = 30;
 const WARN = 40;
 const AHEAD_MS = 3_600_000;
 const PERSONAL = ['Ada Quirk', 'ada.quirk@shop.example', 'call her after six', 'Quirk & Daughters'];
@@ -30,9 +28,10 @@ afterAll(temporary.removeAll);
 
 it('The first start shows the created secrets in its banner, and in no log line', async () => {
   const service = await serveChild(temporary.fresh());
-  expect(linesOn(service, 'appended')).toEqual([]);
+  // A slow append is a warning, whatever it appends.
+  expect(linesOn(service, 'appended', { level: INFO })).toEqual([]);
   await agentKey(service);
-  expect(await until(() => linesOn(service, 'appended').length > 0, SOON_MS)).toBe(true);
+  expect(await until(() => linesOn(service, 'appended').length > 0)).toBe(true);
   await service.end('SIGTERM');
 });
 
@@ -54,8 +53,8 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     await atDesk(api, '/products/import', { products: [feedProduct('SKU-1')] });
     key = await agentKey(api);
     const isKnown = async () => (await ask(talkative, key, '/connection')).status === 200;
-    expect(await until(isKnown, SOON_MS)).toBe(true);
-  }, 60_000);
+    expect(await until(isKnown)).toBe(true);
+  });
   afterAll(endRemote);
 
   const requestOf = ({ headers }: Answer): string => headers.get('request-id') ?? '';
@@ -70,7 +69,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     expect(response.status, JSON.stringify(response.body)).toBe(201);
     const request = requestOf(response);
     const lines = () => linesOf(api).filter((line) => line['request'] === request);
-    expect(await until(() => lines().length > 0, SOON_MS)).toBe(true);
+    expect(await until(() => lines().length > 0)).toBe(true);
     expect(lines()).toMatchObject([
       {
         msg: 'appended',
@@ -83,14 +82,12 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
         revision: 0,
       },
     ]);
-    let read = response;
-    // On a busy machine the projector can lag longer than a request waits.
-    const isRead = async () => (read = await ask(api, key, '/leads')).status === 200;
-    expect(await until(isRead, SOON_MS)).toBe(true);
+    const leads = await read(api, key, '/leads');
+    expect(leads.status).toBe(200);
     // After a later line, a line about the read would have been written, too.
     await lead(api, 'crm-2');
-    expect(await until(() => linesOn(api, 'appended').length > 1, SOON_MS)).toBe(true);
-    expect(linesOf(api).filter((line) => line['request'] === requestOf(read))).toEqual([]);
+    expect(await until(() => linesOn(api, 'appended').length > 1)).toBe(true);
+    expect(linesOf(api).filter((line) => line['request'] === requestOf(leads))).toEqual([]);
   });
 
   it('contain no personal data at any level', async () => {
@@ -105,7 +102,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       'idempotency-key': 'hnd-1',
     });
     const lines = () => linesOn(talkative, 'appended', { request: requestOf(response) });
-    expect(await until(() => lines().length > 0, SOON_MS)).toBe(true);
+    expect(await until(() => lines().length > 0)).toBe(true);
     // The claims of the contact and of the key, and the lead.
     expect(lines()).toMatchObject([{ type: 'LeadSubmitted', events: 3 }]);
     for (const text of [...PERSONAL, key, talkative.deskToken])
@@ -115,22 +112,26 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
   });
 
   it('report a dropped subscription with its position, and its continuation', async () => {
-    const before = linesOn(api, 'subscription resumed').length;
+    const before = linesOf(api).length;
     await world.log.kill();
     await world.log.restart();
-    const healed = () => linesOn(api, 'subscription resumed').slice(before);
-    expect(await until(() => healed().length > 0, SOON_MS)).toBe(true);
-    const dropped = linesOn(api, 'subscription dropped').at(-1);
+    const later = (msg: string) =>
+      linesOf(api)
+        .slice(before)
+        .find((line) => line.msg === msg);
+    expect(await until(() => later('subscription resumed') !== undefined)).toBe(true);
+    const dropped = later('subscription dropped');
     expect(dropped).toMatchObject({
       level: WARN,
       position: expect.any(Number) as number,
       reason: expect.stringMatching(/\w/) as string,
     });
-    expect(healed()[0]?.['position']).toBeGreaterThanOrEqual(Number(dropped?.['position']));
+    const position = later('subscription resumed')?.['position'];
+    expect(position).toBeGreaterThanOrEqual(Number(dropped?.['position']));
   });
 
   it('report the event before which a projection is parked', async () => {
-    const log = await eventStoreLog({ url: world.log.url });
+    const log = await patientLog({ url: world.log.url });
     const stream = 'acme-handoff_neverMade';
     const data = { handoff_id: 'hnd_neverMade', reason: 'x' };
     const event = { id: freshId(), type: 'HandoffWithdrawn', data, meta: metaAt(1) };
@@ -138,22 +139,27 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
     await log.close();
     const { position } = result as { position: number };
     const parked = () => linesOn(projector, 'projection parked', { projection: 'handoffs' });
-    expect(await until(() => parked().length > 0, SOON_MS)).toBe(true);
+    expect(await until(() => parked().length > 0)).toBe(true);
     expect(parked()).toMatchObject([{ stream, position, partition: expect.any(Number) as number }]);
   });
 
   it('report which projector took over the partitions of another', async () => {
     const second = await world.start('projector');
     const isTold = () => linesOn(second, 'partitions assigned').length > 0;
-    expect(await until(isTold, SOON_MS)).toBe(true);
+    expect(await until(isTold)).toBe(true);
     const name = linesOn(second, 'partitions assigned')[0]?.['projector'];
-    const isShared = () => linesOn(projector, 'partitions assigned', { projectors: 2 }).length > 0;
-    expect(await until(isShared, TAKEN_OVER_MS_MAX)).toBe(true);
+    // A projector that a busy machine delays counts as gone, too, so only the last line is decisive.
+    const last = () => linesOf(projector).findLast(({ msg }) => msg.startsWith('partitions '));
+    expect(await until(() => last()?.['projectors'] === 2)).toBe(true);
     await second.end('SIGKILL');
-    const taken = () => linesOn(projector, 'partitions taken over');
-    expect(await until(() => taken().length > 0, TAKEN_OVER_MS_MAX)).toBe(true);
-    expect(taken()).toMatchObject([{ level: WARN, gone: [name], partitions: 64, projectors: 1 }]);
-  }, 30_000);
+    expect(await until(() => last()?.['projectors'] === 1)).toBe(true);
+    expect(last()).toMatchObject({
+      level: WARN,
+      msg: 'partitions taken over',
+      gone: [name],
+      partitions: 64,
+    });
+  });
 
   it('report failed requests and the failed append', async () => {
     world.log.freeze();
@@ -165,7 +171,7 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       expect(response.status, JSON.stringify(response.body)).toBe(503);
       const request = requestOf(response);
       const notServed = () => linesOn(api, 'request not served', { request });
-      expect(await until(() => notServed().length > 0, SOON_MS)).toBe(true);
+      expect(await until(() => notServed().length > 0)).toBe(true);
       const fields = { status: 503, code: 'storage_unavailable', method: 'POST' };
       expect(notServed()).toMatchObject([{ ...fields, route: '/api/affiliate/v1/links' }]);
       expect(linesOn(api, 'append failed', { request })).toMatchObject([
@@ -192,14 +198,14 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       expect(mcp.status).toBe(503);
       const of = { request: requestOf(mcp), code: 'storage_unavailable' };
       const isTold = () => linesOn(api, 'request not served', of).length === 1;
-      expect(await until(isTold, SOON_MS)).toBe(true);
+      expect(await until(isTold)).toBe(true);
     } finally {
       world.log.thaw();
     }
-  }, 30_000);
+  });
 
   it('are not the only sign of a clock that is behind: no process is ready, and metrics say so', async () => {
-    const log = await eventStoreLog({ url: world.log.url });
+    const log = await patientLog({ url: world.log.url });
     const meta = { ...metaAt(1), at: systemClock().now() + AHEAD_MS };
     const data = { stream: 's', fingerprint: 'f' };
     const appendAhead = (number: number) =>
@@ -208,15 +214,16 @@ describe.skipIf(!hasRedis)(`The log lines of processes, ${ON_REDIS}`, () => {
       ]);
     let appends = 0;
     for (const { url } of [api, talkative, projector]) {
-      // Until a process has seen the conflict it records its calls, after which the newest event is theirs.
-      const isUnready = async () => {
+      // Until each process has seen the conflict they record calls, after which the newest event is theirs.
+      const isReported = async () => {
         await appendAhead((appends += 1));
-        return (await fetch(`${url}/readyz`)).status === 503;
+        const ready = await fetch(`${url}/readyz`);
+        const { reason } = (await ready.json()) as { reason?: string };
+        const metrics = await (await fetch(`${url}/metrics`)).text();
+        const isMeasured = metrics.includes('tributary_fault{code="clock_behind"} 1');
+        return ready.status === 503 && reason === 'clock_behind' && isMeasured;
       };
-      expect(await until(isUnready, SOON_MS)).toBe(true);
-      expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ reason: 'clock_behind' });
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      expect(metrics).toContain('tributary_fault{code="clock_behind"} 1');
+      expect(await until(isReported)).toBe(true);
     }
     await log.close();
   });
