@@ -82,10 +82,12 @@ describe('A session of an agent', () => {
     const wrong = await run('approvals', 'approve', request.id, '--sha256', '0'.repeat(64), ...at);
     expect(wrong.code).toBe(1);
     await json('approvals', 'approve', request.id, '--sha256', hash.slice(0, 12), ...at);
-    const outbox = join(data, 'outbox', 'northwind');
+    // The file exists before the event of its confirmation.
     await expect
-      .poll(() => readdirSync(outbox), { timeout: 10_000 })
-      .toEqual([`${request.id}.1.json`]);
+      .poll(async () => (await run('approvals', 'show', request.id, '--json', ...at)).stdout)
+      .toContain('"status":"confirmed"');
+    const outbox = join(data, 'outbox', 'northwind');
+    expect(readdirSync(outbox)).toEqual([`${request.id}.1.json`]);
     const sent = readFileSync(join(outbox, `${request.id}.1.json`), 'utf8');
     expect(JSON.parse(sent)).toMatchObject({
       id: request.id,
