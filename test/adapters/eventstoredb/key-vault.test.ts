@@ -3,7 +3,7 @@ import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { unwrapKey } from '#src/adapters/sealing.ts';
 import { KeyCache, type SubjectKeyState } from '#src/adapters/eventstoredb/key-cache.ts';
 import type { Timing } from '#src/adapters/eventstoredb/timing.ts';
@@ -41,6 +41,10 @@ const lines = (): (Omit<Line, 'data'> & { data: Buffer })[] =>
     .map((line) => JSON.parse(line) as Line)
     .map((line) => ({ ...line, data: Buffer.from(line.data, 'base64') }));
 
+/** Stops time, so that no cached key expires on a machine that is busy. */
+const stopTime = (): void => void vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+afterEach(() => vi.restoreAllMocks());
+
 describe('The cache of keys', () => {
   test('evicts the oldest entry when full, and stores neither failures nor missing keys', async () => {
     const loaded: string[] = [];
@@ -49,6 +53,7 @@ describe('The cache of keys', () => {
       if (subject === 'failing') throw new Error('no answer');
       return subject === 'never' ? 'never' : createSecretKey(Buffer.alloc(32));
     });
+    stopTime();
     for (let n = 0; n <= 10_000; n += 1) void cache.put(`led_${n}`, Promise.resolve('destroyed'));
     expect(cache.peek('led_0')).toBeUndefined();
     expect(cache.peek('led_10000')).toBeDefined();
@@ -142,6 +147,7 @@ describe('The key vault in EventStoreDB', () => {
     const other = await vaultOf();
     const before = await server().stats();
     const sealed = page.map((text) => text ?? '');
+    stopTime();
     expect(await other.unseal(sealed)).toEqual(subjects);
     expect(await other.unseal(sealed)).toEqual(subjects);
     const after = await server().stats();
