@@ -13,7 +13,8 @@ import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { deliveryTo } from '../../support/world/deliveries.ts';
 import type { Received } from '../../support/world/receivers.ts';
-import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
+import { freePort } from '../../support/processes/free-port.ts';
+import { endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
 
 afterEach(endReceivers);
 
@@ -63,9 +64,9 @@ const agent = async (
   return made;
 };
 
-const notify = (host: string, more: readonly string[] = [], timeoutMs = 15_000) =>
+const notify = (host: string, more: readonly string[] = []) =>
   a2aChannel({
-    request: guardedRequest({ privateHosts: [host, ...more], timeoutMs }),
+    request: guardedRequest({ privateHosts: [host, ...more] }),
     clock: systemClock(),
   }).deliver(
     deliveryTo({
@@ -230,7 +231,7 @@ describe('An agent card', () => {
   });
 
   it('that cannot be read now is retried later', async () => {
-    expect(await notify(`127.0.0.1:${await deadPort()}`)).toEqual({
+    expect(await notify(`127.0.0.1:${await freePort()}`)).toEqual({
       outcome: 'retry',
       reason: 'card_connect_failed',
     });

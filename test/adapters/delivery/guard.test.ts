@@ -5,7 +5,13 @@ import type { LookupAddress } from 'node:dns';
 import { isPublic } from '#src/adapters/delivery/addresses.ts';
 import { guardedRequest, type GuardOptions } from '#src/adapters/delivery/guarded-request.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
-import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
+import { freePort } from '../../support/processes/free-port.ts';
+import {
+  endReceivers,
+  rawReceiver,
+  receiver,
+  stallingReceiver,
+} from '../../support/world/receivers.ts';
 
 afterEach(endReceivers);
 
@@ -198,7 +204,7 @@ describe('A failed request', () => {
     ask(`http://${host}/`, { privateHosts: [host], ...options }, signal);
 
   it('without a connection is reported as unsent', async () => {
-    const host = `127.0.0.1:${await deadPort()}`;
+    const host = `127.0.0.1:${await freePort()}`;
     expect(await inside(host)).toEqual({ kind: 'unsent', reason: 'connect_failed' });
     expect(await inside(host, {}, AbortSignal.abort())).toMatchObject({ kind: 'unsent' });
   });
@@ -228,8 +234,8 @@ describe('A failed request', () => {
       const { host } = await rawReceiver(behave);
       expect(await inside(host)).toEqual({ kind: 'lost', reason: 'connection_lost' });
     }
-    const { host } = await rawReceiver(() => {});
-    expect(await inside(host, { timeoutMs: 50 })).toEqual({ kind: 'lost', reason: 'timeout' });
+    const { host } = await stallingReceiver();
+    expect(await inside(host)).toEqual({ kind: 'lost', reason: 'timeout' });
     const cut = new AbortController();
     const waiting = await rawReceiver(() => cut.abort());
     expect(await inside(waiting.host, {}, cut.signal)).toEqual({ kind: 'lost', reason: 'timeout' });
@@ -243,8 +249,8 @@ describe('A failed request', () => {
       socket.end('HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'),
     );
     expect(await inside(bad.host)).toMatchObject({ kind: 'answer', status: 202, end: 'broken' });
-    const slow = await rawReceiver((socket) => socket.write(`${head}half`));
-    expect(await inside(slow.host, { timeoutMs: 100 })).toMatchObject({
+    const slow = await stallingReceiver(`${head}half`);
+    expect(await inside(slow.host)).toMatchObject({
       kind: 'answer',
       status: 202,
       body: 'half',

@@ -3,16 +3,17 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { guardedRequest } from '#src/adapters/delivery/guarded-request.ts';
 import { pushChannel } from '#src/adapters/delivery/push.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
-import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
+import { freePort } from '../../support/processes/free-port.ts';
+import { endReceivers, receiver, stallingReceiver } from '../../support/world/receivers.ts';
 
 afterEach(endReceivers);
 
 const { signal: NEVER } = new AbortController();
 const SENT = { id: 'psh_1.1', body: '{"task":{}}', signature: 'h..s' };
 
-const deliver = (url: string, privateHosts: string[], over: object = {}, timeoutMs = 15_000) =>
+const deliver = (url: string, privateHosts: string[], over: object = {}) =>
   pushChannel({
-    request: guardedRequest({ privateHosts, timeoutMs }),
+    request: guardedRequest({ privateHosts }),
     clock: systemClock(),
   }).deliver({ ...SENT, url, ...over }, NEVER);
 
@@ -72,10 +73,12 @@ describe('A push notification', () => {
   });
 
   it('without an answer has an unknown outcome, and without a connection none', async () => {
-    const { host } = await rawReceiver(() => undefined);
-    const silent = await deliver(`http://${host}/`, [host], {}, 200);
-    expect(silent).toEqual({ outcome: 'unknown', reason: 'timeout' });
-    const dead = `127.0.0.1:${await deadPort()}`;
+    const { host } = await stallingReceiver();
+    expect(await deliver(`http://${host}/`, [host])).toEqual({
+      outcome: 'unknown',
+      reason: 'timeout',
+    });
+    const dead = `127.0.0.1:${await freePort()}`;
     expect(await deliver(`http://${dead}/`, [dead])).toEqual({
       outcome: 'retry',
       reason: 'connect_failed',

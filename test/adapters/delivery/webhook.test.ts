@@ -6,15 +6,21 @@ import { webhookChannel } from '#src/adapters/delivery/webhook.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import type { Delivery } from '#src/ports/delivery.ts';
 import { deliveryTo, SECRETS } from '../../support/world/deliveries.ts';
-import { deadPort, endReceivers, rawReceiver, receiver } from '../../support/world/receivers.ts';
+import { freePort } from '../../support/processes/free-port.ts';
+import {
+  endReceivers,
+  rawReceiver,
+  receiver,
+  stallingReceiver,
+} from '../../support/world/receivers.ts';
 
 afterEach(endReceivers);
 
 const { signal: NEVER } = new AbortController();
 
-const deliver = (host: string, over: Partial<Delivery> = {}, timeoutMs = 15_000) =>
+const deliver = (host: string, over: Partial<Delivery> = {}) =>
   webhookChannel({
-    request: guardedRequest({ privateHosts: [host], timeoutMs }),
+    request: guardedRequest({ privateHosts: [host] }),
     clock: systemClock(),
   }).deliver(deliveryTo({ url: `http://${host}/in?k=1`, ...over }), NEVER);
 
@@ -112,12 +118,12 @@ describe('A webhook', () => {
   );
 
   it('is retried when nothing was sent, and otherwise unknown', async () => {
-    const dead = `127.0.0.1:${await deadPort()}`;
+    const dead = `127.0.0.1:${await freePort()}`;
     expect(await deliver(dead)).toEqual({ outcome: 'retry', reason: 'connect_failed' });
     const reset = await rawReceiver((socket) => socket.resetAndDestroy());
     expect(await deliver(reset.host)).toEqual({ outcome: 'unknown', reason: 'connection_lost' });
-    const silent = await rawReceiver(() => {});
-    expect(await deliver(silent.host, {}, 50)).toEqual({ outcome: 'unknown', reason: 'timeout' });
+    const silent = await stallingReceiver();
+    expect(await deliver(silent.host)).toEqual({ outcome: 'unknown', reason: 'timeout' });
   });
 
   it('is not sent to a forbidden host, nor when it is too large', async () => {

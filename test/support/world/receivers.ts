@@ -4,6 +4,8 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createRawServer } from 'node:net';
 import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+import { vi } from 'vitest';
 
 export type Received = {
   method: string;
@@ -91,7 +93,7 @@ export const receiver = async (
 };
 
 /** Starts a TCP server; `behave` gets each socket and its first bytes. */
-export const rawReceiver = async (behave: (socket: Socket, first: string) => void) => {
+export const rawReceiver = async (behave: (socket: Socket, first: string) => unknown) => {
   const heard: string[] = [];
   const server = createRawServer((socket) => {
     socket.once('data', (data) => {
@@ -103,13 +105,18 @@ export const rawReceiver = async (behave: (socket: Socket, first: string) => voi
   return { port, host: `127.0.0.1:${port}`, heard };
 };
 
-/** Returns a loopback port without a server. */
-export const deadPort = async (): Promise<number> => {
-  const server = createRawServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+const TURNS = 50;
+
+/**
+ * Starts a TCP server that sends `answer`, which is incomplete. The time limit of the next guarded request ends once
+ * the client can have read it, however slow the machine is.
+ */
+export const stallingReceiver = async (answer = '') => {
+  const limit = new AbortController();
+  vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(limit.signal);
+  return rawReceiver(async (socket) => {
+    socket.write(answer);
+    for (let n = 0; n < TURNS; n += 1) await turn();
+    limit.abort();
+  });
 };
