@@ -163,7 +163,7 @@ describe.skipIf(!hasRedis || !disk)(
 
     test('makes reads refused instead of stale while its disk is full, and complete afterwards', async () => {
       const settings = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
-      const redis = await startRedis(settings, undefined, { environment: faults.settings });
+      const redis = await startRedis(settings, { environment: faults.settings });
       const world = redisWorld(redis.url);
       const one = await world.start();
       const answers = await underLoad(world, one, OWNERS, async (answers) => {

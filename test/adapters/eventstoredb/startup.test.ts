@@ -13,6 +13,7 @@ import { StartupError } from '#src/ports/startup-error.ts';
 import { NO_STREAM } from '#src/ports/event-log.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { directories } from '../../support/processes/directories.ts';
+import { freePort } from '../../support/processes/free-port.ts';
 import { standIn } from '../../support/eventstoredb/start.ts';
 import { onStandIn } from '../../support/eventstoredb/eventstoredb-logs.ts';
 import { importsOf, sourceFiles } from '../../support/source/tree.ts';
@@ -43,8 +44,7 @@ const refusal = async (url: string, startupMs = 1_500): Promise<string> => {
 
 describe('The startup error', () => {
   test('names the address when no server runs there', async () => {
-    const port = await listening(createServer());
-    others.splice(0).forEach((other) => other.close());
+    const port = await freePort();
     expect(await refusal(`esdb://127.0.0.1:${port}?tls=false`)).toMatch(
       new RegExp(`127.0.0.1:${port} does not answer .*Check that it runs.*tls=false`),
     );

@@ -58,7 +58,7 @@ describe.skipIf(!hasRedis)(`Redis over TLS, ${ON_REDIS}`, () => {
     writeFileSync(join(directory, 'ca.crt'), certificate.cert);
     writeFileSync(join(directory, 'other.crt'), certificateFor('localhost').cert);
     writeFileSync(join(directory, 'junk.crt'), 'hello');
-    redis = await startRedis([], undefined, { tls: certificate });
+    redis = await startRedis([], { tls: certificate });
   });
   afterAll(async () => {
     await endRedis();
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)(`Redis over TLS, ${ON_REDIS}`, () => {
   test('The store refuses a certificate for another host', async () => {
     const elsewhere = certificateFor('redis.example');
     writeFileSync(join(directory, 'elsewhere.crt'), elsewhere.cert);
-    const other = await startRedis([], undefined, { tls: elsewhere });
+    const other = await startRedis([], { tls: elsewhere });
     const url = `rediss://localhost:${other.tlsPort}?${authority('elsewhere.crt')}`;
     expect(await refusal(url)).toMatch(/server's certificate was issued for other names/);
     await other.kill();

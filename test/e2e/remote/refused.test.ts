@@ -24,7 +24,7 @@ describe.skipIf(!hasRedis)(`serve exits with advice, ${ON_REDIS},`, () => {
     await once(web.listen(0, '127.0.0.1'), 'listening');
     await world.redis.control.acl('SETUSER', 'anna', 'on', '>right', '~*', '+@all');
     replica = await startRedis(['--replicaof', `127.0.0.1 ${world.redis.port}`]);
-    secure = await startRedis([], undefined, { tls: certificateFor('localhost') });
+    secure = await startRedis([], { tls: certificateFor('localhost') });
   });
   afterAll(async () => {
     web.closeAllConnections();

@@ -1,8 +1,7 @@
 /** Official server images, if docker is available. */
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { env } from 'node:process';
+import { freePort } from '../processes/free-port.ts';
 
 export type Container = { url: string; restart(): Promise<void>; stop(): Promise<void> };
 
@@ -22,14 +21,6 @@ export const noDocker = async (): Promise<string | null> => {
     () => null,
     () => 'docker does not answer',
   );
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer();
-  await once(server.listen(0), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
 };
 
 export const container = async ({ image, prefix }: (typeof IMAGES)[number]): Promise<Container> => {

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { freePort } from '../processes/free-port.ts';
 import type { Command, Stats } from './stand-in/state.ts';
 import type { LogServer } from './log-server.ts';
 
@@ -32,17 +33,16 @@ export const standIn = async (
   let exit: Promise<unknown>;
   let ids = 0;
   const answers = new Map<number, (answer: unknown) => void>();
-  const start = async (wanted: readonly number[]): Promise<number[]> => {
-    const started = fork(MAIN, [wanted.join(), ...(options.file ? [options.file] : [])]);
+  const start = async (): Promise<void> => {
+    const started = fork(MAIN, [ports.join(), ...(options.file ? [options.file] : [])]);
     child = started;
     running.add(started);
     exit = once(started, 'exit').then(() => running.delete(started));
-    const [{ ready }] = (await once(started, 'message')) as [{ ready: number[] }];
+    await once(started, 'message');
     started.on('message', ({ id, answer }: { id: number; answer: unknown }) => {
       answers.get(id)?.(answer);
       answers.delete(id);
     });
-    return ready;
   };
   const ask = (command: Command): Promise<unknown> =>
     new Promise((resolve) => {
@@ -50,7 +50,9 @@ export const standIn = async (
       answers.set(ids, resolve);
       child.send({ id: ids, command });
     });
-  const ports = await start(new Array<number>(options.nodes ?? 1).fill(0));
+  const ports: number[] = [];
+  for (let node = 0; node < (options.nodes ?? 1); node += 1) ports.push(await freePort());
+  await start();
   const [port = 0] = ports;
   return {
     port,
@@ -66,8 +68,6 @@ export const standIn = async (
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     gone: async () => void (await exit),
-    async restart() {
-      await start(ports);
-    },
+    restart: start,
   };
 };

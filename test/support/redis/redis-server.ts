@@ -43,13 +43,6 @@ export const endRedis = async (): Promise<void> => {
   temporary.removeAll();
 };
 
-/** A cluster's second port is its first plus 10,000, which must be a valid port. */
-const freePortBelow = async (limit: number): Promise<number> => {
-  let port = limit;
-  while (port >= limit) port = await freePort();
-  return port;
-};
-
 type RedisOptions = {
   /** Serves TLS on a second port with this certificate. */
   tls?: { key: string; cert: string };
@@ -58,10 +51,9 @@ type RedisOptions = {
 
 export const startRedis = async (
   settings: readonly string[] = [],
-  at?: number,
   { tls, environment = {} }: RedisOptions = {},
 ): Promise<TestRedis & { tlsPort: number }> => {
-  const port = at ?? (await freePort());
+  const port = await freePort();
   const directory = temporary.fresh();
   const tlsPort = tls ? await freePort() : 0;
   if (tls) {
@@ -116,25 +108,14 @@ export const startRedis = async (
 };
 
 const SLOTS = 16_384;
-const STARTS_MAX = 5;
-
-/** Another process can take either port first: then tries other ports. */
-const startNode = async (starts = STARTS_MAX): Promise<TestRedis> => {
-  // The other servers keep answering while a master is dead.
-  const answering = ['--cluster-require-full-coverage', 'no'];
-  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...answering];
-  try {
-    return await startRedis(settings, await freePortBelow(50_000));
-  } catch (error) {
-    if (starts === 1) throw error;
-    return startNode(starts - 1);
-  }
-};
+/** The other servers keep answering while a master is dead. */
+const NODE =
+  '--cluster-enabled yes --cluster-node-timeout 2000 --cluster-require-full-coverage no'.split(' ');
 
 /** Starts three masters that share the slots, and a replica of each if there are to be `replicas`. */
 export const startCluster = async ({ replicas = false } = {}): Promise<TestRedis[]> => {
   const nodes: TestRedis[] = [];
-  for (let i = 0; i < (replicas ? 6 : 3); i++) nodes.push(await startNode());
+  for (let i = 0; i < (replicas ? 6 : 3); i++) nodes.push(await startRedis(NODE));
   const [first, ...others] = nodes;
   if (!first) throw new Error('no node');
   const masters = nodes.slice(0, 3);

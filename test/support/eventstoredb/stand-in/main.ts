@@ -22,7 +22,7 @@ type Deleting = {
 const STREAMS = 'event_store.client.streams.Streams';
 const LEADER = 8;
 const FOLLOWER = 6;
-const [port = '0', file] = argv.slice(2);
+const [port = '', file] = argv.slice(2);
 /** With several ports, a cluster whose nodes share one store. */
 const ports = port.split(',');
 const { now } = systemClock();
@@ -144,16 +144,15 @@ server.addService(gossipGrpc.GossipService, {
   read: members,
 });
 
-const bind = (wanted: string): Promise<number> =>
+const bind = (port: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${wanted}`, ServerCredentials.createInsecure(), (error, bound) => {
+    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
       if (error) reject(error);
       else resolve(bound);
     });
   });
-const bound = await Promise.all(ports.map(bind));
-state.settings.nodes = bound;
-process.send?.({ ready: bound });
+state.settings.nodes = await Promise.all(ports.map(bind));
+process.send?.('ready');
 process.on('message', ({ id, command }: { id: number; command: Command }) => {
   void Promise.resolve(execute(command)).then((answer) => process.send?.({ id, answer }));
 });
