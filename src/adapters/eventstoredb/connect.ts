@@ -7,7 +7,7 @@ import { type ConnectionHooks, openClient, serverVersion } from './client.ts';
 import { failureOf, isWorthRepeating, noAnswer, textOf } from './failures.ts';
 import { describeReplacement, findLog, readOrCreateIdentity } from './identity.ts';
 import type { Reads } from './reads.ts';
-import { within, withRetries } from './retries.ts';
+import { timeLimit, withRetries } from './retries.ts';
 import type { Timing } from './timing.ts';
 
 // The first version that reports when a subscription has caught up.
@@ -111,22 +111,21 @@ const identify = async ({ url, client, reads, memory }: Server): Promise<LogMark
 
 /**
  * Waits until the server answers, checks its version, the right to read `$all`, and that its log is the
- * remembered one. Resolves to its mark. Throws StartupError within `startupMs`.
+ * remembered one. Resolves to its mark. Throws StartupError after `startupMs`.
  */
 export const awaitServer = (server: Server): Promise<LogMark> =>
   awaitAnswer(server, () => identify(server));
 
 /**
  * Waits until the server answers, checks its version and the right to read `$all`, and resolves to what `then` reads.
- * Throws StartupError within `startupMs`.
+ * Throws StartupError after `startupMs`.
  */
 export const awaitAnswer = async <T>(
   { url, client, reads, timing }: Omit<Server, 'memory'>,
   then: () => Promise<T>,
 ): Promise<T> => {
-  const { startupMs: forMs, retryMs } = timing;
-  const end = performance.now() + forMs;
-  const late = noAnswer(forMs);
+  const late = noAnswer(timing.startupMs);
+  const limit = timeLimit(timing.startupMs, late);
   let reason: unknown;
   const check = async (): Promise<T> => {
     await reads.probe();
@@ -134,14 +133,15 @@ export const awaitAnswer = async <T>(
     await reads.head();
     return then();
   };
-  const onFailure = (error: unknown, isLast: boolean): void => {
+  const onFailure = (error: unknown): void => {
     if (error instanceof StartupError) throw error;
-    // An earlier error says more than the timeout. A timer can fire shortly before `end`.
-    const isTimeout = error === late || performance.now() >= end;
+    const isTimeout = error === late;
+    // An earlier error says more than the timeout.
     if (!isTimeout || reason === undefined) reason = error;
-    if (isTimeout || isLast || !isWorthRepeating(failureOf(error)))
+    if (isTimeout || !isWorthRepeating(failureOf(error)))
       throw new StartupError(adviceOn(url, reason), { cause: reason });
   };
-  const attempt = () => within(Math.max(1, end - performance.now()), check(), late);
-  return withRetries(attempt, { forMs, retryMs, onFailure });
+  const attempt = () => Promise.race([check(), limit.over]);
+  const options = { forMs: Infinity, retryMs: timing.retryMs, onFailure };
+  return withRetries(attempt, options).finally(() => limit.stop());
 };

@@ -44,13 +44,30 @@ export const withRetries = async <T>(
   }
 };
 
+const TICK_MS = 20;
+
 /**
- * Rejects with `late` unless `call` settles within `ms`. The client's batch path ignores deadlines,
+ * A time limit whose `over` rejects with `late` after `ms`. Time in which this process was too busy to read an answer,
+ * which delays its timers, does not count.
+ */
+export const timeLimit = (ms: number, late: Error): { over: Promise<never>; stop(): void } => {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  over.catch(() => {});
+  let left = ms;
+  const timer = setInterval(() => {
+    left -= TICK_MS;
+    if (left <= 0) reject(late);
+  }, TICK_MS);
+  return { over, stop: () => clearInterval(timer) };
+};
+
+/**
+ * Rejects unless `call` settles within `ms`. The client's batch path ignores deadlines,
  * and a half-open connection reports none.
  */
-export const within = <T>(ms: number, call: Promise<T>, late?: Error): Promise<T> =>
+export const within = <T>(ms: number, call: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     // Created here, because the stack of an error costs more than the rest of an append.
-    const timer = setTimeout(() => reject(late ?? noAnswer(ms)), ms);
+    const timer = setTimeout(() => reject(noAnswer(ms)), ms);
     call.then(resolve, reject).finally(() => clearTimeout(timer));
   });

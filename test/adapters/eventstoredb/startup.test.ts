@@ -108,6 +108,14 @@ describe('The startup error', () => {
     }
   });
 
+  test('does not occur when this process is too busy to read the answer in time', async () => {
+    const startupMs = 500;
+    const opening = open({ startupMs });
+    const busyUntil = performance.now() + 2 * startupMs;
+    while (performance.now() < busyUntil);
+    expect((await opening).id).toMatch(/^[0-9a-f]{32}$/);
+  });
+
   test('does not occur when the server becomes available in time', async () => {
     await server().tell({ name: 'fault', on: 'read', fault: { do: 'unavailable' }, times: 5 });
     await open();
