@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { HANG_MS } from '../hang.ts';
 import { ROOT } from '../source/tree.ts';
+import { UNLIMITED_APP } from '../unlimited.ts';
 
 export const COMMAND = join(ROOT, 'tributary');
 /** A server runs for a whole test file. */
@@ -54,7 +55,8 @@ type Ready = {
 
 /** Starts a server; resolves when it has printed its first line. */
 export const serve = async (data: string, ...args: string[]) => {
-  const child = start(['serve', '--data', data, '--port', '0', '--json', ...args]);
+  const all = ['serve', '--data', data, '--port', '0', '--json', ...args];
+  const child = start(all, [`ADMISSION_WAIT_MS=${UNLIMITED_APP.ADMISSION_WAIT_MS}`]);
   const end = ended(child, LIVES_MS);
   const line = await new Promise<string>((resolve, reject) => {
     let text = '';
