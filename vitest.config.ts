@@ -7,9 +7,10 @@ export default defineConfig({
     exclude: ['test/soak/**'],
     setupFiles: ['test/support/seed.ts'],
     reporters: ['default', './infra/scripts/plain-reporter.ts'],
-    // These limits only end hangs. A wait ends before its test, so that a failure names the wait.
-    testTimeout: 2 * HANG_MS,
-    hookTimeout: 2 * HANG_MS,
+    // These limits only end hangs. A wait ends before its test, so that a failure names the wait. The longest tests
+    // need half a minute, because they start many processes.
+    testTimeout: 5 * HANG_MS,
+    hookTimeout: 5 * HANG_MS,
     expect: { poll: { timeout: HANG_MS } },
     // Two cores: more workers than that only make the e2e suites wait for each other.
     maxWorkers: 2,

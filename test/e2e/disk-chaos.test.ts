@@ -27,6 +27,7 @@ import type { ChildService } from '../support/processes/child-service.ts';
 import { agentKey, atDesk, endChildren, serveChild } from '../support/processes/child-service.ts';
 import { directories } from '../support/processes/directories.ts';
 import { feedProduct } from '../support/world/app.ts';
+import { HANG_MS } from '../support/hang.ts';
 
 /** A sixth of the faults of `make test-chaos`, and each fault at least once. */
 const BLOWS = Math.max(8, Math.ceil(Number(env['CHAOS_BLOWS'] ?? 0) / 6));
@@ -35,7 +36,6 @@ const CLIENTS = 6;
 const FLIPS = 8;
 const WRITES_BETWEEN = 20;
 const FAULT_MS_MAX = 800;
-const HEAL_MS_MAX = 60_000;
 const CALLS: Call[] = ['read', 'write', 'sync'];
 
 const { fresh, removeAll } = directories('disk-chaos-');
@@ -183,7 +183,7 @@ const WHY = isAsked ? 'needs cc on Linux' : 'skipped: make test-chaos runs it';
 
 describe.skipIf(!isAsked || !built)(`An embedded service on a bad disk (${WHY})`, () => {
   it('loses nothing acknowledged without reporting it, does nothing twice, and recovers', {
-    timeout: BLOWS * 30_000 + 2 * HEAL_MS_MAX,
+    timeout: BLOWS * 30_000 + 2 * HANG_MS,
   }, async () => {
     const faults = built as DiskFaults;
     const slot = embedded(faults.settings);

@@ -119,9 +119,7 @@ describe("An auditor's own token", () => {
     expect(await asAda('outreach', 'halt', '--reason', 'No')).toMatchObject({ code: 1 });
     const history = ['audit', 'history', '--owner', 'desk', '--kind', 'auditState', '--json'];
     const seen = async () => (await run(...history, '--data', data)).stdout;
-    expect(
-      await until(async () => (await seen()).includes('"actor_name":"Ada Audit"'), 20_000),
-    ).toBe(true);
+    expect(await until(async () => (await seen()).includes('"actor_name":"Ada Audit"'))).toBe(true);
   });
 });
 
@@ -149,7 +147,7 @@ describe('audit history --follow', () => {
     const end = ended(following);
     let seen = '';
     following.stdout?.on('data', (chunk) => (seen += String(chunk)));
-    expect(await until(() => seen.includes('as_of'), 10_000)).toBe(true);
+    expect(await until(() => seen.includes('as_of'))).toBe(true);
     const { url, api_key: key } = server.ready;
     for (const campaign of ['followed-1', 'followed-2'])
       await fetch(`${url}/api/affiliate/v1/links`, {
@@ -166,7 +164,7 @@ describe('audit history --follow', () => {
         .split('as_of')
         .at(-1)
         ?.match(/"type":"\w+"/g);
-    expect(await until(() => acts()?.length === 2, 10_000), seen).toBe(true);
+    expect(await until(() => acts()?.length === 2), seen).toBe(true);
     expect(acts()).toEqual(['"type":"LinkCreated"', '"type":"LinkCreated"']);
     following.kill('SIGINT');
     expect(await end).toMatchObject({ code: 0, stderr: '' });

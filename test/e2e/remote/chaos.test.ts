@@ -18,6 +18,7 @@ import { ended, start, until } from '../../support/clients/cli.ts';
 import { randomFrom } from '../../support/clients/journal.ts';
 import { hasRedis, ON_REDIS } from '../../support/redis/redis-server.ts';
 import { endRemote, remoteWorld, type RemoteWorld } from '../../support/processes/remote.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 /**
  * The number of faults. They come in rounds, each with its own seed; the service recovers after each
@@ -29,9 +30,7 @@ const ROUNDS = Math.ceil(BLOWS / ROUND_BLOWS);
 /** The seed of the first round; each later round adds one. */
 const SEED = Number(env['SEED'] ?? env['CHAOS_SEED'] ?? 351_196_904);
 const CLIENTS = 6;
-/** The recovery time is printed. After this limit the service counts as not recovered. */
-const HEAL_MS_MAX = 60_000;
-const ROUND_MS_MAX = ROUND_BLOWS * 15_000 + 2 * HEAL_MS_MAX;
+const ROUND_MS_MAX = ROUND_BLOWS * 15_000 + 2 * HANG_MS;
 const ROLES = ['api', 'api', 'projector', 'projector'];
 
 /** The state of a world that does not recover, for the failure message. */

@@ -59,7 +59,7 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
       Number(await world.redis.control.hget('tributary:log', 'position')) >= acknowledged;
     expect(await until(isShared)).toBe(true);
     await replaceData(world.log, copy);
-  }, 300_000);
+  });
   afterAll(endRemote);
 
   it('makes every process refuse writes as log_replaced, also one that has written nothing', async () => {
@@ -137,5 +137,5 @@ describe.skipIf(!hasRedis).each(KINDS)(`%s behind the address, ${ON_REDIS},`, (k
     const { status, headers } = await read(api, key, '/leads', { 'consistency-token': token });
     expect(status).toBe(200);
     expect(headers.get('log-state')).toBeNull();
-  }, 300_000);
+  });
 });
