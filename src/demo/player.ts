@@ -103,11 +103,11 @@ export class Player {
   }
 
   /** Records a visit at the current time of the clock. Resolves when it is durable. */
-  visit({ link, visit }: PlannedVisit): Promise<void> {
+  async visit({ link, visit }: PlannedVisit): Promise<void> {
     const { ids, visits } = this.#service.deps;
     const code = this.#codes.get(link);
     if (!code) throw new Error(`demo story: a visitor follows ${link} before it exists`);
-    return visits.record(code, visit, ids.uuid());
+    await visits.record(code, visit, ids.uuid());
   }
 
   #call(by: string, id: StoryOperationId, fields: object): Promise<Outcome<unknown>> {

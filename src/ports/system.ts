@@ -25,6 +25,16 @@ export type Ids = {
   base62(count: number): string;
 };
 
+/** A key of Ed25519. */
+export type SigningKey = {
+  /** RFC 7638 thumbprint of the public key. */
+  readonly kid: string;
+  /** The public key, 32 bytes in base64url: `x` of its JWK. */
+  readonly publicKey: string;
+  /** Returns 64 bytes in base64url. */
+  sign(bytes: Uint8Array): string;
+};
+
 /** The secrets of the service. They never leave the process, and derivations are one-way. */
 export type Secrets = {
   /** Computes an HMAC-SHA-256 in hex, with a separate key for each `purpose`. */
@@ -42,15 +52,10 @@ export type Secrets = {
     value: string,
   ): string;
   readonly pepperVersion: number;
-  /** Signs published documents with Ed25519. */
-  readonly signing: {
-    /** RFC 7638 thumbprint of the public key. */
-    readonly kid: string;
-    /** The public key, 32 bytes in base64url: `x` of its JWK. */
-    readonly publicKey: string;
-    /** Returns 64 bytes in base64url. */
-    sign(bytes: Uint8Array): string;
-  };
+  /** Signs published documents and notifications. */
+  readonly signing: SigningKey;
+  /** Signs attribution tokens only. */
+  readonly attribution: SigningKey;
 };
 
 export type Unsealed = string | null | undefined;

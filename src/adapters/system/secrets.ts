@@ -12,7 +12,7 @@ import {
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { Secrets } from '#src/ports/system.ts';
+import type { Secrets, SigningKey } from '#src/ports/system.ts';
 import { prepareDirectory } from './directory.ts';
 
 const ROOT_BYTES = 32;
@@ -41,6 +41,7 @@ export const systemSecrets = (source: { directory?: string; root?: Buffer }): Sy
     pepperVersion: 1,
     vaultKey: derive('vault'),
     signing: signingKey(derive('signing')),
+    attribution: signingKey(derive('attribution')),
     mac(purpose, value) {
       const key = keys.get(purpose) ?? createSecretKey(derive(purpose));
       keys.set(purpose, key);
@@ -53,7 +54,7 @@ export const systemSecrets = (source: { directory?: string; root?: Buffer }): Sy
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Derived from the root, so that every process of a service signs with the same key. */
-const signingKey = (seed: Buffer): Secrets['signing'] => {
+const signingKey = (seed: Buffer): SigningKey => {
   const key = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, seed]),
     format: 'der',

@@ -1,11 +1,17 @@
+import { ATTRIBUTION_PARAMETER, type AttributionClaims } from '#contracts/attribution-token.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
+import { DAY_MS } from '../shared/time.ts';
+import { signAttribution } from '../tasks/jws.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
 
 const CODE = /^[a-z0-9-]{3,64}$/;
 /** The paths of the pages that links lead to, after any origin. */
-const PAGE = /\/(?:[pc]\/[^/]+|s)$/;
+const PAGE = /\/(?:p\/(?<product>[^/]+)|c\/(?<category>[^/]+)|s)$/;
+
+const WINDOW_S = (LIMITS.ATTRIBUTION_DAYS * DAY_MS) / 1_000;
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link. Check that it is complete.');
 
@@ -37,19 +43,47 @@ const destinationOf = (
  * Replaces the origin of a destination, which is the one that this service had when the link was created, by the
  * present one. A link continues to work after a move, and never leads to another host.
  */
-const atOrigin = (destination: string, origin: string): string => {
-  const { pathname, search } = new URL(destination);
-  return origin + (PAGE.exec(pathname)?.[0] ?? '/') + search;
+const landingAt = (
+  origin: string,
+  destination: string,
+): { address: string; target?: AttributionClaims['target'] } => {
+  const { pathname, search, searchParams } = new URL(destination);
+  const page = PAGE.exec(pathname);
+  if (!page) return { address: `${origin}/${search}` };
+  const { product, category } = page.groups ?? {};
+  const address = origin + page[0] + search;
+  if (product !== undefined) return { address, target: { kind: 'product', ref: product } };
+  return category === undefined
+    ? { address, target: { kind: 'search', ref: searchParams.get('q') ?? '' } }
+    : { address, target: { kind: 'category', ref: decodeURIComponent(category) } };
 };
 
-/** Records a visit and resolves to the destination. A link without a destination records no visit. */
+/**
+ * Records a visit and resolves to the destination, with an attribution token if the visit is a valid click. A link
+ * without a destination records no visit.
+ */
 export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, requestId }) => {
   const link = await find(deps, input.code);
   if (!link) return NO_LINK;
   const destination = destinationOf(deps, link.row, at);
   if (destination === undefined) return done({});
-  await deps.visits.record(link.row, input, requestId);
-  return done({ target: atOrigin(destination, deps.origin()) });
+  const visitId = await deps.visits.record(link.row, input, requestId);
+  const { address, target } = landingAt(deps.origin(), destination);
+  if (visitId === undefined || !target) return done({ target: address });
+  const { owner, agent_id, link_id } = link.row;
+  const iat = Math.floor(at / 1_000);
+  const token = signAttribution(deps.secrets, {
+    owner_id: owner,
+    agent_id,
+    link_id,
+    target,
+    visit_id: visitId,
+    iat,
+    exp: iat + WINDOW_S,
+  });
+  const attributed = `${address}${address.includes('?') ? '&' : '?'}${ATTRIBUTION_PARAMETER}=${token}`;
+  // A landing page without attribution is better than an address that is refused for its length.
+  return done({ target: attributed.length > LIMITS.URL_BYTES_MAX ? address : attributed });
 };
 
 export const locateLink: VisitorHandler<'locateLink'> = async (deps, input) => {

@@ -18,8 +18,11 @@ import { type LinkVisit, type SurplusVisits, visitStream } from './surplus-visit
 export type Visit = Omit<z.output<VisitorOperations['visitLink']['input']>, 'code'>;
 
 export type Visits = {
-  /** Resolves when the visit is durable, or added to the surplus of its link. */
-  record(code: CodeRow, visit: Visit, requestId: string): Promise<void>;
+  /**
+   * Resolves when the visit is durable, or added to the surplus of its link. The result is the id of the visit's event
+   * if it counts as a valid click, otherwise undefined.
+   */
+  record(code: CodeRow, visit: Visit, requestId: string): Promise<string | undefined>;
   /** Appends the surplus; resolves when it is durable, or waits for another attempt. */
   flush(): Promise<void>;
 };
@@ -82,12 +85,13 @@ export const visitRecorder = (deps: VisitDeps): Visits => {
         at: clock.now(),
       };
       const isWithin = limit.take(`${networkOf(visit.address)} ${code.link_id}`).allowed;
-      if (!isWithin && !holdsSums && surplus.add({ code, call })) return;
+      if (!isWithin && !holdsSums && surplus.add({ code, call })) return undefined;
       const data = visitData(deps, { code, call }, visit);
       const events = attribute(call, [{ type: 'VisitRecorded', data }], ids);
       // One stream per owner: one per link would spread the visits of a commit over many pages of the
       // log's index, and each page is written twice.
       await recorder.record(visitStream(call), events);
+      return data.signals ? undefined : events[0]?.id;
     },
     flush: surplus.flush,
   };

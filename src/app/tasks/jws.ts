@@ -1,4 +1,5 @@
-import type { Secrets } from '#src/ports/system.ts';
+import { ATTRIBUTION_TYPE, type AttributionClaims } from '#contracts/attribution-token.ts';
+import type { Secrets, SigningKey } from '#src/ports/system.ts';
 import { canonicalJson } from '../shared/canonical-json.ts';
 
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
@@ -8,14 +9,14 @@ const NOTIFICATION_TYPE = 'a2a-notification';
 
 type Signer = Pick<Secrets, 'signing'>;
 
-/** Makes a detached JWS (EdDSA) of a payload; `params` are further members of its header. */
+/** Makes the header and the signature of a JWS (EdDSA) of a payload; `params` are further members of the header. */
 const sign = (
-  { signing }: Signer,
+  key: SigningKey,
   payload: string,
-  { typ, ...params }: { typ: string; jku: string },
+  { typ, ...params }: { typ: string; jku?: string },
 ) => {
-  const header = base64url(JSON.stringify({ alg: 'EdDSA', typ, kid: signing.kid, ...params }));
-  const signature = signing.sign(Buffer.from(`${header}.${base64url(payload)}`));
+  const header = base64url(JSON.stringify({ alg: 'EdDSA', typ, kid: key.kid, ...params }));
+  const signature = key.sign(Buffer.from(`${header}.${base64url(payload)}`));
   return { protected: header, signature };
 };
 
@@ -25,7 +26,7 @@ export const signDocument = (
   document: object,
   jku: string,
 ): { protected: string; signature: string } =>
-  sign(signer, canonicalJson(document), { typ: 'JOSE', jku });
+  sign(signer.signing, canonicalJson(document), { typ: 'JOSE', jku });
 
 /**
  * Makes a compact JWS of the bytes of a body with the payload left out (RFC 7515, appendix F). Its header names the
@@ -38,11 +39,28 @@ export const signBody = (
   { at, ...claims }: { jku: string; aud: string; jti: string; at: number },
 ): string => {
   const params = { typ: NOTIFICATION_TYPE, ...claims, iat: Math.floor(at / 1_000) };
-  const { protected: header, signature } = sign(signer, body, params);
+  const { protected: header, signature } = sign(signer.signing, body, params);
   return `${header}..${signature}`;
 };
 
+/** Makes a compact JWS of the claims of an attribution token. */
+export const signAttribution = (
+  { attribution }: Pick<Secrets, 'attribution'>,
+  claims: AttributionClaims,
+): string => {
+  const payload = JSON.stringify(claims);
+  const { protected: header, signature } = sign(attribution, payload, { typ: ATTRIBUTION_TYPE });
+  return `${header}.${base64url(payload)}.${signature}`;
+};
+
 /** The public keys that verify our signatures, as a JWK set (RFC 7517). */
-export const keySet = ({ signing: { kid, publicKey: x } }: Pick<Secrets, 'signing'>): object => ({
-  keys: [{ kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' }],
+export const keySet = ({ signing, attribution }: Pick<Secrets, 'signing' | 'attribution'>) => ({
+  keys: [signing, attribution].map(({ kid, publicKey: x }) => ({
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x,
+    kid,
+    use: 'sig',
+    alg: 'EdDSA',
+  })),
 });

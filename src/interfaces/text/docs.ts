@@ -3,6 +3,7 @@ import { outreachOperations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
+import { linksMarkdown } from '../portal/links/docs.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';
 import { toolsMarkdown } from '../mcp/docs.ts';
 import { deskMarkdown, type PageRates, restMarkdown } from '../rest/docs.ts';
@@ -92,6 +93,12 @@ export const DOC_PAGES: readonly DocPage[] = [
     title: 'Outreach',
     about: 'from a proposal to its outcome, and who approves',
     markdown: outreachText,
+  },
+  {
+    slug: 'links',
+    title: 'Links',
+    about: 'where a link leads, and the signed token that proves it',
+    markdown: linksMarkdown,
   },
   {
     slug: 'desk',

@@ -78,7 +78,7 @@ export const writeVisits = async (directory: string, size: Size): Promise<void> 
 };
 
 /** Creates a link and returns a function that records a click on it by another visitor each time. */
-const clicker = async (service: Service, key: string): Promise<() => Promise<void>> => {
+const clicker = async (service: Service, key: string): Promise<() => Promise<unknown>> => {
   const { deps } = service;
   const target = { kind: 'product', ref: 'SKU1' };
   const link = await sender(service, key)('POST', `${AGENTS}/links`, { target });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
+import { splitLanding } from '../../support/world/links.ts';
 import { verifies } from '../../support/source/verifies.ts';
 
 const V1 = '/api/affiliate/v1';
@@ -59,9 +60,9 @@ describe('The main job', () => {
       headers: { 'user-agent': BROWSER },
     });
     expect(visit.status).toBe(302);
-    expect(visit.headers['location']).toBe(link.destination_url);
-    const landing = await app.send({ method: 'GET', url: pathOf(link.destination_url) });
-    expect(landing.status).toBe(200);
+    expect(splitLanding(visit).page).toBe(link.destination_url);
+    const shown = await app.send({ method: 'GET', url: pathOf(link.destination_url) });
+    expect(shown.status).toBe(200);
 
     const handoff = (
       await post('/handoffs', {

@@ -27,5 +27,11 @@ export const LINK_HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 } as const;
 
+/** Headers of pages whose address has an attribution token. */
+export const ATTRIBUTED_PAGE = {
+  'cache-control': 'private, max-age=60',
+  'x-robots-tag': 'noindex',
+} as const;
+
 /** Headers of pages that are the same for everybody. */
 export const PUBLIC_PAGE = { 'cache-control': 'public, max-age=60' } as const;

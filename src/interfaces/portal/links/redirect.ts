@@ -6,9 +6,9 @@ import { refuseMethod } from '../../http/http.ts';
 import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
 import { LINK_HEADERS } from '../layout/headers.ts';
 import { qrPng, qrSvg } from './qr.ts';
-import { admitVisitor } from './visitor.ts';
+import { admitVisitor, firstOf, type SentValue } from './visitor.ts';
 
-type ByCode = { Params: { code: string }; Querystring: { via?: unknown } };
+type ByCode = { Params: { code: string }; Querystring: { via?: SentValue } };
 
 export type LinkOptions = {
   /** Header in which a proxy sends the visitor's country; ignored unless it has two letters. */
@@ -71,25 +71,22 @@ const gone = (reply: FastifyReply): Promise<FastifyReply> =>
     detail: 'Its promoter ended it, or it has expired. The products may still be available.',
   });
 
-const first = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value[0] : value;
-
 const visitOf = (
   request: FastifyRequest<ByCode>,
   { countryHeader }: LinkOptions,
 ): Record<string, unknown> => {
   const { headers } = request;
-  const purposes = PURPOSES.flatMap((name) => first(headers[name]) ?? []);
-  const country = countryHeader && first(headers[countryHeader.toLowerCase()]);
+  const purposes = PURPOSES.flatMap((name) => firstOf(headers[name]) ?? []);
+  const country = countryHeader && firstOf(headers[countryHeader.toLowerCase()]);
   return present({
     code: request.params.code,
     method: request.method,
     address: request.ip,
     user_agent: headers['user-agent'],
     purpose: purposes.length > 0 ? purposes.join(' ') : undefined,
-    dest: first(headers['sec-fetch-dest']),
+    dest: firstOf(headers['sec-fetch-dest']),
     referrer: headers.referer,
     country: country && COUNTRY.test(country) ? country.toUpperCase() : undefined,
-    via_qr: request.query.via === 'qr',
+    via_qr: firstOf(request.query.via) === 'qr',
   });
 };

@@ -6,6 +6,13 @@ import type { VisitorCaller } from '#src/app/pipeline/call.ts';
 import { Refused } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 
+/** A parameter or header; a list if the client sends several. */
+export type SentValue = string | string[] | undefined;
+
+/** The first value, so that what a mailer or a visitor appends to an address overrides nothing. */
+export const firstOf = (sent: SentValue): string | undefined =>
+  Array.isArray(sent) ? sent[0] : sent;
+
 /** Admits a visitor. Throws a refusal as an error, which the error page answers. */
 export const admitVisitor = (
   { visitors }: Pick<App, 'visitors'>,
