@@ -79,6 +79,21 @@ const isOrigin = (value: string): boolean => {
   return href === `${origin}/` && !/[?#]/.test(value);
 };
 
+const originList = z
+  .string()
+  .default('')
+  .transform((value) => value.split(',').flatMap((origin) => origin.trim() || []))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(isOrigin, {
+          error: 'must be origins like https://img.example, without path, separated by commas',
+        })
+        .transform((value) => new URL(value).origin),
+    ),
+  );
+
 const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: whole(0, 65_535).default(3000),
@@ -111,6 +126,7 @@ const environment = z.object({
     .string()
     .regex(/^[A-Za-z-]+$/, { error: 'must be the name of a header, like CF-IPCountry' })
     .optional(),
+  IMAGE_ORIGINS: originList,
   TRUST_PROXY: proxies.default(false),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   READS_PER_MINUTE: rate(LIMITS.READS_PER_MINUTE),
@@ -163,6 +179,8 @@ const settings = environment.transform((env) => ({
   publicUrl: env.PUBLIC_URL,
   /** Header with the visitor's country, set by a trusted proxy, for example CF-IPCountry. */
   countryHeader: env.COUNTRY_HEADER?.toLowerCase(),
+  /** Origins of other servers whose pictures pages show. */
+  imageOrigins: env.IMAGE_ORIGINS,
   trustProxy: env.TRUST_PROXY,
   logLevel: env.LOG_LEVEL,
   readsPerMinute: env.READS_PER_MINUTE,

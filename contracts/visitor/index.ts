@@ -5,6 +5,8 @@ import { defineVisitorOperation, registryOf } from '../operation.ts';
 
 const code = z.string();
 const page = z.int().min(1);
+/** The token or the code of the link that led to the page; others are ignored. */
+const source = { attribution: z.string().optional(), via: z.string().optional() };
 const problems = ['resource_not_found'] as const;
 
 /** One page of products. What else the page shows is not part of the contract. */
@@ -43,21 +45,21 @@ const locateLink = defineVisitorOperation({
 
 const viewProduct = defineVisitorOperation({
   kind: 'query',
-  input: z.strictObject({ product_id: z.string() }),
+  input: z.strictObject({ product_id: z.string(), ...source }),
   output: z.looseObject({ withdrawn: z.boolean() }),
   problems,
 });
 
 const viewCategory = defineVisitorOperation({
   kind: 'query',
-  input: z.strictObject({ category: z.string(), page }),
+  input: z.strictObject({ category: z.string(), page, ...source }),
   output: listing,
   problems,
 });
 
 const viewSearch = defineVisitorOperation({
   kind: 'query',
-  input: z.strictObject({ words: z.string(), page }),
+  input: z.strictObject({ words: z.string(), page, ...source }),
   output: listing,
   problems,
 });

@@ -22,6 +22,7 @@ export type ServerOptions = {
   log: Logger;
   trustProxy: boolean | string;
   countryHeader: string | undefined;
+  imageOrigins: readonly string[];
   /** Identifies this process in the answer of /livez. */
   instance?: string | undefined;
   /** Whether the read models are not filled yet. */
@@ -79,6 +80,6 @@ export const buildServer = (
     a2aRoutes(scope, app);
     deskRoutes(scope, app);
   });
-  portalRoutes(server, app, { countryHeader: options.countryHeader });
+  portalRoutes(server, app, options);
   return server;
 };

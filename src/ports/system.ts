@@ -55,7 +55,10 @@ export type Secrets = {
   /** Signs published documents and notifications. */
   readonly signing: SigningKey;
   /** Signs attribution tokens only. */
-  readonly attribution: SigningKey;
+  readonly attribution: SigningKey & {
+    /** Whether `signature`, in base64url, is ours of these bytes. */
+    verify(bytes: Uint8Array, signature: string): boolean;
+  };
 };
 
 export type Unsealed = string | null | undefined;

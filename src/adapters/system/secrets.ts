@@ -8,11 +8,12 @@ import {
   type KeyObject,
   randomBytes,
   sign,
+  verify,
 } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '#src/ports/startup-error.ts';
-import type { Secrets, SigningKey } from '#src/ports/system.ts';
+import type { Secrets } from '#src/ports/system.ts';
 import { prepareDirectory } from './directory.ts';
 
 const ROOT_BYTES = 32;
@@ -54,18 +55,21 @@ export const systemSecrets = (source: { directory?: string; root?: Buffer }): Sy
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Derived from the root, so that every process of a service signs with the same key. */
-const signingKey = (seed: Buffer): SigningKey => {
+const signingKey = (seed: Buffer): Secrets['attribution'] => {
   const key = createPrivateKey({
     key: Buffer.concat([PKCS8_HEAD, seed]),
     format: 'der',
     type: 'pkcs8',
   });
-  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
+  const published = createPublicKey(key);
+  const { x = '' } = published.export({ format: 'jwk' });
   const thumbprint = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x });
   return {
     kid: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: x,
     sign: (bytes) => sign(null, bytes, key).toString('base64url'),
+    verify: (bytes, signature) =>
+      verify(null, bytes, published, Buffer.from(signature, 'base64url')),
   };
 };
 

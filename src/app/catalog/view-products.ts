@@ -1,6 +1,9 @@
 import type { Catalog, CatalogProduct, ProductHits, ProductSearch } from '#src/ports/catalog.ts';
 import type { VisitorHandler } from '../links/visitor-handler.ts';
+import { findPromotion, type Promotion, type Source } from '../links/promotion.ts';
+import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
+import { present } from '../shared/present.ts';
 
 const PAGE_PRODUCTS = 24;
 
@@ -12,6 +15,7 @@ export type ShownProduct = {
   product: CatalogProduct;
   withdrawn: boolean;
   crumbs: readonly Crumb[];
+  promotion?: Promotion;
 };
 
 /** One page of products; the last page when the request was for a later one. */
@@ -20,6 +24,7 @@ export type Listing = {
   page: number;
   pages: number;
   crumbs: readonly Crumb[];
+  promotion?: Promotion;
 };
 
 const NO_PRODUCT = refuse(
@@ -40,21 +45,24 @@ const crumbsOf = (catalog: Catalog, category: string): Crumb[] => {
   });
 };
 
-export const viewProduct: VisitorHandler<'viewProduct'> = async ({ catalog }, { product_id }) => {
+export const viewProduct: VisitorHandler<'viewProduct'> = async (deps, input, { at }) => {
+  const { catalog } = deps;
+  const { product_id } = input;
   const published = catalog.byId([product_id]).get(product_id);
   const product = published ?? catalog.withdrawn([product_id]).get(product_id)?.product;
   if (!product) return NO_PRODUCT;
   const crumbs = crumbsOf(catalog, product.category);
-  return done({ product, withdrawn: published === undefined, crumbs });
+  const promotion = await findPromotion(deps, input, at);
+  return done({ product, withdrawn: published === undefined, crumbs, ...present({ promotion }) });
 };
 
-const listingOf = (
-  catalog: Catalog,
+const listingOf = async (
+  deps: Deps,
   query: Pick<ProductSearch, 'q' | 'category'>,
-  wanted: number,
-): Omit<Listing, 'crumbs'> => {
+  { page: wanted, at, ...source }: Source & { page: number; at: number },
+): Promise<Omit<Listing, 'crumbs'>> => {
   const find = (page: number) =>
-    catalog.search({
+    deps.catalog.search({
       ...query,
       sort: 'relevance',
       limit: PAGE_PRODUCTS,
@@ -65,17 +73,26 @@ const listingOf = (
   const pages = Math.max(1, Math.ceil(first.total / PAGE_PRODUCTS));
   // Products may have left the catalog since the link to a later page was made.
   const page = Math.min(wanted, pages);
-  return { hits: page === wanted ? first : find(page), page, pages };
+  const promotion = await findPromotion(deps, source, at);
+  return { hits: page === wanted ? first : find(page), page, pages, ...present({ promotion }) };
 };
 
 export const viewCategory: VisitorHandler<'viewCategory'> = async (
-  { catalog },
-  { category, page },
+  deps,
+  { category, ...input },
+  { at },
 ) => {
+  const { catalog } = deps;
   if (!catalog.hasCategory(category)) return NO_CATEGORY;
   const crumbs = crumbsOf(catalog, category).slice(0, -1);
-  return done({ ...listingOf(catalog, { category }, page), crumbs });
+  return done({ ...(await listingOf(deps, { category }, { ...input, at })), crumbs });
 };
 
-export const viewSearch: VisitorHandler<'viewSearch'> = async ({ catalog }, { words, page }) =>
-  done({ ...listingOf(catalog, words === '' ? {} : { q: words }, page), crumbs: [] });
+export const viewSearch: VisitorHandler<'viewSearch'> = async (
+  deps,
+  { words, ...input },
+  { at },
+) => {
+  const query = words === '' ? {} : { q: words };
+  return done({ ...(await listingOf(deps, query, { ...input, at })), crumbs: [] });
+};

@@ -1,28 +1,24 @@
-import { ATTRIBUTION_PARAMETER, type AttributionClaims } from '#contracts/attribution-token.ts';
+import {
+  ATTRIBUTION_PARAMETER,
+  type AttributionClaims,
+  VIA_PARAMETER,
+} from '#contracts/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
 import { DAY_MS } from '../shared/time.ts';
 import { signAttribution } from '../tasks/jws.ts';
+import { findCode } from './find-code.ts';
+import { withParameter } from './landing-address.ts';
 import type { VisitorHandler } from './visitor-handler.ts';
 
-const CODE = /^[a-z0-9-]{3,64}$/;
 /** The paths of the pages that links lead to, after any origin. */
 const PAGE = /\/(?:p\/(?<product>[^/]+)|c\/(?<category>[^/]+)|s)$/;
 
 const WINDOW_S = (LIMITS.ATTRIBUTION_DAYS * DAY_MS) / 1_000;
 
 const NO_LINK = refuse('resource_not_found', 'There is no such link. Check that it is complete.');
-
-const find = async (
-  { readModels }: Pick<Deps, 'readModels'>,
-  entered: string,
-): Promise<{ code: string; row: CodeRow } | undefined> => {
-  const code = entered.toLowerCase();
-  const row = CODE.test(code) ? await readModels.get<CodeRow>('codes', code, '') : undefined;
-  return row && { code, row };
-};
 
 /** The destination at `at`, in epoch milliseconds; undefined for a link that is disabled or has expired. */
 const destinationOf = (
@@ -59,34 +55,35 @@ const landingAt = (
 };
 
 /**
- * Records a visit and resolves to the destination, with an attribution token if the visit is a valid click. A link
- * without a destination records no visit.
+ * Records a visit and resolves to the destination: with an attribution token if the visit is a valid click, otherwise
+ * with the code of the link. A link without a destination records no visit.
  */
 export const visitLink: VisitorHandler<'visitLink'> = async (deps, input, { at, requestId }) => {
-  const link = await find(deps, input.code);
+  const link = await findCode(deps, input.code);
   if (!link) return NO_LINK;
   const destination = destinationOf(deps, link.row, at);
   if (destination === undefined) return done({});
   const visitId = await deps.visits.record(link.row, input, requestId);
   const { address, target } = landingAt(deps.origin(), destination);
-  if (visitId === undefined || !target) return done({ target: address });
-  const { owner, agent_id, link_id } = link.row;
-  const iat = Math.floor(at / 1_000);
-  const token = signAttribution(deps.secrets, {
-    owner_id: owner,
-    agent_id,
-    link_id,
-    target,
-    visit_id: visitId,
-    iat,
-    exp: iat + WINDOW_S,
-  });
-  const attributed = `${address}${address.includes('?') ? '&' : '?'}${ATTRIBUTION_PARAMETER}=${token}`;
+  const token = visitId !== undefined && target && tokenOf(deps, link.row, { target, visitId, at });
+  const attributed = token && withParameter(address, [ATTRIBUTION_PARAMETER, token]);
+  const shown = withParameter(address, [VIA_PARAMETER, link.code]);
   // A landing page without attribution is better than an address that is refused for its length.
-  return done({ target: attributed.length > LIMITS.URL_BYTES_MAX ? address : attributed });
+  const fitting = [attributed, shown].find((one) => one && one.length <= LIMITS.URL_BYTES_MAX);
+  return done({ target: fitting || address });
+};
+
+const tokenOf = (
+  { secrets }: Pick<Deps, 'secrets'>,
+  { owner, agent_id, link_id }: CodeRow,
+  { target, visitId, at }: { target: AttributionClaims['target']; visitId: string; at: number },
+): string => {
+  const iat = Math.floor(at / 1_000);
+  const link = { owner_id: owner, agent_id, link_id };
+  return signAttribution(secrets, { ...link, target, visit_id: visitId, iat, exp: iat + WINDOW_S });
 };
 
 export const locateLink: VisitorHandler<'locateLink'> = async (deps, input) => {
-  const link = await find(deps, input.code);
+  const link = await findCode(deps, input.code);
   return link ? done({ code: link.code, url: `${deps.origin()}/l/${link.code}?via=qr` }) : NO_LINK;
 };

@@ -1,4 +1,8 @@
-import { ATTRIBUTION_TYPE, type AttributionClaims } from '#contracts/attribution-token.ts';
+import {
+  ATTRIBUTION_TYPE,
+  type AttributionClaims,
+  attributionClaims,
+} from '#contracts/attribution-token.ts';
 import type { Secrets, SigningKey } from '#src/ports/system.ts';
 import { canonicalJson } from '../shared/canonical-json.ts';
 
@@ -9,13 +13,12 @@ const NOTIFICATION_TYPE = 'a2a-notification';
 
 type Signer = Pick<Secrets, 'signing'>;
 
+const headerOf = ({ kid }: SigningKey, { typ, ...params }: { typ: string; jku?: string }): string =>
+  base64url(JSON.stringify({ alg: 'EdDSA', typ, kid, ...params }));
+
 /** Makes the header and the signature of a JWS (EdDSA) of a payload; `params` are further members of the header. */
-const sign = (
-  key: SigningKey,
-  payload: string,
-  { typ, ...params }: { typ: string; jku?: string },
-) => {
-  const header = base64url(JSON.stringify({ alg: 'EdDSA', typ, kid: key.kid, ...params }));
+const sign = (key: SigningKey, payload: string, params: { typ: string; jku?: string }) => {
+  const header = headerOf(key, params);
   const signature = key.sign(Buffer.from(`${header}.${base64url(payload)}`));
   return { protected: header, signature };
 };
@@ -51,6 +54,24 @@ export const signAttribution = (
   const payload = JSON.stringify(claims);
   const { protected: header, signature } = sign(attribution, payload, { typ: ATTRIBUTION_TYPE });
   return `${header}.${base64url(payload)}.${signature}`;
+};
+
+/**
+ * Returns the claims of an attribution token of this service; undefined for any other text, and from the end of its
+ * window. `at` is in epoch milliseconds.
+ */
+export const openAttribution = (
+  { attribution }: Pick<Secrets, 'attribution'>,
+  token: string,
+  at: number,
+): AttributionClaims | undefined => {
+  const [header, payload = '', signature = ''] = token.split('.');
+  if (header !== headerOf(attribution, { typ: ATTRIBUTION_TYPE })) return undefined;
+  if (!attribution.verify(Buffer.from(`${header}.${payload}`), signature)) return undefined;
+  const claims = attributionClaims.parse(
+    JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')),
+  );
+  return at < claims.exp * 1_000 ? claims : undefined;
 };
 
 /** The public keys that verify our signatures, as a JWK set (RFC 7517). */

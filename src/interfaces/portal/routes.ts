@@ -4,11 +4,11 @@ import { apiCatalogLink } from '../http/problem.ts';
 import { ASSETS } from './layout/asset-files.ts';
 import { docRoutes } from './docs/doc-routes.ts';
 import { errorPages, notFoundPage } from './layout/error-pages.ts';
-import { PORTAL_HEADERS } from './layout/headers.ts';
+import { portalHeaders } from './layout/headers.ts';
 import { sendPublicPage } from './layout/layout.ts';
 import type { App } from '#src/app/app.ts';
 import { isProblemCode, problemMarkdown, problemPage, problemsPage } from './docs/problem-pages.ts';
-import { productRoutes } from './links/product-routes.ts';
+import { type PictureOptions, productRoutes } from './links/product-routes.ts';
 import { type LinkOptions, linkRoutes } from './links/redirect.ts';
 import { reviewRoutes } from './buyer/review-routes.ts';
 import { startPage } from './docs/start-page.ts';
@@ -17,16 +17,21 @@ import { startPage } from './docs/start-page.ts';
 const FOR_GOOD = 'public, max-age=31536000, immutable';
 
 /** Serves the pages for people: short links, their targets, buyers' lists and documentation. */
-export const portalRoutes = (server: FastifyInstance, app: App, options: LinkOptions): void => {
+export const portalRoutes = (
+  server: FastifyInstance,
+  app: App,
+  options: LinkOptions & PictureOptions,
+): void => {
+  const headers = portalHeaders(options.imageOrigins);
   // A scope of its own: only here are forms accepted and errors answered with pages.
   void server.register(async (scope) => {
     errorPages(scope);
     scope.addHook('onRequest', async (_request, reply) => {
-      reply.headers(PORTAL_HEADERS);
+      reply.headers(headers);
     });
     await scope.register(async (links) => linkRoutes(links, app, options), { prefix: '/l' });
     await scope.register((reviews) => reviewRoutes(reviews, app), { prefix: '/h' });
-    productRoutes(scope, app);
+    productRoutes(scope, app, options);
     problemRoutes(scope, app);
     docRoutes(scope, app);
     assetRoutes(scope);

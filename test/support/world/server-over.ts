@@ -8,7 +8,7 @@ export const serverOver = (deps: AppDeps, log = pino({ level: 'silent' })): Fast
   buildServer(
     openApp(deps),
     { ...deps, awaited: () => deps.confirmation?.awaited() },
-    { log, trustProxy: false, countryHeader: undefined },
+    { log, trustProxy: false, countryHeader: undefined, imageOrigins: [] },
   );
 
 /** Returns the operations of a list's buyer over such dependencies, without a form. */

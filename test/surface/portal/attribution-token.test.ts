@@ -115,7 +115,7 @@ describe('The attribution token of a landing address', () => {
   });
 
   it('is absent for visits that are no valid clicks', async () => {
-    const { code } = await createShortLink(app, key);
+    const { code, destination_url } = await createShortLink(app, key);
     const invalid: [Record<string, string>, 'GET' | 'HEAD'][] = [
       [{}, 'HEAD'],
       [{ 'sec-purpose': 'prefetch;prerender' }, 'GET'],
@@ -125,11 +125,9 @@ describe('The attribution token of a landing address', () => {
     ];
     for (const [headers, method] of invalid) {
       const answer = await visit(`/l/${code}`, headers, method);
-      expect([headers, answer.status, splitLanding(answer).token]).toEqual([
-        headers,
-        302,
-        undefined,
-      ]);
+      const { page, token } = splitLanding(answer);
+      expect([headers, answer.status, token]).toEqual([headers, 302, undefined]);
+      expect(page).toBe(`${destination_url}?via=${code}`);
     }
   });
 
@@ -138,7 +136,7 @@ describe('The attribution token of a landing address', () => {
     const target = { kind: 'search', ref: 'mug' };
     const long = await createShortLink(app, key, { target, utm });
     expect(long.destination_url.length).toBeLessThan(LIMITS.URL_BYTES_MAX);
-    expect(await addressOf(long)).toBe(long.destination_url);
+    expect(await addressOf(long)).toBe(`${long.destination_url}&via=${long.code}`);
     const short = await createShortLink(app, key, { target, utm: { source: 'ü' } });
     expect((await addressOf(short)).length).toBeGreaterThan(short.destination_url.length);
   });

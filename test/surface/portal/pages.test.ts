@@ -26,7 +26,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
   app.send({ method: 'GET', url, headers });
 const search = async (url: string) => {
   const { text } = await get(url);
-  return [...text.matchAll(/<li><a href="(\/p\/[^"]+)"/g)].map(([, href]) => href ?? '');
+  return [...text.matchAll(/<a href="(\/p\/[^"]+)"/g)].map(([, href]) => href ?? '');
 };
 
 describe('Every page', () => {

@@ -1,19 +1,20 @@
-const POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "script-src 'self'",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const policyWith = (imageOrigins: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "style-src 'self'",
+    ["img-src 'self'", ...imageOrigins].join(' '),
+    "script-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
 
-/** Headers of every answer of the portal, also of pictures and redirects. */
-export const PORTAL_HEADERS = {
-  'content-security-policy': POLICY,
+/** Headers of every answer of the portal, also of pictures and redirects. Pages may show pictures of `imageOrigins`. */
+export const portalHeaders = (imageOrigins: readonly string[]) => ({
+  'content-security-policy': policyWith(imageOrigins),
   'referrer-policy': 'strict-origin-when-cross-origin',
-} as const;
+});
 
 /** Headers that keep a review link, which is a credential, out of referrers, indexes and shared caches. */
 export const PRIVATE_HEADERS = {

@@ -4,6 +4,7 @@ import {
   ATTRIBUTION_PARAMETER,
   ATTRIBUTION_TYPE,
   type AttributionClaims,
+  VIA_PARAMETER,
 } from '#contracts/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { KEYS_PATH } from '../../a2a/card.ts';
@@ -31,11 +32,14 @@ export const linksMarkdown = (origin: string): string =>
     `A short link (${code(`${origin}/l/{code}`)}) records the visit and redirects to a page of this service: ` +
       `a product (${code('/p/{id}')}), a category (${code('/c/{name}')}) or a search (${code('/s?q=…')}). The address has the ` +
       `${code('utm_…')} parameters of the link, and nothing that a visitor or a mail program adds to the short link.`,
+    'The page shows the product or the products with picture, price tiers, order rule, stock and lead time, who promotes it, and the ' +
+      'disclosure. Its Open Graph and Twitter tags name the short link, so that a page that is shared again is attributed.',
     '## Attribution token',
     `If the visit counts as a valid click, the address also has the parameter ${code(ATTRIBUTION_PARAMETER)}: a statement, signed by ` +
       'this service, that this visit of this link led there. There is none for previews, bots, prefetches, requests by HEAD and visits ' +
       'beyond the limit of a network address, and none where the address would be longer than ' +
-      `${LIMITS.URL_BYTES_MAX} bytes. Such visits are credited to nobody.`,
+      `${LIMITS.URL_BYTES_MAX} bytes. Such visits are credited to nobody; their address has the code of the link instead (${code(VIA_PARAMETER)}), so that the page can ` +
+      'name the promoter and preview programs show the short link.',
     `The token is a compact JWS (RFC 7515) with the header ${code('alg')} EdDSA, ${code('typ')} ${ATTRIBUTION_TYPE} and ${code('kid')}, ` +
       `one of the keys at ${origin}${KEYS_PATH}. That key signs nothing else. The payload is JSON:`,
     table(

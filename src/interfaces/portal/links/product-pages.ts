@@ -1,11 +1,13 @@
 import { html } from 'hono/html';
 import type { Crumb, Listing } from '#src/app/catalog/view-products.ts';
 import { visibleTitle } from '#src/app/outreach/visible.ts';
+import { withParameter } from '#src/app/links/landing-address.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
 import { facts, pager, plural } from '../layout/parts.ts';
+import { keeping, keptFields, type PageSource, pictureOf, promotionNotice } from './page-source.ts';
 
 const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of stock' } as const;
 
@@ -13,26 +15,35 @@ const INDICATIVE =
   'Prices are indicative, and stock is a signal. Staff control both; nothing here is an offer.';
 
 /** The page of a published product. */
-export const productPage = (product: CatalogProduct, crumbs: readonly Crumb[]): Page => {
+export const productPage = (
+  product: CatalogProduct,
+  crumbs: readonly Crumb[],
+  source: PageSource,
+): Page => {
   const writer = writerFor(HOUSE_LOCALE);
   // Feeds without descriptions often repeat the title.
   const describes = product.description.toLowerCase() !== product.title.toLowerCase();
-  const { brand, origin_country, ship_from, lead_time_days, certifications } = product;
+  const { brand, origin_country, ship_from, certifications } = product;
+  const image = pictureOf(product.image_url, source);
   return {
     title: product.title,
-    main: html`<article class="product">${trail(crumbs)}
+    card: {
+      description: describes ? product.description : `${priceOf(product, writer)}. ${INDICATIVE}`,
+      url: source.promotion?.shortUrl ?? `${source.origin}/p/${product.product_id}`,
+      image,
+    },
+    main: html`<article class="product">${trail(crumbs, source)}
 <header class="head"><h1>${visibleTitle(product.title)}</h1>
 <p class="quiet">SKU <span class="sku">${product.sku}</span>
-${brand && html`· ${brand}`}</p></header>
+${brand && html`· ${brand}`}</p>${promotionNotice(source)}</header>
+${image && html`<img class="picture" src="${image}" alt="" referrerpolicy="no-referrer">`}
 ${describes && html`<p class="lede description">${product.description}</p>`}
 ${facts([
   ['Smallest quantity', writer.count(product.moq)],
   ['In steps of', writer.count(product.increment)],
   ['Stock', stockOf(product, writer)],
   ...(ship_from ? [['Ships from', ship_from] as const] : []),
-  ...(lead_time_days === undefined
-    ? []
-    : [['Days to dispatch', writer.count(lead_time_days)] as const]),
+  ['Days to dispatch', leadTimeOf(product, writer)],
   ...(origin_country ? [['Made in', origin_country] as const] : []),
   ...(certifications?.length ? [['Certified', certifications.join(', ')] as const] : []),
 ])}
@@ -44,19 +55,23 @@ ${facts([
 };
 
 /** The page of a withdrawn product, with links to similar ones. `crumbs` end with its category. */
-export const withdrawnPage = ({ title, sku }: CatalogProduct, crumbs: readonly Crumb[]): Page => {
+export const withdrawnPage = (
+  { title, sku }: CatalogProduct,
+  crumbs: readonly Crumb[],
+  source: PageSource,
+): Page => {
   const offered = crumbs.findLast(({ category }) => category !== undefined);
   return {
     title: `${title}, no longer offered`,
-    main: html`<article class="product">${trail(crumbs)}
+    main: html`<article class="product">${trail(crumbs, source)}
 <header class="head"><h1>${title}</h1>
 <p class="quiet">SKU <span class="sku">${sku}</span></p></header>
 <p class="lede">This product is no longer offered.</p>
 ${
   offered?.category !== undefined &&
-  html`<p><a href="${categoryHref(offered.category)}">What is still offered in ${offered.name}</a></p>`
+  html`<p><a href="${keeping(categoryPath(offered.category), source)}">What is still offered in ${offered.name}</a></p>`
 }
-${searchForm('')}
+${searchForm('', source)}
 </article>`,
   };
 };
@@ -68,6 +83,9 @@ const stockOf = ({ stock }: CatalogProduct, writer: Writer): Html => {
 <time datetime="${iso(as_of)}">${writer.day(as_of)}</time></small>`;
 };
 
+const leadTimeOf = ({ lead_time_days }: CatalogProduct, writer: Writer): string =>
+  lead_time_days === undefined ? 'On request' : writer.count(lead_time_days);
+
 const tiers = ({ price_tiers, currency }: CatalogProduct, writer: Writer): Html =>
   html`<table class="tiers"><thead><tr><th scope="col">From quantity</th>
 <th scope="col" class="num">Unit price</th></tr></thead><tbody>${price_tiers.map(
@@ -75,50 +93,79 @@ const tiers = ({ price_tiers, currency }: CatalogProduct, writer: Writer): Html 
 <td class="num">${writer.money(unit_price, currency)}</td></tr>`,
   )}</tbody></table>`;
 
-const trail = (crumbs: readonly Crumb[]): Html =>
-  html`<nav class="trail" aria-label="Where this is"><a href="/s">Products</a>${crumbs.map(
+const trail = (crumbs: readonly Crumb[], source: PageSource): Html =>
+  html`<nav class="trail" aria-label="Where this is"><a href="${keeping('/s', source)}">Products</a>${crumbs.map(
     ({ name, category }) =>
       html` <span aria-hidden="true">/</span> ${
-        category === undefined ? name : html`<a href="${categoryHref(category)}">${name}</a>`
+        category === undefined
+          ? name
+          : html`<a href="${keeping(categoryPath(category), source)}">${name}</a>`
       }`,
   )}</nav>`;
 
-export const categoryHref = (category: string): string => `/c/${encodeURIComponent(category)}`;
+export const categoryPath = (category: string): string => `/c/${encodeURIComponent(category)}`;
 
 export type ListingView = Listing & {
   heading: string;
   words: string;
-  href(page: number): string;
+  /** Path and query of the first page. */
+  path: string;
+  source: PageSource;
 };
 
 /** A page of the products of a category or search. */
 export const listingPage = (listing: ListingView): Page => {
-  const { heading, crumbs, words, hits, page, pages, href } = listing;
+  const { heading, crumbs, words, hits, page, pages, path, source } = listing;
   const writer = writerFor(HOUSE_LOCALE);
+  const href = (number: number) => keeping(withParameter(path, ['page', String(number)]), source);
+  const summary = `${writer.count(hits.total)} ${plural(hits.total, 'product', 'products')}. ${INDICATIVE}`;
   return {
     title: page > 1 ? `${heading}, page ${page}` : heading,
-    main: html`${crumbs.length > 0 && trail(crumbs)}
+    card: {
+      description: summary,
+      url: source.promotion?.shortUrl ?? source.origin + path,
+      image: hits.products
+        .map(({ image_url }) => pictureOf(image_url, source))
+        .find((image) => image !== undefined),
+    },
+    main: html`${crumbs.length > 0 && trail(crumbs, source)}
 <header class="head"><h1>${heading}</h1>
-<p class="quiet">${writer.count(hits.total)} ${plural(hits.total, 'product', 'products')}.
-${INDICATIVE}</p>${searchForm(words)}</header>
+<p class="quiet">${summary}</p>${promotionNotice(source)}${searchForm(words, source)}</header>
 ${hits.total === 0 && html`<p class="lede">Nothing matches. Try fewer or other words.</p>`}
-<ul class="results">${hits.products.map((product) => result(product, writer))}</ul>
+<ul class="results">${hits.products.map((product) => result(product, { writer, source }))}</ul>
 ${pager(page, pages, href)}`,
   };
 };
 
-export const searchForm = (words: string): Html =>
+export const searchForm = (words: string, source: Pick<PageSource, 'kept'> = { kept: [] }): Html =>
   html`<form action="/s" method="get" role="search" class="search">
 <label for="q">Search products</label>
 <input id="q" name="q" type="search" value="${words}" maxlength="200" autocomplete="off">
-<button type="submit">Search</button></form>`;
+${keptFields(source)}<button type="submit">Search</button></form>`;
 
-const result = (product: CatalogProduct, writer: Writer): Html => {
-  const lowest = Math.min(...product.price_tiers.map(({ unit_price }) => unit_price));
-  const least = product.moq > 1 ? ` · at least ${writer.count(product.moq)}` : '';
-  const from = product.price_tiers.length > 1 ? 'from ' : '';
-  return html`<li><a href="/p/${product.product_id}">${visibleTitle(product.title)}</a>
-<span class="quiet"><span class="sku">${product.sku}</span> · ${product.category}</span>
-<span class="price">${from}${writer.money(lowest, product.currency)}</span>
-<span class="quiet">${STOCK[product.stock.level]}${least}</span></li>`;
+/** The lowest price, like `from £1.99`. */
+const priceOf = ({ price_tiers, currency }: CatalogProduct, writer: Writer): string => {
+  const lowest = Math.min(...price_tiers.map(({ unit_price }) => unit_price));
+  return `${price_tiers.length > 1 ? 'from ' : ''}${writer.money(lowest, currency)}`;
+};
+
+const result = (
+  product: CatalogProduct,
+  { writer, source }: { writer: Writer; source: PageSource },
+): Html => {
+  const { product_id, title, sku, category, currency, price_tiers, moq, increment } = product;
+  const image = pictureOf(product.image_url, source);
+  const prices = price_tiers.map(
+    ({ min_quantity, unit_price }) =>
+      `${writer.count(min_quantity)}+ ${writer.money(unit_price, currency)}`,
+  );
+  return html`<li${image && html` class="pictured"`}>
+${image && html`<img src="${image}" alt="" loading="lazy" referrerpolicy="no-referrer">`}
+<a href="${keeping(`/p/${product_id}`, source)}">${visibleTitle(title)}</a>
+<span class="price">${priceOf(product, writer)}</span>
+<span class="quiet"><span class="sku">${sku}</span> · ${category}</span>
+<span class="quiet stock">${STOCK[product.stock.level]}</span>
+<span class="quiet terms">${prices.length > 1 && `${prices.join(' · ')} · `}at least
+${writer.count(moq)}, in steps of ${writer.count(increment)} · days to dispatch:
+${leadTimeOf(product, writer).toLowerCase()}</span></li>`;
 };

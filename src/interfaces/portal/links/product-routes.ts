@@ -1,81 +1,119 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { ATTRIBUTION_PARAMETER } from '#contracts/attribution-token.ts';
+import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
 import type { App } from '#src/app/app.ts';
 import type { Listing } from '#src/app/catalog/view-products.ts';
+import type { Promotion, Source } from '#src/app/links/promotion.ts';
 import type { Outcome } from '#src/app/pipeline/outcome.ts';
+import { present } from '#src/app/shared/present.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
+import type { PageSource } from './page-source.ts';
 import type { ListingView } from './product-pages.ts';
-import { categoryHref, listingPage, productPage, withdrawnPage } from './product-pages.ts';
+import { categoryPath, listingPage, productPage, withdrawnPage } from './product-pages.ts';
 import { admitVisitor, firstOf, type SentValue } from './visitor.ts';
 
 const WORDS_CHARS_MAX = 200;
 
-type Query = { page?: SentValue; q?: SentValue; [ATTRIBUTION_PARAMETER]?: SentValue };
+type Query = Readonly<Record<string, SentValue>>;
 type ByPage = { Querystring: Query };
 
+export type PictureOptions = {
+  /** Origins of other servers whose pictures pages show. */
+  imageOrigins: readonly string[];
+};
+
+type Pages = {
+  scope: FastifyInstance;
+  app: App;
+  /** What a page is made of besides its products. */
+  sourceFor(promotion: Promotion | undefined): PageSource;
+};
+
 /** The pages that attributed links lead to. */
-export const productRoutes = (scope: FastifyInstance, app: App): void => {
-  const { visitors } = app;
+export const productRoutes = (scope: FastifyInstance, app: App, options: PictureOptions): void => {
+  const sourceFor = (promotion: Promotion | undefined): PageSource => ({
+    promotion,
+    kept: promotion ? [promotion.parameter] : [],
+    origin: app.origin(),
+    ...options,
+  });
+  productRoute({ scope, app, sourceFor });
+  listingRoutes({ scope, app, sourceFor });
+};
+
+const productRoute = ({ scope, app, sourceFor }: Pages): void => {
   scope.get<ByPage & { Params: { product_id: string } }>(
     '/p/:product_id',
     async (request, reply) => {
-      const { product_id } = request.params;
-      const viewed = await visitors.perform(
+      const { params, query } = request;
+      const viewed = await app.visitors.perform(
         admitVisitor(app, request, 'viewProduct'),
         'viewProduct',
-        { input: { product_id } },
+        { input: { ...params, ...sourceIn(query) } },
       );
       if (!viewed.ok) return sendRefusal(reply, viewed);
-      const { product, withdrawn, crumbs } = viewed.value;
+      const { product, withdrawn, crumbs, promotion } = viewed.value;
+      const source = sourceFor(promotion);
       return withdrawn
-        ? sendPage(reply.headers(LINK_HEADERS), 410, withdrawnPage(product, crumbs))
-        : sendPage(reply.headers(headersFor(request.query)), 200, productPage(product, crumbs));
+        ? sendPage(reply.headers(LINK_HEADERS), 410, withdrawnPage(product, crumbs, source))
+        : sendPage(reply.headers(headersFor(query)), 200, productPage(product, crumbs, source));
     },
   );
+};
+
+const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
+  const { visitors } = app;
+  const sendListing = (
+    { query }: { query: Query },
+    reply: FastifyReply,
+    { listed, ...view }: { listed: Outcome<Listing> } & Omit<ListingView, keyof Listing | 'source'>,
+  ): Promise<FastifyReply> => {
+    if (!listed.ok) return sendRefusal(reply, listed);
+    const source = sourceFor(listed.value.promotion);
+    const page = listingPage({ ...view, ...listed.value, source });
+    return sendPage(reply.headers(headersFor(query)), 200, page);
+  };
 
   scope.get<ByPage & { Params: { category: string } }>('/c/:category', async (request, reply) => {
     const { category } = request.params;
-    const input = { category, page: pageIn(request.query.page) };
     const listed = await visitors.perform(
       admitVisitor(app, request, 'viewCategory'),
       'viewCategory',
-      { input },
+      { input: { category, ...sourceIn(request.query), page: pageIn(request.query['page']) } },
     );
-    return sendListing(reply.headers(headersFor(request.query)), listed, {
+    return sendListing(request, reply, {
+      listed,
       heading: category.split(' > ').at(-1) ?? category,
       words: '',
-      href: (page) => `${categoryHref(category)}?page=${page}`,
+      path: categoryPath(category),
     });
   });
 
   scope.get<ByPage>('/s', async (request, reply) => {
-    const words = wordsIn(request.query.q);
+    const words = wordsIn(request.query['q']);
     reply.header('x-robots-tag', 'noindex');
-    const input = { words, page: pageIn(request.query.page) };
     const listed = await visitors.perform(admitVisitor(app, request, 'viewSearch'), 'viewSearch', {
-      input,
+      input: { words, ...sourceIn(request.query), page: pageIn(request.query['page']) },
     });
-    return sendListing(reply.headers(headersFor(request.query)), listed, {
+    return sendListing(request, reply, {
+      listed,
       heading: words === '' ? 'Products' : `Products for “${words}”`,
       words,
-      href: (page) => `/s?${new URLSearchParams({ q: words, page: String(page) })}`,
+      path: `/s?q=${encodeURIComponent(words)}`,
     });
   });
 };
 
+/** The parameters that name the link; of several values the first one. */
+const sourceIn = (query: Query): Source =>
+  present({
+    attribution: firstOf(query[ATTRIBUTION_PARAMETER]),
+    via: firstOf(query[VIA_PARAMETER]),
+  });
+
 const headersFor = (query: Query) =>
   query[ATTRIBUTION_PARAMETER] === undefined ? PUBLIC_PAGE : ATTRIBUTED_PAGE;
-
-const sendListing = (
-  reply: FastifyReply,
-  listed: Outcome<Listing>,
-  view: Pick<ListingView, 'heading' | 'words' | 'href'>,
-): Promise<FastifyReply> =>
-  listed.ok
-    ? sendPage(reply, 200, listingPage({ ...view, ...listed.value }))
-    : sendRefusal(reply, listed);
 
 const pageIn = (sent: SentValue): number => {
   const text = firstOf(sent) ?? '';

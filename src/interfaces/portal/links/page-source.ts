@@ -1,0 +1,42 @@
+import { html } from 'hono/html';
+import { LINK_DISCLOSURE } from '#contracts/boundaries.ts';
+import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
+import { type Parameter, withParameter } from '#src/app/links/landing-address.ts';
+import type { Promotion } from '#src/app/links/promotion.ts';
+import type { Html } from '../layout/layout.ts';
+import { notice } from '../layout/parts.ts';
+
+/** What landing pages have in common, whichever products they show. */
+export type PageSource = {
+  promotion: Promotion | undefined;
+  /** Parameters of the address that the links of the page keep. */
+  kept: readonly Parameter[];
+  /** The public origin, without a slash at the end. */
+  origin: string;
+  /** Origins of other servers whose pictures are shown. */
+  imageOrigins: readonly string[];
+};
+
+/** A path of this service with the parameters that the links of the page keep. */
+export const keeping = (path: string, { kept }: Pick<PageSource, 'kept'>): string =>
+  kept.reduce(withParameter, path);
+
+/** The same parameters as fields of a form. */
+export const keptFields = ({ kept }: Pick<PageSource, 'kept'>): Html =>
+  html`${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
+
+/** The address of a product's picture, if it may be shown. */
+export const pictureOf = (
+  url: string | undefined,
+  { imageOrigins }: Pick<PageSource, 'imageOrigins'>,
+): string | undefined =>
+  url !== undefined && imageOrigins.includes(URL.parse(url)?.origin ?? '') ? url : undefined;
+
+/** Who promotes the page, and the disclosure. */
+export const promotionNotice = ({ promotion }: Pick<PageSource, 'promotion'>): Html | '' =>
+  promotion
+    ? html`${
+        isTestSpace(promotion.ownerId) && notice('warn', html`<p>This is a test link.</p>`)
+      }<p class="promise" id="promotion">Promoted by <strong>${liveOwnerOf(promotion.ownerId)}</strong>,
+with the software agent ${promotion.agentName}. ${LINK_DISCLOSURE}</p>`
+    : '';
