@@ -3,6 +3,7 @@ import { accept, type Decider, type Decision, reject } from './decider.ts';
 import { deciderFor, foldOutbound, isAtItsEnd, isUndispatched } from './outbound-state.ts';
 import type { OutboundDecision, OutboundState } from './outbound-state.ts';
 import { isOnePerson } from './person.ts';
+import type { OutcomeCommand } from './sending/attempt.ts';
 
 type Event = EventOf<OutboundEventType>;
 type Proposal = EventData<'OutboundProposed'>;
@@ -26,10 +27,7 @@ export type OutboundCommand =
   | { type: 'Expire'; at: number }
   /** `contentSha256` is computed from the bytes that are about to be sent. */
   | { type: 'Dispatch'; at: number; contentSha256: string; until: number }
-  | { type: 'Defer'; attempt: number; reason: string; retryAt: number; uncertain?: boolean }
-  | { type: 'Confirm'; attempt: number; evidence: string }
-  | { type: 'Fail'; attempt: number; reason: string }
-  | { type: 'LoseTrack'; attempt: number; reason: string }
+  | OutcomeCommand
   | { type: 'Observe'; by: string; outcome: 'confirmed' | 'failed'; evidence: string };
 
 export type OutboundRejection =

@@ -1,5 +1,6 @@
 /** What attempts to send have in common: their limits of time, their retries, and the records of their outcomes. */
 import { hash } from 'node:crypto';
+import type { AttemptState, OutcomeCommand } from '#src/domain/sending/attempt.ts';
 import type { Channel, DeliveryResult } from '#src/ports/delivery.ts';
 import { LogUnavailable, type Position } from '#src/ports/event-log.ts';
 import { HOUR_MS } from '../shared/time.ts';
@@ -38,19 +39,10 @@ export const backOffMs = (id: string, attempt: number, retryAfterMs = 0): number
   return Math.max(base * (1 + JITTER * chance), retryAfterMs);
 };
 
-/** How an attempt ends, as a command of the decider that dispatched it. */
-type OutcomeCommand =
-  | { type: 'Defer'; attempt: number; reason: string; retryAt: number; uncertain?: boolean }
-  | { type: 'Confirm'; attempt: number; evidence: string }
-  | { type: 'Fail' | 'LoseTrack'; attempt: number; reason: string };
-
-type Attempted = {
+type Attempted = Pick<AttemptState, 'attempts' | 'uncertain'> & {
   /** The same at each attempt. */
   id: string;
-  attempts: number;
   attemptedAt?: number | undefined;
-  /** Whether an earlier attempt may have succeeded. */
-  uncertain?: boolean | undefined;
   /** Whether the receiver ignores a repetition. */
   isRepeatable: boolean;
   /** From then on nothing is sent; epoch milliseconds. */

@@ -1,5 +1,5 @@
 /** The push notification configurations of tasks. Each belongs to the agent that registered it. */
-import { push } from '#src/domain/push.ts';
+import { push } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH, type PushRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { done, refuse } from '../pipeline/outcome.ts';

@@ -1,6 +1,6 @@
 /** Advances one push notification configuration: sends the newest change of its task when it is due. */
 import { agent, apiKey } from '#src/domain/access.ts';
-import { push, type PushCommand, type PushState } from '#src/domain/push.ts';
+import { push, type PushCommand, type PushState } from '#src/domain/sending/push.ts';
 import { isTerminal, type TaskRow, tasksScope } from '#src/domain/task.ts';
 import { liveOwnerOf } from '#contracts/spaces.ts';
 import type { Channel, DeliveryResult, PushDelivery } from '#src/ports/delivery.ts';

@@ -1,6 +1,6 @@
 /** Registers where the changes of a task are sent. */
 import { LIMITS } from '#contracts/limits.ts';
-import { push, type PushState } from '#src/domain/push.ts';
+import { push, type PushState } from '#src/domain/sending/push.ts';
 import { listBy, OPEN_PUSH } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';

@@ -12,18 +12,16 @@ import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
 import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import type { SendingDeps } from '#src/app/outreach/sending.ts';
 import type { OutreachChannel, OutreachCommand } from '#src/domain/outreach.ts';
-import type { Delivery, DeliveryResult } from '#src/ports/delivery.ts';
+import type { Delivery } from '#src/ports/delivery.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
-import { manualTime, waits } from './manual-time.ts';
+import { manualTime } from './manual-time.ts';
+import { playedChannel, runningOver } from './playing.ts';
 import {
   outreachActs,
   type Schedule,
   type Via,
   promptStreamQueue,
 } from '../world/outreach-acts.ts';
-import { HANG_MS } from '../hang.ts';
-
-type Play = (delivery: Delivery, signal: AbortSignal) => DeliveryResult | Promise<DeliveryResult>;
 
 const PROJECTIONS: Projection[] = [openOutbound, outboundRequests];
 
@@ -36,18 +34,9 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
   const stopping = new AbortController();
   const { signal } = stopping;
   const engine = await runProjections({ log, store, projections: PROJECTIONS, signal });
-  const sent: Delivery[] = [];
   const faults: unknown[] = [];
-  const sendings = waits();
-  let play: Play = () => ({ outcome: 'delivered', evidence: 'seen' });
-  const channel = {
-    limitMs: 20_000,
-    async deliver(delivery: Delivery, cut: AbortSignal) {
-      sent.push(delivery);
-      sendings.look();
-      return play(delivery, cut);
-    },
-  };
+  const { channel, sent, play, sending } = playedChannel<Delivery>('seen');
+  const { start, settle, stop } = runningOver({ log, following: engine });
   const deps: SendingDeps = {
     log,
     ids,
@@ -60,13 +49,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     channels: { file: channel, webhook: channel, a2a: channel },
     onFault: (error) => faults.push(error),
   };
-  const running: Dispatcher[] = [];
   const acts = outreachActs({ log, ids, now: time.clock.now });
-  const settle = async (): Promise<void> => {
-    for (const one of running) await one.idle();
-    await engine.passed((await log.head()).position, HANG_MS);
-    for (const one of running) await one.idle();
-  };
 
   return {
     ...acts,
@@ -77,17 +60,11 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
     time,
     secrets,
     settle,
-    play: (next: Play) => {
-      play = next;
-    },
-    /** Resolves when this number of deliveries has begun. */
-    sending: (count: number) => sendings.until(() => sent.length >= count),
+    play,
+    sending,
     start(over: Partial<SendingDeps> = {}) {
-      const sending = { ...deps, ...over };
-      const one = new Dispatcher(sending, outreachWork(sending));
-      running.push(one);
-      one.start();
-      return one;
+      const own = { ...deps, ...over };
+      return start(new Dispatcher(own, outreachWork(own)));
     },
     advance: (ms: number) => time.advance(ms, settle),
     async settings(owner: string, command: OutreachCommand) {
@@ -106,7 +83,7 @@ export const dispatching = async (log: EventLog = memoryEventLog()) => {
       return id;
     },
     async end() {
-      await Promise.all(running.map((one) => one.stop()));
+      await stop();
       stopping.abort();
       await engine.done;
       await log.close();

@@ -6,7 +6,8 @@ import {
   firstVersion,
   nextVersion,
   reject,
-} from './decider.ts';
+} from '../decider.ts';
+import type { AttemptState, OutcomeCommand } from './attempt.ts';
 
 type Event = EventOf<PushEventType>;
 type Config = EventData<'PushConfigCreated'>;
@@ -18,10 +19,7 @@ export type PushCommand =
   | { type: 'Register'; config: Config }
   | { type: 'Delete'; reason?: Ending }
   | { type: 'Dispatch'; at: number; change: number; until: number }
-  | { type: 'Defer'; attempt: number; reason: string; retryAt: number; uncertain?: boolean }
-  | { type: 'Confirm'; attempt: number; evidence: string }
-  | { type: 'Fail'; attempt: number; reason: string }
-  | { type: 'LoseTrack'; attempt: number; reason: string };
+  | OutcomeCommand;
 
 export type PushRejection =
   | 'push_unknown'
@@ -31,25 +29,17 @@ export type PushRejection =
   | 'not_dispatched';
 
 /** A push notification configuration of a task, and its newest notification. */
-export type PushState = Config & {
-  status: 'active' | 'deleted';
-  /** The change of the task up to which nothing is to be sent. */
-  settled: number;
-  /** The change that the newest notification shows; 0 before the first one. */
-  change: number;
-  /** Attempts to send it. */
-  attempts: number;
-  attempted_at?: number | undefined;
-  /** Until then its last attempt can still be under way; set while one is. */
-  until?: number | undefined;
-  /** When its next attempt is due; set while one is. */
-  retry_at?: number | undefined;
-  /** Set if an attempt may have reached the receiver without a confirmation. */
-  uncertain?: boolean | undefined;
-  created_at: number;
-  updated_at: number;
-  version: number;
-};
+export type PushState = Config &
+  AttemptState & {
+    status: 'active' | 'deleted';
+    /** The change of the task up to which nothing is to be sent. */
+    settled: number;
+    /** The change that the newest notification shows; 0 before the first one. */
+    change: number;
+    created_at: number;
+    updated_at: number;
+    version: number;
+  };
 
 /** Where a receiver is notified of a task, and each attempt to do so. At most one attempt is under way. */
 export const push: Decider<PushState, PushCommand, Event, PushRejection> = {
@@ -140,10 +130,7 @@ const dispatch = (state: PushState, { at, change, until }: Of<'Dispatch'>): Verd
   });
 };
 
-const settle = (
-  state: PushState,
-  command: Of<'Defer'> | Of<'Confirm'> | Of<'Fail'> | Of<'LoseTrack'>,
-): Verdict => {
+const settle = (state: PushState, command: OutcomeCommand): Verdict => {
   const { push_id, task, agent_id, change, attempts } = state;
   const { attempt } = command;
   if (state.until === undefined || attempt !== attempts)
