@@ -4,6 +4,7 @@ import { credentials } from './credentials.ts';
 import { erasures } from './erasures.ts';
 import { handoffLeads } from './handoff-leads.ts';
 import { history } from './history.ts';
+import { openMail } from './open-mail.ts';
 import { openOutbound } from './open-outbound.ts';
 import { leads } from './leads.ts';
 import { openLeads } from './open-leads.ts';
@@ -26,6 +27,7 @@ export const PROJECTIONS: readonly Projection[] = [
   leads,
   outboundRequests,
   openOutbound,
+  openMail,
   openLeads,
   rfqs,
   tasks,

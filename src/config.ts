@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from '#contracts/events/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
+import { hostPort, isOrigin, mailbox, originList, proxies, smtpUrl } from './config/addresses.ts';
 
 /**
  * Event types that an earlier version does not know and that the service can do without during an
@@ -33,66 +34,6 @@ const store = (embedded: readonly string[], server: RegExp, forms: string) =>
         server.test(value) || (URL.canParse(value) && embedded.includes(new URL(value).protocol)),
       { error: `must be a URL that starts with one of ${embedded.join(' ')} ${forms}` },
     );
-
-/** Normalizes host and port as URLs do, because they are compared with parts of URLs. */
-const hostPort = z
-  .string()
-  .refine((value) => /^[^/?#@\s]+:\d{1,5}$/.test(value) && URL.canParse(`http://${value}`), {
-    error: 'must be host:port, several separated by commas',
-  })
-  .transform((value) => {
-    const { hostname } = new URL(`http://${value}`);
-    return `${hostname}:${Number(value.slice(value.lastIndexOf(':') + 1))}`;
-  });
-
-/** An address, a network in CIDR notation, or a named range. */
-const proxy = z.union([
-  z.ipv4(),
-  z.ipv6(),
-  z.cidrv4().refine((text) => !text.endsWith('/0')),
-  z.cidrv6().refine((text) => !text.endsWith('/0')),
-  z.enum(['loopback', 'linklocal', 'uniquelocal']),
-]);
-
-/** Values of fastify's `trustProxy`, except those that it ignores (`1`) or crashes on (`maybe`). */
-const proxies = z
-  .string()
-  .transform((value) => value.split(',').map((each) => each.trim()))
-  .refine(
-    (entries) =>
-      ['true', 'false'].includes(entries.join()) ||
-      entries.every((each) => proxy.safeParse(each).success),
-    {
-      error:
-        'must be true (all senders are your proxies), false, or the addresses of your proxies ' +
-        'separated by commas, like 10.0.0.0/8,::1 or loopback (also linklocal, uniquelocal)',
-    },
-  )
-  .transform((entries): boolean | string => {
-    const value = entries.join();
-    return value === 'true' || value === 'false' ? value === 'true' : value;
-  });
-
-const isOrigin = (value: string): boolean => {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
-  const { href, origin } = new URL(value);
-  return href === `${origin}/` && !/[?#]/.test(value);
-};
-
-const originList = z
-  .string()
-  .default('')
-  .transform((value) => value.split(',').flatMap((origin) => origin.trim() || []))
-  .pipe(
-    z.array(
-      z
-        .string()
-        .refine(isOrigin, {
-          error: 'must be origins like https://img.example, without path, separated by commas',
-        })
-        .transform((value) => new URL(value).origin),
-    ),
-  );
 
 const environment = z.object({
   HOST: z.string().min(1).default('127.0.0.1'),
@@ -146,6 +87,9 @@ const environment = z.object({
     .default('')
     .transform((value) => value.split(',').flatMap((host) => host.trim() || []))
     .pipe(z.array(hostPort)),
+  MAIL_URL: smtpUrl.optional(),
+  MAIL_FROM: mailbox.optional(),
+  STAFF_MAIL: mailbox.optional(),
   HOLD_EVENT_TYPES: z
     .string()
     .default('')
@@ -160,8 +104,16 @@ const environment = z.object({
   NODE_ENV: z.string().optional(),
 });
 
+const complete = environment.refine(
+  ({ MAIL_URL, MAIL_FROM }) => MAIL_URL === undefined || MAIL_FROM !== undefined,
+  {
+    path: ['MAIL_FROM'],
+    error: 'is required with MAIL_URL: the address from which mail is sent',
+  },
+);
+
 /** The settings; flags of the command line override the environment. */
-const settings = environment.transform((env) => ({
+const settings = complete.transform((env) => ({
   host: env.HOST,
   port: env.PORT,
   dataDirectory: env.DATA_DIR,
@@ -199,6 +151,11 @@ const settings = environment.transform((env) => ({
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */
   outreachPrivateHosts: env.OUTREACH_PRIVATE_HOSTS,
+  /** The SMTP server; mail is stored in a directory if not set. May contain a password. */
+  mailUrl: env.MAIL_URL,
+  mailFrom: env.MAIL_FROM ?? 'tributary@localhost',
+  /** The mailbox that gets the notices for staff. */
+  staffMail: env.STAFF_MAIL,
   /** Event types that this process does not write, because processes of an earlier version use the log. */
   heldEventTypes: env.HOLD_EVENT_TYPES,
   production: env.NODE_ENV === 'production',

@@ -136,7 +136,6 @@ const open = async (
   });
   const counts = await openSharedCount(config, role, { log, logger, parts });
   const listener = createListener(config);
-  const privateHosts = new Set(config.outreachPrivateHosts);
   const deps: AppDeps = {
     log: isRemoteLog(config) ? withOwnerIndex(log, { readModels, following }) : log,
     secrets,
@@ -153,8 +152,7 @@ const open = async (
     facts: new FactsCache(),
     classifierVersion: CLASSIFIER_VERSION,
     origin: listener.origin,
-    limits: config,
-    targetFault: (url) => unresolvedFault(url, privateHosts),
+    ...settingsOf(config),
     waits: waitsOf(log, parts),
     ...(metrics && { metrics }),
     ...(counts && { counts }),
@@ -168,6 +166,15 @@ const open = async (
   parts.defer(() => deps.visits.flush());
   const opened = { deps, app: openApp(deps), logger, listener };
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
+};
+
+const settingsOf = (config: Config): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail'> => {
+  const privateHosts = new Set(config.outreachPrivateHosts);
+  return {
+    limits: config,
+    targetFault: (url) => unresolvedFault(url, privateHosts),
+    staffMail: config.staffMail,
+  };
 };
 
 const auditsOf = (

@@ -3,10 +3,11 @@ import { prometheusMetrics } from '#src/adapters/system/metrics.ts';
 import { buildServer, type ServerOptions } from '#src/interfaces/server.ts';
 import type { Config } from './config.ts';
 import { type Core, type CoreOptions, startCore } from './core.ts';
-import { createDispatchers, type Dispatchers } from './wiring/dispatchers.ts';
+import { createDispatchers, type Dispatchers } from './wiring/sending/dispatchers.ts';
 import { startFinishingErasures } from './wiring/finish-erasures.ts';
 import { healthServer } from './wiring/health-server.ts';
 import { serviceLogger } from './wiring/logger.ts';
+import { lacksMail } from './wiring/sending/mail.ts';
 import { ensureRootToken } from './wiring/root-token.ts';
 
 export { serviceLogger };
@@ -14,7 +15,7 @@ export { serviceLogger };
 export type Service = Pick<Core, 'deps' | 'app'> & {
   config: Config;
   server: FastifyInstance;
-  /** Sends approved outreach and push notifications once it is started; `close` stops it. */
+  /** Sends approved outreach, push notifications and mail once it is started; `close` stops it. */
   dispatcher: Dispatchers;
   /** Starts the HTTP server and returns the URL it listens on. */
   listen(): Promise<string>;
@@ -74,16 +75,20 @@ const createServer = (
   const { heldEventTypes } = config;
   const { role, instance } = options;
   if (heldEventTypes.length > 0) log.warn({ types: heldEventTypes }, 'event types are held back');
+  const mail = lacksMail(config) ? 'not_configured' : undefined;
+  if (mail)
+    log.warn('MAIL_URL is not set: mail is stored in the data directory, and reaches nobody');
   let isStarting = true;
   const filling = () => (isStarting ? core.filling() : undefined);
   const server =
     role === 'dispatcher'
-      ? healthServer({ ...deps, filling }, log, instance)
+      ? healthServer({ ...deps, filling, mail }, log, instance)
       : buildServer(
           app,
           {
             ...deps,
             filling,
+            mail,
             awaited: () => (isStarting ? undefined : deps.confirmation?.awaited()),
           },
           { ...config, log, instance, isStarting: () => isStarting },

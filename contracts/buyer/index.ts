@@ -99,6 +99,7 @@ const submitRfq = defineBuyerOperation({
     'HandoffListRevisedByBuyer',
     'RfqSubmittedByBuyer',
     'LeadRfqObserved',
+    'MailQueued',
   ],
 });
 

@@ -9,6 +9,7 @@ import * as handoff from './handoff.ts';
 import * as key from './key.ts';
 import * as lead from './lead.ts';
 import * as link from './link.ts';
+import * as mail from './mail.ts';
 import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
@@ -32,6 +33,7 @@ export const EVENTS = Object.freeze({
   ...outreach,
   ...task,
   ...push,
+  ...mail,
   ...activity,
   ...privacy,
   ...clock,
@@ -65,6 +67,7 @@ export const OUTBOUND_EVENTS = typesOf(outbound);
 export const OUTREACH_EVENTS = typesOf(outreach);
 export const TASK_EVENTS = typesOf(task);
 export const PUSH_EVENTS = typesOf(push);
+export const MAIL_EVENTS = typesOf(mail);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
@@ -77,3 +80,4 @@ export type OutboundEventType = (typeof OUTBOUND_EVENTS)[number];
 export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];
 export type TaskEventType = (typeof TASK_EVENTS)[number];
 export type PushEventType = (typeof PUSH_EVENTS)[number];
+export type MailEventType = (typeof MAIL_EVENTS)[number];

@@ -44,6 +44,18 @@ const dispatchPush = defineSystemOperation({
   ],
 });
 
+/** Does what is due for one queued message: sends it, records the result, or ends it. */
+const dispatchMail = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({ mail_id: z.string() }),
+  output: z.object({
+    /** When to look again, in epoch milliseconds; absent if the message is at its end. */
+    next_at: z.number().optional(),
+  }),
+  problems: ['storage_unavailable', 'storage_full', 'payload_too_large'],
+  writes: ['MailDispatched', 'MailDeferred', 'MailSent', 'MailFailed', 'MailOutcomeUnknown'],
+});
+
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
 const finishErasures = defineSystemOperation({
   kind: 'command',
@@ -56,6 +68,11 @@ const finishErasures = defineSystemOperation({
   writes: [],
 });
 
-export const systemOperations = registryOf({ dispatchOutbound, dispatchPush, finishErasures });
+export const systemOperations = registryOf({
+  dispatchOutbound,
+  dispatchPush,
+  dispatchMail,
+  finishErasures,
+});
 
 export type SystemOperations = typeof systemOperations;

@@ -16,6 +16,10 @@ const SENDINGS: ReadonlyMap<string, readonly [SendingKind, SendingOutcome]> = ne
   ['PushDeferred', ['push', 'deferred']],
   ['PushFailed', ['push', 'failed']],
   ['PushOutcomeUnknown', ['push', 'unknown']],
+  ['MailSent', ['mail', 'confirmed']],
+  ['MailDeferred', ['mail', 'deferred']],
+  ['MailFailed', ['mail', 'failed']],
+  ['MailOutcomeUnknown', ['mail', 'unknown']],
 ]);
 
 /** Appends of one call with either their result or the error that it threw. */

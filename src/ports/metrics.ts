@@ -12,7 +12,7 @@ export type RequestLabels = { surface: string; operation: string; outcome: Reque
 export type AppendOutcome = 'appended' | 'conflict' | 'unavailable';
 
 /** What the service sends by itself. */
-export type SendingKind = 'outreach' | 'push';
+export type SendingKind = 'outreach' | 'push' | 'mail';
 
 /** Outcome of an attempt to send something. */
 export type SendingOutcome = 'confirmed' | 'deferred' | 'failed' | 'unknown';

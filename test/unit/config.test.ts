@@ -89,3 +89,41 @@ describe('The setting HOLD_EVENT_TYPES', () => {
     );
   });
 });
+
+describe('The settings of mail', () => {
+  const MAIL_FROM = 'no-reply@house.example';
+
+  it.each([
+    'smtps://anna:p%40ss@mail.example',
+    'smtp://mail.example:587/',
+    'smtp://[::1]:25?tlsCAFile=/ca',
+  ])('accept %s with a sender', (MAIL_URL) => {
+    expect(readConfig({ MAIL_URL, MAIL_FROM })).toMatchObject({ mailUrl: new URL(MAIL_URL) });
+    expect(() => readConfig({ MAIL_URL })).toThrow(/^MAIL_FROM: is required with MAIL_URL/);
+  });
+
+  it.each([
+    'https://anna:secret@mail.example',
+    'smtp://',
+    'smtp://anna:secret@mail.example/path',
+    'smtps://anna:secret@mail.example?pool=false',
+    'smtps://anna:secret@mail.example#x',
+    'mail.example secret',
+  ])('refuse %s without quoting it', (MAIL_URL) => {
+    const read = () => readConfig({ MAIL_URL, MAIL_FROM });
+    expect(read).toThrow(/^MAIL_URL: must be like smtps:/);
+    expect(read).not.toThrow(/secret/);
+  });
+
+  it('accept mailboxes beyond ASCII, and one mailbox each', () => {
+    const staffMail = 'verkäufe@bücher.example';
+    expect(readConfig({ STAFF_MAIL: staffMail })).toMatchObject({ staffMail });
+    for (const STAFF_MAIL of [
+      'sales',
+      'a@b.example,c@d.example',
+      'Sales <a@b.example>',
+      'a@b\n.example',
+    ])
+      expect(() => readConfig({ STAFF_MAIL })).toThrow(/^STAFF_MAIL: must be a mail address/);
+  });
+});

@@ -1,6 +1,7 @@
 /** Connection options in READ_MODEL_URL. */
-import { readFileSync } from 'node:fs';
 import { StartupError } from '#src/ports/startup-error.ts';
+import { readCertificate } from '../certificate-file.ts';
+import { isLoopback } from '../hosts.ts';
 
 const PORT = 6379;
 const OPTIONS = ['tlsCAFile'];
@@ -9,14 +10,12 @@ const OPTIONS = ['tlsCAFile'];
 export const urlWithoutSecrets = ({ protocol, host, pathname }: URL): string =>
   `${protocol}//${host}${pathname}`;
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-
 /**
  * Says what others on the network can do; undefined if the connection uses TLS or does not leave this
  * machine.
  */
 export const networkRiskOf = ({ protocol, hostname, password }: URL): string | undefined => {
-  if (protocol === 'rediss:' || LOOPBACK.test(hostname)) return undefined;
+  if (protocol === 'rediss:' || isLoopback(hostname)) return undefined;
   return password
     ? 'anybody on the network path can read the password and the business data of all owners, and change both'
     : 'anybody who can reach the port can read and change the business data of all owners';
@@ -35,16 +34,6 @@ const requireKnownOptions = (url: URL): void => {
     refuse(url, 'tlsCAFile requires rediss://');
 };
 
-const readCertificate = (url: URL, file: string): string => {
-  try {
-    const text = readFileSync(file, 'utf8');
-    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  } catch (error) {
-    return refuse(url, `the file of tlsCAFile cannot be read (${String(error)})`);
-  }
-  return refuse(url, `${file}, the file of tlsCAFile, has no certificate in PEM format`);
-};
-
 /** Throws StartupError for an invalid URL, and for a file that is not a certificate. */
 export const connectionOptions = (url: URL) => {
   requireKnownOptions(url);
@@ -52,12 +41,14 @@ export const connectionOptions = (url: URL) => {
   const database = pathname.slice(1);
   if (!/^\d{0,4}$/.test(database)) refuse(url, 'the path must be the number of a database');
   const file = searchParams.get('tlsCAFile');
+  const certificate = file === null ? undefined : readCertificate(file);
+  if (certificate && 'fault' in certificate) return refuse(url, certificate.fault);
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port || PORT),
     db: Number(database),
     ...(username && { username: decodeURIComponent(username) }),
     ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' && { tls: file === null ? {} : { ca: readCertificate(url, file) } }),
+    ...(protocol === 'rediss:' && { tls: certificate ?? {} }),
   };
 };

@@ -35,6 +35,7 @@ const register = (registry: Registry) => {
     ),
     outreach: counter('tributary_dispatch_total', 'Attempts to send approved outreach.', 'outcome'),
     push: counter('tributary_push_total', 'Attempts to send push notifications.', 'outcome'),
+    mail: counter('tributary_mail_total', 'Attempts to send mail.', 'outcome'),
     trips: counter('tributary_redis_total', 'Round trips to Redis.', 'kind', 'outcome'),
     tripSeconds: histogram('tributary_redis_seconds', 'One round trip to Redis.', {
       buckets: REDIS_S,
@@ -60,11 +61,7 @@ const register = (registry: Registry) => {
       'Age of the oldest event not folded yet; 0 when there is none.',
       'projection',
     ),
-    parked: gauge(
-      'tributary_projection_parked',
-      'Partitions that stop before a poison event.',
-      'projection',
-    ),
+    parked: gauge('tributary_projection_parked', 'Partitions before a poison event.', 'projection'),
   };
 };
 

@@ -115,13 +115,21 @@ export const readReplay = async <State, Command, E extends DomainEvent, Reason e
 ): Promise<Written<State> | Refusal | undefined> =>
   replay(decider, await writer.log.readStream(stream), call);
 
-type Made<Command> = Command | WithClaims<Command> | Refusal;
+type Made<Command> = Command | WithAppends<Command> | Refusal;
 
-/** A command whose events are appended together with claims in other streams. */
-export type WithClaims<Command> = { command: Command; claims: readonly Append[] };
+/**
+ * A command whose events are appended together with those of other streams: claims before them, which they need, and
+ * effects after them, which are appended only if the command has events. Effects begin new streams, so that they cannot
+ * conflict. A log on a server can lack effects after a crash in between; an embedded log stores all or none.
+ */
+export type WithAppends<Command> = {
+  command: Command;
+  claims?: readonly Append[];
+  effects?: readonly Append[];
+};
 
-const hasClaims = <Command>(made: Command | WithClaims<Command>): made is WithClaims<Command> =>
-  typeof made === 'object' && made !== null && 'claims' in made;
+const hasAppends = <Command>(made: Command | WithAppends<Command>): made is WithAppends<Command> =>
+  typeof made === 'object' && made !== null && 'command' in made;
 
 type Execution<State, Command, E extends DomainEvent, Reason extends string> = Target<
   State,
@@ -178,7 +186,7 @@ const attempt = async <State, Command, E extends DomainEvent, Reason extends str
   const before = foldOf(decider, stored);
   const made = await target.command(before, stored);
   if (isRefusal(made)) return made;
-  const { command, claims } = hasClaims(made) ? made : { command: made, claims: [] };
+  const { command, claims = [], effects = [] } = hasAppends(made) ? made : { command: made };
   const decision = decider.decide(before, command);
   if (!decision.accepted) return { ok: false, rejected: decision.reason, detail: decision.detail };
   const state = foldAt(decider, decision.events, { at: call.at, state: before });
@@ -190,7 +198,7 @@ const attempt = async <State, Command, E extends DomainEvent, Reason extends str
   const claim = { stream, ...(isUnchanged && { revision }) };
   const keyClaim = keyClaims ? decideKeyClaim(writer, call, { claim, claims: keyClaims }) : [];
   if (isRefusal(keyClaim)) return keyClaim;
-  const record = isUnchanged ? [] : [{ stream, expected: revision, events }];
+  const record = isUnchanged ? [] : [{ stream, expected: revision, events }, ...effects];
   const appends = [...claims, ...keyClaim, ...record];
   const result = appends.length > 0 ? await writer.log.appendAll(appends) : undefined;
   if (result?.outcome === 'conflict') return 'conflict';

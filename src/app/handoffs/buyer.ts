@@ -5,9 +5,10 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
 import type { HandoffLeadsRow } from '#src/ports/rows.ts';
-import { decideAndAppend, traceOf } from '../events/decide-and-append.ts';
+import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
 import { HANDOFF_PROBLEMS } from '../events/rejections.ts';
 import { observeRfq } from '../leads/observe-rfq.ts';
+import { noticeOfRfq } from '../mail/staff-notices.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
@@ -33,7 +34,10 @@ const REVISION_LIMITS = {
 };
 
 type Awaitable<T> = T | Promise<T>;
-type CommandFor = (state: HandoffState, at: number) => Awaitable<HandoffCommand | Refusal>;
+type CommandFor = (
+  state: HandoffState,
+  call: Call,
+) => Awaitable<HandoffCommand | WithAppends<HandoffCommand> | Refusal>;
 
 /**
  * Runs one command of the buyer. Opens an unopened list first, by an append of its own; without a command it only
@@ -56,7 +60,7 @@ const openThenRun = async (
       command(current) {
         if (!current) return NO_LIST;
         if (!command || isUnopened(current, at)) return { type: 'OpenHandoff', at };
-        return command(current, at);
+        return command(current, owned);
       },
     });
   let written = await next();
@@ -93,7 +97,7 @@ const ERASED = refuse('state_conflict', WHY.handoff_closed);
 const openHandoff: BuyerHandler<'openHandoff'> = (deps, _input, call) => openThenRun(deps, call);
 
 const reviseList: BuyerHandler<'reviseList'> = (deps, { list_revision, quantities }, call) =>
-  openThenRun(deps, call, (state, at) => {
+  openThenRun(deps, call, (state, { at }) => {
     const list = withQuantities(deps.catalog, state, quantities);
     if ('faults' in list)
       return refuse('validation_failed', 'Some quantities are not valid.', { errors: list.faults });
@@ -111,7 +115,7 @@ const INVALID_REASON = refuse('validation_failed', 'The reason is not valid.', {
 });
 
 const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered }, call) =>
-  openThenRun(deps, call, async (state, at) => {
+  openThenRun(deps, call, async (state, { at }) => {
     const reason = entered.trim();
     if (reason !== '' && !declineReason.safeParse(reason).success) return INVALID_REASON;
     if (reason === '' || !isOpen(state, at)) return { type: 'DeclineHandoff', at };
@@ -124,7 +128,8 @@ const declineHandoff: BuyerHandler<'declineHandoff'> = (deps, { reason: entered 
  * another total than was shown. The contact is sealed before anything is stored.
  */
 const submitRfq: BuyerHandler<'submitRfq'> = (deps, input, call) =>
-  openThenRun(deps, call, async (state, at) => {
+  openThenRun(deps, call, async (state, owned) => {
+    const { at } = owned;
     const { list_revision: listRevision, quantities, shown = state.totals } = input;
     if (state.status === 'rfq_submitted' && isOtherRequest(state, quantities))
       return refuse('state_conflict', 'The request was sent already, with other quantities.');
@@ -144,7 +149,12 @@ const submitRfq: BuyerHandler<'submitRfq'> = (deps, input, call) =>
     const { contact, list } = form;
     const sealed = await deps.vault.seal(state.handoff_id, JSON.stringify(contact));
     if (sealed === null) return ERASED;
-    return { ...command, contact: sealed, ...list, news: newsOf(deps, list) };
+    const { handoff_id } = state;
+    const { lines, totals } = list;
+    return {
+      command: { ...command, contact: sealed, ...list, news: newsOf(deps, list) },
+      effects: await noticeOfRfq(deps, owned, { handoff_id, lines: lines.length, totals }),
+    };
   });
 
 type RfqInput = Parameters<BuyerHandler<'submitRfq'>>[1];

@@ -7,7 +7,7 @@ import {
   decideAndAppend,
   type RejectedBy,
   traceOf,
-  type WithClaims,
+  type WithAppends,
   type Written,
 } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
@@ -146,7 +146,7 @@ const makeCommand = async (
   deps: Deps,
   call: AgentCall,
   facts: Facts,
-): Promise<LeadCommand | WithClaims<LeadCommand> | Refusal> => {
+): Promise<LeadCommand | WithAppends<LeadCommand> | Refusal> => {
   const { input, state, leadId, source } = facts;
   if (input.withdraw) return state ? makeWithdrawal(deps, call, facts) : NO_LEAD;
   // Checked for a new lead only: older leads can have an address in their external_id.

@@ -41,4 +41,6 @@ export type Deps = {
   limits: Rates;
   /** Why nothing is ever sent to a URL, as far as its text tells; undefined otherwise. */
   targetFault(url: string): string | undefined;
+  /** The mailbox that gets the notices for staff; undefined if there is none. */
+  staffMail: string | undefined;
 };

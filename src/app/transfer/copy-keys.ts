@@ -15,6 +15,7 @@ const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' | 'sealed_fo
   LeadSubmitted: 'lead_id',
   HandoffCreated: 'handoff_id',
   PushConfigCreated: 'sealed_for',
+  MailQueued: 'sealed_for',
 };
 const PAGE_EVENTS = 500;
 

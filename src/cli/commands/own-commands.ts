@@ -16,6 +16,7 @@ import { diagnose } from './doctor.ts';
 import { EVENTS_PAGE_MAX, showEvents, tailEvents } from './events.ts';
 import { adoptRemoteLog } from './log-adopt.ts';
 import { copyLogs } from './log-copy.ts';
+import { listMail, showMail } from './mail.ts';
 import { verifyEvents } from './log-verify.ts';
 import { rebuildProjections, verifyProjections } from './projections.ts';
 import type { ServeOptions } from './serve.ts';
@@ -60,7 +61,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     flags: SERVE_FLAGS,
     help:
       'Roles: api serves and reads; projector folds its partitions of the read models in Redis; dispatcher ' +
-      'sends approved outreach; all does everything. projector and dispatcher need a log on a server ' +
+      'sends approved outreach and mail; all does everything. projector and dispatcher need a log on a server ' +
       '(EVENT_LOG_URL=esdb://HOST). Each process has a data directory of its own.\n\n' +
       'With --json the first line on stdout, printed when the service is ready, is one object: url, port, ' +
       'owner, agent, api_key (of the demo, otherwise null), desk_token (at the start that issues it, otherwise ' +
@@ -119,6 +120,16 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     flags: [numberFlag('--at <n>', 'As of this position of the log', wholeNumber(1, POSITION_MAX))],
     help: 'With --json it prints one object a line.',
     run: showEvents,
+  },
+  {
+    usage: 'mail list',
+    about: 'List the messages in the data directory, which were not sent by SMTP',
+    run: listMail,
+  },
+  {
+    usage: 'mail show <id>',
+    about: 'Show one of these messages',
+    run: showMail,
   },
   {
     usage: 'audit check',

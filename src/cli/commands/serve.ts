@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { LIMITS } from '#contracts/limits.ts';
+import { isLoopback } from '#src/adapters/hosts.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
 import { systemIds } from '#src/adapters/system/ids.ts';
 import { systemSecrets } from '#src/adapters/system/secrets.ts';
@@ -38,12 +39,11 @@ const FAILED_MS = 500;
 /** For read models to follow a log on a server before the banner shows their state. */
 const BANNER_WAIT_MS = 1_000;
 const FILLING_LOG_MS = 5_000;
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 const requireLocal = ({ production, host }: Config): void => {
   if (production)
     throw new StartupError('--demo prints keys, so it cannot run with NODE_ENV=production.');
-  if (LOOPBACK.test(host)) return;
+  if (isLoopback(host)) return;
   throw new StartupError(
     `--demo prints keys and uses plain HTTP, so it listens on a loopback address only, not on ${host}.`,
   );

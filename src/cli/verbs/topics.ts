@@ -21,6 +21,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   handoff: { section: RECORDS, about: 'Manage handoffs, the lists for buyers' },
   link: { section: RECORDS, about: 'Manage attributed links' },
   erase: { section: RECORDS },
+  mail: { section: SERVICE, about: 'Read the mail that is stored in the data directory' },
   approvals: {
     section: OUTREACH,
     about: 'Review and decide the outreach that agents propose',

@@ -24,6 +24,8 @@ export type HealthDeps = Pick<Deps, 'log' | 'clock' | 'following'> & {
   timeline?: Pick<Deps['timeline'], 'conflict'>;
   /** How much of the log was read before requests are served; undefined once they are. */
   filling?: () => Promise<Filling> | undefined;
+  /** Set if other machines can reach the service, and its mail reaches nobody. */
+  mail?: 'not_configured' | undefined;
 };
 
 /** Head of the log and how far it is folded here; null where the log does not answer. */
@@ -60,7 +62,7 @@ const renderConflict = ({ position, eventAt, clockAt }: ClockConflict): object =
  * /livez answers while the event loop runs, and names the process. /readyz answers 200 while the log answers and is
  * followed here, and the read models of this process can be read; while the process fills them it answers 503 with its
  * progress. Parked and lagging read models are listed but make no process unready: the others work, and another process
- * would be in the same state.
+ * would be in the same state. Neither does mail that is not configured, which is named.
  */
 export const healthRoutes = (
   server: FastifyInstance,
@@ -83,6 +85,7 @@ export const healthRoutes = (
     return reply.code(ready ? 200 : 503).send({
       status: ready ? 'ready' : 'not_ready',
       ...health,
+      ...(deps.mail && { mail: deps.mail }),
       ...(filling && { filling: await filling }),
       ...(conflict && { reason: 'clock_behind', clock: renderConflict(conflict) }),
       ...(detail !== undefined && { reason: 'log_replaced', detail }),

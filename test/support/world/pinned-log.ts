@@ -4,7 +4,7 @@
  */
 import type { EventData } from '#contracts/events/index.ts';
 import { type Given, happened, MIDNIGHT } from './fold.ts';
-import { OUTREACH, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
+import { MAIL, OUTREACH, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const DIMS = {
@@ -283,7 +283,18 @@ const AT = [0, 40, 20, -30, 60, 10, 90].map((minutes) => MIDNIGHT + minutes * 60
 
 /** Interleaves the stories event by event, so that every row changes again after other rows. */
 export const PINNED_LOG: readonly Given[] = (() => {
-  const stories = [ACCESS, LINKS, VISITS, HANDOFFS, LEADS, OUTREACH, TASKS, RECORD, PUSH].flat();
+  const stories = [
+    ACCESS,
+    LINKS,
+    VISITS,
+    HANDOFFS,
+    LEADS,
+    OUTREACH,
+    TASKS,
+    RECORD,
+    PUSH,
+    MAIL,
+  ].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));
   const given: Given[] = [];
   for (let turn = 0; turn < longest; turn += 1) {

@@ -151,6 +151,41 @@ export const PUSH = [
   ),
 ];
 
+const queued = (n: number): Told => [
+  'MailQueued',
+  {
+    mail_id: `mal_${n}`,
+    kind: 'rfq_notice',
+    record: 'hnd_3',
+    sealed_for: 'mbx_staff',
+    sealed_message: 's1.mbx_staff.message',
+    is_repeatable: true,
+    not_after: MIDNIGHT + 72 * HOUR_MS,
+  },
+];
+const mailed = (n: number, attempt = 1): Told => [
+  'MailDispatched',
+  { mail_id: `mal_${n}`, attempt, until: MIDNIGHT + HOUR_MS },
+];
+const ofMail = (n: number, attempt = 1) => ({ mail_id: `mal_${n}`, attempt });
+
+export const MAIL = [
+  story(
+    'anna-mail_1',
+    queued(1),
+    mailed(1),
+    ['MailDeferred', { ...ofMail(1), reason: 'smtp_451', retry_at: MIDNIGHT, uncertain: true }],
+    mailed(1, 2),
+    ['MailSent', { ...ofMail(1, 2), evidence: 'smtp_250' }],
+  ),
+  story('anna-mail_2', queued(2), mailed(2), ['MailFailed', { ...ofMail(2), reason: 'smtp_550' }]),
+  story('bert-mail_3', queued(3), mailed(3), [
+    'MailOutcomeUnknown',
+    { ...ofMail(3), reason: 'smtp_econnection' },
+  ]),
+  story('bert-mail_4', queued(4)),
+];
+
 export const RECORD = [
   story('anna-activity_1.0', [
     'ActivityRecorded',

@@ -12,7 +12,8 @@ import { freshKey, testApp, type TestApp } from '../../support/world/app.ts';
 
 let app: TestApp;
 beforeAll(async () => {
-  app = await testApp();
+  // An address of this machine, of whose mail the start does not warn.
+  app = await testApp({ PUBLIC_URL: 'http://localhost' });
 });
 afterAll(() => app.close());
 

@@ -34,6 +34,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.OUTREACH_EVENTS,
   events.TASK_EVENTS,
   events.PUSH_EVENTS,
+  events.MAIL_EVENTS,
 ];
 
 /** The event types that each of these read models has to fold. */
@@ -47,6 +48,7 @@ const FOLDED: Record<string, readonly EventType[]> = {
   outbound: events.OUTBOUND_EVENTS,
   'open-outbound': events.OUTBOUND_EVENTS,
   'open-leads': events.LEAD_EVENTS,
+  'open-mail': events.MAIL_EVENTS,
   tasks: events.TASK_EVENTS,
 };
 

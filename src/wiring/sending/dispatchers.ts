@@ -6,18 +6,25 @@ import { pushChannel } from '#src/adapters/delivery/push.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';
 import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
+import { mailWork } from '#src/app/mail/dispatching.ts';
 import { pushWork } from '#src/app/push/dispatching.ts';
 import { streamOf } from '#src/app/records/streams.ts';
 import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
+import { renderLetter } from '#src/interfaces/mail/letters.ts';
+import { openMailers } from './mail.ts';
 
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
 
-/** Creates the dispatchers of outreach and of push notifications with their real channels; they are not started yet. */
+/**
+ * Creates the dispatchers of outreach, of push notifications and of mail with their real channels; they are not started
+ * yet. Throws StartupError if the settings of mail cannot be used.
+ */
 export const createDispatchers = (deps: Deps, config: Config, logger: Logger): Dispatchers => {
   const { clock } = deps;
   const guard = { privateHosts: config.outreachPrivateHosts };
@@ -40,10 +47,21 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     receivers: pushChannel({ request: guardedRequest(guard), clock }),
     wire: { bodyOf: pushBody, keysUrl: () => deps.origin() + KEYS_PATH },
   };
+  const mailers = openMailers(config);
+  const mail = {
+    ...deps,
+    schedule,
+    onFault: (error: unknown, item?: Item) =>
+      logger.error(faultOf(error, 'mail', item), 'mail is delayed'),
+    mailers,
+    render: (...[kind, facts]: Parameters<MailSendingDeps['render']>) =>
+      renderLetter(kind, facts, { origin: deps.origin() }),
+  };
   // Each has its own limit of requests at a time, so that slow receivers of one do not delay the other.
   const all = [
     new Dispatcher(outreach, outreachWork(outreach)),
     new Dispatcher(push, pushWork(push)),
+    new Dispatcher(mail, mailWork(mail)),
   ];
   return {
     start: () => all.forEach((one) => one.start()),
@@ -52,6 +70,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     },
     async stop() {
       await Promise.all(all.map((one) => one.stop()));
+      mailers.close();
     },
   };
 };

@@ -1,0 +1,15 @@
+import { MAIL_EVENTS } from '#contracts/events/index.ts';
+import { foldMail } from '#src/domain/sending/mail.ts';
+import { openRecords } from './open-records.ts';
+
+/** The messages of all owners that the dispatcher has not brought to their end. */
+export const openMail = openRecords({
+  name: 'open-mail',
+  version: 1,
+  handles: MAIL_EVENTS,
+  begins: 'MailQueued',
+  keyOf: ({ data }) => data.mail_id,
+  fold: foldMail,
+  isSettled: ({ status }) => status !== 'open',
+  lists: () => [],
+});

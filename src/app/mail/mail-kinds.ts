@@ -1,0 +1,26 @@
+import type { EventData } from '#contracts/events/index.ts';
+import { DAY_MS } from '../shared/time.ts';
+
+/** What the text of a message of each kind is made of. */
+export type MailFacts = {
+  /** To staff. Has nothing about the buyer. */
+  rfq_notice: {
+    owner_id: string;
+    handoff_id: string;
+    lines: number;
+    totals: EventData<'HandoffCreated'>['totals'];
+  };
+};
+
+export type MailKind = keyof MailFacts;
+
+/** What is sealed of a message. */
+export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: MailFacts[Kind] };
+
+/**
+ * How long the service tries to send a message, and whether it is sent a second time if the first attempt may have
+ * delivered it.
+ */
+export const MAIL_KINDS: Readonly<Record<MailKind, { sendMs: number; isRepeatable: boolean }>> = {
+  rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
+};

@@ -1,0 +1,46 @@
+import { mail } from '#src/domain/sending/mail.ts';
+import { type Append, NO_STREAM } from '#src/ports/event-log.ts';
+import { attribute } from '../events/attribution.ts';
+import { type Call, unkeyed } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { streamOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
+import { MAIL_KINDS, type MailKind, type SealedMail } from './mail-kinds.ts';
+
+export const mailStream = (ownerId: string, mailId: string): string =>
+  streamOf(ownerId, 'mail', mailId);
+
+/** `sealedFor` is the subject whose erasure makes the message unreadable; `record` is what it is about. */
+export type Letter<Kind extends MailKind> = SealedMail<Kind> & {
+  kind: Kind;
+  sealedFor: string;
+  record?: string;
+};
+
+/**
+ * Makes the append that queues a message in the space of the call's owner; its caller appends it. Empty if the subject is
+ * erased.
+ */
+export const queueMail = async <Kind extends MailKind>(
+  { ids, vault }: Pick<Deps, 'ids' | 'vault'>,
+  call: Call,
+  { kind, sealedFor, record, to, facts }: Letter<Kind>,
+): Promise<Append[]> => {
+  const sealed = await vault.seal(sealedFor, JSON.stringify({ to, facts }));
+  if (sealed === null) return [];
+  const { sendMs, isRepeatable } = MAIL_KINDS[kind];
+  const mail_id = `mal_${ids.uuid().replaceAll('-', '')}`;
+  const message = {
+    mail_id,
+    kind,
+    ...present({ record }),
+    sealed_for: sealedFor,
+    sealed_message: sealed,
+    is_repeatable: isRepeatable,
+    not_after: call.at + sendMs,
+  };
+  const decision = mail.decide(undefined, { type: 'Queue', message });
+  if (!decision.accepted) throw new Error(`a new message was rejected: ${decision.detail}`);
+  const events = attribute(unkeyed(call), decision.events, ids);
+  return [{ stream: mailStream(call.ownerId, mail_id), expected: NO_STREAM, events }];
+};

@@ -1,0 +1,32 @@
+/** Commands for the messages in the data directory, which need no running service. */
+import { listStoredMail, readStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import { mailDirectory } from '#src/wiring/sending/mail.ts';
+import { type CommonOptions, configFor } from '../options.ts';
+import { CommandError, EXIT } from '../terminal/exit.ts';
+import { formatTable, printResult } from '../terminal/output.ts';
+
+export const listMail = async (options: CommonOptions): Promise<void> => {
+  const directory = mailDirectory(configFor(options));
+  const mails = await listStoredMail(directory);
+  const rows = mails.map(({ id, date = '', to, subject }) => [id, date, to, subject]);
+  printResult(
+    options,
+    { data: mails.map(({ text: _text, ...mail }) => mail) },
+    rows.length > 0 ? formatTable(rows) : `There is no mail in ${directory}.`,
+  );
+};
+
+export const showMail = async (id: string, options: CommonOptions): Promise<void> => {
+  const directory = mailDirectory(configFor(options));
+  const mail = await readStoredMail(directory, id);
+  if (!mail)
+    throw new CommandError(EXIT.refused, `There is no message ${id} in ${directory}: mail list`, {
+      id,
+    });
+  const { date, from, to, subject, text } = mail;
+  printResult(
+    options,
+    mail,
+    `From: ${from}\nTo: ${to}\nDate: ${date}\nSubject: ${subject}\n\n${text}`,
+  );
+};

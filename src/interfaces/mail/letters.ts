@@ -1,0 +1,43 @@
+/** The texts of messages: each as plain text and as small HTML, from the same paragraphs. */
+import { html } from 'hono/html';
+import { DESK_BASE } from '#contracts/places.ts';
+import type { MailTexts } from '#src/app/mail/dispatch-mail.ts';
+import type { MailKind, SealedMail } from '#src/app/mail/mail-kinds.ts';
+import { HOUSE_LOCALE, writerFor } from '../portal/layout/money.ts';
+
+type Facts<Kind extends MailKind> = SealedMail<Kind>['facts'];
+type Letter = { subject: string; paragraphs: readonly string[] };
+/** The sources of a text besides its facts. `origin` is the public origin, without a slash at the end. */
+type Place = { origin: string };
+
+const money = (totals: Facts<'rfq_notice'>['totals']): string =>
+  totals.map(({ amount, currency }) => writerFor(HOUSE_LOCALE).money(amount, currency)).join(' + ');
+
+const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Letter } = {
+  rfq_notice: ({ owner_id, handoff_id, lines, totals }, { origin }) => ({
+    subject: `New RFQ ${handoff_id}`,
+    paragraphs: [
+      `A buyer sent an RFQ: ${lines} ${lines === 1 ? 'line' : 'lines'}, in total ${money(totals)}. ` +
+        `The list is ${handoff_id} of the promoter ${owner_id}.`,
+      `Staff read it, with the contact of the buyer, by: tributary handoff rfq ${handoff_id}`,
+      `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
+    ],
+  }),
+};
+
+/** Makes the subject and both texts of a message. */
+export const renderLetter = async (
+  kind: MailKind,
+  facts: SealedMail['facts'],
+  place: Place,
+): Promise<MailTexts> => {
+  const { subject, paragraphs } = LETTERS[kind](facts, place);
+  const page = await html`<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${subject}</title></head>
+<body>
+${paragraphs.map((paragraph) => html`<p>${paragraph}</p>\n`)}</body>
+</html>
+`;
+  return { subject, text: `${paragraphs.join('\n\n')}\n`, html: page.toString() };
+};

@@ -1,0 +1,56 @@
+/** A service whose mail goes to channels of the test, with time that the test advances. */
+import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
+import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';
+import { mailWork } from '#src/app/mail/dispatching.ts';
+import { renderLetter } from '#src/interfaces/mail/letters.ts';
+import type { MailDelivery } from '#src/ports/mailer.ts';
+import { freshKey } from '../world/app.ts';
+import { rfqWorld, STAFF_MAIL } from './rfqs.ts';
+import { manualTime } from './manual-time.ts';
+import { playedChannel, runningOver } from './playing.ts';
+
+/** Opens a service with a mailbox of staff, without a dispatcher yet. */
+export const mailing = async () => {
+  const world = await rfqWorld({ EVENT_LOG_URL: 'memory:', READ_MODEL_URL: 'memory:', STAFF_MAIL });
+  const { app } = world;
+  const { deps: served } = app.service;
+  const time = manualTime(app.clock);
+  const live = playedChannel<MailDelivery>('smtp_250');
+  const test = playedChannel<MailDelivery>('mal_1.eml');
+  const { start, settle, stop } = runningOver(served);
+  const faults: unknown[] = [];
+  const deps: MailSendingDeps = {
+    ...served,
+    schedule: time.schedule,
+    onFault: (error) => faults.push(error),
+    mailers: { live: live.channel, test: test.channel },
+    render: (kind, facts) => renderLetter(kind, facts, { origin: served.origin() }),
+  };
+  return {
+    ...world,
+    time,
+    live,
+    test,
+    faults,
+    settle,
+    advance: (ms: number) => time.advance(ms, settle),
+    start: (over: Partial<MailSendingDeps> = {}) => {
+      const own = { ...deps, ...over };
+      return start(new Dispatcher(own, mailWork(own)));
+    },
+    /** The events of messages, in log order, without their prefix. */
+    async events(): Promise<string[]> {
+      const events = await served.log.readAll({ after: 0, limit: 10_000 });
+      return events.flatMap(({ type }) => (type.startsWith('Mail') ? type.slice(4) : []));
+    },
+    async desk(path: string) {
+      const answer = await app.desk('POST', path, { reason: freshKey() });
+      if (answer.status !== 200) throw new Error(answer.text);
+      await settle();
+    },
+    async end() {
+      await stop();
+      await app.close();
+    },
+  };
+};

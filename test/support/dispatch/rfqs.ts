@@ -1,0 +1,40 @@
+/** A service in which buyers send RFQs. */
+import type { AppDeps } from '#src/app/app.ts';
+import { feedProduct, freshKey, testApp, type TestApp } from '../world/app.ts';
+import { buyerOver } from '../world/server-over.ts';
+
+export const STAFF_MAIL = 'sales@house.example';
+export const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example' };
+
+/** Opens a service with one product and an agent of acme, with a live and a test key. */
+export const rfqWorld = async (env: Record<string, string>) => {
+  const app = await testApp(env);
+  await app.publish([feedProduct('MUG-1')]);
+  const keys = {
+    live: (await app.agent('acme')).key,
+    test: (await app.agent('acme', undefined, 'test')).key,
+  };
+  return {
+    app,
+    /** Sends an RFQ of 48 mugs; returns the id of its handoff. */
+    async sendRfq(space: 'live' | 'test' = 'live', over: Partial<AppDeps> = {}): Promise<string> {
+      const { id, review_url } = await createList(app, keys[space]);
+      const sent = { list_revision: 1, consent: true, contact: BUYER };
+      const outcome = await buyerOver({ ...app.service.deps, ...over }, review_url).send(sent);
+      if (!outcome.ok) throw new Error(outcome.detail);
+      return id;
+    },
+  };
+};
+
+const createList = async (app: TestApp, key: string) => {
+  const answer = await app.send({
+    method: 'POST',
+    url: '/api/affiliate/v1/handoffs',
+    key,
+    payload: { title: 'Mugs', line_items: [{ sku: 'MUG-1', quantity: 48 }] },
+    headers: { 'idempotency-key': freshKey() },
+  });
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body as { id: string; review_url: string };
+};
