@@ -24,10 +24,11 @@ export const submitLead = defineOperation({
   summary: 'Submit a lead, amend it or withdraw it, by your own external_id',
   guidance:
     'The first call with an external_id submits the lead. A later call, while the lead is submitted or accepted, ' +
-    'replaces all of it: what it omits is removed, except the source. The source may be set later, and is fixed once it ' +
-    'is not the agent; later events count for it. withdraw: true withdraws the lead. If another promoter has already ' +
-    'submitted the contact, the answer has state rejected and reason already_known. That is final: submit it again, ' +
-    'or with another contact, with a new external_id. Agents cannot set a commercial state.',
+    'replaces all of it: what it omits is removed, except the source. Without its contact the lead no longer holds it, ' +
+    'and another promoter can submit it. The source may be set later, and is fixed once it is not the agent; later ' +
+    'events count for it. withdraw: true withdraws the lead. If another promoter has already submitted the mailbox of ' +
+    'the contact, the answer has state rejected and reason already_known. That is final, and the lead holds nothing: ' +
+    'submit it again, or with another contact, with a new external_id. Agents cannot set a commercial state.',
   brief:
     'The first call with an external_id submits the lead; a later one, while it is submitted or accepted, replaces ' +
     'all of it except its source. withdraw: true withdraws it. State rejected with already_known is final: another ' +

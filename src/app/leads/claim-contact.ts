@@ -1,6 +1,7 @@
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';
+import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
 import type { Append } from '#src/ports/event-log.ts';
@@ -20,8 +21,8 @@ const CLASHES: Record<ContactClaimRejection, Clash> = {
 
 /**
  * Decides on the claim of a contact for a lead until `expiresAt`, in epoch milliseconds, which is appended with the
- * lead. The clash is `none` if the lead can hold the contact, `known` if a lead of another owner holds it, and `own` if
- * another lead of this owner does. The name of the claim's stream contains the contact as a keyed hash only. Test
+ * lead. The clash is `none` if the lead can hold the mailbox, `known` if a lead of another owner holds it, and `own` if
+ * another lead of this owner does. The name of the claim's stream contains the mailbox as a keyed hash only. Test
  * spaces have claims of their own.
  */
 export const decideContactClaim = async (
@@ -30,39 +31,41 @@ export const decideContactClaim = async (
   { leadId, email, expiresAt }: { leadId: string; email: string; expiresAt: number },
 ): Promise<{ clash: Clash; claims: readonly Append[] }> => {
   const claim = { owner_id: call.ownerId, lead_id: leadId, expires_at: expiresAt };
-  const stream = streamOfClaim(deps, call, email);
-  const decision = decideClaim(deps.ids, unkeyed(call), {
-    stream,
-    decider: contactClaim,
-    stored: await deps.log.readStream(stream),
-    command: { type: 'ClaimContact' as const, at: call.at, claim },
-  });
-  return decision.ok
-    ? { clash: 'none', claims: decision.appends }
-    : { clash: CLASHES[decision.rejected], claims: [] };
+  const command = { type: 'ClaimContact' as const, at: call.at, claim };
+  let claims: readonly Append[] | undefined;
+  for (const stream of streamsOfClaim(deps, call, email)) {
+    const stored = await deps.log.readStream(stream);
+    const claiming = { stream, decider: contactClaim, stored, command };
+    const decision = decideClaim(deps.ids, unkeyed(call), claiming);
+    if (!decision.ok) return { clash: CLASHES[decision.rejected], claims: [] };
+    claims ??= decision.appends;
+  }
+  return { clash: 'none', claims: claims ?? [] };
 };
 
 type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };
 
 /**
  * Releases the contact of a lead, if the lead holds it and `current`, the contact that the lead has now, has
- * another address.
+ * another mailbox.
  */
 export const releaseClaim = async (
   deps: ClaimDeps & Pick<Deps, 'vault'>,
   call: Call,
   { lead_id, contact, current }: Release,
 ): Promise<void> => {
-  const stream = await openClaimStream(deps, call, contact);
-  if (stream === undefined || stream === (await openClaimStream(deps, call, current))) return;
-  await decideAndAppend(deps, unkeyed(call), {
-    stream,
-    decider: contactClaim,
-    command: () => ({
-      type: 'ReleaseContact' as const,
-      holder: { owner_id: call.ownerId, lead_id },
-    }),
-  });
+  const streams = await openClaimStreams(deps, call, contact);
+  const [kept] = await openClaimStreams(deps, call, current);
+  if (streams[0] === kept) return;
+  for (const stream of streams)
+    await decideAndAppend(deps, unkeyed(call), {
+      stream,
+      decider: contactClaim,
+      command: () => ({
+        type: 'ReleaseContact' as const,
+        holder: { owner_id: call.ownerId, lead_id },
+      }),
+    });
 };
 
 /**
@@ -77,18 +80,20 @@ export const releaseAfterWrite = async (release: () => Promise<void>): Promise<v
   }
 };
 
-/** Opens a sealed contact and names the stream of its claim; undefined if it cannot be opened. */
-const openClaimStream = async (
+/** Opens a sealed contact and names the streams of its claim; none if it cannot be opened. */
+const openClaimStreams = async (
   deps: ClaimDeps & Pick<Deps, 'vault'>,
   call: Call,
   contact: string | undefined,
-): Promise<string | undefined> => {
+): Promise<string[]> => {
   const opened = contact ? await openOne(deps.vault, contact) : null;
-  if (typeof opened !== 'string') return undefined;
-  return streamOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
+  if (typeof opened !== 'string') return [];
+  return streamsOfClaim(deps, call, (JSON.parse(opened) as { email: string }).email);
 };
 
-const streamOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string => {
+/** The stream of the mailbox, and the one in which earlier versions claimed the address, if it is another. */
+const streamsOfClaim = ({ secrets }: ClaimDeps, { ownerId }: Call, email: string): string[] => {
   const space = isTestSpace(ownerId) ? 'test' : 'live';
-  return `claims-lead_${secrets.mac('claim', `${space}:${email.toLowerCase()}`)}`;
+  const names = new Set([mailboxOf(email), addressKey(email)]);
+  return [...names].map((name) => `claims-lead_${secrets.mac('claim', `${space}:${name}`)}`);
 };
