@@ -28,5 +28,6 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   viewSearch: { words: 'w', page: 1 },
   dispatchOutbound: { outbound_id: 'o' },
   dispatchPush: { push_id: 'p' },
+  dispatchMail: { mail_id: 'm' },
   finishErasures: {},
 };
