@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { EventType } from '#contracts/events/index.ts';
+import { mailbox } from '#contracts/fields.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { hostPort, isOrigin, mailbox, originList, proxies, smtpUrl } from './config/addresses.ts';
+import { hostPort, isOrigin, originList, proxies, smtpUrl } from './config/addresses.ts';
 
 /**
  * Event types that an earlier version does not know and that the service can do without during an

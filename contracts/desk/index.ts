@@ -9,6 +9,7 @@ import { acceptClock } from './clock.ts';
 import * as inbox from './inbox.ts';
 import * as keys from './keys.ts';
 import * as lists from './lists.ts';
+import * as owners from './owners.ts';
 import * as outreach from './outreach.ts';
 import * as records from './records.ts';
 import * as system from './system.ts';
@@ -42,6 +43,10 @@ export const deskOperations = registryOf({
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,
   resumeOutreach: outreach.resumeOutreach,
+  setOwnerProfile: owners.setOwnerProfile,
+  readOwnerProfile: owners.readOwnerProfile,
+  confirmOwnerMailbox: owners.confirmOwnerMailbox,
+  removeOwnerProfile: owners.removeOwnerProfile,
   listApprovals: approvals.listApprovals,
   showApproval: approvals.showApproval,
   approveOutbound: approvals.approveOutbound,

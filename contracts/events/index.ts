@@ -10,6 +10,7 @@ import * as key from './key.ts';
 import * as lead from './lead.ts';
 import * as link from './link.ts';
 import * as mail from './mail.ts';
+import * as owner from './owner.ts';
 import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
@@ -34,6 +35,7 @@ export const EVENTS = Object.freeze({
   ...task,
   ...push,
   ...mail,
+  ...owner,
   ...activity,
   ...privacy,
   ...clock,
@@ -68,6 +70,7 @@ export const OUTREACH_EVENTS = typesOf(outreach);
 export const TASK_EVENTS = typesOf(task);
 export const PUSH_EVENTS = typesOf(push);
 export const MAIL_EVENTS = typesOf(mail);
+export const OWNER_EVENTS = typesOf(owner);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
@@ -81,3 +84,4 @@ export type OutreachEventType = (typeof OUTREACH_EVENTS)[number];
 export type TaskEventType = (typeof TASK_EVENTS)[number];
 export type PushEventType = (typeof PUSH_EVENTS)[number];
 export type MailEventType = (typeof MAIL_EVENTS)[number];
+export type OwnerEventType = (typeof OWNER_EVENTS)[number];

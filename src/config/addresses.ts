@@ -1,4 +1,4 @@
-/** Settings that name hosts, origins and mailboxes. */
+/** Settings that name hosts and origins. */
 import { z } from 'zod';
 
 /** Normalizes host and port as URLs do, because they are compared with parts of URLs. */
@@ -39,12 +39,6 @@ export const proxies = z
     const value = entries.join();
     return value === 'true' || value === 'false' ? value === 'true' : value;
   });
-
-/** A mailbox, which may have letters beyond ASCII. */
-export const mailbox = z.email({
-  pattern: z.regexes.unicodeEmail,
-  error: 'must be a mail address',
-});
 
 /** An SMTP server. Errors do not quote the URL: it may contain a password. */
 export const smtpUrl = z

@@ -1,10 +1,13 @@
 import type { AgentRecord } from '#contracts/records/access.ts';
 import type { AgentCommand, AgentRejection, AgentState } from '#src/domain/access.ts';
 import { agent } from '#src/domain/access.ts';
+import type { Append } from '#src/ports/event-log.ts';
 import { accessScope, type AgentRow } from '#src/ports/rows.ts';
 import type { RejectedBy } from '../events/decide-and-append.ts';
 import { nameOf } from '../events/hash.ts';
 import { AGENT_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import type { MailFacts } from '../mail/mail-kinds.ts';
+import { noticeOfAccess } from '../mail/owner-notices.ts';
 import type { DeskCall } from '../pipeline/call.ts';
 import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
 import { type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
@@ -76,6 +79,7 @@ export const requestAccess: DeskHandler<'requestAccess'> = async (deps, input, c
 };
 
 type DecisionInput = { agent_id: string; reason: string; scopes?: string[] | undefined };
+/** `call` is for the owner of the agent. */
 type DecisionContext = { role: 'owner' | 'staff'; call: DeskCall };
 type AgentDecision = (
   input: DecisionInput,
@@ -94,22 +98,52 @@ const decide =
     return changeAgent(deps, call, {
       ownerId,
       agentId,
-      command: command(input, { role, call }, deps),
+      command: command(input, { role, call: { ...call, ownerId } }, deps),
     });
   };
 
+/** Makes the append of the notice of a decision to the owner. */
+const noticeFor = (
+  deps: DeskDeps,
+  call: DeskCall,
+  { state, ...decision }: { state: AgentState | undefined } & Decided,
+): Promise<Append[]> | Append[] =>
+  state
+    ? noticeOfAccess(deps, call, {
+        agent_id: state.agent_id,
+        name: state.pending?.name ?? state.name,
+        ...decision,
+      })
+    : [];
+
+type Decided = Omit<MailFacts['access_decision'], 'agent_id' | 'name'>;
+
 export const approveAccess: DeskHandler<'approveAccess'> = decide(
-  ({ scopes, reason }, { call }, deps) =>
+  ({ scopes: given, reason }, { call }, deps) =>
     async (state, stored) => {
       const askers = state?.pending ? actorOfLast(stored, ['AccessRequested']) : [];
       const refusal = await refuseDependent(deps, call.actor, { askers });
-      return refusal ?? { type: 'ApproveAccess', scopes: scopes ?? state?.requested ?? [], reason };
+      if (refusal) return refusal;
+      const { requested = [] } = state ?? {};
+      const scopes = given ?? requested;
+      const isPartial = requested.some((scope) => !scopes.includes(scope));
+      const outcome = isPartial ? 'partial' : 'granted';
+      return {
+        command: { type: 'ApproveAccess', scopes, reason },
+        effects: await noticeFor(deps, call, { state, outcome, scopes, reason }),
+      };
     },
 );
-export const denyAccess: DeskHandler<'denyAccess'> = decide(({ reason }) => () => ({
-  type: 'DenyAccess',
-  reason,
-}));
+export const denyAccess: DeskHandler<'denyAccess'> = decide(
+  ({ reason }, { call }, deps) =>
+    async (state) => {
+      const { granted: scopes = [] } = state ?? {};
+      return {
+        command: { type: 'DenyAccess', reason },
+        effects: await noticeFor(deps, call, { state, outcome: 'denied', scopes, reason }),
+      };
+    },
+);
 export const suspendAgent: DeskHandler<'suspendAgent'> = decide(({ reason }, { role }) => () => ({
   type: 'SuspendAgent',
   role,

@@ -6,6 +6,7 @@ import type { LeadRejection } from '#src/domain/lead.ts';
 import type { LinkRejection } from '#src/domain/link.ts';
 import type { OutboundRejection } from '#src/domain/outbound.ts';
 import type { OutreachRejection } from '#src/domain/outreach.ts';
+import type { ProfileRejection } from '#src/domain/owners/profile.ts';
 import type { ProductRejection } from '#src/domain/product.ts';
 import { type Refusal, refuse } from '../pipeline/outcome.ts';
 import type { RejectedBy } from './decide-and-append.ts';
@@ -75,6 +76,10 @@ export const OUTBOUND_PROBLEMS: ProblemByRejection<OutboundRejection> = {
 
 export const OUTREACH_PROBLEMS: ProblemByRejection<OutreachRejection> = {
   never_configured: 'state_conflict',
+};
+
+export const PROFILE_PROBLEMS: ProblemByRejection<ProfileRejection> = {
+  profile_unknown: 'resource_not_found',
 };
 
 /** Starts the detail of a rejection with a capital letter and ends it with a full stop. */

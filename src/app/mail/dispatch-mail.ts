@@ -20,7 +20,7 @@ import type { SystemCall } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { done, type Outcome } from '../pipeline/outcome.ts';
 import { openOne } from '../privacy/sealed-texts.ts';
-import { MAIL_KINDS, type MailKind, type SealedMail } from './mail-kinds.ts';
+import { MAIL_KINDS, type MailFacts, type MailKind, type SealedMail } from './mail-kinds.ts';
 import { mailStream } from './queue-mail.ts';
 
 /** The subject and both texts of a message. */
@@ -34,7 +34,7 @@ export type MailSendingDeps = Pick<
     /** Messages of test spaces never leave the machine. */
     mailers: { live: Mailer; test: Mailer };
     /** Makes the texts of a message. */
-    render(kind: MailKind, facts: SealedMail['facts']): Promise<MailTexts>;
+    render<Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]): Promise<MailTexts>;
   };
 
 type Work = { deps: MailSendingDeps; call: SystemCall; stream: string; state: MailState };

@@ -10,6 +10,14 @@ export type MailFacts = {
     lines: number;
     totals: EventData<'HandoffCreated'>['totals'];
   };
+  /** To the owner of the agent. */
+  access_decision: {
+    agent_id: string;
+    name: string;
+    outcome: 'granted' | 'partial' | 'denied';
+    scopes: readonly string[];
+    reason: string;
+  };
 };
 
 export type MailKind = keyof MailFacts;
@@ -23,4 +31,6 @@ export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: 
  */
 export const MAIL_KINDS: Readonly<Record<MailKind, { sendMs: number; isRepeatable: boolean }>> = {
   rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  // The agent sees the decision with getConnection, too.
+  access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

@@ -17,6 +17,7 @@ import { listHistory } from '../events/list-history.ts';
 import { listHandoffs } from '../handoffs/list-handoffs.ts';
 import { listLinks } from '../links/list-links.ts';
 import * as keys from '../access/keys.ts';
+import * as owners from '../owners/profile.ts';
 import * as outreach from '../outreach/controls.ts';
 import {
   listProjections,
@@ -59,6 +60,10 @@ export const deskHandlers: DeskHandlers = {
   getOutreach: outreach.getOutreach,
   haltOutreach: outreach.haltOutreach,
   resumeOutreach: outreach.resumeOutreach,
+  setOwnerProfile: owners.setOwnerProfile,
+  readOwnerProfile: owners.readOwnerProfile,
+  confirmOwnerMailbox: owners.confirmOwnerMailbox,
+  removeOwnerProfile: owners.removeOwnerProfile,
   listApprovals,
   showApproval: approvals.showApproval,
   approveOutbound: approvals.approveOutbound,

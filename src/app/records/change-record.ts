@@ -1,6 +1,11 @@
 import type { Decider } from '#src/domain/decider.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { decideAndAppend, type RejectedBy, traceOf } from '../events/decide-and-append.ts';
+import {
+  decideAndAppend,
+  type RejectedBy,
+  traceOf,
+  type WithAppends,
+} from '../events/decide-and-append.ts';
 import type { EventWriter } from '../events/idempotency.ts';
 import type { Call } from '../pipeline/call.ts';
 import { done, type Outcome, type Refusal } from '../pipeline/outcome.ts';
@@ -11,7 +16,9 @@ type Event = { type: string; data: object };
 export type CommandFrom<State, Command> = (
   state: State | undefined,
   stored: readonly StoredEvent[],
-) => Command | Refusal | Promise<Command | Refusal>;
+) => Made<Command> | Promise<Made<Command>>;
+
+type Made<Command> = Command | WithAppends<Command> | Refusal;
 
 /** A command on a record of `ownerId`, and how its outcome becomes an answer. */
 type Change<State, Command, E extends Event, Reason extends string, Value> = {

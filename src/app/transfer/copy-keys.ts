@@ -16,6 +16,7 @@ const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' | 'sealed_fo
   HandoffCreated: 'handoff_id',
   PushConfigCreated: 'sealed_for',
   MailQueued: 'sealed_for',
+  OwnerProfileSet: 'sealed_for',
 };
 const PAGE_EVENTS = 500;
 

@@ -15,6 +15,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   clock: { section: SERVICE, about: 'Decide whether the clock or the log is right' },
   access: { section: ACCESS, about: 'Review which agents may act' },
   key: { section: ACCESS, about: 'Manage the API keys of agents' },
+  owner: { section: ACCESS, about: 'Manage who the promoters are, and where notices to them go' },
   token: { section: ACCESS, about: 'Manage the tokens of people at the desk' },
   catalog: { section: RECORDS, about: 'Publish and withdraw products' },
   lead: { section: RECORDS, about: 'Manage leads' },

@@ -166,6 +166,10 @@ const VERBS: Verbs = {
   getOutreach: { words: 'outreach show' },
   haltOutreach: { text: haltText },
   resumeOutreach: { text: haltText },
+  setOwnerProfile: { words: 'owner set' },
+  readOwnerProfile: { words: 'owner show' },
+  confirmOwnerMailbox: { words: 'owner confirm' },
+  removeOwnerProfile: { words: 'owner remove' },
   listApprovals: { words: 'approvals list', text: requestsText },
   showApproval: { words: 'approvals show', text: approvalText },
   approveOutbound: {

@@ -1,17 +1,19 @@
 /** The texts of messages: each as plain text and as small HTML, from the same paragraphs. */
 import { html } from 'hono/html';
-import { DESK_BASE } from '#contracts/places.ts';
+import { AGENT_BASE, DESK_BASE } from '#contracts/places.ts';
 import type { MailTexts } from '#src/app/mail/dispatch-mail.ts';
-import type { MailKind, SealedMail } from '#src/app/mail/mail-kinds.ts';
+import type { MailFacts, MailKind } from '#src/app/mail/mail-kinds.ts';
 import { HOUSE_LOCALE, writerFor } from '../portal/layout/money.ts';
 
-type Facts<Kind extends MailKind> = SealedMail<Kind>['facts'];
+type Facts<Kind extends MailKind> = MailFacts[Kind];
 type Letter = { subject: string; paragraphs: readonly string[] };
 /** The sources of a text besides its facts. `origin` is the public origin, without a slash at the end. */
 type Place = { origin: string };
 
 const money = (totals: Facts<'rfq_notice'>['totals']): string =>
   totals.map(({ amount, currency }) => writerFor(HOUSE_LOCALE).money(amount, currency)).join(' + ');
+
+const OUTCOMES = { granted: 'granted', partial: 'granted in part', denied: 'denied' };
 
 const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Letter } = {
   rfq_notice: ({ owner_id, handoff_id, lines, totals }, { origin }) => ({
@@ -23,12 +25,21 @@ const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Lette
       `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
     ],
   }),
+  access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
+    subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
+    paragraphs: [
+      `Staff decided on the access of your agent ${name} (${agent_id}): ${OUTCOMES[outcome]}.`,
+      `Its scopes now: ${scopes.length > 0 ? scopes.join(', ') : 'none'}.`,
+      `Reason: ${reason}`,
+      `The agent sees this with its key: GET ${origin}${AGENT_BASE}/connection`,
+    ],
+  }),
 };
 
 /** Makes the subject and both texts of a message. */
-export const renderLetter = async (
-  kind: MailKind,
-  facts: SealedMail['facts'],
+export const renderLetter = async <Kind extends MailKind>(
+  kind: Kind,
+  facts: Facts<Kind>,
   place: Place,
 ): Promise<MailTexts> => {
   const { subject, paragraphs } = LETTERS[kind](facts, place);

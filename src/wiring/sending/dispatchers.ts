@@ -6,7 +6,7 @@ import { pushChannel } from '#src/adapters/delivery/push.ts';
 import { makeDirectory } from '#src/adapters/system/directory.ts';
 import type { Scheduling } from '#src/app/dispatch/attempts.ts';
 import { Dispatcher } from '#src/app/dispatch/dispatcher.ts';
-import type { MailSendingDeps } from '#src/app/mail/dispatch-mail.ts';
+import type { MailFacts, MailKind } from '#src/app/mail/mail-kinds.ts';
 import { outreachWork } from '#src/app/outreach/dispatching.ts';
 import type { Deps } from '#src/app/pipeline/deps.ts';
 import { mailWork } from '#src/app/mail/dispatching.ts';
@@ -54,7 +54,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     onFault: (error: unknown, item?: Item) =>
       logger.error(faultOf(error, 'mail', item), 'mail is delayed'),
     mailers,
-    render: (...[kind, facts]: Parameters<MailSendingDeps['render']>) =>
+    render: <Kind extends MailKind>(kind: Kind, facts: MailFacts[Kind]) =>
       renderLetter(kind, facts, { origin: deps.origin() }),
   };
   // Each has its own limit of requests at a time, so that slow receivers of one do not delay the other.

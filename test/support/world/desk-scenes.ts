@@ -6,6 +6,8 @@ import { outreachActs } from './outreach-acts.ts';
 
 const HOUR_MS = 3_600_000;
 
+const PROFILE = { name: 'Acme Promotions', postal_address: '1 High Street\nLondon' };
+
 export type Asked = { path: string; body: object };
 /** A write, another one that has the same key by mistake, and a later change of the record. */
 export type Scene = { first: Asked; other: Asked; later: (id: string) => Asked };
@@ -49,6 +51,11 @@ const outreach = (mode: string): Asked =>
   to('/outreach/acme', { mode, approvals_required: 1, channels: FILES });
 export const turn = (verb: 'halt' | 'resume', owner_id?: string, why = reason): Asked =>
   to(`/outreach-${verb}`, { reason: why, ...(owner_id !== undefined && { owner_id }) });
+const profile = (owner: string): Asked =>
+  to(`/owners/${owner}/profile`, { ...PROFILE, mailbox: `office@${owner}.example` });
+const confirmMailbox = (owner: string): Asked =>
+  to(`/owners/${owner}/mailbox/confirm`, { mailbox: `office@${owner}.example`, reason });
+const removeProfile = (owner: string): Asked => to(`/owners/${owner}/profile/remove`);
 const decide = (verb: string, { id, content_sha256 }: Request) =>
   to(`/approvals/${id}/${verb}`, { content_sha256, ...(verb !== 'approve' && { reason }) });
 const cancel = ({ id }: { id: string }): Asked => to(`/approvals/${id}/cancel`);
@@ -200,6 +207,15 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     requestOutboundChanges: decided('request-changes'),
     cancelOutbound: either(request, cancel, cancel),
     observeOutbound: either(lost, observe, observe),
+    setOwnerProfile: async () => scene(profile('acme'), profile('beta'), removeProfile('acme')),
+    confirmOwnerMailbox: async () => {
+      for (const owner of ['acme', 'beta']) await atDesk(app, profile(owner));
+      return scene(confirmMailbox('acme'), confirmMailbox('beta'), removeProfile('acme'));
+    },
+    removeOwnerProfile: async () => {
+      for (const owner of ['acme', 'beta']) await atDesk(app, profile(owner));
+      return scene(removeProfile('acme'), removeProfile('beta'), profile('acme'));
+    },
     acceptClock: async () => {
       const { log, ids, clock } = app.service.deps;
       const meta = { at: clock.now() + 24 * HOUR_MS, actor: 'desk:t', surface: 'desk' };

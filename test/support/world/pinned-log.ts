@@ -4,7 +4,7 @@
  */
 import type { EventData } from '#contracts/events/index.ts';
 import { type Given, happened, MIDNIGHT } from './fold.ts';
-import { MAIL, OUTREACH, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
+import { MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const DIMS = {
@@ -294,6 +294,7 @@ export const PINNED_LOG: readonly Given[] = (() => {
     RECORD,
     PUSH,
     MAIL,
+    OWNERS,
   ].flat();
   const longest = Math.max(...stories.map(({ told }) => told.length));
   const given: Given[] = [];

@@ -186,6 +186,18 @@ export const MAIL = [
   story('bert-mail_4', queued(4)),
 ];
 
+const PROFILE = { sealed_for: 'own_1', sealed_profile: 's1.own_1.profile' };
+
+export const OWNERS = [
+  story(
+    'anna-owner_profile',
+    ['OwnerProfileSet', PROFILE],
+    ['OwnerMailboxConfirmed', { sealed_reason: 's1.own_1.why' }],
+    ['OwnerProfileSet', { ...PROFILE, keeps_mailbox: true }],
+    ['OwnerProfileRemoved', { reason: 'left' }],
+  ),
+];
+
 export const RECORD = [
   story('anna-activity_1.0', [
     'ActivityRecorded',

@@ -35,6 +35,7 @@ const STORIES: readonly (readonly EventType[])[] = [
   events.TASK_EVENTS,
   events.PUSH_EVENTS,
   events.MAIL_EVENTS,
+  events.OWNER_EVENTS,
 ];
 
 /** The event types that each of these read models has to fold. */

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { line, mailbox, ownerId, text, time } from '../fields.ts';
+import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
+
+/* Who an owner is, and the mailbox that gets the notices to the owner. */
+
+const profile = {
+  name: line(200).describe('Name of the person or company'),
+  postal_address: text(500).describe('Postal address, with line breaks'),
+  mailbox: mailbox.describe('Where notices to the owner are sent, once it is confirmed'),
+};
+const exampleProfile = {
+  name: 'Acme Promotions Ltd',
+  postal_address: '1 High Street\nLondon',
+  mailbox: 'office@acme.example',
+};
+
+/** What a change answers: nothing about a person, because a retry gets it again after a removal. */
+const changed = z.object({
+  owner_id: z.string(),
+  mailbox_confirmed: z.boolean(),
+  updated_at: time,
+});
+const changedExample = (mailbox_confirmed: boolean) => ({
+  owner_id: 'acme',
+  mailbox_confirmed,
+  updated_at: EXAMPLE_AT,
+});
+
+export const setOwnerProfile = deskCommand({
+  roles: ['staff'],
+  path: '/owners/{owner_id}/profile',
+  summary: "Set an owner's name, postal address and mailbox",
+  guidance:
+    'Replaces the profile. Another mailbox must be confirmed before notices are sent to it: the decision on a request ' +
+    'for access. Notices never contain a contact of a buyer.',
+  fields: { owner_id: ownerId, ...profile },
+  output: changed,
+  example: {
+    name: 'a company',
+    input: { idempotency_key: 'acme-profile', owner_id: 'acme', ...exampleProfile },
+    output: changedExample(false),
+  },
+});
+
+export const readOwnerProfile = deskQuery({
+  roles: ['owner', 'staff'],
+  readsPersonalData: true,
+  path: '/owners/{owner_id}/profile',
+  summary: "Read an owner's profile",
+  guidance: 'mailbox_confirmed_at is missing until the mailbox is confirmed.',
+  fields: { owner_id: ownerId },
+  output: z.object({
+    owner_id: z.string(),
+    name: z.string(),
+    postal_address: z.string(),
+    mailbox: z.string(),
+    mailbox_confirmed_at: time.optional(),
+    updated_at: time,
+  }),
+  example: {
+    name: 'a company',
+    input: { owner_id: 'acme' },
+    output: { owner_id: 'acme', ...exampleProfile, updated_at: EXAMPLE_AT },
+  },
+});
+
+export const confirmOwnerMailbox = deskCommand({
+  roles: ['staff'],
+  path: '/owners/{owner_id}/mailbox/confirm',
+  summary: "Record that the mailbox of an owner's profile belongs to the owner",
+  guidance:
+    'Name the mailbox that you have checked: another one than that of the profile is refused.',
+  fields: {
+    owner_id: ownerId,
+    mailbox: mailbox.describe('The mailbox that was checked'),
+    reason: line(500).describe('How you know that it is the mailbox of the owner'),
+  },
+  output: changed,
+  example: {
+    name: 'a call',
+    input: {
+      idempotency_key: 'acme-mailbox',
+      owner_id: 'acme',
+      mailbox: exampleProfile.mailbox,
+      reason: 'It is in the signed contract',
+    },
+    output: changedExample(true),
+  },
+});
+
+export const removeOwnerProfile = deskCommand({
+  roles: ['staff'],
+  path: '/owners/{owner_id}/profile/remove',
+  summary: "Remove an owner's profile and destroy the key of its texts",
+  guidance: 'No notice is sent to the owner any more, and none that is queued.',
+  fields: {
+    owner_id: ownerId,
+    reason: line(500).describe('Stays in the log as it is: name no person'),
+  },
+  output: changed,
+  example: {
+    name: 'a former promoter',
+    input: { idempotency_key: 'acme-left', owner_id: 'acme', reason: 'The contract ended' },
+    output: changedExample(false),
+  },
+});

@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { sealed } from './shared.ts';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+
+/** Replaces the profile before. Its texts are sealed for the subject `sealed_for`, a new one each time. */
+export const OwnerProfileSet = z.object({
+  sealed_for: z.string(),
+  /** Name, postal address and mailbox, as sealed JSON. */
+  sealed_profile: sealed,
+  /** The mailbox is that of the profile before, so a confirmation stays valid. */
+  keeps_mailbox: z.boolean().optional(),
+});
+
+/** Staff know that the mailbox is the owner's. */
+export const OwnerMailboxConfirmed = z.object({ sealed_reason: sealed });
+
+export const OwnerProfileRemoved = z.object({ reason: z.string() });

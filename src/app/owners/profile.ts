@@ -1,0 +1,154 @@
+import {
+  ownerProfile,
+  type ProfileCommand,
+  type ProfileRejection,
+  type ProfileState,
+} from '#src/domain/owners/profile.ts';
+import { stateOf } from '../events/fold.ts';
+import { PROFILE_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import type { RejectedBy } from '../events/decide-and-append.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { type DeskDeps, type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.ts';
+import { done, refuse } from '../pipeline/outcome.ts';
+import { openOne } from '../privacy/sealed-texts.ts';
+import { changeRecord, type CommandFrom } from '../records/change-record.ts';
+import { iso } from '../shared/time.ts';
+
+type Profile = { name: string; postal_address: string; mailbox: string };
+
+const NO_PROFILE = refuse('resource_not_found', 'The owner has no profile.');
+const OTHER_MAILBOX = refuse(
+  'state_conflict',
+  'The profile has another mailbox. Read it, and check that one.',
+);
+
+const profileStream = (ownerId: string): string => `${ownerId}-owner_profile`;
+
+const openProfile = async (
+  { vault }: Pick<Deps, 'vault'>,
+  state: ProfileState | undefined,
+): Promise<Profile | undefined> => {
+  if (state?.status !== 'set') return undefined;
+  const opened = await openOne(vault, state.sealed_profile);
+  return typeof opened === 'string' ? (JSON.parse(opened) as Profile) : undefined;
+};
+
+const readState = (deps: Pick<Deps, 'log'>, ownerId: string): Promise<ProfileState | undefined> =>
+  stateOf(deps, { stream: profileStream(ownerId), decider: ownerProfile });
+
+/** Reads the mailbox for notices to an owner, and the subject of its seal; undefined unless it is confirmed. */
+export const confirmedMailbox = async (
+  deps: Pick<Deps, 'log' | 'vault'>,
+  ownerId: string,
+): Promise<{ mailbox: string; sealedFor: string } | undefined> => {
+  const state = await readState(deps, ownerId);
+  if (state?.confirmed_at === undefined) return undefined;
+  const profile = await openProfile(deps, state);
+  return profile && { mailbox: profile.mailbox, sealedFor: state.sealed_for };
+};
+
+const changeProfile = (
+  deps: DeskDeps,
+  call: DeskCall,
+  { ownerId, command }: { ownerId: string; command: CommandFrom<ProfileState, ProfileCommand> },
+) =>
+  changeRecord(deps, call, {
+    ownerId,
+    stream: profileStream(ownerId),
+    decider: ownerProfile,
+    command,
+    refusal: (rejection: RejectedBy<ProfileRejection>) =>
+      refuseRejected(PROFILE_PROBLEMS, rejection, NO_PROFILE),
+    render: ({ confirmed_at, updated_at }) => ({
+      owner_id: ownerId,
+      mailbox_confirmed: confirmed_at !== undefined,
+      updated_at: iso(updated_at),
+    }),
+  });
+
+/** Destroys the key of a profile that is not the present one. */
+const forget = async ({ vault }: DeskDeps, before: ProfileState | undefined): Promise<void> => {
+  if (before) await vault.destroy(before.sealed_for);
+};
+
+export const setOwnerProfile: DeskHandler<'setOwnerProfile'> = async (deps, input, call) => {
+  const { owner_id: ownerId, name, postal_address, mailbox } = input;
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  const subject = `own_${deps.ids.uuid().replaceAll('-', '')}`;
+  let before: ProfileState | undefined;
+  const outcome = await changeProfile(deps, call, {
+    ownerId,
+    async command(state) {
+      before = state;
+      const sealed = await deps.vault.seal(
+        subject,
+        JSON.stringify({ name, postal_address, mailbox } satisfies Profile),
+      );
+      if (sealed === null) throw new Error(`${subject} is new and was erased`);
+      const isKept = (await openProfile(deps, state))?.mailbox === mailbox;
+      return {
+        type: 'SetProfile' as const,
+        profile: {
+          sealed_for: subject,
+          sealed_profile: sealed,
+          ...(isKept && { keeps_mailbox: true }),
+        },
+      };
+    },
+  });
+  if (outcome.ok) await forget(deps, before);
+  return outcome;
+};
+
+export const readOwnerProfile: DeskHandler<'readOwnerProfile'> = async (deps, input, call) => {
+  const { owner_id } = input;
+  if (!mayActFor(call, owner_id)) return NO_OWNER;
+  const state = await readState(deps, owner_id);
+  const profile = await openProfile(deps, state);
+  if (!state || !profile) return NO_PROFILE;
+  const { confirmed_at, updated_at } = state;
+  return done({
+    owner_id,
+    ...profile,
+    ...(confirmed_at !== undefined && { mailbox_confirmed_at: iso(confirmed_at) }),
+    updated_at: iso(updated_at),
+  });
+};
+
+export const confirmOwnerMailbox: DeskHandler<'confirmOwnerMailbox'> = async (
+  deps,
+  { owner_id: ownerId, mailbox, reason },
+  call,
+) => {
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  return changeProfile(deps, call, {
+    ownerId,
+    async command(state) {
+      const profile = await openProfile(deps, state);
+      if (!state || !profile) return NO_PROFILE;
+      if (profile.mailbox !== mailbox) return OTHER_MAILBOX;
+      const sealedReason = await deps.vault.seal(state.sealed_for, reason);
+      return sealedReason === null ? NO_PROFILE : { type: 'ConfirmMailbox' as const, sealedReason };
+    },
+  });
+};
+
+/** Appends the event before it destroys the key; a repetition of the command destroys what a crash left. */
+export const removeOwnerProfile: DeskHandler<'removeOwnerProfile'> = async (
+  deps,
+  { owner_id: ownerId, reason },
+  call,
+) => {
+  if (!mayActFor(call, ownerId)) return NO_OWNER;
+  let before: ProfileState | undefined;
+  const outcome = await changeProfile(deps, call, {
+    ownerId,
+    command(state) {
+      before = state;
+      return { type: 'RemoveProfile' as const, reason };
+    },
+  });
+  if (outcome.ok) await forget(deps, before);
+  return outcome;
+};

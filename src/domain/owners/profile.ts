@@ -1,0 +1,57 @@
+import type { EventData, EventOf, OwnerEventType } from '#contracts/events/index.ts';
+import { accept, type Decider, firstVersion, nextVersion, reject } from '../decider.ts';
+
+type Event = EventOf<OwnerEventType>;
+type Profile = EventData<'OwnerProfileSet'>;
+
+export type ProfileCommand =
+  | { type: 'SetProfile'; profile: Profile }
+  | { type: 'ConfirmMailbox'; sealedReason: string }
+  | { type: 'RemoveProfile'; reason: string };
+
+export type ProfileRejection = 'profile_unknown';
+
+/** Who an owner is, and where notices to the owner are sent. */
+export type ProfileState = Profile & {
+  status: 'set' | 'removed';
+  /** When the mailbox was confirmed, in epoch milliseconds. */
+  confirmed_at?: number | undefined;
+  created_at: number;
+  updated_at: number;
+  version: number;
+};
+
+export const ownerProfile: Decider<ProfileState, ProfileCommand, Event, ProfileRejection> = {
+  evolve(state, event) {
+    const { at } = event;
+    if (event.type === 'OwnerProfileSet')
+      return {
+        ...event.data,
+        status: 'set',
+        confirmed_at: event.data.keeps_mailbox ? state?.confirmed_at : undefined,
+        ...(state ? { ...nextVersion(state, at), created_at: state.created_at } : firstVersion(at)),
+      };
+    if (!state) throw new Error(`${event.type} on a profile that was never set`);
+    const next = { ...state, ...nextVersion(state, at) };
+    return event.type === 'OwnerProfileRemoved'
+      ? { ...next, status: 'removed', confirmed_at: undefined }
+      : { ...next, confirmed_at: at };
+  },
+
+  decide(state, command) {
+    if (command.type === 'SetProfile')
+      return accept({ type: 'OwnerProfileSet', data: command.profile });
+    if (!state) return reject('profile_unknown', 'the owner has no profile');
+    if (command.type === 'RemoveProfile')
+      return state.status === 'removed'
+        ? accept()
+        : accept({ type: 'OwnerProfileRemoved', data: { reason: command.reason } });
+    if (state.status === 'removed') return reject('profile_unknown', 'the owner has no profile');
+    return state.confirmed_at === undefined
+      ? accept({
+          type: 'OwnerMailboxConfirmed',
+          data: { sealed_reason: command.sealedReason },
+        })
+      : accept();
+  },
+};
