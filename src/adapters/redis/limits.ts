@@ -38,6 +38,8 @@ export type RedisLimitsOptions = {
   name: string;
   /** Called once for each outage. */
   onFault?(error: unknown): void;
+  /** Longest silence of Redis during a call, in milliseconds. */
+  answerMs?: number;
 };
 
 /**
@@ -45,12 +47,12 @@ export type RedisLimitsOptions = {
  * when the server cannot be used.
  */
 export const redisLimits = async (options: RedisLimitsOptions): Promise<RedisLimits> => {
-  const { url, log, name, onFault = () => {} } = options;
+  const { url, log, name, onFault = () => {}, answerMs = ANSWER_MS } = options;
   const { reads, close } = await connect(url, onFault);
   const keys = keysOf(log);
   const breaker = new CircuitBreaker({
-    silenceMsMax: ANSWER_MS,
-    waitMsMax: ANSWER_MS_MAX,
+    silenceMsMax: answerMs,
+    waitMsMax: Math.max(answerMs, ANSWER_MS_MAX),
     probe: () => reads.ping(),
     bytes: () => bytesOf(reads),
   });

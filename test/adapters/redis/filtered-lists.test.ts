@@ -10,6 +10,7 @@ import {
 } from '../../support/redis/redis-server.ts';
 import { LISTED } from '../../support/oracle/listed-leads.ts';
 import { remoteReadersOf } from '../../support/world/readers.ts';
+import { HANG_MS } from '../../support/hang.ts';
 
 describe.skipIf(!hasRedis)(`A single Redis, ${ON_REDIS}`, () => {
   let redis: TestRedis;
@@ -23,7 +24,7 @@ describe.skipIf(!hasRedis)(`A single Redis, ${ON_REDIS}`, () => {
     'redis',
     async () => {
       const log = `lists-${(logs += 1)}`;
-      const store = await redisStore({ url: redis.url, log, projections: LISTED, readMs: 10_000 });
+      const store = await redisStore({ url: redis.url, log, projections: LISTED, readMs: HANG_MS });
       const close = async () => {
         await store.close();
       };

@@ -5,6 +5,7 @@ import type { Limiter } from '#src/app/limits/limiter.ts';
 import { SharedLimiter } from '#src/app/limits/shared-limiter.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { until } from '../../support/clients/cli.ts';
+import { HANG_MS } from '../../support/hang.ts';
 import type { TestRedis } from '../../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../../support/redis/redis-server.ts';
 
@@ -26,7 +27,8 @@ describe.skipIf(!hasRedis)(`rate limits ${ON_REDIS}`, () => {
 
   const counts = async (...names: string[]): Promise<RedisLimits[]> => {
     const made: RedisLimits[] = [];
-    for (const name of names) made.push(await redisLimits({ url: redis.url, log: 'log', name }));
+    const options = { url: redis.url, log: 'log', answerMs: HANG_MS };
+    for (const name of names) made.push(await redisLimits({ ...options, name }));
     open.push(...made);
     return made;
   };

@@ -13,6 +13,7 @@ import { partitionOf } from '#src/ports/read-model.ts';
 import { StartupError } from '#src/ports/startup-error.ts';
 import { certificateFor } from '../../support/processes/certificate.ts';
 import { directories } from '../../support/processes/directories.ts';
+import { HANG_MS } from '../../support/hang.ts';
 import type { TestRedis } from '../../support/redis/redis-server.ts';
 import { endRedis, hasRedis, ON_REDIS, startRedis } from '../../support/redis/redis-server.ts';
 
@@ -31,7 +32,7 @@ const refusal = async (url: string): Promise<string> => {
 
 /** Writes and reads a row, and uses everything else that a process needs. */
 const works = async (url: URL): Promise<void> => {
-  const store = await redisStore({ url, log: 'one', readMs: 10_000 });
+  const store = await redisStore({ url, log: 'one', readMs: HANG_MS });
   const write = { scope: 'anna', key: 'k', row: { n: 1 }, sort: 1 };
   await store.commit(SPACE, [{ partition: partitionOf('anna'), from: 0, to: 1, writes: [write] }]);
   await store.goLive('things', SPACE);
@@ -42,7 +43,7 @@ const works = async (url: URL): Promise<void> => {
   expect(await membership.renew(1_000)).toEqual(['me']);
   await membership.leave();
   await membership.close();
-  const limits = await redisLimits({ url, log: 'one', name: 'me' });
+  const limits = await redisLimits({ url, log: 'one', name: 'me', answerMs: HANG_MS });
   expect(await limits.add('key', 10)).toBeGreaterThan(0);
   await limits.close();
 };
