@@ -35,7 +35,8 @@ describe.skipIf(!hasRedis)(`Processes of one log, ${ON_REDIS}`, () => {
     const began = performance.now();
     const count = new Map<number, number>();
     const asking = async (api: ChildService): Promise<void> => {
-      for (let n = 0; n < PER_MINUTE / 8; n += 1) {
+      // A slow machine needs so long for these calls that the limit is refilled meanwhile.
+      for (let n = 0; n < PER_MINUTE / 8 || !count.has(429); n += 1) {
         const { status } = await ask(api, other, '/leads');
         count.set(status, (count.get(status) ?? 0) + 1);
       }
