@@ -68,7 +68,7 @@ describe('The cache of keys', () => {
   });
 });
 
-const QUICK = { appendRepeatMs: 300, attemptMs: 100, readRepeatMs: 300, idleMs: 100 };
+const QUICK = { appendRepeatMs: 300, readRepeatMs: 300 };
 
 describe('The key vault in EventStoreDB', () => {
   let vault: KeyVault;
@@ -175,7 +175,7 @@ describe('The key vault in EventStoreDB', () => {
     } finally {
       await server().restart();
     }
-    expect(await other.unseal([sealed])).toEqual([TEXT]);
+    await expect.poll(() => other.unseal([sealed])).toEqual([TEXT]);
     expect(await other.destroy('led_1')).toBe(true);
     await server().kill();
     await server().restart();

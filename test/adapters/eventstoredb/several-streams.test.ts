@@ -30,7 +30,7 @@ describe('Appends to several streams', () => {
     'are completed by another process after the server was killed at append $after (written: $written)',
     async ({ after, written }) => {
       const durable = await standIn({ file: join(temporary.fresh(), 'log.jsonl') });
-      const log = await open({ attemptMs: 50, appendRepeatMs: 100 }, { url: durable.url });
+      const log = await open({ appendRepeatMs: 100 }, { url: durable.url });
       const appends = claimed();
       // An answer that comes twice is no fault.
       if (after > 0)
