@@ -3,7 +3,7 @@ import { outreachOperations } from '#contracts/index.ts';
 import { LIMITS } from '#contracts/limits.ts';
 import { toolName } from '#contracts/places.ts';
 import { SCOPES } from '#contracts/scopes.ts';
-import { linksMarkdown } from '../portal/links/docs.ts';
+import { linksMarkdown } from './link-docs.ts';
 import { skillsMarkdown } from '../a2a/docs.ts';
 import { toolsMarkdown } from '../mcp/docs.ts';
 import { deskMarkdown, type PageRates, restMarkdown } from '../rest/docs.ts';

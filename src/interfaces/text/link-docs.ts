@@ -7,11 +7,11 @@ import {
   VIA_PARAMETER,
 } from '#contracts/attribution-token.ts';
 import { LIMITS } from '#contracts/limits.ts';
-import { KEYS_PATH } from '../../a2a/card.ts';
-import { code, table, typescript } from '../../text/markdown.ts';
+import { KEYS_PATH } from '../a2a/card.ts';
+import { code, table, typescript } from './markdown.ts';
 
 const EXAMPLE = readFileSync(
-  join(import.meta.dirname, '../../../../contracts/examples/read-attribution-token.ts'),
+  join(import.meta.dirname, '../../../contracts/examples/read-attribution-token.ts'),
   'utf8',
 );
 
