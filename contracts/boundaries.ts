@@ -53,8 +53,9 @@ export const boundaryOf = (name: string): BoundaryId | undefined => {
   return NAMED.find(([, pattern]) => words.some((word) => pattern.test(word)))?.[0];
 };
 
-/** Events that only the holder of a review link can cause. */
+/** Events that only a buyer can cause: the holder of a review link, or a visitor who makes a list. */
 export const BUYER_EVENTS = [
+  'BuyerListCreated',
   'HandoffOpenedByBuyer',
   'HandoffListRevisedByBuyer',
   'HandoffDeclinedByBuyer',

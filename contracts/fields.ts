@@ -89,13 +89,18 @@ export const money = z.object({
 
 const OWNER = '[a-z][a-z0-9]{2,31}';
 
+/** The owner of lists that are credited to nobody. No promoter can have this name, because it begins with `_`. */
+export const DIRECT_OWNER = '_direct';
+
 /** The owner of records: a promoter, or its test space. */
 export const ownerSpace = z
   .string()
-  .regex(new RegExp(`^(?:${TEST_PREFIX})?${OWNER}$`), {
-    error: `must be the name of an owner, or ${TEST_PREFIX} and the name`,
+  .regex(new RegExp(`^(?:(?:${TEST_PREFIX})?${OWNER}|${DIRECT_OWNER})$`), {
+    error: `must be the name of an owner, or ${TEST_PREFIX} and the name, or ${DIRECT_OWNER}`,
   })
-  .describe(`The promoter, or ${TEST_PREFIX}{owner} for its test space`);
+  .describe(
+    `The promoter, or ${TEST_PREFIX}{owner} for its test space, or ${DIRECT_OWNER} for lists without a promoter`,
+  );
 
 /** Owners of streams that belong to no promoter. */
 export const SYSTEM_OWNERS: readonly string[] = ['catalog', 'claims', 'codes', 'desk'];

@@ -30,7 +30,7 @@ const records = ownerRecords({
   name: 'leads',
   version: 4,
   handles: LEAD_EVENTS,
-  begins: 'LeadSubmitted',
+  begins: ['LeadSubmitted'],
   keyOf: leadOfEvent,
   fold: lead.evolve,
 });

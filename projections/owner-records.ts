@@ -22,7 +22,7 @@ export type RecordRow<State> = State & { sort: Position };
 
 type Definition<State, Type extends EventType> = Pick<Projection, 'name' | 'version'> & {
   handles: readonly Type[];
-  begins: Type;
+  begins: readonly Type[];
   /** The id of the record; undefined if the event is not one of this kind of record. */
   keyOf(event: FoldEvent & Happened<Type>): string | undefined;
   fold(state: State | undefined, event: Happened<Type>): State;
@@ -36,7 +36,7 @@ export const ownerRecords = <State extends object, Type extends EventType>(
     name,
     version,
     handles,
-    begins: [begins],
+    begins,
     place(event) {
       const key = keyOf(event as FoldEvent & Happened<Type>);
       return key === undefined ? undefined : { scope: event.owner, key };
@@ -54,16 +54,16 @@ export const links = ownerRecords({
   name: 'links',
   version: 1,
   handles: LINK_EVENTS,
-  begins: 'LinkCreated',
+  begins: ['LinkCreated'],
   keyOf: ({ data }: Happened<LinkEventType>) => data.link_id,
   fold: link.evolve,
 });
 
 export const handoffs = ownerRecords({
   name: 'handoffs',
-  version: 2,
+  version: 3,
   handles: HANDOFF_EVENTS,
-  begins: 'HandoffCreated',
+  begins: ['HandoffCreated', 'BuyerListCreated'],
   // An erasure contains only its subject, so its stream tells the kind of the record.
   keyOf: (event: FoldEvent & Happened<HandoffEventType>) =>
     event.type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : event.data.handoff_id,
@@ -75,7 +75,7 @@ export const outboundRequests: Projection<RecordRow<OutboundState>> = {
     name: 'outbound',
     version: 2,
     handles: OUTBOUND_EVENTS,
-    begins: 'OutboundProposed',
+    begins: ['OutboundProposed'],
     keyOf: ({ data }: Happened<OutboundEventType>) => data.outbound_id,
     fold: foldOutbound,
   }),

@@ -33,6 +33,7 @@ export const METRIC = {
   leads_qualified: 9,
   leads_won: 10,
   clicks_surplus: 11,
+  lists_created: 12,
 } as const;
 
 const COUNTED = {
@@ -46,6 +47,7 @@ const COUNTED = {
   LeadQualified: METRIC.leads_qualified,
   LeadWon: METRIC.leads_won,
   VisitsSummed: METRIC.clicks_surplus,
+  BuyerListCreated: METRIC.lists_created,
 } as const satisfies Partial<Record<EventType, number>>;
 
 /** Visitors in the row of a link and day; each further one has a row of its own. */
@@ -72,7 +74,7 @@ type Attribution = {
  */
 export const performance: Projection<PerformanceRow> = {
   name: 'performance',
-  version: 3,
+  version: 4,
   handles: Object.keys(COUNTED) as Counted[],
   place(event): EventPlace {
     const set = setKeyOf(event);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { line } from '../fields.ts';
+import { line, productId, quantity } from '../fields.ts';
+import { LIMITS } from '../limits.ts';
 import { defineBuyerOperation, registryOf } from '../operation.ts';
 
 /*
@@ -9,6 +10,8 @@ import { defineBuyerOperation, registryOf } from '../operation.ts';
 
 /** Texts by line id, as the buyer entered them; the operation refuses those that are not quantities. */
 const quantities = z.map(z.string(), z.string()).default(new Map());
+/** More would not fit into an address. */
+const LIST_TOKENS_MAX = 4;
 const listRevision = z.int().min(0);
 const enteredText = z.string();
 
@@ -41,6 +44,26 @@ const actProblems = [
   'storage_full',
   'log_replaced',
 ] as const;
+
+/** Makes a list of the products that a visitor has put together in the address of landing pages. */
+const createList = defineBuyerOperation({
+  kind: 'command',
+  input: z.strictObject({
+    lines: z
+      .array(z.strictObject({ product_id: productId, quantity }))
+      .min(1)
+      .max(LIMITS.LIST_LINES_MAX),
+    /** Attribution tokens: the first is the source if it is valid, others of its owner are alternatives. */
+    attribution: z.array(z.string()).max(LIST_TOKENS_MAX),
+    /** Chosen by the page with the form, so that a repeated form makes one list. */
+    once: z.string().regex(/^[0-9A-Za-z]{22}$/),
+    /** The client's address; counted, and not stored. */
+    address: z.string(),
+  }),
+  output: z.object({ token: z.string() }),
+  problems: [...actProblems, 'product_unavailable'],
+  writes: ['BuyerListCreated'],
+});
 
 /** Shows the list, priced with the quantities that the buyer entered. Changes nothing. */
 const reviewHandoff = defineBuyerOperation({
@@ -104,6 +127,7 @@ const submitRfq = defineBuyerOperation({
 });
 
 export const buyerOperations = registryOf({
+  createList,
   reviewHandoff,
   openHandoff,
   reviseList,

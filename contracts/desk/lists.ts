@@ -13,9 +13,10 @@ export const listLinks = deskList({
 });
 
 /** A handoff as the desk sees it: the review link belongs to the buyer alone. */
-const deskHandoff = handoffRecord
-  .omit({ review_url: true, line_items: true })
-  .extend({ lines: z.int() });
+const deskHandoff = handoffRecord.omit({ review_url: true, line_items: true }).extend({
+  lines: z.int(),
+  made_by_buyer: z.literal(true).optional().describe('The buyer made the list on landing pages'),
+});
 
 const { review_url: _secret, line_items: lines, ...shown } = handoffExample;
 

@@ -39,6 +39,29 @@ export const HandoffCreated = z.object({
   metadata: storedMetadata,
 });
 
+/**
+ * The first event of a list that its buyer made on landing pages, instead of HandoffCreated. Its personal data is only
+ * the contact of a later RFQ.
+ */
+export const BuyerListCreated = z.object({
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  link_id: z.string().optional(),
+  dims: attributionDims,
+  /** The visit that is credited; absent if none is. */
+  visit_id: z.string().optional(),
+  /** Other visits of the same owner whose tokens the list's address had. */
+  alternatives: z
+    .array(z.object({ agent_id: z.string(), link_id: z.string(), visit_id: z.string() }))
+    .optional(),
+  locale: z.string(),
+  lines: z.array(storedLine),
+  totals: z.array(moneyAmount),
+  token_hash: z.string(),
+  review_origin: z.string(),
+  expires_at: z.number(),
+});
+
 const subject = {
   handoff_id: z.string(),
   agent_id: z.string(),

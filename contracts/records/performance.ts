@@ -31,6 +31,7 @@ export const METRICS = [
   'leads_qualified',
   'leads_won',
   'clicks_surplus',
+  'lists_created',
 ] as const;
 
 export type Metric = (typeof METRICS)[number];

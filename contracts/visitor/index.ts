@@ -64,12 +64,24 @@ const viewSearch = defineVisitorOperation({
   problems,
 });
 
+/** Shows a list that the address has, priced. Changes nothing. */
+const viewList = defineVisitorOperation({
+  kind: 'query',
+  input: z.strictObject({
+    lines: z.array(z.strictObject({ product_id: z.string(), quantity: z.int() })),
+    ...source,
+  }),
+  output: z.looseObject({ once: z.string() }),
+  problems: [],
+});
+
 export const visitorOperations = registryOf({
   visitLink,
   locateLink,
   viewProduct,
   viewCategory,
   viewSearch,
+  viewList,
 });
 
 export type VisitorOperations = typeof visitorOperations;

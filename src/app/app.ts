@@ -8,6 +8,7 @@ import { visitorOperations } from '#contracts/visitor/index.ts';
 import type { SharedCount } from '#src/ports/limits.ts';
 import type { Waits } from '#src/ports/system.ts';
 import { viewCategory, viewProduct, viewSearch } from './catalog/view-products.ts';
+import { viewList } from './catalog/view-list.ts';
 import { buyerHandlers } from './handoffs/buyer.ts';
 import type { BuyerPipeline } from './handoffs/buyer-handler.ts';
 import type { VisitorDeps, VisitorPipeline } from './links/visitor-handler.ts';
@@ -146,13 +147,13 @@ const pipelinesOver = (deps: AppDeps) => {
     buyers: new Pipeline({
       ...shared,
       registry: buyerOperations,
-      handlers: buyerHandlers,
+      handlers: buyerHandlers(limited('lists', LIMITS.LISTS_PER_MINUTE)),
       rules: rules.buyer,
     }),
     visitors: new Pipeline({
       ...shared,
       registry: visitorOperations,
-      handlers: { visitLink, locateLink, viewProduct, viewCategory, viewSearch },
+      handlers: { visitLink, locateLink, viewProduct, viewCategory, viewSearch, viewList },
       rules: visitorRules(deps),
     }),
   };

@@ -15,6 +15,8 @@ export type HandoffLine = EventData<'HandoffCreated'>['lines'][number] & {
 
 export type HandoffState = Omit<EventData<'HandoffCreated'>, 'lines'> & {
   lines: HandoffLine[];
+  /** The buyer made the list; its author is not an agent. */
+  made_by_buyer?: true;
   status: HandoffStatus;
   status_reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */

@@ -1,4 +1,4 @@
-import type { EventData, EventOf, HandoffEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, HandoffEventType, Happened } from '#contracts/events/index.ts';
 import {
   accept,
   type Decider,
@@ -25,6 +25,7 @@ type News = NonNullable<EventData<'RfqSubmittedByBuyer'>['news']>;
 
 export type HandoffCommand =
   | { type: 'CreateHandoff'; handoff: EventData<'HandoffCreated'> }
+  | { type: 'CreateBuyerList'; list: EventData<'BuyerListCreated'> }
   | { type: 'OpenHandoff'; at: number }
   | ({ type: 'ReviseList'; at: number; listRevision: number; limits: RevisionLimits } & PricedList)
   | { type: 'DeclineHandoff'; at: number; sealedReason?: string }
@@ -69,6 +70,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
         ...firstVersion(event.at),
       };
     }
+    if (event.type === 'BuyerListCreated') return buyerList(event);
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
     return { ...state, ...changesOf(state, event), ...nextVersion(state, event.at) };
   },
@@ -78,6 +80,11 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       return state
         ? reject('handoff_exists', `handoff ${state.handoff_id} exists`)
         : accept({ type: 'HandoffCreated', data: command.handoff });
+    }
+    if (command.type === 'CreateBuyerList') {
+      return state
+        ? reject('handoff_exists', `handoff ${state.handoff_id} exists`)
+        : accept({ type: 'BuyerListCreated', data: command.list });
     }
     if (!state) return reject('handoff_unknown', 'no such handoff');
     if (command.type === 'EraseSubject') {
@@ -106,6 +113,21 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       }
     }
   },
+};
+
+/** A list that its buyer made: the buyer has seen it, so it is in review from the start. */
+const buyerList = ({ at, data }: Happened<'BuyerListCreated'>): HandoffState => {
+  const { visit_id: _visit, alternatives: _others, ...list } = data;
+  return {
+    ...list,
+    title: 'A list that a buyer made',
+    buyer: {},
+    made_by_buyer: true,
+    status: 'in_review',
+    list_revision: 1,
+    erased: false,
+    ...firstVersion(at),
+  };
 };
 
 type Of<Type> = Extract<HandoffCommand, { type: Type }>;
@@ -159,6 +181,7 @@ const submitRfq = (state: HandoffState, command: Of<'SubmitRfq'>): HandoffDecisi
 const changesOf = (state: HandoffState, event: Event & { at: number }): Partial<HandoffState> => {
   switch (event.type) {
     case 'HandoffCreated':
+    case 'BuyerListCreated':
       throw new Error('a handoff was created twice');
     case 'HandoffOpenedByBuyer':
       return { status: 'in_review' };

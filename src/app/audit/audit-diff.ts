@@ -88,6 +88,7 @@ const COUNTED_BY: Readonly<Record<Counter, readonly EventType[]>> = {
   clicks_unique: ['VisitRecorded'],
   clicks_surplus: ['VisitsSummed'],
   handoffs_created: ['HandoffCreated'],
+  lists_created: ['BuyerListCreated'],
   handoffs_opened: ['HandoffOpenedByBuyer'],
   handoffs_declined: ['HandoffDeclinedByBuyer'],
   rfqs_submitted: ['RfqSubmittedByBuyer'],

@@ -6,11 +6,16 @@ import type { Outcome } from '../pipeline/outcome.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { Review } from './review.ts';
 
+/** The answer of each operation, for the page that shows it. */
+type Answers = Record<Exclude<BuyerOperationId, 'createList'>, Review> & {
+  createList: { token: string };
+};
+
 export type BuyerHandler<Id extends BuyerOperationId> = (
   deps: Deps,
   input: z.output<BuyerOperations[Id]['input']>,
   call: BuyerCall,
-) => Promise<Outcome<Review>>;
+) => Promise<Outcome<Answers[Id]>>;
 
 /** One handler per operation: a missing one does not compile. */
 export type BuyerHandlers = { [Id in BuyerOperationId]: BuyerHandler<Id> };

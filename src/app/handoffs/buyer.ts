@@ -14,6 +14,8 @@ import type { Deps } from '../pipeline/deps.ts';
 import { pointerOf } from '../pipeline/input-faults.ts';
 import { done, type Outcome, type Refusal, refuse } from '../pipeline/outcome.ts';
 import { streamOf } from '../records/streams.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { listCreator } from './create-list.ts';
 import type { BuyerHandler, BuyerHandlers } from './buyer-handler.ts';
 import {
   differencesFromCatalog,
@@ -204,10 +206,11 @@ const informLeads = async (deps: Deps, call: Call, handoffId: string): Promise<v
 };
 
 /** The handlers of buyers' operations, one line each. */
-export const buyerHandlers: BuyerHandlers = {
+export const buyerHandlers = (lists: Limiter): BuyerHandlers => ({
+  createList: listCreator(lists),
   reviewHandoff,
   openHandoff,
   reviseList,
   declineHandoff,
   submitRfq,
-};
+});

@@ -3,6 +3,7 @@ import { type DeskHandler, mayActFor, NO_OWNER } from '../pipeline/desk-handler.
 import { done } from '../pipeline/outcome.ts';
 import { NO_TEXTS } from '../privacy/sealed-texts.ts';
 import { pageOf } from '../read-models/listing.ts';
+import { present } from '../shared/present.ts';
 import { renderAsOf } from '../shared/time.ts';
 import { readableHandoffs, renderHandoff } from './render-handoff.ts';
 
@@ -22,7 +23,12 @@ export const listHandoffs: DeskHandler<'listHandoffs'> = async (deps, input, cal
     const { review_url: _omitted, line_items, buyer, ...shown } = handoff;
     // The list shows no personal data, because staff do not need it to see a status.
     const { email: _personal, ...company } = buyer;
-    return { ...shown, buyer: company, lines: line_items.length };
+    return {
+      ...shown,
+      buyer: company,
+      lines: line_items.length,
+      ...present({ made_by_buyer: row.made_by_buyer }),
+    };
   });
   return done({ data, next_before, as_of: renderAsOf(deps.following.asOf()) });
 };

@@ -41,7 +41,7 @@ export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, ...inp
 const evidenceOf = (stored: readonly StoredEvent[]) => {
   const firstOf = (type: string) => stored.find((event) => event.type === type)?.meta;
   const [created, opened, sent] = [
-    firstOf('HandoffCreated'),
+    stored[0]?.meta,
     firstOf('HandoffOpenedByBuyer'),
     firstOf('RfqSubmittedByBuyer'),
   ];

@@ -1,3 +1,4 @@
+import { DIRECT_OWNER } from '#contracts/fields.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
 import type { CatalogProduct } from '#src/ports/catalog.ts';
@@ -22,6 +23,8 @@ export type Review = {
   ownerId: string;
   /** The agent's name, for "prepared by". */
   preparedBy: string;
+  /** Whether a promoter is credited with the list. */
+  isCredited: boolean;
   state: HandoffState;
   open: boolean;
   expired: boolean;
@@ -97,6 +100,7 @@ export const makeReview = async (
   return {
     handoffId: stored.handoff_id,
     ownerId,
+    isCredited: ownerId !== DIRECT_OWNER,
     preparedBy: credentials.agent(stored.agent_id)?.name ?? stored.agent_id,
     state,
     open,

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { VisitorOperations } from '#contracts/visitor/index.ts';
+import type { ShownList } from '../catalog/view-list.ts';
 import type { Listing, ShownProduct } from '../catalog/view-products.ts';
 import type { VisitorCall, VisitorCaller } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -16,6 +17,7 @@ type Answers = {
   viewProduct: ShownProduct;
   viewCategory: Listing;
   viewSearch: Listing;
+  viewList: ShownList;
 };
 
 export type VisitorHandler<Id extends keyof VisitorOperations> = (

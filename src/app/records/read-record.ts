@@ -49,7 +49,9 @@ const READERS: Readonly<Record<RecordKind, Reader>> = {
   },
   async handoff(deps, ownerId, id) {
     const state = await handoffOf(deps, ownerId, id);
-    return state && showHandoff(deps, state, { ownerId, at: deps.clock.now() });
+    // The link and the lines of a list that a buyer made belong to the buyer.
+    if (!state || state.made_by_buyer) return undefined;
+    return showHandoff(deps, state, { ownerId, at: deps.clock.now() });
   },
   async lead(deps, ownerId, id) {
     const state = await stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead });

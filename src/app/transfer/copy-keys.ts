@@ -14,6 +14,7 @@ export type CopiedKeys = {
 const SUBJECTS: { readonly [type: string]: 'lead_id' | 'handoff_id' | 'sealed_for' } = {
   LeadSubmitted: 'lead_id',
   HandoffCreated: 'handoff_id',
+  BuyerListCreated: 'handoff_id',
   PushConfigCreated: 'sealed_for',
   MailQueued: 'sealed_for',
   OwnerProfileSet: 'sealed_for',

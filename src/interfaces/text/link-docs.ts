@@ -34,6 +34,8 @@ export const linksMarkdown = (origin: string): string =>
       `${code('utm_…')} parameters of the link, and nothing that a visitor or a mail program adds to the short link.`,
     'The page shows the product or the products with picture, price tiers, order rule, stock and lead time, who promotes it, and the ' +
       'disclosure. Its Open Graph and Twitter tags name the short link, so that a page that is shared again is attributed.',
+    'On a product page a person can add the product to a list, which is in the address until the person reviews it. Then it is a list like ' +
+      `a handoff, which only the person can send, and counts as ${code('lists_created')}. The token is its source. An agent cannot read it.`,
     '## Attribution token',
     `If the visit counts as a valid click, the address also has the parameter ${code(ATTRIBUTION_PARAMETER)}: a statement, signed by ` +
       'this service, that this visit of this link led there. There is none for previews, bots, prefetches, requests by HEAD and visits ' +

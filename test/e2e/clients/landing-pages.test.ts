@@ -5,6 +5,7 @@ import { feedProduct, testApp, type TestApp } from '../../support/world/app.ts';
 import { createShortLink } from '../../support/world/links.ts';
 import { endReceivers, receiver } from '../../support/world/receivers.ts';
 import {
+  answered,
   DESKTOP,
   hasChromium,
   IN_CHROMIUM,
@@ -103,6 +104,54 @@ describe.skipIf(!hasChromium)(`A landing page, ${IN_CHROMIUM}`, () => {
         { ...PHONE, javaScriptEnabled: false },
       );
     }
+  });
+
+  it('lets a person on a phone without scripts make, change and review a list', async () => {
+    const { short_url } = await createShortLink(app, key, { target: targets[0] });
+    const run = async (page: Page) => {
+      const press = (name: string) =>
+        answered(page, () => page.getByRole('button', { name, exact: true }).tap());
+      await page.goto(short_url);
+      await page.getByLabel('Quantity').fill('many');
+      expect(await press('Add to my list')).toBe(422);
+      expect(await overflow(page)).toBe(0);
+      await page.getByLabel('Quantity').fill('48');
+      expect(await press('Add to my list')).toBe(200);
+      expect(await overflow(page)).toBe(0);
+      await page.getByLabel('Search products').fill('red');
+      expect(await press('Search')).toBe(200);
+      await page.getByRole('link', { name: 'Red mug' }).tap();
+      await page.getByRole('heading', { name: 'Red mug' }).waitFor();
+      expect(await press('Add to my list')).toBe(200);
+      expect(await page.getByRole('row').count()).toBe(4);
+      expect(await answered(page, () => page.getByLabel('Remove Red mug').tap())).toBe(200);
+      expect(await page.getByRole('row').count()).toBe(3);
+      expect(await press('Review')).toBe(200);
+      await page.getByText('You made this list').waitFor();
+      expect(await page.locator('tfoot .total').textContent()).toBe('£95.52');
+      expect(await overflow(page)).toBe(0);
+    };
+    await visit(run, { ...PHONE, javaScriptEnabled: false });
+  });
+
+  it('leads to a list that passes axe and can be used with the keyboard', async () => {
+    const { short_url } = await createShortLink(app, key, { target: targets[0] });
+    await visit(async (page) => {
+      await page.goto(short_url);
+      await page.getByLabel('Quantity').fill('many');
+      expect(await answered(page, () => page.getByLabel('Quantity').press('Enter'))).toBe(422);
+      expect(await violations(page)).toEqual([]);
+      await page.getByLabel('Quantity').fill('5');
+      expect(await answered(page, () => page.getByLabel('Quantity').press('Enter'))).toBe(200);
+      expect(await violations(page)).toEqual([]);
+      const stops = [];
+      for (let stop = await tab(page); stop.text !== 'Review'; stop = await tab(page))
+        stops.push(stop);
+      expect(stops.filter(({ isShown }) => !isShown)).toEqual([]);
+      expect(await answered(page, () => page.keyboard.press('Space'))).toBe(200);
+      await page.getByText('You made this list').waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
   });
 
   it('shows each focused element to a person who uses the keyboard', async () => {

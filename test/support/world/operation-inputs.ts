@@ -13,6 +13,12 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   answerAttributionQuestion: { lead_id: 'led_3c4d5e6f7g8h9j0k1m2n3p4q' },
   reviewHandoff: { quantities: new Map() },
   openHandoff: {},
+  createList: {
+    lines: [{ product_id: `prd_${'0'.repeat(24)}`, quantity: 4 }],
+    attribution: [],
+    once: 'o'.repeat(22),
+    address: '::1',
+  },
   reviseList: { list_revision: 0, quantities: new Map() },
   declineHandoff: { reason: '' },
   submitRfq: {
@@ -26,6 +32,7 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   viewProduct: { product_id: 'p' },
   viewCategory: { category: 'c', page: 1 },
   viewSearch: { words: 'w', page: 1 },
+  viewList: { lines: [] },
   dispatchOutbound: { outbound_id: 'o' },
   dispatchPush: { push_id: 'p' },
   dispatchMail: { mail_id: 'm' },

@@ -104,6 +104,24 @@ const opened = (n: number): Told => ['HandoffOpenedByBuyer', ofList(n)];
 
 const HANDOFFS = [
   story(
+    'anna-handoff_9',
+    [
+      'BuyerListCreated',
+      {
+        ...ofList(9),
+        visit_id: 'v-9',
+        alternatives: [{ agent_id: 'agt_2', link_id: 'lnk_1', visit_id: 'v-8' }],
+        locale: 'en',
+        lines: [line(1)],
+        totals: EUR,
+        token_hash: 'hash9',
+        review_origin: 'https://t.example',
+        expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
+      },
+    ],
+    ['HandoffDeclinedByBuyer', { ...ofList(9), sealed_reason: 's1.hnd_9.why' }],
+  ),
+  story(
     'anna-handoff_1',
     list(1, {
       sealed_note_to_buyer: 's1.hnd_1.note',

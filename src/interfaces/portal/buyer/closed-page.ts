@@ -25,8 +25,12 @@ export const closedPage = (view: ReviewView): Page => {
 <article class="review">
 <header class="head"><p class="eyebrow" lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</p>
 <h1>${heading}</h1>${view.notice === 'outrun' && late(review)}${body}
-<p class="quiet">The list was prepared by ${review.preparedBy}, a software agent acting for
-${ownerOf(review).name}, who may be rewarded for what comes of it.</p></header>
+<p class="quiet">${
+      state.made_by_buyer
+        ? html`You made this list.`
+        : html`The list was prepared by ${review.preparedBy}, a software agent acting for
+${ownerOf(review).name}, who may be rewarded for what comes of it.`
+    }</p></header>
 ${
   showsList &&
   html`<section aria-labelledby="list-heading"><h2 id="list-heading">The list</h2>

@@ -79,23 +79,23 @@ const otherPages = (
 ${number > 1 && wayTo(number - 1, `Page ${number - 1}`)}
 ${number < count && wayTo(number + 1, `Page ${number + 1}`)}</nav>`;
 
-const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
+export const heads = (): Html => html`<thead role="rowgroup"><tr role="row">
 <th role="columnheader" scope="col">Product</th>
 <th role="columnheader" scope="col" class="num">Quantity</th>
 <th role="columnheader" scope="col" class="num">Unit price</th>
 <th role="columnheader" scope="col" class="num">Total</th></tr></thead>`;
 
-const totalRow = (totals: Totals, writer: Writer): Html =>
+export const totalRow = (totals: Totals, writer: Writer): Html =>
   html`<tfoot role="rowgroup"><tr role="row"><th role="rowheader" scope="row" colspan="3">
 Indicative total</th>
 <td role="cell" class="num">${totalsIn(totals, writer)}</td></tr></tfoot>`;
 
-const nameCell = (line: Line, remarks: Html | '' = ''): Html =>
+export const nameCell = (line: Line, remarks: Html | '' = ''): Html =>
   html`<th role="rowheader" scope="row"><span class="name">${visibleTitle(line.title)}</span>
 <span class="sku">${line.sku}</span>
 ${line.note && html`<span class="note">${line.note}</span>`}${remarks}</th>`;
 
-const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html => {
+export const priceCells = (line: Line, writer: Writer, better: Html | '' = ''): Html => {
   const { unit_price, quantity, currency } = line;
   const sum = unit_price * quantity;
   return html`<td role="cell" data-label="Unit price" class="num">
@@ -131,7 +131,7 @@ const quantityField = (line: Line, view: ReviewView, hasRemarks: boolean): Html 
 ${describedBy(described.filter(Boolean).join(' '))}${invalid(fault)}>`;
 };
 
-const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
+export const remarkList = (line: Line, remarks: readonly string[]): Html | '' =>
   remarks.length === 0
     ? ''
     : html`<ul class="remarks" id="${nameOf(line)}-remarks">${remarks.map(

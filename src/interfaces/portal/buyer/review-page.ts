@@ -56,10 +56,18 @@ const heading = (view: ReviewView, writer: Writer): Html => {
   const owner = ownerOf(review).name;
   const warned = state.lines.filter((line) => remarksOn(line, view, writer).length > 0).length;
   const { company } = state.buyer;
-  return html`<header class="head"><p class="eyebrow">A list for ${company ?? 'you'} to review</p>
+  return html`<header class="head">${
+    state.made_by_buyer
+      ? html`<h1>Your list</h1><p class="lede">You made this list${
+          review.isCredited &&
+          html` after you followed a link of the promoter <strong>${owner}</strong>, who may be rewarded for
+what comes of it`
+        }.</p>`
+      : html`<p class="eyebrow">A list for ${company ?? 'you'} to review</p>
 <h1 lang="${state.locale}" dir="auto">${visibleTitle(state.title)}</h1>
 <p class="lede">Prepared by <strong>${review.preparedBy}</strong>, a software agent acting for the
-promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>
+promoter <strong>${owner}</strong>, who may be rewarded for what comes of it.</p>`
+  }
 ${facts([
   ['Lines', writer.count(priced.lines.size)],
   ['Indicative total', totalsIn(priced.totals, writer)],
@@ -141,5 +149,5 @@ const noticeBox = (notice: ReviewNotice): Html => {
 const boundaries = (): Html =>
   html`<section aria-labelledby="bounds" class="bounds">
 <h2 id="bounds">What software cannot do here</h2>
-<p>This list was made by software. Only you can send it, and software can do none of this:</p>
+<p>Only you can send this list, and software can do none of this:</p>
 <ul>${BOUNDARIES.map(({ statement }) => html`<li>${statement}</li>`)}</ul></section>`;

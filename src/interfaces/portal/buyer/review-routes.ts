@@ -9,10 +9,11 @@ import type { BuyerCaller } from '#src/app/pipeline/call.ts';
 import { type Outcome, type Refusal, refuse } from '#src/app/pipeline/outcome.ts';
 import { arrivalOf } from '../../http/arrival.ts';
 import { httpRefusal, sendProblem, refuseMethod } from '../../http/http.ts';
-import { notFoundPage, sendErrorPage, sendRefusal } from '../layout/error-pages.ts';
+import { notFoundPage, sendErrorPage, sendRefusal, withRetryAfter } from '../layout/error-pages.ts';
 import { PRIVATE_HEADERS } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
 import { NO_FAULTS } from '../layout/parts.ts';
+import { createListRoute } from './create-list-route.ts';
 import { agentRefusal, isForeign } from './guard.ts';
 import type { EnteredFields } from './review-form-fields.ts';
 import {
@@ -89,6 +90,9 @@ const admitBuyers = (scope: FastifyInstance, { buyers, origin }: App): Admission
     conclude(request, refuse('origin_not_allowed', FOREIGN.detail));
     return sendErrorPage(reply, 403, FOREIGN);
   });
+  scope.setNotFoundHandler(
+    (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
+  );
   scope.addHook('onError', async (request, _reply, error) => conclude(request, httpRefusal(error)));
   return {
     conclude,
@@ -102,14 +106,13 @@ const admitBuyers = (scope: FastifyInstance, { buyers, origin }: App): Admission
 
 /** The pages behind a review link. The holder of the link is the buyer; GET changes nothing. */
 export const reviewRoutes = async (scope: FastifyInstance, app: App): Promise<void> => {
-  const { buyers, origin } = app;
+  const { buyers } = app;
   // Forms only: a program would send JSON.
   scope.removeAllContentTypeParsers();
   await scope.register(formbody, { bodyLimit: LIMITS.BODY_BYTES_MAX });
   const admissions = admitBuyers(scope, app);
-  scope.setNotFoundHandler(
-    (_request, reply) => refuseMethod(reply, origin()) ?? notFoundPage(reply, NO_LIST),
-  );
+
+  scope.post('/', createListRoute(app));
 
   scope.get<ByToken>('/:token', async (request, reply) => {
     const quantities = new Map();
@@ -244,6 +247,3 @@ const viewOf = (token: string, review: Review, typed: EnteredFields = new Map())
     priced: { lines: new Map(lines.map((line) => [line.line_id, line])), totals },
   };
 };
-
-const withRetryAfter = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
-  retryAfterS === undefined ? reply : reply.header('retry-after', String(retryAfterS));

@@ -90,3 +90,7 @@ export const sendRefusal = (
 
 export const notFoundPage = (reply: FastifyReply, what: string): Promise<FastifyReply> =>
   sendErrorPage(reply, 404, { title: 'Not found', detail: what });
+
+/** Says when a limited client may try again. */
+export const withRetryAfter = (reply: FastifyReply, { retryAfterS }: Refusal): FastifyReply =>
+  retryAfterS === undefined ? reply : reply.header('retry-after', String(retryAfterS));

@@ -4,11 +4,14 @@ import { isTestSpace, liveOwnerOf } from '#contracts/spaces.ts';
 import { type Parameter, withParameter } from '#src/app/links/landing-address.ts';
 import type { Promotion } from '#src/app/links/promotion.ts';
 import type { Html } from '../layout/layout.ts';
-import { notice } from '../layout/parts.ts';
+import { notice, plural } from '../layout/parts.ts';
+import { LIST_PARAMETER, type ListLine, listValue } from './list-address.ts';
 
 /** What landing pages have in common, whichever products they show. */
 export type PageSource = {
   promotion: Promotion | undefined;
+  /** The list in the address. */
+  lines: readonly ListLine[];
   /** Parameters of the address that the links of the page keep. */
   kept: readonly Parameter[];
   /** The public origin, without a slash at the end. */
@@ -16,6 +19,16 @@ export type PageSource = {
   /** Origins of other servers whose pictures are shown. */
   imageOrigins: readonly string[];
 };
+
+/** The same source with another list. */
+export const withLines = (source: PageSource, lines: PageSource['lines']): PageSource => ({
+  ...source,
+  lines,
+  kept: [
+    ...source.kept.filter(([name]) => name !== LIST_PARAMETER),
+    ...(lines.length > 0 ? [[LIST_PARAMETER, listValue(lines)] as const] : []),
+  ],
+});
 
 /** A path of this service with the parameters that the links of the page keep. */
 export const keeping = (path: string, { kept }: Pick<PageSource, 'kept'>): string =>
@@ -31,6 +44,13 @@ export const pictureOf = (
   { imageOrigins }: Pick<PageSource, 'imageOrigins'>,
 ): string | undefined =>
   url !== undefined && imageOrigins.includes(URL.parse(url)?.origin ?? '') ? url : undefined;
+
+/** The way to the list in the address; nothing if it is empty. */
+export const listLink = (source: Pick<PageSource, 'kept' | 'lines'>): Html | '' =>
+  source.lines.length === 0
+    ? ''
+    : html`<p><a href="${keeping('/list', source)}">Your list: ${source.lines.length}
+${plural(source.lines.length, 'product', 'products')}</a></p>`;
 
 /** Who promotes the page, and the disclosure. */
 export const promotionNotice = ({ promotion }: Pick<PageSource, 'promotion'>): Html | '' =>

@@ -6,19 +6,41 @@ import type { CatalogProduct } from '#src/ports/catalog.ts';
 import { iso } from '#src/app/shared/time.ts';
 import type { Html, Page } from '../layout/layout.ts';
 import { HOUSE_LOCALE, type Writer, writerFor } from '../layout/money.ts';
-import { facts, pager, plural } from '../layout/parts.ts';
-import { keeping, keptFields, type PageSource, pictureOf, promotionNotice } from './page-source.ts';
+import {
+  facts,
+  type Faults,
+  faultSummary,
+  field,
+  NO_FAULTS,
+  pager,
+  plural,
+} from '../layout/parts.ts';
+import {
+  keeping,
+  listLink,
+  keptFields,
+  type PageSource,
+  pictureOf,
+  promotionNotice,
+} from './page-source.ts';
 
 const STOCK = { in_stock: 'In stock', low: 'Low stock', out_of_stock: 'Out of stock' } as const;
 
 const INDICATIVE =
   'Prices are indicative, and stock is a signal. Staff control both; nothing here is an offer.';
 
-/** The page of a published product. */
+type ProductView = {
+  crumbs: readonly Crumb[];
+  source: PageSource;
+  /** A quantity that was refused, and why. */
+  entered?: string;
+  faults?: Faults;
+};
+
+/** The page of a published product, with a form that adds it to the visitor's list. */
 export const productPage = (
   product: CatalogProduct,
-  crumbs: readonly Crumb[],
-  source: PageSource,
+  { crumbs, source, entered = String(product.moq), faults = NO_FAULTS }: ProductView,
 ): Page => {
   const writer = writerFor(HOUSE_LOCALE);
   // Feeds without descriptions often repeat the title.
@@ -35,7 +57,8 @@ export const productPage = (
     main: html`<article class="product">${trail(crumbs, source)}
 <header class="head"><h1>${visibleTitle(product.title)}</h1>
 <p class="quiet">SKU <span class="sku">${product.sku}</span>
-${brand && html`· ${brand}`}</p>${promotionNotice(source)}</header>
+${brand && html`· ${brand}`}</p>${promotionNotice(source)}${listLink(source)}</header>
+${faultSummary('Please check the quantity; the list is as it was', faults)}
 ${image && html`<img class="picture" src="${image}" alt="" referrerpolicy="no-referrer">`}
 ${describes && html`<p class="lede description">${product.description}</p>`}
 ${facts([
@@ -49,7 +72,20 @@ ${facts([
 ])}
 <section aria-labelledby="prices"><h2 id="prices">Prices</h2>${tiers(product, writer)}
 <p class="quiet">${INDICATIVE}</p></section>
-<p>To buy, ask the promoter who sent you here for a list: you review it, and you alone send it.</p>
+<section aria-labelledby="add"><h2 id="add">Ask for a quotation</h2>
+<form action="/p/${product.product_id}" method="get" class="card">${keptFields(source)}
+${field({
+  name: 'quantity',
+  label: 'Quantity',
+  value: entered,
+  autocomplete: 'off',
+  maxlength: 9,
+  required: true,
+  hint: `At least ${writer.count(product.moq)}, in steps of ${writer.count(product.increment)}.`,
+  faults,
+})}
+<button type="submit">Add to my list</button></form>
+<p class="quiet">The list is in the address of the page until you review it. You alone send it.</p></section>
 </article>`,
   };
 };
@@ -130,7 +166,7 @@ export const listingPage = (listing: ListingView): Page => {
     },
     main: html`${crumbs.length > 0 && trail(crumbs, source)}
 <header class="head"><h1>${heading}</h1>
-<p class="quiet">${summary}</p>${promotionNotice(source)}${searchForm(words, source)}</header>
+<p class="quiet">${summary}</p>${promotionNotice(source)}${listLink(source)}${searchForm(words, source)}</header>
 ${hits.total === 0 && html`<p class="lede">Nothing matches. Try fewer or other words.</p>`}
 <ul class="results">${hits.products.map((product) => result(product, { writer, source }))}</ul>
 ${pager(page, pages, href)}`,

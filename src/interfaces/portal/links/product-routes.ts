@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ATTRIBUTION_PARAMETER, VIA_PARAMETER } from '#contracts/attribution-token.ts';
+import { LIMITS } from '#contracts/limits.ts';
 import type { App } from '#src/app/app.ts';
 import type { Listing } from '#src/app/catalog/view-products.ts';
 import type { Promotion, Source } from '#src/app/links/promotion.ts';
@@ -8,10 +9,12 @@ import { present } from '#src/app/shared/present.ts';
 import { sendRefusal } from '../layout/error-pages.ts';
 import { ATTRIBUTED_PAGE, LINK_HEADERS, PUBLIC_PAGE } from '../layout/headers.ts';
 import { sendPage } from '../layout/layout.ts';
-import type { PageSource } from './page-source.ts';
+import { keeping, type PageSource, withLines } from './page-source.ts';
 import type { ListingView } from './product-pages.ts';
+import { LIST_PARAMETER, linesIn, quantityIn, withLine } from './list-address.ts';
+import { listPage } from './list-page.ts';
 import { categoryPath, listingPage, productPage, withdrawnPage } from './product-pages.ts';
-import { admitVisitor, firstOf, type SentValue } from './visitor.ts';
+import { admitVisitor, firstOf, type SentValue, tokensIn } from './visitor.ts';
 
 const WORDS_CHARS_MAX = 200;
 
@@ -27,19 +30,19 @@ type Pages = {
   scope: FastifyInstance;
   app: App;
   /** What a page is made of besides its products. */
-  sourceFor(promotion: Promotion | undefined): PageSource;
+  sourceFor(promotion: Promotion | undefined, query: Query): PageSource;
 };
 
 /** The pages that attributed links lead to. */
 export const productRoutes = (scope: FastifyInstance, app: App, options: PictureOptions): void => {
-  const sourceFor = (promotion: Promotion | undefined): PageSource => ({
-    promotion,
-    kept: promotion ? [promotion.parameter] : [],
-    origin: app.origin(),
-    ...options,
-  });
+  const sourceFor = (promotion: Promotion | undefined, query: Query): PageSource => {
+    const kept = promotion ? keptOf(promotion, query) : [];
+    const source = { promotion, lines: [], kept, origin: app.origin(), ...options };
+    return withLines(source, linesIn(query[LIST_PARAMETER]));
+  };
   productRoute({ scope, app, sourceFor });
   listingRoutes({ scope, app, sourceFor });
+  listRoute({ scope, app, sourceFor });
 };
 
 const productRoute = ({ scope, app, sourceFor }: Pages): void => {
@@ -54,10 +57,24 @@ const productRoute = ({ scope, app, sourceFor }: Pages): void => {
       );
       if (!viewed.ok) return sendRefusal(reply, viewed);
       const { product, withdrawn, crumbs, promotion } = viewed.value;
-      const source = sourceFor(promotion);
-      return withdrawn
-        ? sendPage(reply.headers(LINK_HEADERS), 410, withdrawnPage(product, crumbs, source))
-        : sendPage(reply.headers(headersFor(query)), 200, productPage(product, crumbs, source));
+      const source = sourceFor(promotion, query);
+      if (withdrawn)
+        return sendPage(reply.headers(LINK_HEADERS), 410, withdrawnPage(product, crumbs, source));
+      const entered = firstOf(query['quantity']);
+      if (entered === undefined)
+        return sendPage(
+          reply.headers(headersFor(query)),
+          200,
+          productPage(product, { crumbs, source }),
+        );
+      const added = linesWith(source.lines, product.product_id, entered);
+      if (typeof added !== 'string')
+        return reply
+          .headers(LINK_HEADERS)
+          .redirect(keeping('/list', withLines(source, added)), 303);
+      const faults = new Map([['quantity', added]]);
+      const page = productPage(product, { crumbs, source, entered, faults });
+      return sendPage(reply.headers(LINK_HEADERS), 422, page);
     },
   );
 };
@@ -70,7 +87,7 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
     { listed, ...view }: { listed: Outcome<Listing> } & Omit<ListingView, keyof Listing | 'source'>,
   ): Promise<FastifyReply> => {
     if (!listed.ok) return sendRefusal(reply, listed);
-    const source = sourceFor(listed.value.promotion);
+    const source = sourceFor(listed.value.promotion, query);
     const page = listingPage({ ...view, ...listed.value, source });
     return sendPage(reply.headers(headersFor(query)), 200, page);
   };
@@ -105,6 +122,41 @@ const listingRoutes = ({ scope, app, sourceFor }: Pages): void => {
   });
 };
 
+/** Shows the list that the address has. */
+const listRoute = ({ scope, app, sourceFor }: Pages): void => {
+  scope.get<ByPage>('/list', async (request, reply) => {
+    const { query } = request;
+    const lines = linesIn(query[LIST_PARAMETER]);
+    const viewed = await app.visitors.perform(admitVisitor(app, request, 'viewList'), 'viewList', {
+      input: { lines, ...sourceIn(query) },
+    });
+    if (!viewed.ok) return sendRefusal(reply, viewed);
+    const { missing, promotion } = viewed.value;
+    const whole = sourceFor(promotion, query);
+    const offered = lines.filter(({ product_id }) => !missing.includes(product_id));
+    const source = missing.length > 0 ? withLines(whole, offered) : whole;
+    return sendPage(reply.headers(LINK_HEADERS), 200, listPage(viewed.value, source));
+  });
+};
+
+/** The list with this quantity of the product, or why it cannot be added. */
+const linesWith = (
+  lines: PageSource['lines'],
+  product_id: string,
+  entered: string,
+): PageSource['lines'] | string => {
+  const quantity = quantityIn(entered);
+  if (quantity === undefined) return 'Enter a whole number from 1 to 100,000,000.';
+  const added = withLine(lines, { product_id, quantity });
+  return added ?? `A list has at most ${LIMITS.LIST_LINES_MAX} products. Review this one first.`;
+};
+
+/** The tokens of the address if the first one is valid, or the code of the link. */
+const keptOf = ({ parameter }: Promotion, query: Query): PageSource['kept'] =>
+  parameter[0] === ATTRIBUTION_PARAMETER
+    ? tokensIn(query[ATTRIBUTION_PARAMETER]).map((token) => [ATTRIBUTION_PARAMETER, token] as const)
+    : [parameter];
+
 /** The parameters that name the link; of several values the first one. */
 const sourceIn = (query: Query): Source =>
   present({
@@ -113,7 +165,9 @@ const sourceIn = (query: Query): Source =>
   });
 
 const headersFor = (query: Query) =>
-  query[ATTRIBUTION_PARAMETER] === undefined ? PUBLIC_PAGE : ATTRIBUTED_PAGE;
+  query[ATTRIBUTION_PARAMETER] === undefined && query[LIST_PARAMETER] === undefined
+    ? PUBLIC_PAGE
+    : ATTRIBUTED_PAGE;
 
 const pageIn = (sent: SentValue): number => {
   const text = firstOf(sent) ?? '';

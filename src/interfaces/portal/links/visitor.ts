@@ -13,6 +13,17 @@ export type SentValue = string | string[] | undefined;
 export const firstOf = (sent: SentValue): string | undefined =>
   Array.isArray(sent) ? sent[0] : sent;
 
+/** More would not fit into an address. */
+const TOKENS_MAX = 4;
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** The attribution tokens that are sent, in their order, without what has another form. */
+export const tokensIn = (sent: SentValue): string[] =>
+  [sent ?? []]
+    .flat()
+    .slice(0, TOKENS_MAX)
+    .filter((token) => TOKEN.test(token));
+
 /** Admits a visitor. Throws a refusal as an error, which the error page answers. */
 export const admitVisitor = (
   { visitors }: Pick<App, 'visitors'>,
