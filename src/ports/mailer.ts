@@ -5,6 +5,8 @@ import type { Channel } from './delivery.ts';
 export type MailDelivery = {
   /** The same at each attempt; the Message-ID is made of it. */
   id: string;
+  /** The person whose erasure also removes stored copies: the subject of the vault. */
+  sealedFor: string;
   /** 1 for the first attempt. */
   attempt: number;
   /** The mailbox of the recipient, without a name. */

@@ -122,7 +122,7 @@ const prepare = async (
   { deps, call, state }: Work,
   kind: MailKind,
 ): Promise<MailDelivery | DeliveryResult> => {
-  const { mail_id: id, attempts, attempted_at: at = 0, created_at } = state;
+  const { mail_id: id, sealed_for: sealedFor, attempts, attempted_at: at = 0, created_at } = state;
   try {
     const opened = await openOne(deps.vault, state.sealed_message);
     if (opened === null) return { outcome: 'refused', reason: 'erased' };
@@ -131,7 +131,8 @@ const prepare = async (
       return { outcome: 'retry', reason: 'halted' };
     if (deps.clock.now() > at + MARGIN_MS / 2) return { outcome: 'retry', reason: 'late' };
     const { to, facts } = JSON.parse(opened) as SealedMail;
-    return { id, attempt: attempts, at: created_at, to, ...(await deps.render(kind, facts)) };
+    const texts = await deps.render(kind, facts);
+    return { id, sealedFor, attempt: attempts, at: created_at, to, ...texts };
   } catch (error) {
     deps.onFault(error, { owner: call.ownerId, id });
     return { outcome: 'retry', reason: 'log_unavailable' };

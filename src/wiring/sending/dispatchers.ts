@@ -16,7 +16,8 @@ import type { Config } from '#src/config.ts';
 import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/mail/letters.ts';
-import { openMailers } from './mail.ts';
+import { mailDirectory, openMailers } from './mail.ts';
+import { mailRemoval } from './mail-removal.ts';
 
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
@@ -62,6 +63,7 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     new Dispatcher(outreach, outreachWork(outreach)),
     new Dispatcher(push, pushWork(push)),
     new Dispatcher(mail, mailWork(mail)),
+    mailRemoval({ ...mail, directory: mailDirectory(config), logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

@@ -30,6 +30,7 @@ afterAll(removeAll);
 
 const MESSAGE: MailDelivery = {
   id: 'mal_1',
+  sealedFor: 'mbx_staff',
   attempt: 1,
   to: 'sales@house.example',
   subject: 'New RFQ hnd_1',

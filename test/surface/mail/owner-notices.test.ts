@@ -1,7 +1,9 @@
 /** The profile of an owner, and the notices to its mailbox. */
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import { openService } from '#src/main.ts';
 import { HANG_MS } from '../../support/hang.ts';
 import { testApp, type TestApp } from '../../support/world/app.ts';
 
@@ -127,5 +129,20 @@ describe('The decision on a request for access', () => {
     await app.desk('POST', '/owners/acme/profile/remove', { reason: 'Left' });
     expect((await approve()).status).toBe(200);
     expect(await mails()).toEqual([]);
+  });
+
+  it('is removed from the mail directory with the profile, by the next start at the latest', async () => {
+    await set();
+    await confirm();
+    await app.desk('POST', `/agents/${await request()}/approve`, { reason: 'Known' });
+    expect(await mails()).toHaveLength(1);
+    await app.desk('POST', '/owners/acme/profile/remove', { reason: 'Left' });
+    const { config } = app.service;
+    await app.service.close();
+    const again = await openService(config, { clock: app.clock, log: pino({ level: 'silent' }) });
+    again.dispatcher.start();
+    await again.dispatcher.idle();
+    await again.close();
+    expect(await listStoredMail(join(app.directory, 'mail'))).toEqual([]);
   });
 });
