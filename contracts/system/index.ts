@@ -56,6 +56,15 @@ const dispatchMail = defineSystemOperation({
   writes: ['MailDispatched', 'MailDeferred', 'MailSent', 'MailFailed', 'MailOutcomeUnknown'],
 });
 
+/** Queues the digest for staff of the outreach that waits for approval, once for each day. */
+const queueDigest = defineSystemOperation({
+  kind: 'command',
+  input: z.strictObject({ day: z.iso.date() }),
+  output: z.object({ queued: z.boolean() }),
+  problems: ['storage_unavailable', 'storage_full', 'read_model_rebuilding'],
+  writes: ['MailQueued'],
+});
+
 /** Destroys the keys of erased subjects that an interrupted erasure left. */
 const finishErasures = defineSystemOperation({
   kind: 'command',
@@ -72,6 +81,7 @@ export const systemOperations = registryOf({
   dispatchOutbound,
   dispatchPush,
   dispatchMail,
+  queueDigest,
   finishErasures,
 });
 

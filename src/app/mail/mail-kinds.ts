@@ -10,6 +10,8 @@ export type MailFacts = {
     lines: number;
     totals: EventData<'HandoffCreated'>['totals'];
   };
+  /** To staff: outreach that waits for approval. `oldest_at` is in epoch milliseconds. */
+  approvals_digest: { requests: number; has_more: boolean; owners: number; oldest_at: number };
   /** To the owner of the agent. */
   access_decision: {
     agent_id: string;
@@ -31,6 +33,8 @@ export type SealedMail<Kind extends MailKind = MailKind> = { to: string; facts: 
  */
 export const MAIL_KINDS: Readonly<Record<MailKind, { sendMs: number; isRepeatable: boolean }>> = {
   rfq_notice: { sendMs: 3 * DAY_MS, isRepeatable: true },
+  // The next digest replaces it.
+  approvals_digest: { sendMs: DAY_MS, isRepeatable: false },
   // The agent sees the decision with getConnection, too.
   access_decision: { sendMs: 3 * DAY_MS, isRepeatable: false },
 };

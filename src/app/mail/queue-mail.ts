@@ -14,7 +14,9 @@ export const mailStream = (ownerId: string, mailId: string): string =>
 export type Letter<Kind extends MailKind> = SealedMail<Kind> & {
   kind: Kind;
   sealedFor: string;
-  record?: string;
+  record?: string | undefined;
+  /** Makes the message unique: a second append of it conflicts. Random by default. */
+  mailId?: string | undefined;
 };
 
 /**
@@ -24,12 +26,13 @@ export type Letter<Kind extends MailKind> = SealedMail<Kind> & {
 export const queueMail = async <Kind extends MailKind>(
   { ids, vault }: Pick<Deps, 'ids' | 'vault'>,
   call: Call,
-  { kind, sealedFor, record, to, facts }: Letter<Kind>,
+  letter: Letter<Kind>,
 ): Promise<Append[]> => {
+  const { kind, sealedFor, record, to, facts } = letter;
   const sealed = await vault.seal(sealedFor, JSON.stringify({ to, facts }));
   if (sealed === null) return [];
   const { sendMs, isRepeatable } = MAIL_KINDS[kind];
-  const mail_id = `mal_${ids.uuid().replaceAll('-', '')}`;
+  const mail_id = letter.mailId ?? `mal_${ids.uuid().replaceAll('-', '')}`;
   const message = {
     mail_id,
     kind,

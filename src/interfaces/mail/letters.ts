@@ -25,6 +25,18 @@ const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Lette
       `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
     ],
   }),
+  approvals_digest: ({ requests, has_more, owners, oldest_at }) => {
+    const { count, moment } = writerFor(HOUSE_LOCALE);
+    const number = `${has_more ? 'More than ' : ''}${count(requests)}`;
+    return {
+      subject: `${number} ${requests === 1 ? 'request waits' : 'requests wait'} for approval`,
+      paragraphs: [
+        `Outreach of ${count(owners)} ${owners === 1 ? 'promoter' : 'promoters'} waits for a person; the oldest ` +
+          `request was proposed on ${moment(oldest_at)}.`,
+        'List the requests with: tributary approvals list',
+      ],
+    };
+  },
   access_decision: ({ agent_id, name, outcome, scopes, reason }, { origin }) => ({
     subject: `Access of ${agent_id}: ${OUTCOMES[outcome]}`,
     paragraphs: [

@@ -17,7 +17,7 @@ import { KEYS_PATH } from '#src/interfaces/a2a/card.ts';
 import { pushBody } from '#src/interfaces/a2a/wire.ts';
 import { renderLetter } from '#src/interfaces/mail/letters.ts';
 import { mailDirectory, openMailers } from './mail.ts';
-import { mailRemoval } from './mail-removal.ts';
+import { dailyDigest, mailRemoval } from './mail-tasks.ts';
 
 /** Everything that the service sends by itself, as one. */
 export type Dispatchers = Pick<Dispatcher, 'start' | 'idle' | 'stop'>;
@@ -63,7 +63,8 @@ export const createDispatchers = (deps: Deps, config: Config, logger: Logger): D
     new Dispatcher(outreach, outreachWork(outreach)),
     new Dispatcher(push, pushWork(push)),
     new Dispatcher(mail, mailWork(mail)),
-    mailRemoval({ ...mail, directory: mailDirectory(config), logger }),
+    mailRemoval({ ...mail, logger }, mailDirectory(config)),
+    dailyDigest({ ...mail, logger }),
   ];
   return {
     start: () => all.forEach((one) => one.start()),

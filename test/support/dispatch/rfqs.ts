@@ -16,6 +16,7 @@ export const rfqWorld = async (env: Record<string, string>) => {
   };
   return {
     app,
+    keys,
     /** Sends an RFQ of 48 mugs; returns the id of its handoff. */
     async sendRfq(space: 'live' | 'test' = 'live', over: Partial<AppDeps> = {}): Promise<string> {
       const { id, review_url } = await createList(app, keys[space]);

@@ -36,5 +36,6 @@ export const INPUTS_BY_OPERATION: Record<string, object> = {
   dispatchOutbound: { outbound_id: 'o' },
   dispatchPush: { push_id: 'p' },
   dispatchMail: { mail_id: 'm' },
+  queueDigest: { day: '2026-11-20' },
   finishErasures: {},
 };

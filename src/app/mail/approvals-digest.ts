@@ -1,0 +1,57 @@
+import { isTestSpace } from '#contracts/spaces.ts';
+import { type OutboundState, statusAt } from '#src/domain/outbound-state.ts';
+import { listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';
+import { nameOf } from '../events/hash.ts';
+import type { SystemCall } from '../pipeline/call.ts';
+import type { Deps } from '../pipeline/deps.ts';
+import { done, type Outcome } from '../pipeline/outcome.ts';
+import type { MailFacts } from './mail-kinds.ts';
+import { mailStream } from './queue-mail.ts';
+import { mailToStaff } from './staff-notices.ts';
+
+type DigestDeps = Pick<Deps, 'log' | 'readModels' | 'ids' | 'vault' | 'staffMail'>;
+
+/** Requests that are counted; the message says when there are more. */
+const COUNTED_MAX = 500;
+const PENDING = 'pending_approval';
+
+/**
+ * Queues the digest of `day`, like 2026-11-21, once: what waits for approval, without test spaces. Queues nothing while
+ * nothing waits, or staff have no mailbox.
+ */
+export const queueDigest = async (
+  deps: DigestDeps,
+  { day }: { day: string },
+  call: SystemCall,
+): Promise<Outcome<{ queued: boolean }>> => {
+  const mailId = `mal_${nameOf('approvals-digest', day)}`;
+  const isQueued = (await deps.log.readStream(mailStream(call.ownerId, mailId))).length > 0;
+  const facts = isQueued || deps.staffMail === undefined ? undefined : await waiting(deps, call.at);
+  if (!facts) return done({ queued: false });
+  const appends = await mailToStaff(deps, call, { kind: 'approvals_digest', mailId, facts });
+  // The stream is new: of two processes, the second append conflicts.
+  const result = await deps.log.appendAll(appends);
+  return done({ queued: result.outcome === 'appended' });
+};
+
+const waiting = async (
+  { readModels }: DigestDeps,
+  at: number,
+): Promise<MailFacts['approvals_digest'] | undefined> => {
+  const rows = await readModels.list<OpenRow<OutboundState>>('open-outbound', {
+    scope: OPEN_RECORDS,
+    list: listBy({ status: PENDING }),
+    limit: COUNTED_MAX + 1,
+  });
+  const open = rows
+    .map(({ row }) => row)
+    .filter(({ owner, state }) => !isTestSpace(owner) && statusAt(state, at) === PENDING);
+  return open.length === 0
+    ? undefined
+    : {
+        requests: Math.min(open.length, COUNTED_MAX),
+        has_more: rows.length > COUNTED_MAX,
+        owners: new Set(open.map(({ owner }) => owner)).size,
+        oldest_at: Math.min(...open.map(({ state }) => state.created_at)),
+      };
+};

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import { removeStoredMail } from '#src/adapters/delivery/mail-directory.ts';
+import type { Scheduling } from '#src/app/dispatch/attempts.ts';
+import { queueDigest } from '#src/app/mail/approvals-digest.ts';
+import { EVERYBODY } from '#src/app/outreach/settings.ts';
+import type { Deps } from '#src/app/pipeline/deps.ts';
+import { Refused } from '#src/app/pipeline/outcome.ts';
+import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { DAY_MS, HOUR_MS, iso } from '#src/app/shared/time.ts';
+import { repeated } from './repeated.ts';
+
+const KEPT_MS = 30 * DAY_MS;
+const REMOVAL_MS = 600_000;
+/** The hour of the day in UTC from which on the digest is queued. */
+const DIGEST_HOUR = 6;
+
+type TaskDeps = Deps & Pick<Scheduling, 'schedule'> & { logger: Pick<Logger, 'error'> };
+
+/**
+ * Removes stored messages after 30 days, and those of an erased person, at start and every ten minutes: an erasure happens
+ * in any process, and the files are those of this one.
+ */
+export const mailRemoval = (deps: TaskDeps, directory: string) => {
+  const { vault, clock, schedule, logger } = deps;
+  const isErased = async (subject: string): Promise<boolean> =>
+    (await vault.knows(subject)) === 'destroyed';
+  return repeated(() => removeStoredMail(directory, { before: clock.now() - KEPT_MS, isErased }), {
+    everyMs: REMOVAL_MS,
+    schedule,
+    onFault: (error) => logger.error({ err: error }, 'stored mail is not removed'),
+  });
+};
+
+/** Queues the digest of approvals each day from DIGEST_HOUR on, once in all processes. */
+export const dailyDigest = (deps: TaskDeps) => {
+  const { clock, schedule, logger } = deps;
+  const perform = performAsSystem(deps, { queueDigest });
+  const { signal } = new AbortController();
+  const queue = async (): Promise<void> => {
+    const [day = '', time = ''] = iso(clock.now()).split('T');
+    if (Number(time.slice(0, 2)) < DIGEST_HOUR) return;
+    const outcome = await perform('queueDigest', { ownerId: EVERYBODY, signal, input: { day } });
+    if (!outcome.ok) throw new Refused(outcome);
+  };
+  return repeated(queue, {
+    everyMs: HOUR_MS,
+    schedule,
+    onFault: (error) => logger.error({ err: error }, 'the digest of approvals is delayed'),
+  });
+};

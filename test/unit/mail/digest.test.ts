@@ -1,0 +1,76 @@
+/** The daily digest of outreach that waits for approval. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { queueDigest } from '#src/app/mail/approvals-digest.ts';
+import { EVERYBODY } from '#src/app/outreach/settings.ts';
+import { performAsSystem } from '#src/app/pipeline/system-pipeline.ts';
+import { mailing } from '../../support/dispatch/mailing.ts';
+import { STAFF_MAIL } from '../../support/dispatch/rfqs.ts';
+import { configure, person, post, proposed } from '../../support/world/outreach.ts';
+
+const DAY = '2026-11-20';
+
+let w: Awaited<ReturnType<typeof mailing>>;
+beforeEach(async () => {
+  w = await mailing();
+  await configure(w.app, 'acme');
+  w.start();
+});
+afterEach(async () => {
+  expect(w.faults).toEqual([]);
+  await w.end();
+});
+
+const digest = async (day = DAY): Promise<boolean> => {
+  const perform = performAsSystem(w.app.service.deps, { queueDigest });
+  const { signal } = new AbortController();
+  const outcome = await perform('queueDigest', { ownerId: EVERYBODY, signal, input: { day } });
+  if (!outcome.ok) throw new Error(outcome.detail);
+  await w.settle();
+  return outcome.value.queued;
+};
+const propose = (space: 'live' | 'test' = 'live') =>
+  proposed(w.app, w.keys[space], 'requestSocialPost', post());
+
+describe('The digest of approvals', () => {
+  it('is mailed to staff once a day while requests wait', async () => {
+    await propose();
+    await propose();
+    expect([await digest(), await digest()]).toEqual([true, false]);
+    expect(w.live.sent).toMatchObject([
+      { to: STAFF_MAIL, subject: '2 requests wait for approval', attempt: 1 },
+    ]);
+    expect(w.live.sent[0]?.text).toContain('20 November 2026');
+    expect(await digest('2026-11-21')).toBe(true);
+  });
+
+  it('is not mailed while nothing waits, or only requests of test spaces', async () => {
+    expect(await digest()).toBe(false);
+    await propose('test');
+    expect(await digest()).toBe(false);
+    expect(w.live.sent).toEqual([]);
+  });
+
+  it('leaves out what was decided or has expired', async () => {
+    const { id, content_sha256 } = await propose();
+    const key = await person(w.app, ['owner'], 'acme');
+    const answer = await w.app.send({
+      method: 'POST',
+      url: `/api/desk/v1/approvals/${id}/refuse`,
+      key,
+      headers: { 'idempotency-key': 'refuse' },
+      payload: { content_sha256, reason: 'No' },
+    });
+    expect(answer.status, answer.text).toBe(200);
+    expect(await digest()).toBe(false);
+    await propose();
+    w.app.clock.advance(90 * 86_400_000);
+    expect(await digest()).toBe(false);
+  });
+
+  it('is queued by one of two processes', async () => {
+    await propose();
+    const both = await Promise.all([digest(), digest()]);
+    expect(both.filter((queued) => queued)).toHaveLength(1);
+    expect(w.live.sent).toHaveLength(1);
+  });
+});
