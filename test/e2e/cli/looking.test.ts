@@ -43,6 +43,9 @@ const READS: Record<string, string[]> = {
   'handoff rfqs': [],
   'lead list': [],
   'lead read': ['led_000000000000000000000000'],
+  'mail list': [],
+  'mail show': ['mal_0'],
+  'owner show': ['--owner', 'northwind'],
   'events history': ['--owner', 'northwind'],
   'audit state': ['--owner', 'northwind'],
   'audit performance': ['--owner', 'northwind'],
@@ -58,9 +61,19 @@ const READS: Record<string, string[]> = {
   'log verify': [],
   status: [],
 };
+/** Exit codes other than 0: there is no such record, and no server. */
+const ENDS: Record<string, number> = {
+  'approvals show': 1,
+  'handoff rfq': 1,
+  'lead read': 1,
+  'audit trace': 1,
+  'mail show': 1,
+  'owner show': 1,
+  status: 3,
+};
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {
@@ -108,10 +121,7 @@ describe('A command that reads', () => {
     const [before, tokens] = [digestOf(data), tokensIn(data)];
     for (const [name, asked] of Object.entries(READS)) {
       const { code, stderr } = await run(...name.split(' '), ...asked, '--data', data);
-      const expected =
-        { 'approvals show': 1, 'handoff rfq': 1, 'lead read': 1, 'audit trace': 1, status: 3 }[
-          name
-        ] ?? 0;
+      const expected = ENDS[name] ?? 0;
       expect(code, `${name}: ${stderr}`).toBe(expected);
       expect(digestOf(data), name).toBe(before);
     }
