@@ -8,7 +8,7 @@ import { openRecords } from './open-records.ts';
 /** The leads of all owners that staff can still move, with those whose claim has expired since. */
 export const openLeads = openRecords({
   name: 'open-leads',
-  version: 1,
+  version: 2,
   handles: LEAD_EVENTS,
   begins: 'LeadSubmitted',
   keyOf: leadOfEvent,

@@ -34,6 +34,7 @@ export const METRIC = {
   leads_won: 10,
   clicks_surplus: 11,
   lists_created: 12,
+  rfqs_won: 13,
 } as const;
 
 const COUNTED = {
@@ -48,6 +49,9 @@ const COUNTED = {
   LeadWon: METRIC.leads_won,
   VisitsSummed: METRIC.clicks_surplus,
   BuyerListCreated: METRIC.lists_created,
+  RfqWon: METRIC.rfqs_won,
+  RfqOutcomeCorrected: METRIC.rfqs_won,
+  LeadOutcomeCorrected: METRIC.leads_won,
 } as const satisfies Partial<Record<EventType, number>>;
 
 /** Visitors in the row of a link and day; each further one has a row of its own. */
@@ -76,7 +80,8 @@ export const performance: Projection<PerformanceRow> = {
   name: 'performance',
   version: 4,
   handles: Object.keys(COUNTED) as Counted[],
-  place(event): EventPlace {
+  place(event): EventPlace | undefined {
+    if (!changesNumbers(event)) return undefined;
     const set = setKeyOf(event);
     const visitors = event.type === 'VisitRecorded' ? visitorKeys(event) : [];
     return { scope: event.owner, key: 'tail', others: [set, ...visitors] };
@@ -91,7 +96,7 @@ export const performance: Projection<PerformanceRow> = {
     };
     const set = idOfSet(next, event, others);
     const [metric, detail] = factOf(event, others);
-    const quarter = Math.floor(event.at / QUARTER_MS);
+    const quarter = Math.floor(countedAt(event) / QUARTER_MS);
     const { position } = event;
     next.facts.push(position - next.position, quarter - next.quarter, set, metric, detail);
     next.position = position;
@@ -106,6 +111,19 @@ export const performance: Projection<PerformanceRow> = {
     if ('chunk' in row) return row.chunk;
     return 'set' in row ? FIRST_SET_SORT + row.set : null;
   },
+};
+
+/** When an event counts, in epoch milliseconds: a correction when the outcome was that it corrects. */
+const countedAt = ({ at, data }: Pick<FoldEvent, 'at' | 'data'>): number =>
+  (data as { outcome_at?: number }).outcome_at ?? at;
+
+/** Whether the event counts: another lead can count for the same RFQ, and a correction can concern losses only. */
+const changesNumbers = (event: FoldEvent): boolean => {
+  const { type, data } = typedEvent<Counted>(event);
+  if ('uncounted' in data && data.uncounted) return false;
+  return type === 'RfqOutcomeCorrected' || type === 'LeadOutcomeCorrected'
+    ? data.from.state === 'won' || data.to.state === 'won'
+    : true;
 };
 
 const setKeyOf = ({ data }: FoldEvent): string => {
@@ -149,8 +167,14 @@ const factOf = (
       return [metric, data.visits];
     case 'RfqSubmittedByBuyer':
       return [metric, moneyOf(data.totals)];
+    case 'RfqWon':
+      return [metric, moneyOf(data.values)];
     case 'LeadWon':
       return [metric, data.value ? moneyOf([data.value]) : 0];
+    case 'RfqOutcomeCorrected':
+      return [metric, differenceOf(data.from, data.to)];
+    case 'LeadOutcomeCorrected':
+      return [metric, differenceOf(wonOf(data.from), wonOf(data.to))];
     default:
       return [metric, 0];
   }
@@ -160,6 +184,30 @@ type Amounts = readonly { amount: number; currency: string }[];
 
 const moneyOf = (amounts: Amounts): (number | string)[] =>
   amounts.flatMap(({ amount, currency }) => [amount, currency]);
+
+type Outcome = { state: string; values?: Amounts | undefined };
+
+const wonOf = ({
+  state,
+  value,
+}: {
+  state: string;
+  value?: Amounts[number] | undefined;
+}): Outcome => ({
+  state,
+  values: value && [value],
+});
+
+/** How an outcome that became another one changes the number of those won, which comes first, and their values. */
+const differenceOf = (from: Outcome, to: Outcome): (number | string)[] => {
+  const wonBefore = from.state === 'won' ? (from.values ?? []) : [];
+  const won = to.state === 'won' ? (to.values ?? []) : [];
+  return [
+    Number(to.state === 'won') - Number(from.state === 'won'),
+    ...moneyOf(wonBefore.map(({ amount, currency }) => ({ amount: -amount, currency }))),
+    ...moneyOf(won),
+  ];
+};
 
 /** The last of the metrics of clicks that counts a visit; those before count it, too. */
 const clickOf = (event: FoldEvent, { visitor, signals = [] }: Visit, others: ScopeRows): number => {

@@ -1,25 +1,72 @@
-import { ALL_RFQS, listBy, type RfqRow } from '#src/ports/rows.ts';
+import { RFQ_EVENTS, type RfqEventType } from '#contracts/events/index.ts';
+import {
+  CONFIRMED_RFQ,
+  eraseRfq,
+  foldRfq,
+  isRfqOutcome,
+  type RfqProgress,
+} from '#src/domain/outcomes/rfq-state.ts';
+import type { FoldEvent } from '#src/ports/event-log.ts';
+import { ALL_RFQS, listBy, OPEN_RFQS, type RfqRow } from '#src/ports/rows.ts';
 import type { Projection } from './projection.ts';
-import { typedEvent } from './typed-event.ts';
+import { recordIdOf, typedEvent } from './typed-event.ts';
+
+const LEAD_OUTCOMES = ['LeadWon', 'LeadOutcomeCorrected'] as const;
+type Handled =
+  | 'RfqSubmittedByBuyer'
+  | RfqEventType
+  | (typeof LEAD_OUTCOMES)[number]
+  | 'SubjectErased';
+
+const handoffOfEvent = (event: FoldEvent): string | undefined => {
+  const { type, data } = typedEvent<Handled>(event);
+  return type === 'SubjectErased' ? recordIdOf(event, 'handoff', 'hnd') : data.handoff_id;
+};
 
 /** The RFQs that buyers sent, of all owners, newest first. */
-export const rfqs: Projection<RfqRow> = {
+export const rfqs: Projection<RfqRow<RfqProgress>> = {
   name: 'rfqs',
-  version: 1,
-  handles: ['RfqSubmittedByBuyer'],
+  version: 2,
+  handles: ['RfqSubmittedByBuyer', ...RFQ_EVENTS, ...LEAD_OUTCOMES, 'SubjectErased'],
   begins: ['RfqSubmittedByBuyer'],
-  place: (event) => ({
-    scope: ALL_RFQS,
-    key: typedEvent<'RfqSubmittedByBuyer'>(event).data.handoff_id,
-  }),
-  evolve(_row, event) {
-    const { handoff_id, agent_id, totals } = typedEvent<'RfqSubmittedByBuyer'>(event).data;
-    const { owner, at, position } = event;
-    return { owner, handoff_id, agent_id, totals, submitted_at: at, sort: position };
+  place(event) {
+    const key = handoffOfEvent(event);
+    return key === undefined ? undefined : { scope: ALL_RFQS, key };
+  },
+  evolve(row, stored) {
+    const event = typedEvent<Handled>(stored);
+    if (event.type === 'RfqSubmittedByBuyer') {
+      const { handoff_id, agent_id, totals } = event.data;
+      const { owner, at, position } = stored;
+      const sent = { owner, handoff_id, agent_id, totals, submitted_at: at, sort: position };
+      return { ...sent, rfq: CONFIRMED_RFQ };
+    }
+    // A lead can be won, and a handoff erased, without an RFQ.
+    if (!row) return null;
+    switch (event.type) {
+      case 'LeadWon': {
+        const { from_rfq, lead_id, value } = event.data;
+        return from_rfq ? row : { ...row, won_by: { lead_id, values: value ? [value] : [] } };
+      }
+      case 'LeadOutcomeCorrected': {
+        const { from_rfq, lead_id, to } = event.data;
+        if (from_rfq) return row;
+        const { won_by: _before, ...corrected } = row;
+        const values = to.value ? [to.value] : [];
+        return to.state === 'won' ? { ...row, won_by: { lead_id, values } } : corrected;
+      }
+      case 'SubjectErased':
+        return { ...row, rfq: eraseRfq(row.rfq, event.at) };
+      default:
+        return { ...row, rfq: foldRfq(row.rfq, event) };
+    }
   },
   sort: (row) => row.sort,
-  lists: ({ owner, agent_id, sort }) => [
-    [listBy({ owner }), sort],
-    [listBy({ agent: agent_id }), sort],
-  ],
+  lists(row) {
+    const { owner, agent_id, sort, rfq, won_by } = row;
+    const state = won_by ? 'won' : rfq.state;
+    const names = [listBy({ owner }), listBy({ agent: agent_id }), listBy({ state })];
+    if (!isRfqOutcome(state)) names.push(OPEN_RFQS);
+    return names.map((name) => [name, sort]);
+  },
 };

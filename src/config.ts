@@ -82,6 +82,13 @@ const environment = z.object({
   READS_AT_ONCE: whole(1, 10_000).default(LIMITS.READS_AT_ONCE),
   WRITES_AT_ONCE: whole(1, 10_000).default(LIMITS.WRITES_AT_ONCE),
   ADMISSION_WAIT_MS: whole(10, 100_000_000).default(LIMITS.ADMISSION_WAIT_MS_MAX),
+  APPROVAL_ABOVE: z
+    .string()
+    .regex(/^\s*\d+(\.\d+)? [A-Z]{3}\s*(,\s*\d+(\.\d+)? [A-Z]{3}\s*)*$/, {
+      error: 'must be amounts, one per currency, like "5000 GBP, 6000.50 EUR"',
+    })
+    .transform((value) => value.split(','))
+    .optional(),
   OUTBOX_DIR: z.string().min(1).optional(),
   OUTREACH_PRIVATE_HOSTS: z
     .string()
@@ -148,6 +155,8 @@ const settings = complete.transform((env) => ({
   writesAtOnce: env.WRITES_AT_ONCE,
   /** Milliseconds that an admitted request may wait for the event loop and the queues of this process. */
   admissionWaitMs: env.ADMISSION_WAIT_MS,
+  /** Limits per currency, like `5000 GBP`, above which a second person approves a quotation, a win or a correction. */
+  approvalAbove: env.APPROVAL_ABOVE,
   /** Directory of the file channel; `outbox` in the data directory if not set. */
   outboxDirectory: env.OUTBOX_DIR,
   /** `host:port` of outreach receivers that may be private and use plain HTTP. */

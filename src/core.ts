@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import type { LocalReadModels } from '#projections/engine/readers/local.ts';
 import { CLASSIFIER_VERSION } from '#projections/index.ts';
 import { OWNER_FOLDS } from '#projections/owner-fold.ts';
-import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
 import { observedLog } from '#src/adapters/observed-log.ts';
 import { type CatalogBuilds, catalogBuilds } from '#src/adapters/sqlite/catalog/builds.ts';
 import { systemClock } from '#src/adapters/system/clock.ts';
@@ -39,6 +38,7 @@ import { projectionDesk } from './wiring/projection-desk.ts';
 import { openReadModels } from './wiring/read-models.ts';
 import { recordersOf } from './wiring/recorders.ts';
 import { openSecrets } from './wiring/secrets.ts';
+import { settingsOf } from './wiring/settings.ts';
 import { openSharedCount } from './wiring/shared-count.ts';
 import { openVault } from './wiring/vault.ts';
 import { waitsOf } from './wiring/waits.ts';
@@ -166,15 +166,6 @@ const open = async (
   parts.defer(() => deps.visits.flush());
   const opened = { deps, app: openApp(deps), logger, listener };
   return { ready, filling: models.filling, ...opened, close: () => parts.disposeAsync() };
-};
-
-const settingsOf = (config: Config): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail'> => {
-  const privateHosts = new Set(config.outreachPrivateHosts);
-  return {
-    limits: config,
-    targetFault: (url) => unresolvedFault(url, privateHosts),
-    staffMail: config.staffMail,
-  };
 };
 
 const auditsOf = (

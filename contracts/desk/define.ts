@@ -22,6 +22,17 @@ const COMMAND_PROBLEMS = [
   'state_conflict',
 ] as const satisfies readonly ProblemCode[];
 
+/** The answer of a command that changes the state of a record. */
+export const recordState = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
+
+const OR = new Intl.ListFormat('en', { style: 'long', type: 'disjunction' });
+
+/** A table of moves as text, without the states that no move leaves. */
+export const movesText = (moves: Readonly<Record<string, readonly string[]>>): string =>
+  Object.entries(moves)
+    .flatMap(([from, to]) => (to.length > 0 ? [`${from} to ${OR.format(to)}`] : []))
+    .join('; ');
+
 type Definition<Fields, Output> = Pick<DeskOperation, 'roles' | 'summary' | 'guidance'> & {
   path: string;
   /** The input, without the idempotency key of a command. */

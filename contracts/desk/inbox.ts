@@ -2,7 +2,9 @@
 import { z } from 'zod';
 import { handoffExample, leadExample } from '../examples/records.ts';
 import { asOf, before, id, limit, money, nextBefore, ownerSpace, time } from '../fields.ts';
-import { leadRecord, OPEN_LEAD_STATES } from '../records/lead.ts';
+import { OPEN_LEAD_STATES } from '../moves.ts';
+import { leadRecord } from '../records/lead.ts';
+import { RFQ_STATES } from '../moves.ts';
 import { deskQuery, EXAMPLE_AS_OF, EXAMPLE_AT } from './define.ts';
 
 /** Defines a list over all owners. `what`: the records, for descriptions; `began`: when each began. */
@@ -104,6 +106,13 @@ const rfq = z.object({
   agent_id: z.string(),
   submitted_at: time,
   indicative_totals: z.array(money),
+  state: z.enum(RFQ_STATES),
+  quote: z.object({ values: z.array(money), valid_until: time }).optional(),
+  won_value: z.array(money).optional(),
+  needs_approval: z
+    .literal(true)
+    .optional()
+    .describe('A move waits for the approval of another person'),
 });
 
 export const listRfqs = inboxList({
@@ -114,6 +123,10 @@ export const listRfqs = inboxList({
   began: 'sent',
   row: rfq,
   fields: {
+    state: z
+      .enum(['open', ...RFQ_STATES])
+      .optional()
+      .describe('RFQs in this state only; open: all without an outcome'),
     currency: money.shape.currency.optional().describe('RFQs with a total in this currency only'),
     min_amount: money.shape.amount
       .optional()
@@ -125,5 +138,6 @@ export const listRfqs = inboxList({
     agent_id: handoffExample.agent_id,
     submitted_at: EXAMPLE_AT,
     indicative_totals: handoffExample.indicative_totals,
+    state: 'confirmed',
   },
 });

@@ -12,6 +12,7 @@ import * as lists from './lists.ts';
 import * as owners from './owners.ts';
 import * as outreach from './outreach.ts';
 import * as records from './records.ts';
+import * as rfqs from './rfqs.ts';
 import * as system from './system.ts';
 
 /**
@@ -34,9 +35,14 @@ export const deskOperations = registryOf({
   importProducts: catalog.importProducts,
   withdrawProduct: catalog.withdrawProduct,
   moveLead: records.moveLead,
+  correctLead: records.correctLead,
   withdrawHandoff: records.withdrawHandoff,
   invalidateHandoff: records.invalidateHandoff,
-  readRfq: records.readRfq,
+  readRfq: rfqs.readRfq,
+  moveRfq: rfqs.moveRfq,
+  correctRfq: rfqs.correctRfq,
+  approveRfqMove: rfqs.approveRfqMove,
+  refuseRfqMove: rfqs.refuseRfqMove,
   disableLink: records.disableLink,
   eraseSubject: records.eraseSubject,
   configureOutreach: outreach.configureOutreach,

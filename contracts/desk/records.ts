@@ -1,31 +1,20 @@
 import { z } from 'zod';
 import { handoffExample, leadExample, linkExample } from '../examples/records.ts';
-import { id, line, money, ownerSpace, time } from '../fields.ts';
-import { lineItem } from '../records/handoff.ts';
-import { closedContact, LEAD_MOVES, LEAD_STATES } from '../records/lead.ts';
+import { id, line, money, ownerSpace } from '../fields.ts';
+import { LEAD_MOVES, LEAD_STATES } from '../moves.ts';
 import type { DeskRole } from '../scopes.ts';
-import { deskCommand, deskQuery, EXAMPLE_AT } from './define.ts';
+import { deskCommand, movesText, recordState } from './define.ts';
 
 /* What people do with single leads, handoffs and links. */
-
-/** The answer of a command that changes the state of a record. */
-const recordState = z.object({ id: z.string(), owner_id: z.string(), state: z.string() });
-
-const OR = new Intl.ListFormat('en', { style: 'long', type: 'disjunction' });
-
-const movesText = (): string =>
-  Object.entries(LEAD_MOVES)
-    .map(([from, to]) => `${from} to ${OR.format(to)}`)
-    .join('; ');
 
 export const moveLead = deskCommand({
   roles: ['staff'],
   path: '/leads/{lead_id}/move',
   summary: 'Move a lead to its next state',
   guidance:
-    `${movesText()}. A won lead may have a value. If the buyer has already sent the RFQ of the lead's handoff, ` +
-    'accepting the lead moves it to rfq_submitted. A lead that is rejected, duplicate, unqualified or lost releases ' +
-    'the claim on its contact.',
+    `${movesText(LEAD_MOVES)}. A won lead may have a value. A lead whose buyer has sent the RFQ of its handoff becomes ` +
+    'rfq_submitted when it is accepted, and takes the outcome of the RFQ: move that. A lead that is rejected, ' +
+    'duplicate, unqualified or lost releases the claim on its contact.',
   fields: {
     lead_id: id('led'),
     owner_id: ownerSpace,
@@ -46,6 +35,34 @@ export const moveLead = deskCommand({
       to: 'accepted',
     },
     output: { id: leadExample.id, owner_id: 'acme', state: 'accepted' },
+  },
+});
+
+export const correctLead = deskCommand({
+  roles: ['staff'],
+  path: '/leads/{lead_id}/correct',
+  summary: 'Change or reverse the outcome of a lead',
+  guidance:
+    'For a lead that was won or lost by itself; qualified reverses the outcome. The numbers of the day of the outcome ' +
+    'change. A lead that took the outcome of an RFQ follows the corrections of the RFQ.',
+  fields: {
+    lead_id: id('led'),
+    owner_id: ownerSpace,
+    to: z.enum(['won', 'lost', 'qualified']).describe('The right state'),
+    reason: line(500).describe('Stored in the history of the lead'),
+    value: z.strictObject(money.shape).optional().describe('The right value of a won lead'),
+  },
+  output: recordState,
+  example: {
+    name: 'reversed',
+    input: {
+      idempotency_key: 'lead-4711-correct',
+      lead_id: leadExample.id,
+      owner_id: 'acme',
+      to: 'qualified',
+      reason: 'The order was for another shop',
+    },
+    output: { id: leadExample.id, owner_id: 'acme', state: 'qualified' },
   },
 });
 
@@ -112,70 +129,6 @@ export const disableLink = close({
   record: { link_id: id('lnk') },
   exampleId: linkExample.id,
   state: 'disabled',
-});
-
-export const readRfq = deskQuery({
-  roles: ['staff'],
-  readsPersonalData: true,
-  path: '/handoffs/{handoff_id}/rfq',
-  summary: 'Read the RFQ that a buyer sent: list, totals and contact',
-  guidance:
-    'Staff only: neither the agent nor the promoter sees the contact. Prices are those in the total that the buyer ' +
-    'was shown. A line shows in warnings and unit_price_when_sent how the catalog had changed when the buyer sent ' +
-    'the RFQ. Any holder of the review link can send it, and the agent was given the link: check evidence ' +
-    'before you assume that the contact sent the RFQ.',
-  fields: {
-    handoff_id: id('hnd'),
-    owner_id: ownerSpace.optional().describe('Owner of the handoff, if known'),
-  },
-  output: z.object({
-    handoff_id: id('hnd'),
-    owner_id: z.string(),
-    title: z.string(),
-    submitted_at: time,
-    contact: z.union([
-      z.object({
-        name: z.string(),
-        email: z.string(),
-        company: z.string().optional(),
-        phone: z.string().optional(),
-      }),
-      closedContact,
-    ]),
-    list_revision: z.int(),
-    line_items: z.array(lineItem),
-    indicative_totals: z.array(money),
-    evidence: z
-      .object({
-        seconds_after_creation: z
-          .int()
-          .describe('Seconds from the creation of the handoff to the RFQ'),
-        opened_before: z
-          .boolean()
-          .describe(
-            'Whether an earlier request opened the list: a button, or a script of its page',
-          ),
-      })
-      .describe(
-        'How the RFQ was sent. It does not identify the sender: a program that has the link can wait and open ' +
-          'the list, too',
-      ),
-  }),
-  example: {
-    name: 'of a handoff',
-    input: { handoff_id: handoffExample.id, owner_id: 'acme' },
-    output: {
-      handoff_id: handoffExample.id,
-      owner_id: 'acme',
-      title: 'Kitchen shelf, autumn',
-      submitted_at: EXAMPLE_AT,
-      contact: { name: 'Bea Buyer', email: 'bea@cornershop.example' },
-      list_revision: 1,
-      line_items: handoffExample.line_items,
-      indicative_totals: handoffExample.indicative_totals,
-      evidence: { seconds_after_creation: 93_600, opened_before: true },
-    },
-  },
 });
 
 export const eraseSubject = deskCommand({

@@ -15,6 +15,7 @@ import * as outbound from './outbound.ts';
 import * as outreach from './outreach.ts';
 import * as privacy from './privacy.ts';
 import * as push from './push.ts';
+import * as rfq from './rfq.ts';
 import * as task from './task.ts';
 
 /**
@@ -24,6 +25,7 @@ import * as task from './task.ts';
 export const EVENTS = Object.freeze({
   ...link,
   ...handoff,
+  ...rfq,
   ...lead,
   ...claims,
   ...agent,
@@ -59,7 +61,8 @@ const typesOf = <Events extends object>(events: Events): readonly (keyof Events 
 // fails if an event type is in no list.
 
 export const LINK_EVENTS = typesOf(link);
-export const HANDOFF_EVENTS = typesOf({ ...handoff, ...privacy });
+export const HANDOFF_EVENTS = typesOf({ ...handoff, ...rfq, ...privacy });
+export const RFQ_EVENTS = typesOf(rfq);
 export const LEAD_EVENTS = typesOf({ ...lead, ...privacy });
 export const AGENT_EVENTS = typesOf(agent);
 export const KEY_EVENTS = typesOf(key);
@@ -74,6 +77,7 @@ export const OWNER_EVENTS = typesOf(owner);
 
 export type LinkEventType = (typeof LINK_EVENTS)[number];
 export type HandoffEventType = (typeof HANDOFF_EVENTS)[number];
+export type RfqEventType = (typeof RFQ_EVENTS)[number];
 export type LeadEventType = (typeof LEAD_EVENTS)[number];
 export type AgentEventType = (typeof AGENT_EVENTS)[number];
 export type KeyEventType = (typeof KEY_EVENTS)[number];

@@ -73,6 +73,29 @@ export const LeadContacted = moved;
 export const LeadQualified = moved;
 export const LeadUnqualified = moved;
 export const LeadRfqObserved = moved;
-export const LeadWon = z.object({ ...subject, value: moneyAmount.optional() });
-export const LeadLost = moved;
+/** The lead took the outcome of the RFQ of its handoff, which has the value. */
+const follows = { from_rfq: z.literal(true).optional() };
+/** Another lead counts for the same RFQ. */
+const uncounted = z.literal(true).optional();
+
+export const LeadWon = z.object({
+  ...subject,
+  ...follows,
+  value: moneyAmount.optional(),
+  uncounted,
+});
+export const LeadLost = z.object({ ...subject, ...follows });
+/** Changes or reverses an outcome. */
+export const LeadOutcomeCorrected = z.object({
+  ...subject,
+  ...follows,
+  from: z.object({ state: z.enum(['won', 'lost']), value: moneyAmount.optional() }),
+  to: z.object({
+    state: z.enum(['won', 'lost', 'qualified', 'rfq_submitted']),
+    value: moneyAmount.optional(),
+  }),
+  /** When the lead got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
+  outcome_at: z.number(),
+  uncounted,
+});
 export const LeadWithdrawn = moved;

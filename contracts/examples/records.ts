@@ -157,6 +157,7 @@ const day = {
   leads_won: 0,
   clicks_surplus: 0,
   lists_created: 0,
+  rfqs_won: 0,
   rfq_value: [{ amount: 14160, currency: 'GBP' }],
   won_value: [],
 };

@@ -3,7 +3,8 @@ import { leadExample } from '../examples/records.ts';
 import { asOf, cursor, handoffId, limit, line, linkId, page, time } from '../fields.ts';
 import { defineOperation } from '../operation.ts';
 import { PAGE_PROBLEMS } from '../problems.ts';
-import { LEAD_STATES, leadRecord, leadSource } from '../records/lead.ts';
+import { LEAD_STATES } from '../moves.ts';
+import { leadRecord, leadSource } from '../records/lead.ts';
 
 export const listLeads = defineOperation({
   kind: 'query',

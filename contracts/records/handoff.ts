@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { id, money, time, shownMetadata, versioned } from '../fields.ts';
+import { shownRfq } from './rfq.ts';
 
 export const WARNINGS = {
   below_moq: 'The quantity is below the minimum order quantity',
@@ -72,6 +73,7 @@ export const handoffRecord = z
       .string()
       .optional()
       .describe('[erased] after an erasure, [unreadable] if its key is lost'),
+    rfq: shownRfq.optional(),
     expires_at: time,
     disclaimer: z.string(),
     metadata: shownMetadata.optional(),

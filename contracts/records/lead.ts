@@ -11,35 +11,7 @@ import {
   shownMetadata,
   versioned,
 } from '../fields.ts';
-
-export const LEAD_STATES = [
-  'submitted',
-  'accepted',
-  'rejected',
-  'duplicate',
-  'contacted',
-  'qualified',
-  'unqualified',
-  'rfq_submitted',
-  'won',
-  'lost',
-  'withdrawn',
-  'lapsed',
-] as const;
-
-type LeadStateName = (typeof LEAD_STATES)[number];
-
-/** The states to which staff can move a lead, for each state that is not final. */
-export const LEAD_MOVES = {
-  submitted: ['accepted', 'rejected', 'duplicate'],
-  accepted: ['contacted'],
-  contacted: ['qualified', 'unqualified'],
-  qualified: ['won', 'lost', 'unqualified'],
-  rfq_submitted: ['won', 'lost'],
-} as const satisfies Partial<Record<LeadStateName, readonly LeadStateName[]>>;
-
-/** The states in which a lead waits for staff. */
-export const OPEN_LEAD_STATES = Object.keys(LEAD_MOVES) as (keyof typeof LEAD_MOVES)[];
+import { LEAD_STATES } from '../moves.ts';
 
 export const leadSource = z.strictObject({
   kind: z.enum(['link', 'handoff', 'manual', 'agent']).describe('Where the lead came from'),

@@ -32,6 +32,7 @@ export const METRICS = [
   'leads_won',
   'clicks_surplus',
   'lists_created',
+  'rfqs_won',
 ] as const;
 
 export type Metric = (typeof METRICS)[number];
@@ -56,7 +57,7 @@ export const metrics = z.object({
   rfq_value: z
     .array(money)
     .describe('Indicative totals of RFQs sent, one per currency; currencies are never added up'),
-  won_value: z.array(money).describe('Set by staff'),
+  won_value: z.array(money).describe('Of RFQs and leads won; set by staff'),
 });
 
 export const reportRow = z

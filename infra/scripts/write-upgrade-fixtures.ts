@@ -30,7 +30,11 @@ import { Recorder } from '../../test/e2e/upgrade/recorder.ts';
 import { folded, PUBLIC_URL, ROOT_KEY, sent, summed } from '../../test/e2e/upgrade/services.ts';
 import { playStory, VISITS_PER_MINUTE } from '../../test/e2e/upgrade/story.ts';
 
-const SETTINGS = { PUBLIC_URL, ADDRESS_VISITS_PER_MINUTE: String(VISITS_PER_MINUTE) };
+const SETTINGS = {
+  PUBLIC_URL,
+  ADDRESS_VISITS_PER_MINUTE: String(VISITS_PER_MINUTE),
+  APPROVAL_ABOVE: '10000 GBP',
+};
 const temporary = directories('tributary-upgrade-');
 
 const commitOf = (checkout: string): string => {

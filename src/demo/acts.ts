@@ -22,7 +22,7 @@ export type Act = {
   /** The name of a credential: of a person, an agent, or a handoff for its buyer. */
   by: string;
   operation: StoryOperationId;
-  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time, `{now}`. */
+  /** Texts may refer to the answer of an earlier act, `{name.field}`, or to the time: `{now}`, and `{later}` 30 days after. */
   input: object;
   /** The name of the answer, for later acts. */
   as?: string;

@@ -1,5 +1,5 @@
 /** Lists for buyers, and what their buyers do with them. The companies are invented. */
-import { type Act, actor } from './acts.ts';
+import { type Act, actor, type StoryInput } from './acts.ts';
 import { concierge, newsletter, staff } from './cast.ts';
 
 /** The list that the banner links to. */
@@ -8,6 +8,13 @@ export const WAITING = 'waiting list';
 /** Returns line items from quantities by sku. */
 const lines = (quantities: Record<string, number>) =>
   Object.entries(quantities).map(([sku, quantity]) => ({ sku, quantity }));
+
+/** Moves the RFQ of a list. */
+const rfq = (day: number, list: string, change: Omit<StoryInput<'moveRfq'>, 'handoff_id'>): Act =>
+  staff(day, 'moveRfq', { handoff_id: `{${list}.id}`, ...change });
+
+const gbp = (amount: number) => ({ values: [{ amount, currency: 'GBP' }] });
+const valid_until = '{later}';
 
 const locale = 'en-GB';
 const cornerBuyer = actor('corner list');
@@ -34,6 +41,11 @@ export const HANDOFF_ACTS: readonly Act[] = [
     consent: true,
     contact: { name: 'Ines Okafor', email: 'ines@pimlicocorner.example' },
   }),
+  rfq(6.1, 'corner list', { to: 'in_progress' }),
+  rfq(6.4, 'corner list', { to: 'quoted', ...gbp(51_000), valid_until }),
+  rfq(9.2, 'corner list', { to: 'in_progress', reason: 'Asked for a better price of the mugs' }),
+  rfq(9.4, 'corner list', { to: 'quoted', ...gbp(49_690), valid_until }),
+  rfq(12.4, 'corner list', { to: 'won' }),
 
   newsletter(9.6, 'createHandoff', {
     as: 'advent list',
@@ -59,6 +71,8 @@ export const HANDOFF_ACTS: readonly Act[] = [
     consent: true,
     contact: { name: 'Tom Arkwright', email: 'tom@thirdshelf.example' },
   }),
+  rfq(16.3, 'book list', { to: 'in_progress' }),
+  rfq(21.3, 'book list', { to: 'lost', reason: 'Bought from a local printer' }),
 
   concierge(7.2, 'createHandoff', {
     as: 'spa list',
@@ -73,6 +87,14 @@ export const HANDOFF_ACTS: readonly Act[] = [
     list_revision: 1,
     consent: true,
     contact: { name: 'Priya Nair', email: 'priya@quayside.example', company: 'Quayside Spa' },
+  }),
+  rfq(9.5, 'spa list', { to: 'quoted', ...gbp(33_460), valid_until }),
+  rfq(17.6, 'spa list', { to: 'won' }),
+  staff(18.2, 'correctRfq', {
+    handoff_id: '{spa list.id}',
+    to: 'won',
+    ...gbp(32_460),
+    reason: 'Two cases arrived broken and were not paid',
   }),
 
   concierge(21.1, 'createHandoff', {

@@ -1,4 +1,4 @@
-/** Leads, and how far staff move each. The companies are invented. */
+/** Leads, and how far staff move each. Those of a list take the outcome of its RFQ. The companies are invented. */
 import type { Act, StoryInput } from './acts.ts';
 import { concierge, newsletter, staff } from './cast.ts';
 
@@ -24,7 +24,6 @@ export const LEAD_ACTS: readonly Act[] = [
   }),
   move(4.8, 'crm-corner', { to: 'accepted' }),
   move(5.0, 'crm-corner', { to: 'contacted' }),
-  move(12.4, 'crm-corner', { to: 'won', value: { amount: 49_690, currency: 'GBP' } }),
 
   newsletter(13.5, 'submitLead', {
     as: 'crm-bookshop',
@@ -36,7 +35,6 @@ export const LEAD_ACTS: readonly Act[] = [
   move(14.1, 'crm-bookshop', { to: 'accepted' }),
   move(14.5, 'crm-bookshop', { to: 'contacted' }),
   move(15.0, 'crm-bookshop', { to: 'qualified' }),
-  move(21.3, 'crm-bookshop', { to: 'lost', reason: 'Bought from a local printer' }),
 
   concierge(7.3, 'submitLead', {
     as: 'crm-spa',
@@ -46,7 +44,6 @@ export const LEAD_ACTS: readonly Act[] = [
     source: { kind: 'handoff', ref: '{spa list.id}' },
   }),
   move(7.9, 'crm-spa', { to: 'accepted' }),
-  move(17.6, 'crm-spa', { to: 'won', value: { amount: 32_460, currency: 'GBP' } }),
 
   // The contact belongs to another promoter's lead, so that this one is rejected.
   newsletter(10.5, 'submitLead', {

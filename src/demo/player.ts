@@ -8,7 +8,7 @@ import { type OperationId, outreachOperations } from '#contracts/index.ts';
 import { authenticator, type Authenticator } from '#src/app/pipeline/authenticate.ts';
 import { mappingFailures } from '#src/app/pipeline/failure.ts';
 import { done, type Outcome } from '#src/app/pipeline/outcome.ts';
-import { iso } from '#src/app/shared/time.ts';
+import { DAY_MS, iso } from '#src/app/shared/time.ts';
 import type { Service } from '#src/main.ts';
 import type { CodeRow } from '#src/ports/rows.ts';
 import {
@@ -161,7 +161,8 @@ export class Player {
         .replaceAll(REFERENCE, (_all, name: string, field: string) =>
           String(this.answer(name)[field]),
         )
-        .replaceAll('{now}', iso(this.#service.deps.clock.now()));
+        .replaceAll('{now}', iso(this.#service.deps.clock.now()))
+        .replaceAll('{later}', iso(this.#service.deps.clock.now() + 30 * DAY_MS));
     if (Array.isArray(value)) return value.map((item) => this.#resolve(item));
     if (typeof value !== 'object' || value === null || value instanceof Map) return value;
     return Object.fromEntries(

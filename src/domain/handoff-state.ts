@@ -1,4 +1,5 @@
 import type { EventData } from '#contracts/events/index.ts';
+import type { RfqProgress } from './outcomes/rfq-state.ts';
 
 export type HandoffStatus =
   | 'awaiting_buyer'
@@ -25,7 +26,7 @@ export type HandoffState = Omit<EventData<'HandoffCreated'>, 'lines'> & {
   list_revision: number;
   /** Number of lines in all changes. Older events contain whole lists and are not counted. */
   lines_revised?: number;
-  rfq?: { contact: string; submitted_at: number };
+  rfq?: RfqProgress & { contact: string; submitted_at: number };
   erased: boolean;
   created_at: number;
   updated_at: number;

@@ -1,6 +1,7 @@
 /** Texts that people write in a handoff: sealed in newer events, plain in older ones, removed by an erasure. */
 import type { EventData } from '#contracts/events/index.ts';
 import type { HandoffState } from './handoff-state.ts';
+import { eraseRfq } from './outcomes/rfq-state.ts';
 
 type Lines = EventData<'HandoffCreated'>['lines'];
 
@@ -13,8 +14,8 @@ export const endReason = ({
   ...(sealed_reason && { sealed_reason }),
 });
 
-/** Removes every text about a person, sealed or plain, from the state, and ends an open review. */
-export const eraseHandoff = (state: HandoffState): Partial<HandoffState> => {
+/** Removes every text about a person, sealed or plain, from the state, and ends an open review or RFQ. */
+export const eraseHandoff = (state: HandoffState, at: number): Partial<HandoffState> => {
   const { email: _erased, ...buyer } = state.buyer;
   const isUndecided = state.status === 'awaiting_buyer' || state.status === 'in_review';
   return {
@@ -31,7 +32,9 @@ export const eraseHandoff = (state: HandoffState): Partial<HandoffState> => {
       sealed_reason: '',
     }),
     ...(isUndecided && { status: 'withdrawn', status_reason: 'erased' }),
-    ...(state.rfq && { rfq: { contact: '', submitted_at: state.rfq.submitted_at } }),
+    ...(state.rfq && {
+      rfq: { ...eraseRfq(state.rfq, at), contact: '', submitted_at: state.rfq.submitted_at },
+    }),
   };
 };
 

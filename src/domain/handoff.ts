@@ -1,4 +1,10 @@
-import type { EventData, EventOf, HandoffEventType, Happened } from '#contracts/events/index.ts';
+import type {
+  EventData,
+  EventOf,
+  HandoffEventType,
+  Happened,
+  RfqEventType,
+} from '#contracts/events/index.ts';
 import {
   accept,
   type Decider,
@@ -18,6 +24,8 @@ import {
 } from './handoff-list.ts';
 import type { HandoffState, HandoffStatus } from './handoff-state.ts';
 import { endReason, eraseHandoff } from './handoff-texts.ts';
+import { decideRfq, isRfqCommand, type RfqCommand, type RfqRejection } from './outcomes/rfq.ts';
+import { CONFIRMED_RFQ, foldRfq, isOfRfq, RFQ_EVENTS_SHOWN } from './outcomes/rfq-state.ts';
 
 type Event = EventOf<HandoffEventType>;
 type PricedList = Pick<EventData<'HandoffCreated'>, 'lines' | 'totals'>;
@@ -41,6 +49,7 @@ export type HandoffCommand =
     } & PricedList)
   | { type: 'WithdrawHandoff'; at: number; sealedReason: string }
   | { type: 'InvalidateHandoff'; at: number; sealedReason: string }
+  | RfqCommand
   | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type HandoffRejection =
@@ -50,7 +59,8 @@ export type HandoffRejection =
   | 'handoff_expired'
   | 'list_changed'
   | 'too_many_revisions'
-  | 'totals_changed';
+  | 'totals_changed'
+  | RfqRejection;
 
 const isUndecided = ({ status }: HandoffState): boolean =>
   status === 'awaiting_buyer' || status === 'in_review';
@@ -72,6 +82,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
     }
     if (event.type === 'BuyerListCreated') return buyerList(event);
     if (!state) throw new Error(`${event.type} on a handoff that was never created`);
+    if (isOfRfq(event)) return evolveRfq(state, event);
     return { ...state, ...changesOf(state, event), ...nextVersion(state, event.at) };
   },
 
@@ -91,6 +102,7 @@ export const handoff: Decider<HandoffState, HandoffCommand, Event, HandoffReject
       const { type: _erase, ...data } = command;
       return state.erased ? accept() : accept({ type: 'SubjectErased', data });
     }
+    if (isRfqCommand(command)) return decideRfq(state.rfq, command, referenceTo(state));
     if (!isOpen(state, command.at)) return decideClosed(state, command.type);
     switch (command.type) {
       case 'OpenHandoff':
@@ -177,8 +189,18 @@ const submitRfq = (state: HandoffState, command: Of<'SubmitRfq'>): HandoffDecisi
   return isSaved ? accept(submitted) : accept(listRevised(state, command), submitted);
 };
 
+const evolveRfq = (state: HandoffState, event: Happened<RfqEventType>): HandoffState => {
+  if (!state.rfq) throw new Error(`${event.type} on a handoff without an RFQ`);
+  const { contact, submitted_at } = state.rfq;
+  const rfq = { ...foldRfq(state.rfq, event), contact, submitted_at };
+  return { ...state, rfq, ...(RFQ_EVENTS_SHOWN[event.type] && nextVersion(state, event.at)) };
+};
+
 /** The members that an event sets. */
-const changesOf = (state: HandoffState, event: Event & { at: number }): Partial<HandoffState> => {
+const changesOf = (
+  state: HandoffState,
+  event: Happened<Exclude<HandoffEventType, RfqEventType>>,
+): Partial<HandoffState> => {
   switch (event.type) {
     case 'HandoffCreated':
     case 'BuyerListCreated':
@@ -193,14 +215,14 @@ const changesOf = (state: HandoffState, event: Event & { at: number }): Partial<
       return {
         status: 'rfq_submitted',
         lines: withNews(state.lines, event.data.news ?? []),
-        rfq: { contact: event.data.contact, submitted_at: event.at },
+        rfq: { ...CONFIRMED_RFQ, contact: event.data.contact, submitted_at: event.at },
       };
     case 'HandoffWithdrawn':
       return { status: 'withdrawn', ...endReason(event.data) };
     case 'HandoffInvalidated':
       return { status: 'invalidated', ...endReason(event.data) };
     case 'SubjectErased':
-      return eraseHandoff(state);
+      return eraseHandoff(state, event.at);
   }
 };
 

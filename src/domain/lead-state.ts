@@ -1,19 +1,20 @@
-import type { EventData } from '#contracts/events/index.ts';
+import type { EventData, LeadEventType } from '#contracts/events/index.ts';
+import { LEAD_MOVES } from '#contracts/moves.ts';
 
-/** For each move of staff, the states that it starts from and its event. */
-export const MOVES = {
-  accepted: { from: ['submitted'], event: 'LeadAccepted' },
-  rejected: { from: ['submitted'], event: 'LeadRejected' },
-  duplicate: { from: ['submitted'], event: 'LeadMarkedDuplicate' },
-  contacted: { from: ['accepted'], event: 'LeadContacted' },
-  qualified: { from: ['contacted'], event: 'LeadQualified' },
-  unqualified: { from: ['contacted', 'qualified'], event: 'LeadUnqualified' },
-  won: { from: ['qualified', 'rfq_submitted'], event: 'LeadWon' },
-  lost: { from: ['qualified', 'rfq_submitted'], event: 'LeadLost' },
-} as const satisfies Record<string, { from: readonly string[]; event: string }>;
+/** The event of each move of staff. */
+export const MOVE_EVENTS = {
+  accepted: 'LeadAccepted',
+  rejected: 'LeadRejected',
+  duplicate: 'LeadMarkedDuplicate',
+  contacted: 'LeadContacted',
+  qualified: 'LeadQualified',
+  unqualified: 'LeadUnqualified',
+  won: 'LeadWon',
+  lost: 'LeadLost',
+} as const satisfies Record<(typeof LEAD_MOVES)[keyof typeof LEAD_MOVES][number], LeadEventType>;
 
 /** The states that staff can move a lead to. */
-export type StaffMove = keyof typeof MOVES;
+export type StaffMove = keyof typeof MOVE_EVENTS;
 
 export type LeadStatus = 'submitted' | StaffMove | 'rfq_submitted' | 'withdrawn' | 'lapsed';
 
@@ -22,13 +23,23 @@ export type LeadState = EventData<'LeadSubmitted'> & {
   state_reason?: string | undefined;
   /** Empty after an erasure, like every sealed text. */
   sealed_reason?: string | undefined;
-  value?: { amount: number; currency: string };
+  value?: { amount: number; currency: string } | undefined;
+  /** When it got its outcome, in epoch milliseconds. */
+  outcome_at?: number | undefined;
+  /** It took the outcome of the RFQ of its handoff. */
+  from_rfq?: true | undefined;
+  /** Another lead counts for the same RFQ. */
+  uncounted?: true | undefined;
   erased: boolean;
   created_at: number;
   updated_at: number;
   version: number;
 };
 
-/** Whether no event but an erasure can follow. A lead whose claim expired is not final: its state follows from the clock. */
-export const isFinal = (state: LeadState['state']): boolean =>
-  !Object.values(MOVES).some(({ from }: { from: readonly string[] }) => from.includes(state));
+/** Whether only an erasure or a correction can follow. The claim of a lead expires by the clock, without an event. */
+export const isFinal = (state: LeadState['state']): boolean => !(state in LEAD_MOVES);
+
+/** Whether staff can move a lead from one state to the other. */
+export const isMove = (from: LeadStatus, to: StaffMove): boolean =>
+  from in LEAD_MOVES &&
+  (LEAD_MOVES[from as keyof typeof LEAD_MOVES] as readonly string[]).includes(to);

@@ -1,8 +1,13 @@
 /** Texts that people write about a lead: sealed in newer events, plain in older ones, removed by an erasure. */
 import type { LeadState } from './lead-state.ts';
 
-/** Reasons that the service itself gives when a lead is submitted; they contain no personal data. */
-export const AUTOMATIC_REASONS = { known: 'already_known', own: 'duplicate_of_own_lead' } as const;
+/** Reasons that the service itself gives; they contain no personal data. */
+export const AUTOMATIC_REASONS = {
+  known: 'already_known',
+  own: 'duplicate_of_own_lead',
+  lost: 'rfq_lost',
+  withdrawn: 'rfq_withdrawn',
+} as const;
 
 /** Whether a person wrote the reason. */
 export const isWrittenReason = (reason: string | undefined): reason is string =>

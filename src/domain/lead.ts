@@ -1,4 +1,4 @@
-import type { EventData, EventOf, LeadEventType } from '#contracts/events/index.ts';
+import type { EventData, EventOf, Happened, LeadEventType } from '#contracts/events/index.ts';
 import {
   accept,
   type Decider,
@@ -16,7 +16,19 @@ import {
   type LeadSource,
   OPTIONAL_MEMBERS,
 } from './lead-amendment.ts';
-import { type LeadState, type LeadStatus, MOVES, type StaffMove } from './lead-state.ts';
+import {
+  type CorrectLead,
+  decideCorrection,
+  followRfq,
+  type RfqOutcomeForLead,
+} from './outcomes/lead-outcome.ts';
+import {
+  isMove,
+  type LeadState,
+  type LeadStatus,
+  MOVE_EVENTS,
+  type StaffMove,
+} from './lead-state.ts';
 import { AUTOMATIC_REASONS, eraseLead } from './lead-texts.ts';
 
 type Event = EventOf<LeadEventType>;
@@ -32,7 +44,9 @@ export type LeadCommand =
       sealedReason?: string;
       value?: { amount: number; currency: string };
     }
-  | { type: 'ObserveRfq'; at: number }
+  | CorrectLead
+  /** `at`: when the buyer sent the RFQ. */
+  | { type: 'ObserveRfq'; at: number; outcome: RfqOutcomeForLead }
   | { type: 'EraseSubject'; subject: string; reason: string };
 
 export type LeadRejection =
@@ -71,10 +85,10 @@ export const lead: Decider<LeadState, LeadCommand, Event, LeadRejection> = {
         return withdraw(state, command);
       case 'MoveLead':
         return move(state, command);
+      case 'CorrectLead':
+        return decideCorrection(state, command, referenceTo(state));
       case 'ObserveRfq':
-        return RFQ_OBSERVABLE.includes(stateAt(state, command.at))
-          ? accept({ type: 'LeadRfqObserved', data: referenceTo(state) })
-          : accept();
+        return observe(state, command);
       case 'EraseSubject': {
         const { type: _erase, ...data } = command;
         return state.erased ? accept() : accept({ type: 'SubjectErased', data });
@@ -128,13 +142,28 @@ const withdraw = (state: LeadState, { at, sealedReason }: Of<'WithdrawLead'>): L
 const move = (state: LeadState, { at, to, sealedReason, value }: Of<'MoveLead'>): LeadDecision => {
   const now = stateAt(state, at);
   if (now === to) return accept();
-  const { event } = MOVES[to];
-  const from: readonly LeadStatus[] = MOVES[to].from;
-  if (!from.includes(now))
+  if (now === 'rfq_submitted')
+    return reject(
+      'move_not_allowed',
+      `the lead follows the RFQ of ${state.handoff_id}: move the RFQ, and the lead takes its outcome`,
+    );
+  if (!isMove(now, to))
     return reject('move_not_allowed', `a lead that is ${now} cannot become ${to}`);
+  const event = MOVE_EVENTS[to];
   const data = { ...referenceTo(state), sealed_reason: sealedReason };
   return accept(
     event === 'LeadWon' ? { type: event, data: { ...data, value } } : { type: event, data },
+  );
+};
+
+const observe = (state: LeadState, { at, outcome }: Of<'ObserveRfq'>): LeadDecision => {
+  const reference = referenceTo(state);
+  if (!RFQ_OBSERVABLE.includes(stateAt(state, at)))
+    return accept(...followRfq(state, outcome, reference));
+  const observed: LeadState = { ...state, state: 'rfq_submitted' };
+  return accept(
+    { type: 'LeadRfqObserved', data: reference },
+    ...followRfq(observed, outcome, reference),
   );
 };
 
@@ -147,7 +176,10 @@ const referenceTo = ({ lead_id, agent_id, dims, link_id, handoff_id }: LeadState
   handoff_id,
 });
 
-type StateChange = Exclude<LeadEventType, 'LeadSubmitted' | 'LeadAmended' | 'SubjectErased'>;
+type StateChange = Exclude<
+  LeadEventType,
+  'LeadSubmitted' | 'LeadAmended' | 'LeadOutcomeCorrected' | 'SubjectErased'
+>;
 
 const STATE_AFTER: Record<StateChange, LeadState['state']> = {
   LeadAccepted: 'accepted',
@@ -165,22 +197,46 @@ const STATE_AFTER: Record<StateChange, LeadState['state']> = {
 type Reasons = Pick<EventData<'LeadAccepted'>, 'reason' | 'sealed_reason'>;
 
 /** The members that an event sets; undefined removes a member. */
-const changesOf = (state: LeadState, event: Event): Partial<LeadState> => {
+const changesOf = (state: LeadState, event: Happened<LeadEventType>): Partial<LeadState> => {
   if (event.type === 'LeadSubmitted') throw new Error('a lead was submitted twice');
   if (event.type === 'LeadAmended') return amendedMembers(event.data);
   if (event.type === 'SubjectErased') return eraseLead(state);
   const { reason, sealed_reason }: Reasons = state.erased ? {} : event.data;
-  return {
-    state: STATE_AFTER[event.type],
-    state_reason: reason,
-    sealed_reason,
-    ...(event.type === 'LeadWon' && event.data.value && { value: event.data.value }),
-  };
+  const why = { state_reason: reason, sealed_reason };
+  if (event.type === 'LeadOutcomeCorrected') {
+    const { to, outcome_at, from_rfq, uncounted } = event.data;
+    const hasOutcome = to.state === 'won' || to.state === 'lost';
+    return {
+      ...why,
+      ...to,
+      value: to.value,
+      outcome_at: hasOutcome ? outcome_at : undefined,
+      from_rfq,
+      uncounted,
+    };
+  }
+  const moved = { ...why, state: STATE_AFTER[event.type] };
+  if (event.type !== 'LeadWon' && event.type !== 'LeadLost') return moved;
+  const { from_rfq } = event.data;
+  const ended = { ...moved, outcome_at: event.at, from_rfq };
+  if (event.type === 'LeadLost') return ended;
+  const { value = state.value, uncounted } = event.data;
+  return { ...ended, value, uncounted };
 };
+
+const DELETED_MEMBERS = [
+  ...OPTIONAL_MEMBERS,
+  'state_reason',
+  'sealed_reason',
+  'value',
+  'outcome_at',
+  'from_rfq',
+  'uncounted',
+] as const;
 
 /** Deletes members that are undefined, as a store does, so that a row is the same with and without a store. */
 const deleteUndefined = (state: LeadState): LeadState => {
-  for (const member of [...OPTIONAL_MEMBERS, 'state_reason', 'sealed_reason'] as const)
+  for (const member of DELETED_MEMBERS)
     if (member in state && state[member] === undefined) delete state[member];
   return state;
 };

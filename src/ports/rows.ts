@@ -105,14 +105,20 @@ export type OpenRow<State = object> = { owner: string; sort: number; state: Stat
 /** The only scope of the list of the RFQs of all owners. */
 export const ALL_RFQS = 'all';
 
-/** An RFQ that a buyer sent, without its contact and lines. */
-export type RfqRow = {
+/** The list of the RFQs without an outcome. */
+export const OPEN_RFQS = 'open';
+
+/** An RFQ that a buyer sent, without its contact and lines; `rfq` is its state as src/domain folds it. */
+export type RfqRow<Rfq = object> = {
   owner: string;
   handoff_id: string;
   agent_id: string;
   totals: EventData<'HandoffCreated'>['totals'];
   /** Epoch milliseconds. */
   submitted_at: number;
+  rfq: Rfq;
+  /** The lead of the handoff that was won by itself; the RFQ has its outcome. */
+  won_by?: { lead_id: string; values: EventData<'HandoffCreated'>['totals'] };
   sort: number;
 };
 

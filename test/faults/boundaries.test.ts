@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { BOUNDARIES, type BoundaryId, boundaryOf, BUYER_EVENTS } from '#contracts/boundaries.ts';
-import { type EventData, EVENTS, type EventType } from '#contracts/events/index.ts';
+import { type EventData, EVENTS, type EventType, RFQ_EVENTS } from '#contracts/events/index.ts';
 import { buyerOperations } from '#contracts/buyer/index.ts';
 import { deskOperations } from '#contracts/desk/index.ts';
 import {
@@ -324,7 +324,10 @@ describe('The source of the agent interfaces', () => {
 
   it('has no operation, tool or skill named after a forbidden act, and events of RFQs only', () => {
     const named = (Object.keys(EVENTS) as EventType[]).filter((type) => boundaryOf(type));
-    expect(named).toEqual(['RfqSubmittedByBuyer', 'LeadRfqObserved']);
+    expect(named).toEqual(['RfqSubmittedByBuyer', ...RFQ_EVENTS, 'LeadRfqObserved']);
+    const offers = Object.values({ ...agentOperations, ...recordOperations, ...taskOperations });
+    const mayWrite = new Set<string>(offers.flatMap(({ writes = [] }) => writes));
+    expect(named.filter((type) => mayWrite.has(type))).toEqual([]);
     const offered = [
       ...REGISTRY.flatMap((operation) => [operation.id, toolName(operation)]),
       ...Object.values(operations).map(({ http }) => http.path),

@@ -96,8 +96,9 @@ const COUNTED_BY: Readonly<Record<Counter, readonly EventType[]>> = {
   leads_submitted: ['LeadSubmitted'],
   leads_accepted: ['LeadAccepted'],
   leads_qualified: ['LeadQualified'],
-  leads_won: ['LeadWon'],
-  won_value: ['LeadWon'],
+  leads_won: ['LeadWon', 'LeadOutcomeCorrected'],
+  rfqs_won: ['RfqWon', 'RfqOutcomeCorrected'],
+  won_value: ['LeadWon', 'LeadOutcomeCorrected', 'RfqWon', 'RfqOutcomeCorrected'],
 };
 const COUNTED_TYPES: ReadonlySet<string> = new Set(Object.values(COUNTED_BY).flat());
 
@@ -155,7 +156,9 @@ const numberChanges = async (
   for await (const page of deps.replays.events(deps.log, owner, range))
     for (const event of page) {
       if (!COUNTED_TYPES.has(event.type)) continue;
-      const day = Math.floor(event.meta.at / DAY_MS);
+      // A correction counts when the outcome was that it corrects.
+      const { outcome_at = event.meta.at } = event.data as { outcome_at?: number };
+      const day = Math.floor(outcome_at / DAY_MS);
       lastOfDay.set(
         day,
         (lastOfDay.get(day) ?? new Map<string, StoredEvent>()).set(event.type, event),

@@ -4,6 +4,7 @@ import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import type { LinkState } from '#src/domain/link.ts';
 import { isSettled, type OutboundState } from '#src/domain/outbound-state.ts';
+import { isRfqOutcome } from '#src/domain/outcomes/rfq-state.ts';
 import type { ReadModels } from '#src/ports/read-model.ts';
 import { accessScope, type AgentRow, type KeyRow } from '#src/ports/rows.ts';
 import { renderAgent } from '../access/agents.ts';
@@ -24,7 +25,7 @@ type Kind<Row> = Source & {
   name(row: Row): string;
   /** The last status that an event gave it. */
   status(row: Row): string;
-  /** Whether no later event can change the status. */
+  /** Whether only a correction can change the status. */
   hasEnded(row: Row): boolean;
   agentId(row: Row): string | undefined;
   render(row: Row, view: RecordView): Promise<object> | object;
@@ -63,8 +64,8 @@ export const AUDITED: Readonly<Record<AuditedKind, Kind<object>>> = {
     scope: sameScope,
     id: (row) => row.handoff_id,
     name: (row) => row.title,
-    status: (row) => row.status,
-    hasEnded: (row) => HANDOFF_ENDS.has(row.status),
+    status: ({ status, rfq }) => (rfq && rfq.state !== 'confirmed' ? `rfq_${rfq.state}` : status),
+    hasEnded: ({ status, rfq }) => (rfq ? isRfqOutcome(rfq.state) : HANDOFF_ENDS.has(status)),
     agentId: agentOf,
     async render(row, view) {
       const { email = '' } = row.buyer;

@@ -47,6 +47,13 @@ export const minorUnits = (amount: string, currency: string): number | { reason:
   return Number(major + fraction.padEnd(decimals, '0'));
 };
 
+/** Parses `129.50 GBP`; undefined for any other text. */
+export const moneyIn = (text: string): { amount: number; currency: string } | undefined => {
+  const [, digits = '', currency = ''] = /^(\S+) ([A-Z]{3})$/.exec(text.trim()) ?? [];
+  const amount = CURRENCIES.has(currency) ? minorUnits(digits, currency) : undefined;
+  return typeof amount === 'number' ? { amount, currency } : undefined;
+};
+
 /** Writes minor units as the decimal that `minorUnits` reads, with all decimals of the currency. */
 export const decimalOf = (amount: number, currency: string): string => {
   const decimals = decimalsOf(currency);

@@ -45,6 +45,11 @@ export const HANDOFF_PROBLEMS: ProblemByRejection<HandoffRejection> = {
   list_changed: 'state_conflict',
   too_many_revisions: 'state_conflict',
   totals_changed: 'state_conflict',
+  rfq_unsent: 'state_conflict',
+  rfq_move_not_allowed: 'state_conflict',
+  values_required: 'validation_failed',
+  quote_over: 'validation_failed',
+  proposal_unknown: 'state_conflict',
 };
 
 export const LEAD_PROBLEMS: ProblemByRejection<LeadRejection> = {

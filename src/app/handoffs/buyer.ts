@@ -3,11 +3,11 @@ import { LIMITS } from '#contracts/limits.ts';
 import type { InputFault } from '#contracts/problems.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import type { HandoffCommand, HandoffRejection } from '#src/domain/handoff.ts';
+import type { RfqRejection } from '#src/domain/outcomes/rfq.ts';
 import { handoff, isOpen } from '#src/domain/handoff.ts';
-import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { decideAndAppend, traceOf, type WithAppends } from '../events/decide-and-append.ts';
 import { HANDOFF_PROBLEMS } from '../events/rejections.ts';
-import { observeRfq } from '../leads/observe-rfq.ts';
+import { informLeads } from '../leads/observe-rfq.ts';
 import { noticeOfRfq } from '../mail/staff-notices.ts';
 import type { BuyerCall, Call } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -77,12 +77,15 @@ const isUnopened = (state: HandoffState, at: number): boolean =>
   state.status === 'awaiting_buyer' && isOpen(state, at);
 
 /** With the rejection by name: the page has its own words for it. */
-const conflictOf = (rejected: HandoffRejection): Refusal =>
-  rejected === 'handoff_unknown'
+const conflictOf = (rejected: HandoffRejection): Refusal => {
+  const why = (WHY as Partial<Record<HandoffRejection, string>>)[rejected];
+  return why === undefined
     ? NO_LIST
-    : refuse(HANDOFF_PROBLEMS[rejected], WHY[rejected], { extra: { rejected } });
+    : refuse(HANDOFF_PROBLEMS[rejected], why, { extra: { rejected } });
+};
 
-const WHY: Record<Exclude<HandoffRejection, 'handoff_unknown'>, string> = {
+/** `handoff_unknown`, and the rejections of commands that only staff give, have no text of their own. */
+const WHY: Record<Exclude<HandoffRejection, 'handoff_unknown' | RfqRejection>, string> = {
   handoff_exists: 'The list exists.',
   handoff_closed: 'This list is closed; nothing was changed.',
   handoff_expired: 'This list has expired; nothing was changed.',
@@ -190,20 +193,6 @@ const newsOf = ({ catalog }: Pick<Deps, 'catalog'>, { lines }: List) =>
           warnings: now.warnings,
         },
   );
-
-/**
- * Records the RFQ on the leads of this handoff. A lead that is missed, because the read models lag, a store
- * fails or the process dies, records it when staff move it.
- */
-const informLeads = async (deps: Deps, call: Call, handoffId: string): Promise<void> => {
-  const { readModels } = deps;
-  try {
-    const row = await readModels.get<HandoffLeadsRow>('handoff-leads', call.ownerId, handoffId);
-    for (const leadId of row?.leads ?? []) await observeRfq(deps, call, leadId);
-  } catch {
-    // The RFQ is stored, so the buyer must not receive an error.
-  }
-};
 
 /** The handlers of buyers' operations, one line each. */
 export const buyerHandlers = (lists: Limiter): BuyerHandlers => ({

@@ -1,41 +1,109 @@
+import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { handoff } from '#src/domain/handoff.ts';
+import { stateAt } from '#src/domain/lead.ts';
+import { type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { StoredEvent } from '#src/ports/event-log.ts';
-import { ALL_RFQS } from '#src/ports/rows.ts';
 import { foldOf } from '../events/fold.ts';
+import { claimOfOther } from '../leads/claim-contact.ts';
+import { leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
+import type { Call, DeskCall } from '../pipeline/call.ts';
+import { type DeskDeps, type DeskHandler, mayActFor } from '../pipeline/desk-handler.ts';
 import { done, refuse } from '../pipeline/outcome.ts';
-import { openOne, placeholderOf } from '../privacy/sealed-texts.ts';
-import { ownerFor } from '../records/find-owner.ts';
+import { openOne, openTexts, placeholderOf, shownText } from '../privacy/sealed-texts.ts';
 import { streamOf } from '../records/streams.ts';
-import { readableHandoff, renderLine } from './render-handoff.ts';
+import { present } from '../shared/present.ts';
 import { iso } from '../shared/time.ts';
-import type { DeskHandler } from '../pipeline/desk-handler.ts';
+import { renderMove, rfqOwner } from './move-rfq.ts';
+import { readableHandoff, renderLine } from './render-handoff.ts';
 
 type Contact = { name: string; email: string; company?: string; phone?: string };
 
 const NO_RFQ = refuse('resource_not_found', 'There is no RFQ of this handoff.');
 
+export const renderQuote = ({ quote }: RfqProgress) =>
+  quote && { values: quote.values, valid_until: iso(quote.valid_until) };
+
 /** Reads an RFQ for the staff who answer it. No other operation opens the contact of a buyer. */
-export const readRfq: DeskHandler<'readRfq'> = async (deps, { handoff_id, ...input }, call) => {
-  const listed = ['rfqs', ALL_RFQS] as const;
-  const record = { owner_id: input.owner_id, listed, kind: 'handoff', id: handoff_id } as const;
-  const owner_id = await ownerFor(deps, call, record);
+export const readRfq: DeskHandler<'readRfq'> = async (deps, input, call) => {
+  const { handoff_id } = input;
+  const owner_id = await rfqOwner(deps, call, input);
   if (owner_id === undefined) return NO_RFQ;
   const stored = await deps.log.readStream(streamOf(owner_id, 'handoff', handoff_id));
   const state = foldOf(handoff, stored);
   if (!state?.rfq) return NO_RFQ;
-  const opened = await openOne(deps.vault, state.rfq.contact);
+  const { rfq } = state;
+  const opened = await openOne(deps.vault, rfq.contact);
+  const contact = typeof opened === 'string' ? (JSON.parse(opened) as Contact) : undefined;
   const { lines } = await readableHandoff(deps, state);
   return done({
     handoff_id,
     owner_id,
     title: state.title,
-    submitted_at: iso(state.rfq.submitted_at),
-    contact: typeof opened === 'string' ? (JSON.parse(opened) as Contact) : placeholderOf(opened),
+    submitted_at: iso(rfq.submitted_at),
+    contact: contact ?? placeholderOf(opened === null ? null : undefined),
     list_revision: state.list_revision,
     line_items: lines.map(renderLine),
     indicative_totals: state.totals,
+    ...(await progressOf(deps, { ...call, ownerId: owner_id }, { state, rfq, stored, contact })),
     evidence: evidenceOf(stored),
   });
+};
+
+type Sent = {
+  state: HandoffState;
+  rfq: NonNullable<HandoffState['rfq']>;
+  stored: readonly StoredEvent[];
+  contact: Contact | undefined;
+};
+
+/** What staff did with the RFQ, and whom it concerns besides. */
+const progressOf = async (
+  deps: DeskDeps,
+  call: DeskCall & Call,
+  { state: { handoff_id }, rfq, stored, contact }: Sent,
+) => {
+  const tied = await readTiedLeads(deps, call.ownerId, handoff_id);
+  const wonAlone = leadWonAlone(tied);
+  const opened = await openTexts(deps.vault, [
+    rfq.sealed_reason ?? '',
+    rfq.proposed?.sealed_reason ?? '',
+  ]);
+  const textOf = (sealed: string | undefined): string | undefined =>
+    sealed === undefined ? undefined : shownText(opened(sealed));
+  const holder = contact && (await claimOfOther(deps, call, contact.email));
+  return {
+    state: wonAlone ? ('won' as const) : rfqStateAt(rfq, call.at),
+    ...present({
+      reason: textOf(rfq.sealed_reason) ?? rfq.reason,
+      quote: renderQuote(rfq),
+      won_value: wonAlone ? wonAlone.value && [wonAlone.value] : rfq.values,
+      proposed: rfq.proposed && {
+        number: rfq.proposed.number,
+        ...renderMove(rfq.proposed),
+        ...present({ reason: textOf(rfq.proposed.sealed_reason) }),
+        ...(await proposerOf(deps, stored)),
+      },
+      // A token of one promoter does not learn of another.
+      claimed_by:
+        holder && mayActFor(call, holder.owner_id)
+          ? { owner_id: holder.owner_id, lead_id: holder.lead_id }
+          : undefined,
+    }),
+    leads: tied.map((lead) => ({
+      lead_id: lead.lead_id,
+      agent_id: lead.agent_id,
+      state: stateAt(lead, call.at),
+    })),
+  };
+};
+
+const proposerOf = async (
+  { personName }: Pick<DeskDeps, 'personName'>,
+  stored: readonly StoredEvent[],
+) => {
+  const { actor = '', at = 0 } =
+    stored.findLast(({ type }) => type === 'RfqMoveProposed')?.meta ?? {};
+  return { by: actor, ...present({ by_name: await personName(actor) }), at: iso(at) };
 };
 
 const evidenceOf = (stored: readonly StoredEvent[]) => {

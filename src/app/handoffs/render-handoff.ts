@@ -2,6 +2,7 @@ import { HANDOFF_DISCLAIMER } from '#contracts/boundaries.ts';
 import type { Handoff } from '#contracts/records/handoff.ts';
 import type { HandoffState } from '#src/domain/handoff-state.ts';
 import { isOpen } from '#src/domain/handoff.ts';
+import { isRfqOutcome, type RfqProgress, rfqStateAt } from '#src/domain/outcomes/rfq-state.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import {
   ERASED,
@@ -53,7 +54,7 @@ export const renderHandoff = (
     indicative_totals: state.totals,
     review_url: `${state.review_origin}/h/${reviewToken(state.handoff_id)}`,
     status: isUndecided && !isOpen(state, at) ? 'expired' : state.status,
-    ...present({ status_reason: state.status_reason }),
+    ...present({ status_reason: state.status_reason, rfq: state.rfq && shownRfq(state.rfq, at) }),
     expires_at: iso(state.expires_at),
     disclaimer: HANDOFF_DISCLAIMER,
     ...present({ metadata: state.metadata }),
@@ -61,6 +62,13 @@ export const renderHandoff = (
     created_at: iso(state.created_at),
     updated_at: iso(state.updated_at),
   };
+};
+
+/** Agents see outcomes, and neither the steps to them nor what is quoted. */
+const shownRfq = (rfq: RfqProgress, at: number): NonNullable<Handoff['rfq']> => {
+  const state = rfqStateAt(rfq, at);
+  const isShown = state === 'expired' || isRfqOutcome(state);
+  return { state: isShown ? state : 'open', ...present({ won_value: rfq.values }) };
 };
 
 const textsIn = ({

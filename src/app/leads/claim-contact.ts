@@ -1,9 +1,11 @@
+import type { EventData } from '#contracts/events/index.ts';
 import { isTestSpace } from '#contracts/spaces.ts';
 import { contactClaim, type ContactClaimRejection } from '#src/domain/contact-claim.ts';
 import type { LeadCommand } from '#src/domain/lead.ts';
 import { addressKey, mailboxOf } from '#src/domain/mailbox.ts';
 import { decideAndAppend } from '../events/decide-and-append.ts';
 import { decideClaim } from '../events/decide-claim.ts';
+import { stateOf } from '../events/fold.ts';
 import type { Append } from '#src/ports/event-log.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import type { Deps } from '../pipeline/deps.ts';
@@ -41,6 +43,19 @@ export const decideContactClaim = async (
     claims ??= decision.appends;
   }
   return { clash: 'none', claims: claims ?? [] };
+};
+
+/** The claim of another promoter's lead on a mailbox; undefined if there is none now. */
+export const claimOfOther = async (
+  deps: ClaimDeps,
+  call: Call,
+  email: string,
+): Promise<EventData<'LeadClaimed'> | undefined> => {
+  for (const stream of streamsOfClaim(deps, call, email)) {
+    const claim = (await stateOf(deps, { stream, decider: contactClaim }))?.claim;
+    if (claim && claim.owner_id !== call.ownerId && claim.expires_at > call.at) return claim;
+  }
+  return undefined;
 };
 
 type Release = { lead_id: string; contact?: string | undefined; current?: string | undefined };

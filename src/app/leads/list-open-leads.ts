@@ -1,4 +1,4 @@
-import { OPEN_LEAD_STATES } from '#contracts/records/lead.ts';
+import { OPEN_LEAD_STATES } from '#contracts/moves.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
 import { stateAt } from '#src/domain/lead.ts';
 import { listBy, OPEN_RECORDS, type OpenRow } from '#src/ports/rows.ts';

@@ -1,18 +1,32 @@
+import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';
 import type { LeadState } from '#src/domain/lead-state.ts';
-import { lead } from '#src/domain/lead.ts';
+import { lead, stateAt } from '#src/domain/lead.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import type { HandoffLeadsRow } from '#src/ports/rows.ts';
 import { type Call, unkeyed } from '../pipeline/call.ts';
 import { decideAndAppend, type Written } from '../events/decide-and-append.ts';
 import { stateOf } from '../events/fold.ts';
 import type { Deps } from '../pipeline/deps.ts';
 import { handoffOf, streamOf } from '../records/streams.ts';
+import { releaseAfterWrite, releaseClaim } from './claim-contact.ts';
+
+type Rfq = NonNullable<HandoffState['rfq']>;
+type ObservingDeps = Pick<Deps, 'log' | 'ids' | 'streamQueue' | 'secrets' | 'vault'>;
+
+const outcomeFor = (leadId: string, { state, counted_lead }: Rfq): RfqOutcomeForLead => {
+  if (state === 'won') return { state, isCounted: counted_lead === leadId };
+  return state === 'lost' || state === 'withdrawn'
+    ? { state: 'lost', reason: state }
+    : { state: 'open' };
+};
 
 /**
- * Records the RFQ of the buyer on the lead that names the handoff, if one was sent. Called when the RFQ is sent and
- * around every move by staff, so that a failure between the two streams loses no RFQ. Resolves to undefined if there is
- * nothing to record.
+ * Records the RFQ of the buyer, and its outcome, on the lead that names the handoff. Called when either changes and
+ * around every move of the lead by staff, so that a failure between the two streams loses nothing. Resolves to undefined
+ * if there is nothing to record.
  */
 export const observeRfq = async (
-  deps: Pick<Deps, 'log' | 'ids' | 'streamQueue'>,
+  deps: ObservingDeps,
   call: Call,
   leadId: string,
 ): Promise<Written<LeadState> | undefined> => {
@@ -25,8 +39,71 @@ export const observeRfq = async (
   const written = await decideAndAppend(deps, observing, {
     stream,
     decider: lead,
-    // The claim must have been valid when the buyer sent the RFQ, not when it is recorded.
-    command: () => ({ type: 'ObserveRfq' as const, at: rfq.submitted_at }),
+    command: () => ({
+      type: 'ObserveRfq' as const,
+      // The claim must have been valid when the buyer sent the RFQ, not when it is recorded.
+      at: rfq.submitted_at,
+      outcome: outcomeFor(leadId, rfq),
+    }),
   });
-  return written.ok && written.position !== undefined ? written : undefined;
+  if (!written.ok || written.position === undefined) return undefined;
+  if (written.state.state === 'lost')
+    await releaseAfterWrite(() => releaseClaim(deps, call, written.state));
+  return written;
 };
+
+type TiedLeads = Pick<Deps, 'readModels'>;
+
+const leadsOf = async (
+  { readModels }: TiedLeads,
+  ownerId: string,
+  handoffId: string,
+): Promise<string[]> =>
+  (await readModels.get<HandoffLeadsRow>('handoff-leads', ownerId, handoffId))?.leads ?? [];
+
+/**
+ * Records the RFQ and its outcome on the leads of a handoff. A lead that is missed, because the read models lag, a store
+ * fails or the process dies, records it when the command is repeated, or when staff move the lead.
+ */
+export const informLeads = async (
+  deps: ObservingDeps & TiedLeads,
+  call: Call,
+  handoffId: string,
+): Promise<void> => {
+  try {
+    for (const leadId of await leadsOf(deps, call.ownerId, handoffId))
+      await observeRfq(deps, call, leadId);
+  } catch {
+    // The change of the RFQ is stored, so the caller must not receive an error.
+  }
+};
+
+/** The leads of a handoff, in the order in which they named it. Reads the log once for each. */
+export const readTiedLeads = async (
+  deps: Pick<Deps, 'log'> & TiedLeads,
+  ownerId: string,
+  handoffId: string,
+): Promise<LeadState[]> => {
+  const ids = await leadsOf(deps, ownerId, handoffId);
+  const states = await Promise.all(
+    ids.map((id) => stateOf(deps, { stream: streamOf(ownerId, 'lead', id), decider: lead })),
+  );
+  return states.filter((state) => state !== undefined);
+};
+
+/** States in which a lead counts as won if the RFQ of its handoff is won. */
+const COUNTABLE: readonly string[] = [
+  'submitted',
+  'accepted',
+  'contacted',
+  'qualified',
+  'rfq_submitted',
+];
+
+/** The first lead that the RFQ can win, which is the only one that counts. */
+export const countedLead = (leads: readonly LeadState[], sentAt: number): string | undefined =>
+  leads.find((one) => one.from_rfq ?? COUNTABLE.includes(stateAt(one, sentAt)))?.lead_id;
+
+/** The lead that was won by itself; the RFQ of its handoff has its outcome. */
+export const leadWonAlone = (leads: readonly LeadState[]): LeadState | undefined =>
+  leads.find(({ state, from_rfq }) => state === 'won' && !from_rfq);

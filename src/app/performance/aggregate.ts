@@ -25,7 +25,7 @@ const WIDTH = METRICS.length;
 const RAW = METRICS.indexOf('clicks_raw');
 const UNIQUE = METRICS.indexOf('clicks_unique');
 const SURPLUS = METRICS.indexOf('clicks_surplus');
-const WON = METRICS.indexOf('leads_won');
+const RFQ = METRICS.indexOf('rfqs_submitted');
 
 type Layout = { times: Times; groups: Groups; countries: Countries; place: number };
 
@@ -89,14 +89,19 @@ export class Report {
   }
 
   #countDetail(number: number, { metric, weight, detail }: Weighted): void {
-    const by = typeof detail === 'number' ? detail : weight;
-    this.#add(number, metric, by);
-    if (metric === SURPLUS) this.#add(number, RAW, by);
-    if (!Array.isArray(detail)) return;
+    if (!Array.isArray(detail)) {
+      const by = typeof detail === 'number' ? detail : weight;
+      this.#add(number, metric, by);
+      if (metric === SURPLUS) this.#add(number, RAW, by);
+      return;
+    }
+    // The detail of a correction begins with the change of the count; pairs of amount and currency follow.
+    const first = detail.length % 2;
+    this.#add(number, metric, first === 1 ? Number(detail[0]) : weight);
     let money = this.#money.get(number);
     if (!money) this.#money.set(number, (money = { rfq: new Map(), won: new Map() }));
-    const sums = metric === WON ? money.won : money.rfq;
-    for (let each = 0; each < detail.length; each += 2) {
+    const sums = metric === RFQ ? money.rfq : money.won;
+    for (let each = first; each < detail.length; each += 2) {
       const currency = String(detail[each + 1]);
       sums.set(currency, (sums.get(currency) ?? 0) + Number(detail[each]));
     }

@@ -39,6 +39,8 @@ export type Deps = {
   /** The public origin, without a slash at the end; never taken from a request. */
   origin(): string;
   limits: Rates;
+  /** Limits per currency, in minor units, above which a second person approves; undefined if none must. */
+  approvalAbove?: readonly { amount: number; currency: string }[] | undefined;
   /** Why nothing is ever sent to a URL, as far as its text tells; undefined otherwise. */
   targetFault(url: string): string | undefined;
   /** The mailbox that gets the notices for staff; undefined if there is none. */

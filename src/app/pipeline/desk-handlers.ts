@@ -28,9 +28,10 @@ import { invalidateHandoff, withdrawHandoff } from '../handoffs/close-handoff.ts
 import { listRfqs } from '../handoffs/list-rfqs.ts';
 import { listOpenLeads } from '../leads/list-open-leads.ts';
 import { readLead } from '../leads/read-lead.ts';
-import { moveLead } from '../leads/move-lead.ts';
+import { correctLead, moveLead } from '../leads/move-lead.ts';
 import { disableLink } from '../links/disable-link.ts';
 import { readRfq } from '../handoffs/read-rfq.ts';
+import { approveRfqMove, correctRfq, moveRfq, refuseRfqMove } from '../handoffs/move-rfq.ts';
 import { acceptClock } from '../access/accept-clock.ts';
 import { issueDeskToken, revokeDeskToken } from '../access/desk-tokens.ts';
 
@@ -51,9 +52,14 @@ export const deskHandlers: DeskHandlers = {
   importProducts,
   withdrawProduct,
   moveLead,
+  correctLead,
   withdrawHandoff,
   invalidateHandoff,
   readRfq,
+  moveRfq,
+  correctRfq,
+  approveRfqMove,
+  refuseRfqMove,
   disableLink,
   eraseSubject,
   configureOutreach: outreach.configureOutreach,

@@ -20,6 +20,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
   catalog: { section: RECORDS, about: 'Publish and withdraw products' },
   lead: { section: RECORDS, about: 'Manage leads' },
   handoff: { section: RECORDS, about: 'Manage handoffs, the lists for buyers' },
+  rfq: { section: RECORDS, about: 'Answer the RFQs of buyers and record their outcomes' },
   link: { section: RECORDS, about: 'Manage attributed links' },
   erase: { section: RECORDS },
   mail: { section: SERVICE, about: 'Read the mail that is stored in the data directory' },

@@ -1,7 +1,7 @@
 /** Rows for the operations of the desk whose command needs more than their definition says. */
 import { InvalidArgumentError } from 'commander';
 import { OUTBOUND_KINDS } from '#contracts/records/outbound.ts';
-import { minorUnits } from '#src/app/catalog/feed-cells.ts';
+import { moneyIn } from '#src/app/catalog/feed-cells.ts';
 import type { DeskAnswer, DeskRequest } from '../desk/desk-client.ts';
 import {
   auditDiffText,
@@ -17,12 +17,19 @@ import { projectionsText } from '../texts/projection-text.ts';
 import { completeHash, confirmContent, parseHash } from './approved-content.ts';
 import type { Verb, Verbs } from './verb.ts';
 
-/** Parses `129.50 GBP` to exact minor units. */
 const parseMoney = (text: string): { amount: number; currency: string } => {
-  const [, amount = '', currency = ''] = /^(\S+) ([A-Z]{3})$/.exec(text.trim()) ?? [];
-  const minor = currency === '' ? undefined : minorUnits(amount, currency);
-  if (typeof minor === 'number') return { amount: minor, currency };
+  const money = moneyIn(text);
+  if (money) return money;
   throw new InvalidArgumentError('It must be like "129.50 GBP".');
+};
+
+const MONEY_LIST = {
+  placeholder: 'money',
+  about: 'Repeatable, once for each currency: "129.50 GBP"',
+  parse: (text: string, before: unknown = []) => [
+    ...(before as ReturnType<typeof parseMoney>[]),
+    parseMoney(text),
+  ],
 };
 
 type Channel = DeskRequest<'configureOutreach'>['channels'][number];
@@ -50,6 +57,12 @@ const parseChannel = (text: string, before: unknown = []): Channel[] => {
 
 const stateText = ({ id, owner_id, state }: DeskAnswer<'moveLead'>): string =>
   `${id} of ${owner_id} is ${state}.`;
+
+const rfqText = ({ id, owner_id, state, proposed }: DeskAnswer<'moveRfq'>): string =>
+  `The RFQ of ${id} of ${owner_id} is ${state}.` +
+  (proposed
+    ? ` Proposal ${proposed.number}, to ${proposed.to}, waits for the approval of another person.`
+    : '');
 
 const erasedText = ({ subject, key, in_clear: count }: DeskAnswer<'eraseSubject'>): string => {
   const state = {
@@ -126,17 +139,24 @@ const VERBS: Verbs = {
     },
     text: stateText,
   },
+  correctLead: {
+    fields: { value: { placeholder: 'money', about: 'Like "129.50 GBP"', parse: parseMoney } },
+    text: stateText,
+  },
+  moveRfq: { fields: { values: MONEY_LIST }, text: rfqText },
+  correctRfq: { fields: { values: MONEY_LIST }, text: rfqText },
+  approveRfqMove: { words: 'rfq approve', text: rfqText },
+  refuseRfqMove: { words: 'rfq refuse', text: rfqText },
   listOpenLeads: {
     words: 'lead list',
     columns: 'id owner_id state agent_id company.name claim_expires_at',
   },
   listRfqs: {
-    words: 'handoff rfqs',
-    columns: 'handoff_id owner_id agent_id submitted_at indicative_totals',
+    columns: 'handoff_id owner_id agent_id state submitted_at indicative_totals needs_approval',
   },
   withdrawHandoff: { text: stateText },
   invalidateHandoff: { text: stateText },
-  readRfq: { words: 'handoff rfq' },
+  readRfq: { words: 'rfq show' },
   listHandoffs: { columns: 'id status agent_id lines expires_at title' },
   disableLink: { text: stateText },
   listLinks: { columns: 'id status agent_id campaign target short_url' },

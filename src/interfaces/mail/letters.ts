@@ -21,7 +21,7 @@ const LETTERS: { [Kind in MailKind]: (facts: Facts<Kind>, place: Place) => Lette
     paragraphs: [
       `A buyer sent an RFQ: ${lines} ${lines === 1 ? 'line' : 'lines'}, in total ${money(totals)}. ` +
         `The list is ${handoff_id} of the promoter ${owner_id}.`,
-      `Staff read it, with the contact of the buyer, by: tributary handoff rfq ${handoff_id}`,
+      `Staff read it, with the contact of the buyer, by: tributary rfq show ${handoff_id}`,
       `Over HTTP with a desk token of the role staff: GET ${origin}${DESK_BASE}/handoffs/${handoff_id}/rfq`,
     ],
   }),

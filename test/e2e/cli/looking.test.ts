@@ -39,8 +39,8 @@ const READS: Record<string, string[]> = {
   'outreach show': ['--owner', 'northwind'],
   'link list': ['--owner', 'northwind'],
   'handoff list': ['--owner', 'northwind'],
-  'handoff rfq': ['hnd_000000000000000000000000', '--owner', 'northwind'],
-  'handoff rfqs': [],
+  'rfq show': ['hnd_000000000000000000000000', '--owner', 'northwind'],
+  'rfq list': [],
   'lead list': [],
   'lead read': ['led_000000000000000000000000'],
   'mail list': [],
@@ -64,7 +64,7 @@ const READS: Record<string, string[]> = {
 /** Exit codes other than 0: there is no such record, and no server. */
 const ENDS: Record<string, number> = {
   'approvals show': 1,
-  'handoff rfq': 1,
+  'rfq show': 1,
   'lead read': 1,
   'audit trace': 1,
   'mail show': 1,
@@ -73,7 +73,7 @@ const ENDS: Record<string, number> = {
 };
 /** Commands that write, or that other tests cover. */
 const WRITES =
-  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list|rfq).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
+  /^(serve|demo-reset|erase|help.*|catalog .*|access (?!list).*|key (?!list).*|token .*|lead (?!list|read).*|handoff (?!list).*|rfq (?!list|show).*|link (?!list).*|approvals (?!list|show).*|outreach (?!show).*|owner (?!show).*|projections rebuild|clock .*|audit (?:export|open)|log (?:copy|adopt))$/;
 
 const namesIn = (command: Command, before = ''): string[] =>
   command.commands.flatMap((each) => {

@@ -88,7 +88,7 @@ export const overHttp =
     return { status: response.status, headers: comparable(response.headers), body: text };
   };
 
-/** Removes what depends on the moment of a request, and metrics that the commit of the fixtures did not have. */
+/** Removes what depends on the moment of a request, and what the commits of the fixtures did not have. */
 const masked = (text: string): string =>
   text
     .replaceAll(/"as_of":\{"position":\d+,"at":"[^"]*"\}/g, '"as_of":"AS_OF"')
@@ -96,6 +96,9 @@ const masked = (text: string): string =>
     .replaceAll(/"(request_id|requestId|consistencyToken|next_cursor)":"[^"]*"/g, '"$1":"MASKED"')
     .replaceAll('"clicks_surplus":0,', '')
     .replaceAll('"lists_created":0,', '')
+    .replaceAll('"rfqs_won":0,', '')
+    .replaceAll('"rfq":{"state":"open"},', '')
+    .replaceAll(/"state":"\w+",(?:"won_value":\[[^\]]*\],)?"leads":\[[^\]]*\],(?="evidence")/g, '')
     .replaceAll(/"instance":"urn:uuid:[^"]*"/g, '"instance":"MASKED"')
     .replaceAll(/"head":\d+/g, '"head":"HEAD"');
 

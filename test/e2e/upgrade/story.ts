@@ -31,7 +31,7 @@ export const playStory = async (recorder: Recorder, settled: () => Promise<void>
   await submitLeads(recorder);
   await audit(recorder);
   await buyersAct(recorder);
-  await closeLeads(recorder);
+  await answerRfq(recorder);
   await proposeOutreach(recorder);
   await sendTasks(recorder);
   await eraseSubject(recorder);
@@ -164,6 +164,8 @@ const submitLeads = async (recorder: Recorder): Promise<void> => {
   const link = { source: { kind: 'link', ref: ids['link'] } };
   ids['lost lead'] = idOf(await recorder.agent('lead-lost', '/leads', lead('crm-lost', link)));
   await recorder.agent('lead-new', '/leads', lead('crm-new', link));
+  const reopened = lead('crm-reopened', link);
+  ids['reopened lead'] = idOf(await recorder.agent('lead-reopened', '/leads', reopened));
   await recorder.agent('lead-taken-back', '/leads', lead('crm-taken-back'));
   const withdrawal = { external_id: 'crm-taken-back', withdraw: true, withdraw_reason: 'Error' };
   await recorder.agent('lead-withdrawn', '/leads', withdrawal);
@@ -174,11 +176,10 @@ const submitLeads = async (recorder: Recorder): Promise<void> => {
   await moveLead(recorder, 'lost', 'rejected');
 };
 
-const moveLead = (recorder: Recorder, name: string, to: string, value?: object) =>
+const moveLead = (recorder: Recorder, name: string, to: string) =>
   recorder.desk(`lead-${name}-${to}`, `/leads/${recorder.ids[`${name} lead`]}/move`, {
     owner_id: 'acme',
     to,
-    ...(value && { value }),
     ...(to === 'rejected' && { reason: 'Out of business' }),
   });
 
@@ -208,8 +209,26 @@ const buyersAct = async (recorder: Recorder): Promise<void> => {
   await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
 };
 
-const closeLeads = async (recorder: Recorder): Promise<void> => {
-  await moveLead(recorder, 'won', 'won', { amount: 13_440, currency: 'GBP' });
+/** Proposes a quotation above the limit, which is refused; quotes, wins and corrects the RFQ, and its lead follows. */
+const answerRfq = async (recorder: Recorder): Promise<void> => {
+  const act = (name: string, verb: string, body: object) =>
+    recorder.desk(`rfq-${name}`, `/handoffs/${recorder.ids['handoff-sent']}/rfq/${verb}`, body);
+  const quote = (amount: number) => ({
+    to: 'quoted',
+    values: [{ amount, currency: 'GBP' }],
+    valid_until: '2099-01-01T00:00:00Z',
+  });
+  await act('taken', 'move', { to: 'in_progress', reason: 'Ask for the price of the mugs' });
+  await act('proposed', 'move', quote(1_000_001));
+  await act('refused', 'refuse', { proposal: 1, reason: 'Wrong decimals' });
+  await act('quoted', 'move', quote(13_440));
+  await act('won', 'move', { to: 'won' });
+  const values = [{ amount: 12_000, currency: 'GBP' }];
+  await act('corrected', 'correct', { to: 'won', values, reason: 'Two mugs broke' });
+  const lost = { owner_id: 'acme', to: 'qualified', reason: 'Asked again' };
+  for (const to of ['accepted', 'contacted', 'qualified', 'lost'])
+    await moveLead(recorder, 'reopened', to);
+  await recorder.desk('lead-reopened', `/leads/${recorder.ids['reopened lead']}/correct`, lost);
 };
 
 const callTool = (recorder: Recorder, name: string, args: Json): Promise<Json> => {

@@ -44,6 +44,8 @@ const CELL = {
   leads_qualified: 9,
   leads_won: 10,
   clicks_surplus: 11,
+  lists_created: 12,
+  rfqs_won: 13,
 } as const;
 
 type DayCounts = PerformanceRecord & {
@@ -62,6 +64,9 @@ const COUNTED = {
   LeadQualified: CELL.leads_qualified,
   LeadWon: CELL.leads_won,
   VisitsSummed: CELL.clicks_surplus,
+  RfqWon: CELL.rfqs_won,
+  RfqOutcomeCorrected: CELL.rfqs_won,
+  LeadOutcomeCorrected: CELL.leads_won,
 } as const satisfies Partial<Record<EventType, number>>;
 
 /** Below this length, an insertion copies the array, because V8 grows an array by at least 17 elements. */
@@ -83,6 +88,7 @@ export const foldToRecords = () => {
   return {
     take(event: FoldEvent): void {
       if (!Object.hasOwn(COUNTED, event.type)) return;
+      if ((event.data as { uncounted?: true }).uncounted) return;
       const key = keyOf(event);
       rows.set(key, evolve(rows.get(key), event));
     },
@@ -90,8 +96,12 @@ export const foldToRecords = () => {
   };
 };
 
+/** When an event counts: a correction when the outcome was that it corrects. */
+const countedAt = ({ at, data }: FoldEvent): number =>
+  (data as { outcome_at?: number }).outcome_at ?? at;
+
 const keyOf = (event: FoldEvent): string => {
-  const day = Math.floor(event.at / DAY_MS);
+  const day = Math.floor(countedAt(event) / DAY_MS);
   const data = event.data as Attribution;
   if (data.lead_id === undefined) return `${day}/${data.handoff_id ?? data.link_id}`;
   // Hashed, because the attribution of leads has many members and free text.
@@ -108,7 +118,7 @@ const dimsOf = ({ agent_id, link_id, handoff_id, dims }: Attribution): Dims => {
 };
 
 const emptyRow = (event: FoldEvent): DayCounts => {
-  const day = Math.floor(event.at / DAY_MS);
+  const day = Math.floor(countedAt(event) / DAY_MS);
   return { day, dims: dimsOf(event.data as Attribution), cells: {} };
 };
 
@@ -200,6 +210,34 @@ const addMoney = (
   return values?.[cell] ? values : withCell(values, cell, sums);
 };
 
+type Outcome = { state: string; values?: Parameters<typeof addMoney>[2] | undefined };
+
+const valuesOf = ({
+  state,
+  value,
+}: {
+  state: string;
+  value?: { amount: number; currency: string } | undefined;
+}): Outcome => ({ state, values: value ? [value] : [] });
+
+const correct = (
+  row: DayCounts,
+  cell: string,
+  metric: number,
+  ...[from, to]: [Outcome, Outcome]
+): DayCounts => {
+  for (const [{ state, values = [] }, by] of [
+    [from, -1],
+    [to, 1],
+  ] as const) {
+    if (state !== 'won') continue;
+    count(countsIn(row, cell, metric), metric, by);
+    const amounts = values.map(({ amount, currency }) => ({ amount: by * amount, currency }));
+    row.won_value = addMoney(row.won_value, cell, amounts);
+  }
+  return row;
+};
+
 const evolve = (row: DayCounts | undefined, event: FoldEvent): DayCounts => {
   const { type, data } = typedEvent<Counted>(event);
   const counted = row ?? emptyRow(event);
@@ -207,7 +245,7 @@ const evolve = (row: DayCounts | undefined, event: FoldEvent): DayCounts => {
     countVisit(counted, cellName(event.at, data.country ?? ''), data);
     return counted;
   }
-  const cell = cellName(event.at, '');
+  const cell = cellName(countedAt(event), '');
   if (type === 'VisitsSummed') {
     const counts = countsIn(counted, cell, CELL.clicks_surplus);
     count(counts, CELL.clicks_raw, data.visits);
@@ -215,7 +253,11 @@ const evolve = (row: DayCounts | undefined, event: FoldEvent): DayCounts => {
     return counted;
   }
   const metric = COUNTED[type];
+  if (type === 'RfqOutcomeCorrected') return correct(counted, cell, metric, data.from, data.to);
+  if (type === 'LeadOutcomeCorrected')
+    return correct(counted, cell, metric, valuesOf(data.from), valuesOf(data.to));
   count(countsIn(counted, cell, metric), metric);
+  if (type === 'RfqWon') counted.won_value = addMoney(counted.won_value, cell, data.values);
   if (type === 'RfqSubmittedByBuyer')
     counted.rfq_value = addMoney(counted.rfq_value, cell, data.totals);
   if (type === 'LeadWon' && data.value)

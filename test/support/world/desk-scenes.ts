@@ -3,10 +3,13 @@ import type { DeskOperationId } from '#contracts/desk/index.ts';
 import { feedProduct, freshKey, type TestApp } from './app.ts';
 import { FILES, post, proposed } from './outreach.ts';
 import { outreachActs } from './outreach-acts.ts';
+import { buyerOver } from './server-over.ts';
 
 const HOUR_MS = 3_600_000;
 
 const PROFILE = { name: 'Acme Promotions', postal_address: '1 High Street\nLondon' };
+/** The limit of the service that the scenes act on, in pence. */
+export const APPROVAL_ABOVE = 1_000;
 
 export type Asked = { path: string; body: object };
 /** A write, another one that has the same key by mistake, and a later change of the record. */
@@ -96,7 +99,7 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
     await well(imported(sku, 100));
     return sku;
   };
-  const made = async (path: string, payload: object): Promise<string> => {
+  const created = async (path: string, payload: object): Promise<Record<string, string>> => {
     const { body, text } = await app.send({
       method: 'POST',
       url: `/api/affiliate/v1/${path}`,
@@ -104,14 +107,45 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       payload,
       headers: { 'idempotency-key': freshKey() },
     });
-    const { id } = body as { id?: string };
-    if (id === undefined) throw new Error(text);
-    return id;
+    if (!('id' in body)) throw new Error(text);
+    return body;
   };
+  const made = async (path: string, payload: object): Promise<string> =>
+    (await created(path, payload)).id ?? '';
   const lead = () =>
     made('leads', { external_id: freshKey(), company: { name: 'Shop', country: 'GB' } });
-  const handoff = () =>
-    made('handoffs', { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] });
+  const LIST = { title: 'List', line_items: [{ sku: 'MUG-1', quantity: 4 }] };
+  const handoff = () => made('handoffs', LIST);
+  const wonLead = async (): Promise<string> => {
+    const id = await lead();
+    for (const state of ['accepted', 'contacted', 'qualified', 'won']) await well(move(id, state));
+    return id;
+  };
+  const rfq = async (): Promise<string> => {
+    const { id = '', review_url = '' } = await created('handoffs', LIST);
+    const contact = { name: 'Bea', email: 'bea@shop.example' };
+    await buyerOver(app.service.deps, review_url).send({
+      list_revision: 1,
+      consent: true,
+      contact,
+    });
+    return id;
+  };
+  const actOnRfq = (verb: string, body: object) => (id: string) =>
+    to(`/handoffs/${id}/rfq/${verb}`, body);
+  const lose = actOnRfq('move', { to: 'lost' });
+  const quote = (amount: number) => (id: string) =>
+    actOnRfq('move', {
+      to: 'quoted',
+      values: [{ amount, currency: 'GBP' }],
+      valid_until: new Date(app.clock.now() + HOUR_MS).toISOString(),
+    })(id);
+  const rfqAfter = (act: (id: string) => Asked) => async (): Promise<string> => {
+    const id = await rfq();
+    await well(act(id));
+    return id;
+  };
+  const proposedRfq = rfqAfter((id) => quote(APPROVAL_ABOVE + 1)(id));
   const link = () => made('links', { target: { kind: 'search', ref: 'mugs' } });
   const request = async (): Promise<Request> => proposed(app, key, 'requestSocialPost', post());
   const decided = (verb: string) => async (): Promise<Scene> => {
@@ -184,6 +218,19 @@ export const deskScenes = (app: TestApp, key: string): { shownOnce: Scenes; repe
       (id) => move(id, 'accepted'),
       (id) => move(id, 'contacted'),
     ),
+    correctLead: either(
+      wonLead,
+      (id) => to(`/leads/${id}/correct`, { owner_id: 'acme', to: 'lost', reason }),
+      (id) => to(`/leads/${id}/correct`, { owner_id: 'acme', to: 'qualified', reason }),
+    ),
+    moveRfq: either(rfq, quote(APPROVAL_ABOVE), lose),
+    correctRfq: either(
+      rfqAfter(lose),
+      actOnRfq('correct', { to: 'withdrawn', reason }),
+      actOnRfq('correct', { to: 'in_progress', reason }),
+    ),
+    approveRfqMove: either(proposedRfq, actOnRfq('approve', { proposal: 1 }), lose),
+    refuseRfqMove: either(proposedRfq, actOnRfq('refuse', { proposal: 1, reason }), lose),
     withdrawHandoff: either(handoff, (id) => owned('handoffs', id, 'withdraw'), erase),
     invalidateHandoff: either(handoff, (id) => owned('handoffs', id, 'invalidate'), erase),
     disableLink: either(

@@ -2,7 +2,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type DeskOperationId, deskOperations } from '#contracts/desk/index.ts';
 import { feedProduct, freshKey, testApp, type TestApp } from '../../support/world/app.ts';
-import { atDesk, deskScenes, type Scene, turn } from '../../support/world/desk-scenes.ts';
+import {
+  APPROVAL_ABOVE,
+  atDesk,
+  deskScenes,
+  type Scene,
+  turn,
+} from '../../support/world/desk-scenes.ts';
 import { configure } from '../../support/world/outreach.ts';
 
 const HOUR_MS = 3_600_000;
@@ -10,7 +16,11 @@ const HOUR_MS = 3_600_000;
 let app: TestApp;
 let scenes: ReturnType<typeof deskScenes>;
 beforeAll(async () => {
-  app = await testApp({ OUTREACH_PER_MINUTE: '100000', WRITES_PER_MINUTE: '100000' });
+  app = await testApp({
+    OUTREACH_PER_MINUTE: '100000',
+    WRITES_PER_MINUTE: '100000',
+    APPROVAL_ABOVE: `${APPROVAL_ABOVE / 100} GBP`,
+  });
   await app.publish([feedProduct('MUG-1')]);
   await configure(app, 'acme');
   scenes = deskScenes(app, (await app.agent('acme')).key);

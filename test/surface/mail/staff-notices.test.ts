@@ -42,7 +42,7 @@ describe('A new RFQ', () => {
     expect(data).toMatchObject([{ to: STAFF_MAIL, subject: `New RFQ ${id}` }]);
     const { stdout } = await run('mail', 'show', data[0]?.id ?? '', ...of);
     expect(stdout).toMatch(
-      new RegExp(`^From: .*\nTo: ${STAFF_MAIL}\n[^]*tributary handoff rfq ${id}`),
+      new RegExp(`^From: .*\nTo: ${STAFF_MAIL}\n[^]*tributary rfq show ${id}`),
     );
     expect(await run('mail', 'show', 'mal_none', ...of)).toMatchObject({
       code: 1,

@@ -32,6 +32,13 @@ const leadOf = async ({ id }: Handoff): Promise<string> => {
 };
 const move = (leadId: string, to: string, more = {}) =>
   app.desk('POST', `/leads/${leadId}/move`, { owner_id: 'acme', to, ...more });
+const moveRfq = (list: Handoff, to: string, more = {}) =>
+  app.desk('POST', `/handoffs/${list.id}/rfq/move`, { to, ...more });
+const win = async (list: Handoff) => {
+  const quoted = { values: [VALUE], valid_until: '2027-12-31T00:00:00Z' };
+  expect(await moveRfq(list, 'quoted', quoted)).toMatchObject({ status: 200 });
+  expect(await moveRfq(list, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
+};
 const sendRfq = ({ review_url }: Handoff, deps: AppDeps = app.service.deps) =>
   buyerOver(deps, review_url).send({
     list_revision: 1,
@@ -57,7 +64,7 @@ const typesOf = async (leadId: string): Promise<string[]> => {
 };
 
 describe('A lead whose buyer sends the RFQ', () => {
-  it('before staff accept the lead becomes rfq_submitted with the acceptance, and can be won', async () => {
+  it('before staff accept the lead becomes rfq_submitted with the acceptance, and is won with the RFQ', async () => {
     verifies('resources.lead');
     const list = await handoff();
     const leadId = await leadOf(list);
@@ -74,7 +81,10 @@ describe('A lead whose buyer sends the RFQ', () => {
       });
     const first = await accept();
     expect(first).toMatchObject({ status: 200, body: { state: 'rfq_submitted' } });
-    expect(await move(leadId, 'won', { value: VALUE })).toMatchObject({ status: 200 });
+    const alone = await move(leadId, 'won', { value: VALUE });
+    expect(alone).toMatchObject({ status: 409, body: { code: 'state_conflict' } });
+    expect((alone.body as { detail: string }).detail).toContain(`RFQ of ${list.id}`);
+    await win(list);
     expect((await accept()).text).toBe(first.text);
     expect(await typesOf(leadId)).toEqual([
       'LeadSubmitted',
@@ -84,7 +94,9 @@ describe('A lead whose buyer sends the RFQ', () => {
     ]);
     const query = `from=2026-11-20&granularity=total&handoff_id=${list.id}`;
     const numbers = await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key });
-    expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
+    expect(numbers.body).toMatchObject({
+      totals: { leads_won: 1, rfqs_won: 1, won_value: [VALUE] },
+    });
   });
 
   it('before the lead is submitted becomes rfq_submitted with the acceptance', async () => {
@@ -93,7 +105,8 @@ describe('A lead whose buyer sends the RFQ', () => {
     const leadId = await leadOf(list);
     expect(await shown(leadId)).toMatchObject({ state: 'submitted' });
     expect(await move(leadId, 'accepted')).toMatchObject({ body: { state: 'rfq_submitted' } });
-    expect(await move(leadId, 'lost')).toMatchObject({ body: { state: 'lost' } });
+    expect(await moveRfq(list, 'lost')).toMatchObject({ body: { state: 'lost' } });
+    expect(await shown(leadId)).toMatchObject({ state: 'lost', state_reason: 'rfq_lost' });
   });
 
   it('becomes rfq_submitted at once if it is accepted, like all leads of the same list', async () => {
@@ -113,8 +126,8 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect(await sendRfq(list, dead)).toMatchObject({ ok: true });
     expect(await shown(leadId)).toMatchObject({ state: 'accepted' });
     app.clock.advance(91 * 86_400_000);
-    expect(await move(leadId, 'won')).toMatchObject({ status: 200, body: { state: 'won' } });
-    expect((await typesOf(leadId)).slice(-2)).toEqual(['LeadRfqObserved', 'LeadWon']);
+    expect(await move(leadId, 'contacted')).toMatchObject({ status: 409 });
+    expect((await typesOf(leadId)).slice(-1)).toEqual(['LeadRfqObserved']);
   });
 
   it('becomes rfq_submitted when the buyer sends again after a lost answer', async () => {
@@ -130,7 +143,7 @@ describe('A lead whose buyer sends the RFQ', () => {
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
   });
 
-  it('becomes rfq_submitted, and can be won, when an amendment named the list', async () => {
+  it('becomes rfq_submitted, and is won with the RFQ, when an amendment named the list', async () => {
     const [early, late] = [await handoff(), await handoff()];
     const company = { name: 'Shop', country: 'GB' };
     const [sent, open] = [freshKey(), freshKey()];
@@ -151,10 +164,13 @@ describe('A lead whose buyer sends the RFQ', () => {
     await move(leadId, 'accepted');
     await sendRfq(late);
     expect(await shown(leadId)).toMatchObject({ state: 'rfq_submitted' });
-    expect(await move(leadId, 'won', { value: VALUE })).toMatchObject({ status: 200 });
+    await win(late);
+    expect(await shown(leadId)).toMatchObject({ state: 'won' });
     const query = `from=2026-11-20&granularity=total&handoff_id=${late.id}`;
     const numbers = await app.send({ method: 'GET', url: `${V1}/performance?${query}`, key });
-    expect(numbers.body).toMatchObject({ totals: { leads_won: 1, won_value: [VALUE] } });
+    expect(numbers.body).toMatchObject({
+      totals: { leads_won: 1, rfqs_won: 1, won_value: [VALUE] },
+    });
   });
 });
 
@@ -205,7 +221,7 @@ describe('A move of a lead that changes nothing', () => {
     const again = freshKey();
     const first = await moveBy(again, leadId, 'accepted');
     expect(first).toMatchObject({ status: 200, body: { state: 'rfq_submitted' } });
-    await move(leadId, 'lost');
+    await moveRfq(list, 'lost');
     const retry = await moveBy(again, leadId, 'accepted');
     expect([retry.status, retry.text]).toEqual([200, first.text]);
   });

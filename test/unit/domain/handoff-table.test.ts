@@ -218,7 +218,7 @@ describe('The table of a handoff', () => {
     const after = { ...base, updated_at: 2, version: 1 };
     expect(HANDOFFS.awaiting).toStrictEqual(base);
     expect(HANDOFFS.review).toStrictEqual({ ...after, status: 'in_review' });
-    const rfq = { contact: 's1.hnd_1.c', submitted_at: 2 };
+    const rfq = { state: 'confirmed', contact: 's1.hnd_1.c', submitted_at: 2 };
     expect(HANDOFFS.sent).toStrictEqual({ ...after, status: 'rfq_submitted', rfq });
     expect(HANDOFFS.declined).toStrictEqual({ ...after, status: 'declined', sealed_reason: 's' });
     expect(HANDOFFS.withdrawn).toStrictEqual({ ...after, status: 'withdrawn', sealed_reason: 's' });
@@ -249,11 +249,19 @@ describe('The table of a handoff', () => {
       status_reason: 'erased',
     });
     const closed = (state: object) => handoff.evolve(state as HandoffState, erased);
-    const rfq = { contact: 's1.hnd_1.c', submitted_at: 2 };
-    expect(closed({ ...HANDOFFS.sent, version: 0 })).toStrictEqual({
-      ...after,
-      status: 'rfq_submitted',
-      rfq: { ...rfq, contact: '' },
+    const rfq = { contact: '', submitted_at: 2 };
+    const withRfq = (state: object) =>
+      closed({ ...HANDOFFS.sent, rfq: { ...HANDOFFS.sent?.rfq, ...state }, version: 0 });
+    const sentOnce = { ...after, status: 'rfq_submitted' };
+    expect(withRfq({})).toStrictEqual({
+      ...sentOnce,
+      rfq: { ...rfq, state: 'withdrawn', reason: 'erased', outcome_at: 2 },
+    });
+    const won = { state: 'won', values: LIST.totals, outcome_at: 1 };
+    const proposed = { to: 'lost', number: 1, sealed_reason: 's' };
+    expect(withRfq({ ...won, sealed_reason: 's', proposed })).toStrictEqual({
+      ...sentOnce,
+      rfq: { ...rfq, ...won, sealed_reason: '' },
     });
     const noted = { note_to_buyer: undefined, sealed_note_to_buyer: '' };
     const reasoned = { status_reason: undefined, sealed_reason: '' };

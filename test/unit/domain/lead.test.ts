@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EventData } from '#contracts/events/index.ts';
-import { LEAD_MOVES } from '#contracts/records/lead.ts';
-import { type LeadState, MOVES, type StaffMove } from '#src/domain/lead-state.ts';
+import { LEAD_MOVES } from '#contracts/moves.ts';
+import { type LeadState, MOVE_EVENTS, type StaffMove } from '#src/domain/lead-state.ts';
+import type { RfqOutcomeForLead } from '#src/domain/outcomes/lead-outcome.ts';
 import { lead, type LeadCommand, stateAt } from '#src/domain/lead.ts';
 import type { LeadContent, LeadSource } from '#src/domain/lead-amendment.ts';
 import { specify } from '../../support/world/decider-spec.ts';
@@ -37,6 +38,13 @@ const amending = (from: LeadSource): LeadCommand => ({
   content: { company },
   from,
 });
+type Correction = EventData<'LeadOutcomeCorrected'>;
+const correction = (
+  more: Pick<Correction, 'from' | 'to' | 'outcome_at'> & Partial<Correction>,
+) => ({
+  type: 'LeadOutcomeCorrected' as const,
+  data: { ...named, ...more },
+});
 const spec = specify(lead);
 
 describe('A lead', () => {
@@ -66,10 +74,10 @@ describe('A lead', () => {
     spec.given(submitted, path[0], path[1]).when(move('qualified')).then(path[2]);
     spec
       .given(submitted, ...path)
-      .when({ type: 'ObserveRfq', at: 1 })
+      .when({ type: 'ObserveRfq', at: 1, outcome: { state: 'open' } })
       .then(step('LeadRfqObserved'));
     spec
-      .given(submitted, ...path, step('LeadRfqObserved'))
+      .given(submitted, ...path)
       .when({ type: 'MoveLead', at: 1, to: 'won', value: { amount: 5, currency: 'GBP' } })
       .then(step('LeadWon', { value: { amount: 5, currency: 'GBP' } }));
   });
@@ -82,8 +90,8 @@ describe('A lead', () => {
       ['contacted', 'LeadContacted', ['LeadAccepted']],
       ['qualified', 'LeadQualified', ['LeadAccepted', 'LeadContacted']],
       ['unqualified', 'LeadUnqualified', ['LeadAccepted', 'LeadContacted']],
-      ['won', 'LeadWon', ['LeadAccepted', 'LeadRfqObserved']],
-      ['lost', 'LeadLost', ['LeadAccepted', 'LeadRfqObserved']],
+      ['won', 'LeadWon', ['LeadAccepted', 'LeadQualified']],
+      ['lost', 'LeadLost', ['LeadAccepted', 'LeadQualified']],
     ] as const;
     for (const [to, type, before] of moves) {
       const command: LeadCommand = { type: 'MoveLead', at: 1, to, sealedReason: 's1.led_1.r' };
@@ -118,7 +126,7 @@ describe('A lead', () => {
   });
 
   it('records the RFQ of its handoff while staff work on it', () => {
-    const observe: LeadCommand = { type: 'ObserveRfq', at: 1 };
+    const observe: LeadCommand = { type: 'ObserveRfq', at: 1, outcome: { state: 'open' } };
     const observed = step('LeadRfqObserved');
     const path = [step('LeadAccepted'), step('LeadContacted'), step('LeadQualified')];
     for (const length of [1, 2, 3]) {
@@ -130,7 +138,10 @@ describe('A lead', () => {
     }
     spec.given(submitted).when(observe).then();
     spec.given(submitted, step('LeadRejected')).when(observe).then();
-    spec.given(submitted, step('LeadAccepted')).when({ type: 'ObserveRfq', at: DUE }).then();
+    spec
+      .given(submitted, step('LeadAccepted'))
+      .when({ type: 'ObserveRfq', at: DUE, outcome: { state: 'open' } })
+      .then();
   });
 
   it('has no event for an amendment with the values that it has', () => {
@@ -174,12 +185,118 @@ describe('A lead', () => {
     for (const [state, path] of Object.entries(paths)) {
       const history = spec.given(submitted, ...path.map((type) => step(type)));
       expect(history.state?.state).toBe(state);
-      for (const to of Object.keys(MOVES) as StaffMove[]) {
+      for (const to of Object.keys(MOVE_EVENTS) as StaffMove[]) {
         if (to === state) continue;
         const decision = lead.decide(history.state, move(to));
         expect(decision.accepted, `${state} to ${to}`).toBe(moves[state]?.includes(to) ?? false);
       }
     }
+  });
+
+  it('takes the outcome of the RFQ of its handoff, and follows each correction of it', () => {
+    const observe = (outcome: RfqOutcomeForLead): LeadCommand => ({
+      type: 'ObserveRfq',
+      at: 1,
+      outcome,
+    });
+    const won = observe({ state: 'won', isCounted: true });
+    const lost = observe({ state: 'lost', reason: 'lost' });
+    const from_rfq = true as const;
+    const sent = [submitted, step('LeadAccepted'), step('LeadRfqObserved')] as const;
+    const wonStep = step('LeadWon', { from_rfq });
+    const lostStep = step('LeadLost', { reason: 'rfq_lost', from_rfq });
+    spec
+      .given(...sent)
+      .when(observe({ state: 'open' }))
+      .then();
+    spec
+      .given(...sent)
+      .when(won)
+      .then(wonStep);
+    spec
+      .given(...sent)
+      .when(observe({ state: 'won', isCounted: false }))
+      .then(step('LeadWon', { from_rfq, uncounted: true }));
+    spec
+      .given(...sent)
+      .when(lost)
+      .then(lostStep);
+    spec.given(submitted, step('LeadAccepted')).when(won).then(step('LeadRfqObserved'), wonStep);
+    spec
+      .given(...sent, wonStep)
+      .when(won)
+      .then();
+    const corrected = (
+      from: Correction['from']['state'],
+      to: Correction['to']['state'],
+      reason?: string,
+    ) =>
+      correction({
+        ...(reason !== undefined && { reason }),
+        from_rfq,
+        from: { state: from },
+        to: { state: to },
+        outcome_at: 1_003,
+      });
+    spec
+      .given(...sent, wonStep)
+      .when(lost)
+      .then(corrected('won', 'lost', 'rfq_lost'));
+    spec
+      .given(...sent, lostStep)
+      .when(won)
+      .then(corrected('lost', 'won'));
+    const reopened = corrected('won', 'rfq_submitted');
+    const open = spec
+      .given(...sent, wonStep)
+      .when(observe({ state: 'open' }))
+      .then(reopened);
+    expect(open).not.toHaveProperty('outcome_at');
+    spec
+      .given(...sent, wonStep, reopened)
+      .when(won)
+      .then(wonStep);
+    for (const end of ['LeadWon', 'LeadRejected'] as const)
+      spec.given(submitted, step(end)).when(lost).then();
+    const alone = lead.decide(spec.given(...sent).state, move('won'));
+    expect(alone).toMatchObject({ detail: expect.stringContaining('follows the RFQ') as string });
+  });
+
+  it('has the outcome of its own corrected or reversed by staff, with both values', () => {
+    const [five, six] = [5, 6].map((amount) => ({ amount, currency: 'GBP' }));
+    const correct = (to: 'won' | 'lost' | 'qualified', value?: typeof five): LeadCommand => ({
+      type: 'CorrectLead',
+      to,
+      value,
+      sealedReason: 'r',
+    });
+    const won = step('LeadWon', { value: five });
+    const corrected = (to: Correction['to']) =>
+      correction({
+        sealed_reason: 'r',
+        from: { state: 'won', value: five },
+        to,
+        outcome_at: 1_001,
+      });
+    spec
+      .given(submitted, won)
+      .when(correct('won', six))
+      .then(corrected({ state: 'won', value: six }));
+    spec.given(submitted, won).when(correct('won', five)).then();
+    const reversed = spec
+      .given(submitted, won)
+      .when(correct('qualified'))
+      .then(corrected({ state: 'qualified' }));
+    expect(reversed).toMatchObject({ state: 'qualified', sealed_reason: 'r' });
+    for (const member of ['value', 'outcome_at']) expect(reversed).not.toHaveProperty(member);
+    spec
+      .given(submitted)
+      .when(correct('lost'))
+      .rejected('move_not_allowed', /no outcome to correct/);
+    spec
+      .given(submitted, step('LeadWon', { from_rfq: true }))
+      .when(correct('lost'))
+      .rejected('move_not_allowed', /correct that/);
   });
 
   it('is amended while it is submitted or accepted, and withdrawn until its state is final', () => {

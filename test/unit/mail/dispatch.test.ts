@@ -32,7 +32,7 @@ describe('The notice of a new RFQ', () => {
     expect(w.live.sent).toMatchObject([{ to: STAFF_MAIL, attempt: 1, subject: `New RFQ ${id}` }]);
     for (const part of w.live.sent.flatMap(({ text, html }) => [text, html])) {
       expect(part).toContain('1 line, in total £95.52');
-      expect(part).toContain(`handoff rfq ${id}`);
+      expect(part).toContain(`rfq show ${id}`);
       for (const secret of [BUYER.name, BUYER.email]) expect(part).not.toContain(secret);
     }
     expect(await w.events()).toEqual(['Queued', 'Dispatched', 'Sent']);

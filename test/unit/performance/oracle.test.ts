@@ -42,6 +42,9 @@ const TYPES = [
   'LeadSubmitted',
   'LeadAccepted',
   'LeadWon',
+  'RfqWon',
+  'RfqOutcomeCorrected',
+  'LeadOutcomeCorrected',
 ] as const;
 
 const happening = fc.record({
@@ -80,6 +83,8 @@ const eventOf = (one: Happening): Given => {
   const named = { agent_id: `agt_${subject % 2}`, dims };
   const handoff = { ...named, handoff_id: `hnd_${subject}` };
   const lead = { ...named, lead_id: `led_${subject}`, ...(subject % 2 && { link_id: 'lnk_1' }) };
+  const value = amounts[0] && { value: amounts[0] };
+  const uncounted = one.visitor === 3 && { uncounted: true };
   const data = {
     VisitRecorded: {
       ...named,
@@ -96,7 +101,21 @@ const eventOf = (one: Happening): Given => {
     RfqSubmittedByBuyer: { ...handoff, totals: amounts },
     LeadSubmitted: lead,
     LeadAccepted: lead,
-    LeadWon: { ...lead, ...(amounts[0] && { value: amounts[0] }) },
+    LeadWon: { ...lead, ...value, ...uncounted },
+    RfqWon: { ...handoff, values: amounts },
+    RfqOutcomeCorrected: {
+      ...handoff,
+      from: { state: 'won', values: amounts },
+      to: { state: one.visitor % 2 ? 'won' : 'lost', values: amounts.slice(1) },
+      outcome_at: at - one.count * QUARTER_MS,
+    },
+    LeadOutcomeCorrected: {
+      ...lead,
+      ...uncounted,
+      from: { state: one.visitor % 2 ? 'lost' : 'won', ...value },
+      to: { state: 'won', ...(amounts[1] && { value: amounts[1] }) },
+      outcome_at: at - one.count * QUARTER_MS,
+    },
   }[type];
   return happened(type, `anna-any_${subject}`, data as never, at);
 };
@@ -177,7 +196,8 @@ it('The answer of every question equals that of the oracle, for random histories
           const then = await rollUps.select(query, upTo);
           expect(then.isByDay).toBe(facts.length - upTo <= upTo / 4);
           const earlierRecords = foldToRecords();
-          for (const event of inLog(given).slice(0, upTo)) earlierRecords.take(event);
+          const factual = inLog(given).filter(({ data }) => !('uncounted' in data));
+          for (const event of factual.slice(0, upTo)) earlierRecords.take(event);
           expect(
             await rendered(await (await aggregate(then, query)).all()),
             `${JSON.stringify(query)} up to ${upTo}`,

@@ -8,28 +8,28 @@ import { describe, expect, test } from 'vitest';
 import { PROJECTIONS } from '#projections/index.ts';
 import type { Projection } from '#projections/projection.ts';
 import { rowsAfter } from '../../support/world/fold.ts';
-import { PINNED_LOG } from '../../support/world/pinned-log.ts';
+import { PINNED_LOG } from '../../support/pinned/pinned-log.ts';
 
 const PINNED: Readonly<Record<string, string>> = {
-  'links@1': 'fcb53dcb06b3bfb7',
-  'handoffs@3': 'f09d3546d31c4ed6',
-  'handoff-leads@2': 'fb4af40e3c247ba0',
-  'leads@4': '9410ae4e9a78ef39',
-  'outbound@2': '0331f1d0962397a1',
-  'open-outbound@2': '0bdd5bc4d2579cf0',
-  'open-mail@1': '05f22a8b90f4bc7d',
-  'open-leads@1': 'b6669328c4d54741',
-  'rfqs@1': '8f6e5c0685b6ddcd',
-  'tasks@1': 'b422a36d83bce979',
-  'push-configs@1': 'eec38bd99e7c351a',
-  'codes@1': '3633fa7116e3f2ed',
-  'review-tokens@2': 'c6e45f91e571d887',
-  'credentials@6': '30f11f7f3914b64b',
-  'access@6': '3ee8ca7bd1ff4384',
-  'owners@1': '22c71a6deff8ebd5',
-  'erasures@1': '6c591581ff438286',
-  'performance@4': '5aded7ea0fa4b93f',
-  'history@6': 'c60a457e89eafc27',
+  'links@1': '20099ef007c39212',
+  'handoffs@3': 'ac8d732141018662',
+  'handoff-leads@2': '0f2a638d695089a7',
+  'leads@5': 'fd5b37beeb56171d',
+  'outbound@2': '5bb1e3d6a8acbd93',
+  'open-outbound@2': 'def96fae8dbc89b6',
+  'open-mail@1': '56cd956f9e2a991b',
+  'open-leads@2': '6df6563a712cdbc8',
+  'rfqs@2': '1df2e374033dbd60',
+  'tasks@1': 'c5e990504bdfaf2e',
+  'push-configs@1': 'bb7d84ff7d650df2',
+  'codes@1': '235114ea472a3904',
+  'review-tokens@2': 'd244747ddbb80c8f',
+  'credentials@6': 'ca520e0328f8de00',
+  'access@6': '73b78d1c41417cde',
+  'owners@1': '4dc7fc7b6e0b1268',
+  'erasures@1': 'dffb57a98befa995',
+  'performance@4': 'bfcdd80d1699f7b0',
+  'history@6': 'd7c38d00ee7fb8d1',
 };
 
 const nameOf = ({ name, version }: Projection): string => `${name}@${version}`;
@@ -46,7 +46,7 @@ const whatToDo = ({ name, version }: Projection): string =>
   `${name}@${version} made other rows of this log, or none were pinned. Was its fold to change? Then ` +
   `raise \`version\` of ${name} in projections/, unless it was raised since the last release, and put ` +
   'the new name and digest in place of the old line. If it was not to change, mend the fold. Only ' +
-  'if test/support/world/pinned-log.ts itself was added to, pin the same version anew.';
+  'if test/support/pinned/pinned-log.ts itself was added to, pin the same version anew.';
 
 describe('The pinned rows of a fixed log', () => {
   test.each(PROJECTIONS.map((each) => [nameOf(each), each] as const))(

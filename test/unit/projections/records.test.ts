@@ -77,7 +77,7 @@ describe('The read models of handoffs', () => {
           ...handoffCreated('1').data,
           status: 'rfq_submitted',
           list_revision: 1,
-          rfq: { contact: 'sealed', submitted_at: MIDNIGHT },
+          rfq: { state: 'confirmed', contact: 'sealed', submitted_at: MIDNIGHT },
           erased: false,
           created_at: MIDNIGHT,
           updated_at: MIDNIGHT,

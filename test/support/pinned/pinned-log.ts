@@ -3,19 +3,10 @@
  * back, and records that end in each possible way. pinned-rows.test.ts pins its rows.
  */
 import type { EventData } from '#contracts/events/index.ts';
-import { type Given, happened, MIDNIGHT } from './fold.ts';
+import { type Given, happened, MIDNIGHT } from '../world/fold.ts';
+import { BY, DIMS, HANDOFFS } from './pinned-handoffs.ts';
 import { MAIL, OUTREACH, OWNERS, PUSH, RECORD, TASKS } from './pinned-outreach.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
-
-const DIMS = {
-  campaign: 'autumn',
-  channel: 'email',
-  sub_ids: ['a', 'b'],
-  product_id: 'prd_1',
-  category: 'Mugs',
-};
-const EUR = [{ amount: 7_200, currency: 'EUR' }];
-const BY = { agent_id: 'agt_1', dims: DIMS };
 
 const LINKS = [
   story(
@@ -68,109 +59,6 @@ const VISITS = [
     visit('v0', { country: 'FR', signals: [] }),
     ['VisitsSummed', { link_id: 'lnk_1', ...BY, visits: 500 }],
   ),
-];
-
-const line = (n: number, more: Partial<EventData<'HandoffCreated'>['lines'][number]> = {}) => ({
-  line_id: `lin_${n}`,
-  product_id: `prd_${n}`,
-  sku: `MUG-${n}`,
-  title: `Mug ${n}`,
-  product_revision: n,
-  quantity: 12 * n,
-  unit_price: 600,
-  tier_min_quantity: 12,
-  currency: 'EUR',
-  ...more,
-});
-const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told => [
-  'HandoffCreated',
-  {
-    handoff_id: `hnd_${n}`,
-    agent_id: 'agt_1',
-    title: `List ${n}`,
-    locale: 'en',
-    dims: DIMS,
-    buyer: { company: 'Harbour Café', country: 'DE', email: `s1.hnd_${n}.mail` },
-    lines: [line(1), line(2, { warnings: ['below_moq'] })],
-    totals: EUR,
-    token_hash: `hash${n}`,
-    review_origin: 'https://t.example',
-    expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
-    ...more,
-  },
-];
-const ofList = (n: number) => ({ handoff_id: `hnd_${n}`, ...BY, link_id: 'lnk_1' });
-const opened = (n: number): Told => ['HandoffOpenedByBuyer', ofList(n)];
-
-const HANDOFFS = [
-  story(
-    'anna-handoff_9',
-    [
-      'BuyerListCreated',
-      {
-        ...ofList(9),
-        visit_id: 'v-9',
-        alternatives: [{ agent_id: 'agt_2', link_id: 'lnk_1', visit_id: 'v-8' }],
-        locale: 'en',
-        lines: [line(1)],
-        totals: EUR,
-        token_hash: 'hash9',
-        review_origin: 'https://t.example',
-        expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
-      },
-    ],
-    ['HandoffDeclinedByBuyer', { ...ofList(9), sealed_reason: 's1.hnd_9.why' }],
-  ),
-  story(
-    'anna-handoff_1',
-    list(1, {
-      sealed_note_to_buyer: 's1.hnd_1.note',
-      sealed_line_notes: 's1.hnd_1.lines',
-      link_id: 'lnk_1',
-      external_id: 'ext-1',
-      task_id: 'tsk_1',
-      context_id: 'ctx_1',
-      metadata: { round: 2 },
-    }),
-    opened(1),
-    opened(1),
-    [
-      'HandoffListRevisedByBuyer',
-      { ...ofList(1), lines: [line(1, { quantity: 24 })], totals: EUR },
-    ],
-    [
-      'RfqSubmittedByBuyer',
-      {
-        ...ofList(1),
-        list_revision: 2,
-        totals: EUR,
-        contact: 's1.hnd_1.contact',
-        consent_text: 'Yes',
-        consented_at: MIDNIGHT,
-        news: [{ line_id: 'lin_1', price: { amount: 650, currency: 'EUR' }, warnings: ['stock'] }],
-      },
-    ],
-  ),
-  story(
-    'anna-handoff_2',
-    list(2, { note_to_buyer: 'As of old', lines: [line(1, { note: 'in clear' })] }),
-    ['HandoffDeclinedByBuyer', { ...ofList(2), sealed_reason: 's1.hnd_2.why' }],
-  ),
-  story('anna-handoff_3', list(3), [
-    'HandoffWithdrawn',
-    { handoff_id: 'hnd_3', reason: 'As of old' },
-  ]),
-  story(
-    'bert-handoff_4',
-    list(4, { agent_id: 'agt_2', buyer: {}, dims: {} }),
-    opened(4),
-    [
-      'HandoffListRevisedByBuyer',
-      { ...ofList(4), changed: [line(2, { quantity: 48 })], removed: ['lin_1'], totals: EUR },
-    ],
-    ['HandoffInvalidated', { handoff_id: 'hnd_4', sealed_reason: 's1.hnd_4.why' }],
-  ),
-  story('anna-handoff_5', list(5), ['SubjectErased', { subject: 'hnd_5', reason: 'asked' }]),
 ];
 
 const claim = (n: number, more: Partial<EventData<'LeadSubmitted'>> = {}): Told => [
@@ -235,6 +123,41 @@ const LEADS = [
     'LeadWithdrawn',
     { ...ofLead(6), sealed_reason: 's1.led_6.why' },
   ]),
+  story(
+    'anna-lead_8',
+    claim(8, { source: { kind: 'handoff', ref: 'hnd_1' }, handoff_id: 'hnd_1' }),
+    ['LeadAccepted', { ...ofLead(8), handoff_id: 'hnd_1' }],
+    ['LeadRfqObserved', { ...ofLead(8), handoff_id: 'hnd_1' }],
+    ['LeadWon', { ...ofLead(8), handoff_id: 'hnd_1', from_rfq: true }],
+    [
+      'LeadOutcomeCorrected',
+      {
+        ...ofLead(8),
+        handoff_id: 'hnd_1',
+        from_rfq: true,
+        from: { state: 'won' },
+        to: { state: 'rfq_submitted' },
+        outcome_at: MIDNIGHT,
+      },
+    ],
+    ['LeadWon', { ...ofLead(8), handoff_id: 'hnd_1', from_rfq: true, uncounted: true }],
+  ),
+  story(
+    'anna-lead_9',
+    claim(9, { source: { kind: 'handoff', ref: 'hnd_6' }, handoff_id: 'hnd_6' }),
+    ['LeadWon', { ...ofLead(9), handoff_id: 'hnd_6', value: { amount: 7, currency: 'EUR' } }],
+    [
+      'LeadOutcomeCorrected',
+      {
+        ...ofLead(9),
+        handoff_id: 'hnd_6',
+        sealed_reason: 's1.led_9.why',
+        from: { state: 'won', value: { amount: 7, currency: 'EUR' } },
+        to: { state: 'lost' },
+        outcome_at: MIDNIGHT,
+      },
+    ],
+  ),
   story('anna-lead_7', claim(7), ['SubjectErased', { subject: 'led_7', reason: 'asked' }]),
 ];
 

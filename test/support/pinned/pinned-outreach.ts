@@ -1,6 +1,6 @@
 /** The second part of the pinned log: outreach, tasks of A2A, and audit records. */
 import type { EventData } from '#contracts/events/index.ts';
-import { MIDNIGHT } from './fold.ts';
+import { MIDNIGHT } from '../world/fold.ts';
 import { HOUR_MS, story, type Told } from './pinned-story.ts';
 
 const ofRequest = (n: number) => ({ outbound_id: `out_${n}`, agent_id: 'agt_1' });

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { attributionDims, moneyAmount, reasonFields } from './shared.ts';
+
+// The stored format: these names and shapes are in every log. Never rename; only add optional fields.
+// The events of an RFQ after the buyer sent it. They are in the stream of its handoff.
+
+const subject = {
+  handoff_id: z.string(),
+  agent_id: z.string(),
+  dims: attributionDims,
+  link_id: z.string().optional(),
+};
+const values = z.array(moneyAmount);
+const outcome = z.enum(['won', 'lost', 'withdrawn']);
+
+const moved = z.object({ ...subject, ...reasonFields });
+
+export const RfqTakenUp = moved;
+
+export const RfqQuoted = moved.extend({
+  values,
+  /** Epoch milliseconds. */
+  valid_until: z.number(),
+});
+
+export const RfqWon = moved.extend({
+  values,
+  /** The only lead of the handoff that counts as won. */
+  counted_lead: z.string().optional(),
+});
+
+export const RfqLost = moved;
+export const RfqWithdrawn = moved;
+
+/** A move or a correction that another person must approve. */
+export const RfqMoveProposed = moved.extend({
+  to: z.enum(['in_progress', 'quoted', 'won', 'lost', 'withdrawn']),
+  values: values.optional(),
+  valid_until: z.number().optional(),
+  is_correction: z.literal(true).optional(),
+});
+
+export const RfqMoveRefused = moved;
+
+/** Changes or reverses an outcome. */
+export const RfqOutcomeCorrected = moved.extend({
+  from: z.object({ state: outcome, values: values.optional() }),
+  to: z.object({
+    state: z.enum(['in_progress', 'won', 'lost', 'withdrawn']),
+    values: values.optional(),
+  }),
+  /** When the RFQ got the outcome that is corrected, in epoch milliseconds: numbers change on that day. */
+  outcome_at: z.number(),
+  counted_lead: z.string().optional(),
+});

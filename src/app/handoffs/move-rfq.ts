@@ -1,0 +1,154 @@
+/** What staff do with an RFQ: moves, corrections, and the approval of a second person. */
+import type { EventType } from '#contracts/events/index.ts';
+import type { HandoffState } from '#src/domain/handoff-state.ts';
+import { handoff } from '#src/domain/handoff.ts';
+import type { RfqMove } from '#src/domain/outcomes/rfq-state.ts';
+import type { RfqCommand } from '#src/domain/outcomes/rfq.ts';
+import { ALL_RFQS } from '#src/ports/rows.ts';
+import type { StoredEvent } from '#src/ports/event-log.ts';
+import { actorOfLast, refuseDependent } from '../access/independence.ts';
+import { HANDOFF_PROBLEMS, refuseRejected } from '../events/rejections.ts';
+import { countedLead, informLeads, leadWonAlone, readTiedLeads } from '../leads/observe-rfq.ts';
+import type { DeskCall } from '../pipeline/call.ts';
+import type { DeskDeps, DeskHandler } from '../pipeline/desk-handler.ts';
+import { type Refusal, refuse } from '../pipeline/outcome.ts';
+import { changeRecord } from '../records/change-record.ts';
+import { ownerFor } from '../records/find-owner.ts';
+import { streamOf } from '../records/streams.ts';
+import { present } from '../shared/present.ts';
+import { epoch, iso } from '../shared/time.ts';
+
+type RfqRef = { handoff_id: string; owner_id?: string | undefined };
+
+const NO_HANDOFF = refuse('resource_not_found', 'There is no such handoff.');
+const ERASED = refuse(
+  'state_conflict',
+  'The handoff was erased, so no text about it can be stored: move it without a reason.',
+);
+
+/** Finds the owner of an RFQ; undefined unless the caller may act for that owner. */
+export const rfqOwner = (
+  deps: Pick<DeskDeps, 'log' | 'readModels'>,
+  call: DeskCall,
+  { owner_id, handoff_id: id }: RfqRef,
+): Promise<string | undefined> =>
+  ownerFor(deps, call, { owner_id, listed: ['rfqs', ALL_RFQS], kind: 'handoff', id });
+
+/** A move as it is shown, without its reason. */
+export const renderMove = ({ to, values, valid_until, is_correction }: RfqMove) => ({
+  to,
+  ...present({ values, valid_until: valid_until === undefined ? undefined : iso(valid_until) }),
+  is_correction: is_correction === true,
+});
+
+type Change = {
+  ref: RfqRef;
+  reason: string | undefined;
+  /** `sealedReason` is undefined without a reason. */
+  command(
+    made: { counted: string | undefined; sealedReason: string | undefined },
+    stored: readonly StoredEvent[],
+  ): RfqCommand | Refusal | Promise<RfqCommand | Refusal>;
+};
+
+/** Runs a command on an RFQ, then gives its outcome to the leads of the handoff, also when the call is a repetition. */
+const changeRfq = async (
+  deps: DeskDeps,
+  call: DeskCall,
+  { ref, reason, command }: Change,
+): ReturnType<DeskHandler<'moveRfq'>> => {
+  const { handoff_id } = ref;
+  const ownerId = await rfqOwner(deps, call, ref);
+  if (ownerId === undefined) return NO_HANDOFF;
+  const leads = await readTiedLeads(deps, ownerId, handoff_id);
+  const wonAlone = leadWonAlone(leads);
+  const changed = await changeRecord(deps, call, {
+    ownerId,
+    stream: streamOf(ownerId, 'handoff', handoff_id),
+    decider: handoff,
+    async command(state, stored) {
+      if (state?.rfq && wonAlone) return refuseWonAlone(wonAlone.lead_id);
+      const sealedReason =
+        state?.rfq && reason !== undefined ? await deps.vault.seal(handoff_id, reason) : undefined;
+      if (sealedReason === null) return ERASED;
+      const counted = state?.rfq && countedLead(leads, state.rfq.submitted_at);
+      return command({ counted, sealedReason }, stored);
+    },
+    refusal: (rejection) => refuseRejected(HANDOFF_PROBLEMS, rejection, NO_HANDOFF),
+    render: (state) => renderState(ownerId, state),
+  });
+  if (changed.ok) await informLeads(deps, { ...call, ownerId }, handoff_id);
+  return changed;
+};
+
+const refuseWonAlone = (leadId: string): Refusal =>
+  refuse(
+    'state_conflict',
+    `The lead ${leadId} of this handoff was won by itself, and the RFQ has its outcome: correct the lead with correctLead.`,
+  );
+
+const renderState = (owner_id: string, { handoff_id, rfq }: HandoffState) => {
+  if (!rfq) throw new Error(`${handoff_id} has no RFQ`);
+  const { state, proposed } = rfq;
+  const shown = proposed && { number: proposed.number, ...renderMove(proposed) };
+  return { id: handoff_id, owner_id, state, ...present({ proposed: shown }) };
+};
+
+const move = (
+  deps: DeskDeps,
+  call: DeskCall,
+  { ref, reason, ...asked }: Omit<RfqMove, 'sealed_reason'> & Pick<Change, 'ref' | 'reason'>,
+) =>
+  changeRfq(deps, call, {
+    ref,
+    reason,
+    command: ({ counted, sealedReason }) => ({
+      type: 'MoveRfq',
+      at: call.at,
+      move: { ...asked, ...present({ sealed_reason: sealedReason }) },
+      approvalAbove: deps.approvalAbove,
+      countedLead: counted,
+    }),
+  });
+
+export const moveRfq: DeskHandler<'moveRfq'> = (deps, input, call) => {
+  const { to, values, valid_until, reason, ...ref } = input;
+  const until = valid_until === undefined ? undefined : epoch(valid_until);
+  return move(deps, call, { ref, reason, to, ...present({ values, valid_until: until }) });
+};
+
+export const correctRfq: DeskHandler<'correctRfq'> = (deps, input, call) => {
+  const { to, values, reason, ...ref } = input;
+  return move(deps, call, { ref, reason, to, is_correction: true, ...present({ values }) });
+};
+
+const PROPOSED = ['RfqMoveProposed'] as const satisfies readonly EventType[];
+
+export const approveRfqMove: DeskHandler<'approveRfqMove'> = (deps, input, call) => {
+  const { proposal, ...ref } = input;
+  return changeRfq(deps, call, {
+    ref,
+    reason: undefined,
+    command: async ({ counted }, stored) =>
+      (await refuseDependent(deps, call.actor, { askers: actorOfLast(stored, PROPOSED) })) ?? {
+        type: 'ApproveRfqMove',
+        at: call.at,
+        proposal,
+        countedLead: counted,
+      },
+  });
+};
+
+export const refuseRfqMove: DeskHandler<'refuseRfqMove'> = (deps, input, call) => {
+  const { proposal, reason, ...ref } = input;
+  return changeRfq(deps, call, {
+    ref,
+    reason,
+    command: ({ sealedReason = '' }) => ({
+      type: 'RefuseRfqMove',
+      at: call.at,
+      proposal,
+      sealedReason,
+    }),
+  });
+};

@@ -1,0 +1,17 @@
+import { unresolvedFault } from '#src/adapters/delivery/addresses.ts';
+import type { AppDeps } from '#src/app/app.ts';
+import { approvalLimits } from '#src/app/handoffs/approval-limits.ts';
+import type { Config } from '#src/config.ts';
+
+/** The settings that operations read. Throws StartupError for amounts that are not valid. */
+export const settingsOf = (
+  config: Config,
+): Pick<AppDeps, 'limits' | 'targetFault' | 'staffMail' | 'approvalAbove'> => {
+  const privateHosts = new Set(config.outreachPrivateHosts);
+  return {
+    limits: config,
+    targetFault: (url) => unresolvedFault(url, privateHosts),
+    staffMail: config.staffMail,
+    approvalAbove: config.approvalAbove && approvalLimits(config.approvalAbove),
+  };
+};

@@ -1,0 +1,169 @@
+/** Handoffs of the pinned log, and what its other records share with them. */
+import type { EventData } from '#contracts/events/index.ts';
+import { MIDNIGHT } from '../world/fold.ts';
+import { HOUR_MS, story, type Told } from './pinned-story.ts';
+
+export const DIMS = {
+  campaign: 'autumn',
+  channel: 'email',
+  sub_ids: ['a', 'b'],
+  product_id: 'prd_1',
+  category: 'Mugs',
+};
+const EUR = [{ amount: 7_200, currency: 'EUR' }];
+export const BY = { agent_id: 'agt_1', dims: DIMS };
+
+const line = (n: number, more: Partial<EventData<'HandoffCreated'>['lines'][number]> = {}) => ({
+  line_id: `lin_${n}`,
+  product_id: `prd_${n}`,
+  sku: `MUG-${n}`,
+  title: `Mug ${n}`,
+  product_revision: n,
+  quantity: 12 * n,
+  unit_price: 600,
+  tier_min_quantity: 12,
+  currency: 'EUR',
+  ...more,
+});
+const list = (n: number, more: Partial<EventData<'HandoffCreated'>> = {}): Told => [
+  'HandoffCreated',
+  {
+    handoff_id: `hnd_${n}`,
+    agent_id: 'agt_1',
+    title: `List ${n}`,
+    locale: 'en',
+    dims: DIMS,
+    buyer: { company: 'Harbour Café', country: 'DE', email: `s1.hnd_${n}.mail` },
+    lines: [line(1), line(2, { warnings: ['below_moq'] })],
+    totals: EUR,
+    token_hash: `hash${n}`,
+    review_origin: 'https://t.example',
+    expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
+    ...more,
+  },
+];
+const ofList = (n: number) => ({ handoff_id: `hnd_${n}`, ...BY, link_id: 'lnk_1' });
+const opened = (n: number): Told => ['HandoffOpenedByBuyer', ofList(n)];
+
+const sent = (n: number): Told => [
+  'RfqSubmittedByBuyer',
+  {
+    ...ofList(n),
+    list_revision: 1,
+    totals: EUR,
+    contact: `s1.hnd_${n}.contact`,
+    consent_text: 'Yes',
+    consented_at: MIDNIGHT,
+  },
+];
+
+export const HANDOFFS = [
+  story(
+    'anna-handoff_9',
+    [
+      'BuyerListCreated',
+      {
+        ...ofList(9),
+        visit_id: 'v-9',
+        alternatives: [{ agent_id: 'agt_2', link_id: 'lnk_1', visit_id: 'v-8' }],
+        locale: 'en',
+        lines: [line(1)],
+        totals: EUR,
+        token_hash: 'hash9',
+        review_origin: 'https://t.example',
+        expires_at: MIDNIGHT + 30 * 24 * HOUR_MS,
+      },
+    ],
+    ['HandoffDeclinedByBuyer', { ...ofList(9), sealed_reason: 's1.hnd_9.why' }],
+  ),
+  story(
+    'anna-handoff_1',
+    list(1, {
+      sealed_note_to_buyer: 's1.hnd_1.note',
+      sealed_line_notes: 's1.hnd_1.lines',
+      link_id: 'lnk_1',
+      external_id: 'ext-1',
+      task_id: 'tsk_1',
+      context_id: 'ctx_1',
+      metadata: { round: 2 },
+    }),
+    opened(1),
+    opened(1),
+    [
+      'HandoffListRevisedByBuyer',
+      { ...ofList(1), lines: [line(1, { quantity: 24 })], totals: EUR },
+    ],
+    [
+      'RfqSubmittedByBuyer',
+      {
+        ...ofList(1),
+        list_revision: 2,
+        totals: EUR,
+        contact: 's1.hnd_1.contact',
+        consent_text: 'Yes',
+        consented_at: MIDNIGHT,
+        news: [{ line_id: 'lin_1', price: { amount: 650, currency: 'EUR' }, warnings: ['stock'] }],
+      },
+    ],
+    ['RfqTakenUp', ofList(1)],
+    [
+      'RfqMoveProposed',
+      {
+        ...ofList(1),
+        sealed_reason: 's1.hnd_1.large',
+        to: 'quoted',
+        values: EUR,
+        valid_until: MIDNIGHT + 240 * HOUR_MS,
+      },
+    ],
+    ['RfqMoveRefused', { ...ofList(1), sealed_reason: 's1.hnd_1.low' }],
+    ['RfqQuoted', { ...ofList(1), values: EUR, valid_until: MIDNIGHT + 240 * HOUR_MS }],
+    ['RfqWon', { ...ofList(1), values: EUR, counted_lead: 'led_8' }],
+    [
+      'RfqOutcomeCorrected',
+      {
+        ...ofList(1),
+        sealed_reason: 's1.hnd_1.returned',
+        from: { state: 'won', values: EUR },
+        to: { state: 'won', values: [{ amount: 5, currency: 'EUR' }] },
+        outcome_at: MIDNIGHT,
+        counted_lead: 'led_8',
+      },
+    ],
+  ),
+  story(
+    'bert-handoff_6',
+    list(6),
+    sent(6),
+    ['RfqLost', ofList(6)],
+    [
+      'RfqOutcomeCorrected',
+      { ...ofList(6), from: { state: 'lost' }, to: { state: 'won', values: EUR }, outcome_at: 0 },
+    ],
+  ),
+  story('bert-handoff_7', list(7), sent(7), ['RfqWithdrawn', ofList(7)]),
+  story('bert-handoff_8', list(8), sent(8), [
+    'SubjectErased',
+    { subject: 'hnd_8', reason: 'asked' },
+  ]),
+  story(
+    'anna-handoff_2',
+    list(2, { note_to_buyer: 'As of old', lines: [line(1, { note: 'in clear' })] }),
+    ['HandoffDeclinedByBuyer', { ...ofList(2), sealed_reason: 's1.hnd_2.why' }],
+  ),
+  story('anna-handoff_3', list(3), [
+    'HandoffWithdrawn',
+    { handoff_id: 'hnd_3', reason: 'As of old' },
+  ]),
+  story(
+    'bert-handoff_4',
+    list(4, { agent_id: 'agt_2', buyer: {}, dims: {} }),
+    opened(4),
+    [
+      'HandoffListRevisedByBuyer',
+      { ...ofList(4), changed: [line(2, { quantity: 48 })], removed: ['lin_1'], totals: EUR },
+    ],
+    ['HandoffInvalidated', { handoff_id: 'hnd_4', sealed_reason: 's1.hnd_4.why' }],
+  ),
+  story('anna-handoff_5', list(5), ['SubjectErased', { subject: 'hnd_5', reason: 'asked' }]),
+];
