@@ -34,6 +34,7 @@ const SETTINGS = {
   PUBLIC_URL,
   ADDRESS_VISITS_PER_MINUTE: String(VISITS_PER_MINUTE),
   APPROVAL_ABOVE: '10000 GBP',
+  STAFF_MAIL: 'staff@tributary.example',
 };
 const temporary = directories('tributary-upgrade-');
 

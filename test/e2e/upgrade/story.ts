@@ -13,6 +13,7 @@ const FILES = ['social_post', 'message', 'agent_notification'].map((kind) => ({
 const CONSENT = { basis: 'consent', obtained_at: '2026-11-01T00:00:00Z' };
 const BUYER = { name: 'Bea Buyer', email: 'bea@shop.example', consent: 'yes' };
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const VISITOR = BROWSER.replaceAll('140.0', '141.0');
 /** Of one address to one link; the service sums the visits beyond. */
 export const VISITS_PER_MINUTE = 20;
 const MCP_VERSION = '2026-07-28';
@@ -26,11 +27,13 @@ const idOf = (answer: Json): string => String(answer['id']);
 export const playStory = async (recorder: Recorder, settled: () => Promise<void>) => {
   await fillCatalog(recorder);
   await giveAccess(recorder);
+  await setProfile(recorder);
   await makeLinks(recorder);
   await prepareHandoffs(recorder);
   await submitLeads(recorder);
   await audit(recorder);
   await buyersAct(recorder);
+  await makeList(recorder);
   await answerRfq(recorder);
   await proposeOutreach(recorder);
   await sendTasks(recorder);
@@ -93,6 +96,18 @@ const giveAccess = async (recorder: Recorder): Promise<void> => {
     await recorder.desk('token-2', '/desk-tokens', { name: 'Gus', roles: ['auditor'] }),
   );
   await recorder.desk('revoke-token-2', `/desk-tokens/${gone}/revoke`, { reason: 'Left' });
+};
+
+/** Sets a profile, whose mailbox gets the decision on a request for access. */
+const setProfile = async (recorder: Recorder): Promise<void> => {
+  const mailbox = 'office@acme.example';
+  const profile = { name: 'Acme Ltd', postal_address: '1 High Street\nLondon', mailbox };
+  await recorder.desk('profile', '/owners/acme/profile', profile);
+  const confirmed = { mailbox, reason: 'Olga wrote from it' };
+  await recorder.desk('mailbox', '/owners/acme/mailbox/confirm', confirmed);
+  const asked = { owner_id: 'acme', name: 'Scout', purpose: 'Posts', scopes: ['products:read'] };
+  const agent = idOf(await recorder.desk('request-mailed', '/agents', asked));
+  await recorder.desk('deny-mailed', `/agents/${agent}/deny`, { reason: 'Not needed' });
 };
 
 const makeLinks = async (recorder: Recorder): Promise<void> => {
@@ -207,6 +222,23 @@ const buyersAct = async (recorder: Recorder): Promise<void> => {
   await submit('handoff-sent page', 'send', { ...changed, list_revision: '2', ...BUYER });
   await submit('handoff-declined page', 'open', {});
   await submit('handoff-declined page', 'decline', { list_revision: '1', reason: 'Too many mugs' });
+};
+
+/** Follows a link, and makes a list of the product on the page that it leads to. */
+const makeList = async (recorder: Recorder): Promise<void> => {
+  const headers = { 'user-agent': VISITOR };
+  const path = recorder.ids['short path'] ?? '';
+  const { headers: followed } = await recorder.act('visit', { method: 'GET', path, headers });
+  const { pathname, searchParams } = new URL(followed['location'] ?? '');
+  const product = pathname.slice(pathname.indexOf('prd_') + 'prd_'.length);
+  const attribution = searchParams.get('attribution') ?? '';
+  const fields = { list: `${product}~12`, once: 'upgradeFixtureListOne1', attribution };
+  await recorder.act('list', {
+    method: 'POST',
+    path: '/h',
+    headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(fields).toString(),
+  });
 };
 
 /** Proposes a quotation above the limit, which is refused; quotes, wins and corrects the RFQ, and its lead follows. */
