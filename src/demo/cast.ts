@@ -7,6 +7,8 @@ import { type Act, actor } from './acts.ts';
 /** The holder of the desk token in the data directory. */
 export const ROOT = 'root';
 const STAFF = 'Mara, staff';
+/** Approves what Mara proposes where APPROVAL_ABOVE is set. */
+export const APPROVER = 'Noor, staff';
 const OWNERS = { northwind: 'Northwind, owner', harbour: 'Harbour, owner' } as const;
 
 /** The agent whose key the banner shows. */
@@ -38,6 +40,7 @@ export const openingActs = (products: ProductInput[]): Act[] => [
     }),
   ),
   staff(0.1, 'importProducts', { products }),
+  root(3.5, 'issueDeskToken', { as: APPROVER, name: APPROVER, roles: ['staff'] }),
 ];
 
 const CONCIERGE_SCOPES: Scope[] = [

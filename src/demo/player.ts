@@ -18,7 +18,7 @@ import {
   type StoryOperationId,
   storyOperations,
 } from './acts.ts';
-import { ROOT } from './cast.ts';
+import { APPROVER, ROOT } from './cast.ts';
 import type { PlannedVisit } from './traffic.ts';
 
 type Answer = Record<string, unknown>;
@@ -81,6 +81,7 @@ export class Player {
       return;
     }
     const answer = requireSuccess(outcome, `${operation} by ${by}`) as Answer;
+    await this.#approve(answer);
     if (as === undefined) return;
     this.#answers.set(as, { ...answer, previous_id: this.#answers.get(as)?.['id'] });
     if (operation !== 'createLink') return;
@@ -90,6 +91,13 @@ export class Player {
     const row = requireSuccess(await withRetries(() => mappingFailures(read)), `the code of ${as}`);
     if (!row) throw new Error(`demo story: no row has the code of ${as}`);
     this.#codes.set(as, row);
+  }
+
+  /** Approves the move of an RFQ that the answer says was only proposed. */
+  async #approve({ id, proposed }: Answer): Promise<void> {
+    if (proposed === undefined) return;
+    const { number: proposal } = proposed as { number: number };
+    await this.perform(APPROVER, 'approveRfqMove', { handoff_id: String(id), proposal });
   }
 
   /** Performs one operation, and returns its answer. */

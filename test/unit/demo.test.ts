@@ -18,8 +18,8 @@ const directory = directories('tributary-demo-');
 afterAll(() => directory.removeAll());
 
 /** Opens a service with its demo on this directory, as serve --demo does. */
-const openDemo = async (data: string, begin = true) => {
-  const config = { ...readConfig({ LOG_LEVEL: 'error' }), dataDirectory: data };
+const openDemo = async (data: string, begin = true, env: Record<string, string> = {}) => {
+  const config = { ...readConfig({ LOG_LEVEL: 'error', ...env }), dataDirectory: data };
   const clock = demoClock(systemClock());
   const service = await openService(config, { clock, ...(begin && { onLog: clock.begin }) });
   const facts = await ensureDemo(service, clock).catch(async (error: unknown) => {
@@ -46,6 +46,17 @@ describe('The demo story', () => {
     for (const type of ['AccessDenied', 'AgentSuspended', 'KeyRevoked', 'HandoffDeclinedByBuyer'])
       expect(one.events.map((event) => event.type)).toContain(type);
     await Promise.all([one.service.close(), two.service.close()]);
+  });
+
+  it('has what is above APPROVAL_ABOVE approved by a second person', async () => {
+    const env = { APPROVAL_ABOVE: '100 GBP' };
+    const { service, events } = await openDemo(directory.fresh(), true, env);
+    const actorsOf = (type: string) =>
+      new Set(events.flatMap((event) => (event.type === type ? [event.meta.actor] : [])));
+    const [proposers, winners] = [actorsOf('RfqMoveProposed'), actorsOf('RfqWon')];
+    expect([proposers.size, winners.size]).toEqual([1, 1]);
+    expect(winners).not.toEqual(proposers);
+    await service.close();
   });
 
   it('is written once, and only its key is replaced if demo.json is lost', async () => {
